@@ -1,0 +1,193 @@
+"""Guards over the project itself: what the checkout may hold, who may import whom, what the wheel carries."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+
+# From the bottom up: a file imports only from its own layer and from those above it in this list.
+LAYERS = (
+    "errors",
+    "solve",
+    "sql",
+    "engine",
+    "query",
+    "catalog",
+    "join_tree",
+    "plan",
+    "compile",
+    "inspect",
+    "program",
+    "model",
+    "report",
+    "train",
+    "install",
+    "estimator",
+    "demo",
+    "cli",
+    "__init__",
+    "__main__",
+)
+# The one file, or the one folder, that may import the package named.
+ONLY_IN = {"psycopg": "engine/postgres.py", "duckdb": "engine/duckdb.py"}
+# A layer that must do without the packages named: solvers see an oracle and numpy, never SQL.
+WITHOUT = {"solve": {"sqlglot", "psycopg", "duckdb"}}
+
+# In pieces, so that this file does not match itself.
+REGISTRIES = (
+    *(
+        "py" + r"pi\.(org|python)",
+        "python" + "hosted",
+        "ana" + r"conda\.(org|com)",
+        "npm" + r"js\.",
+        "crates" + r"\.io",
+    ),
+    *("proxy" + r"\.golang", "arti" + "factory", "dev" + "pi", r"index[-_]" + r"url\s*[= ]\s*\S"),
+)
+REGISTRY = re.compile("|".join(REGISTRIES), re.IGNORECASE)
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/" + r"(work|root|home|Users)/\w")
+LOCK_FILE = re.compile(r"\.lockb?$|^pylock\b|[-.]lock\.|^npm-shrinkwrap")
+
+
+@cache
+def project_files() -> tuple[Path, ...]:
+    """What is in git or would be with the next `git add`."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return tuple(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
+
+
+def matches(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [f"{n}: {line.strip()}" for n, line in enumerate(text.splitlines(), 1) if pattern.search(line)]
+
+
+@pytest.mark.parametrize("pattern", [REGISTRY, MACHINE_PATH], ids=["registry address", "machine path"])
+def test_no_file_names(pattern: re.Pattern[str]) -> None:
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in project_files()}
+    found = {str(path.relative_to(ROOT)): lines for path, text in texts.items() if (lines := matches(pattern, text))}
+    assert found == {}
+
+
+def test_no_lock_file() -> None:
+    assert [path.name for path in project_files() if LOCK_FILE.search(path.name)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hit", "miss"),
+    [
+        (REGISTRY, "https://" + "pypi" + ".org/simple", "a wheel from PyPI. And so on"),
+        (REGISTRY, "--index" + "-url https://example.org", "an index; url"),
+        (MACHINE_PATH, "cd /" + "home/me", "https://example.org/home/me and ./work/x"),
+        (MACHINE_PATH, "'/" + "work/main'", "--work-schema /tmp/x"),
+        (LOCK_FILE, "uv" + ".lock", "test_lock_order.py"),
+        (LOCK_FILE, "package-lock" + ".json", "block.py"),
+    ],
+)
+def test_guard_patterns(pattern: re.Pattern[str], hit: str, miss: str) -> None:
+    assert pattern.search(hit)
+    assert not pattern.search(miss)
+
+
+def imported(source: str, file: PurePosixPath) -> Iterator[str]:
+    """Dotted names that a file of the package imports, wherever in it; `from x import y` gives x.y."""
+    package = ("sqlsvm", *file.parent.parts)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = [*above, *([node.module] if node.module else [])]
+            yield from (".".join([*module, alias.name]) for alias in node.names)
+
+
+def layer_of(file: PurePosixPath) -> str:
+    return file.parts[0].removesuffix(".py")
+
+
+def offences(source: str, file: PurePosixPath) -> list[str]:
+    """What a file of the package imports against the rules above."""
+    layer = layer_of(file)
+    reachable = LAYERS[: LAYERS.index(layer) + 1]
+    found = []
+    for name in imported(source, file):
+        top, _, rest = name.partition(".")
+        if top == "sqlsvm" and rest.partition(".")[0] not in reachable:
+            found.append(f"{layer} stands below, or does not know, {name}")
+        elif str(file) != ONLY_IN.get(top, str(file)):
+            found.append(f"only {ONLY_IN[top]} imports {top}")
+        elif top in WITHOUT.get(layer, set()):
+            found.append(f"{layer} does without {top}")
+    return found
+
+
+PACKAGE = ROOT / "sqlsvm"
+MODULES = sorted(PurePosixPath(path.relative_to(PACKAGE).as_posix()) for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", MODULES, ids=str)
+def test_layers(file: PurePosixPath) -> None:
+    assert layer_of(file) in LAYERS, f"give {file} its place in LAYERS"
+    assert offences((PACKAGE / file).read_text(encoding="utf-8"), file) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "allowed"),
+    [
+        ("plan.py", "from sqlsvm.query import FeatureQuery", True),
+        ("plan.py", "from sqlsvm import query", True),
+        ("plan.py", "from sqlsvm.compile.scores import scores", False),
+        ("plan.py", "def late():\n    import sqlsvm.cli", False),
+        ("plan.py", "from sqlsvm import RelationalSVC", False),
+        ("plan.py", "from . import train", False),
+        ("compile/exact.py", "from .scores import scores", True),
+        ("compile/exact.py", "from ..engine.base import Engine", True),
+        ("compile/exact.py", "from ..model import Model", False),
+        ("engine/embedded.py", "from sqlsvm.engine import postgres", True),
+        ("engine/embedded.py", "import psycopg.rows", False),
+        ("engine/postgres.py", "from psycopg import sql", True),
+        ("engine/duckdb.py", "import duckdb", True),
+        ("estimator.py", "import duckdb", False),
+        ("solve/dane.py", "import numpy as np", True),
+        ("solve/dane.py", "from sqlglot import exp", False),
+    ],
+)
+def test_offences(file: str, line: str, allowed: bool) -> None:
+    assert (offences(line, PurePosixPath(file)) == []) is allowed
+
+
+def test_constraints_pin_every_dependency() -> None:
+    """`make constraints` writes the pins; this notices a dependency that was added or moved without it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    pins = [Requirement(line) for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()]
+    wanted = [need for texts in lists for need in map(Requirement, texts) if need.name != project["name"]]
+    assert [str(need) for need in wanted if not any(meets(pin, need) for pin in pins)] == []
+    assert [str(pin) for pin in pins if pin.url or not str(pin.specifier).startswith("==")] == []
+
+
+def meets(pin: Requirement, need: Requirement) -> bool:
+    version = str(pin.specifier).removeprefix("==")
+    return pin.name == need.name and need.specifier.contains(version, prereleases=True)
+
+
+def test_wheel_carries_the_sql(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    carried = set(ZipFile(wheel).namelist())
+    templates = [path.relative_to(ROOT).as_posix() for path in (ROOT / "sql_templates").rglob("*") if path.is_file()]
+    assert templates
+    assert {f"sqlsvm/{name}" for name in templates} | {"sqlsvm/errors.py"} <= carried
