@@ -1,0 +1,36 @@
+"""A URL -> an open engine. Drivers are imported only when a URL asks for them."""
+
+import re
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError
+
+_FORMS = (
+    "write postgresql://user@host/database, embedded: (a throw-away PostgreSQL), embedded:PATH, "
+    "duckdb: (in memory) or duckdb:PATH"
+)
+
+
+def connect(url: str) -> Engine:
+    """Open the database that a URL names; libpq's `host=... dbname=...` is understood as well."""
+    scheme, colon, rest = url.partition(":")
+    if scheme == "duckdb" and colon:
+        from sqlsvm.engine.duckdb import DuckDB
+
+        return DuckDB(rest)
+    if scheme == "embedded" and colon:
+        from sqlsvm.engine.embedded import Embedded
+
+        return Embedded(rest)
+    if re.match(r"(postgresql|postgres)://|\w+\s*=", url):
+        from sqlsvm.engine.postgres import Postgres
+
+        return Postgres(url)
+    raise OptionError(_complaint(scheme, colon), hint=_FORMS)
+
+
+def _complaint(scheme: str, colon: str) -> str:
+    """Only the scheme is repeated: what follows it may hold a password."""
+    if not scheme:
+        return "the database URL is empty"
+    return f'unknown kind of database URL "{scheme}:"' if colon else f'"{scheme}" is not a database URL'

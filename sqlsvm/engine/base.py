@@ -1,0 +1,127 @@
+"""What sqlsvm asks of a database, and nothing more.
+
+An engine executes sqlglot ASTs; nothing above this package ever sees a driver. What one engine lacks is
+expressed in that engine's own file: the compiler has no `if dialect`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+import numpy as np
+from sqlglot import ErrorLevel, UnsupportedError, exp
+
+from sqlsvm.errors import EngineError
+
+Kind = Literal["numeric", "boolean", "categorical", "other"]
+Values = np.ndarray
+Rows = dict[str, Values]
+Parameters = Sequence[object]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the database itself describes it: `type` in the engine's words, `kind` in ours."""
+
+    name: str
+    type: str
+    kind: Kind
+
+
+class StatementError(EngineError):
+    """The database refused a statement; `sqlstate` says why in five letters where the engine has such codes."""
+
+    def __init__(
+        self, message: str, *, detail: str | None = None, hint: str | None = None, sqlstate: str | None = None
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.sqlstate = sqlstate
+
+
+class Engine(Protocol):
+    """One session with one database. Statements are ASTs; parameters are the `$1`, `$2` ... in them."""
+
+    dialect: str
+    """sqlglot's name of the dialect: postgres, duckdb."""
+
+    on_statement: Callable[[str], None] | None
+    """Called with the text of every statement just before it is sent."""
+
+    @property
+    def url(self) -> str:
+        """Where this is, without a password: safe to print and to store."""
+
+    @property
+    def version(self) -> str:
+        """For instance `PostgreSQL 15.18` or `DuckDB 2.0.0`."""
+
+    def fold(self, name: str, quoted: bool) -> str:
+        """The name that an identifier of the query means: two identifiers are one when their folds are equal."""
+
+    def text(self, statement: exp.Expr) -> str:
+        """The statement as this engine wants to read it."""
+        try:
+            return statement.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE)
+        except UnsupportedError as error:
+            raise EngineError(f"{self.dialect} cannot express a statement", detail=str(error)) from error
+
+    def execute(self, statement: exp.Expr, parameters: Parameters = ()) -> None:
+        """Run a statement that returns nothing."""
+
+    def fetch(self, statement: exp.Expr, parameters: Parameters = ()) -> Rows:
+        """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
+        with NULLs comes as float; any other column comes as objects with None."""
+
+    def describe(self, query: exp.Query) -> tuple[Column, ...]:
+        """Names and types of the columns that a query would return, without reading a row."""
+
+    def table_names(self) -> tuple[str, ...]:
+        """Names that a query of this session could read from, for suggestions."""
+
+    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Which of these functions could write, or give another value at every call."""
+
+    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
+        """The sets of columns that a constraint or an index declares unique, NULLs aside."""
+
+    def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
+        """Append rows, column by column, by the engine's fastest way in."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything inside sees the same data; what it created is gone after it, unless committed by intent."""
+
+    def cancel(self) -> None:
+        """Stop the running statement; may be called from another thread or a signal handler."""
+
+    def close(self) -> None:
+        """Leave the database. Closing twice is fine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def as_values(cells: Iterable[object], kind: Kind) -> Values:
+    """Python objects -> one column, under the convention of `Engine.fetch`."""
+    if kind not in ("numeric", "boolean"):
+        return np.fromiter(cells, dtype=object)
+    cells = list(cells)
+    if None in cells or not cells:
+        return np.array([np.nan if cell is None else cell for cell in cells], dtype=float)
+    values = np.array(cells)
+    return values.astype(float) if values.dtype.kind == "O" else values
+
+
+def as_rows(names: Sequence[str], columns: Iterable[Values]) -> Rows:
+    """Columns under their names. Two columns of one name would silently become one, so they are refused."""
+    rows = dict(zip(names, columns, strict=True))
+    if len(rows) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EngineError(f'a query returns more than one column named "{twice}"', hint="give each its own alias")
+    return rows

@@ -1,0 +1,231 @@
+"""DuckDB, in memory or in a file. The only file that imports duckdb."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import duckdb
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm.engine.base import Column, Engine, Kind, Parameters, Rows, StatementError, Values, as_rows, as_values
+from sqlsvm.errors import EngineError
+
+T = TypeVar("T")
+
+# An extension that is not there would be fetched from the internet in the middle of a query. pandas_analyze_sample:
+# the type of a column of Python objects is taken from all of them, not from the first thousand.
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "pandas_analyze_sample": str(2**31),
+}
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_NUMBERS = (*_INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
+_WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
+
+
+_TABLE_NAMES = """\
+SELECT CASE WHEN table_schema = current_schema() THEN table_name ELSE table_schema || '.' || table_name END
+FROM information_schema.tables ORDER BY 1"""
+
+_VOLATILE_FUNCTIONS = """\
+SELECT DISTINCT function_name FROM duckdb_functions()
+WHERE list_contains($1::VARCHAR[], lower(function_name)) AND (stability = 'VOLATILE' OR has_side_effects) ORDER BY 1"""
+
+_UNIQUE_KEYS = """\
+SELECT [lower(name) FOR name IN constraint_column_names] FROM duckdb_constraints()
+WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND lower(table_name) = lower($2)
+  AND lower(schema_name) = lower(coalesce($1, current_schema()))"""
+
+
+class DuckDB(Engine):
+    """One session with a DuckDB of this process."""
+
+    dialect = "duckdb"
+
+    def __init__(self, path: str = "") -> None:
+        self.on_statement: Callable[[str], None] | None = None
+        self._url = f"duckdb:{path}"
+        self._connection = _connect(path or ":memory:")
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
+        self._in_snapshot = False
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    @property
+    def version(self) -> str:
+        return f"DuckDB {duckdb.__version__}"
+
+    def fold(self, name: str, quoted: bool) -> str:
+        return "".join(c.lower() if c.isascii() else c for c in name)
+
+    def execute(self, statement: exp.Expr, parameters: Parameters = ()) -> None:
+        self._run(lambda: self._send(self.text(statement), parameters))
+
+    def fetch(self, statement: exp.Expr, parameters: Parameters = ()) -> Rows:
+        return self._run(lambda: _rows(self._send(self.text(statement), parameters)))
+
+    def describe(self, query: exp.Query) -> tuple[Column, ...]:
+        text = self.text(exp.Describe(this=query.copy()))
+        answer = self._run(lambda: self._send(text).fetchall())
+        return tuple(Column(name, type, _kind(type)) for name, type, *_ in answer)
+
+    def table_names(self) -> tuple[str, ...]:
+        return tuple(name for (name,) in self._run(lambda: self._send(_TABLE_NAMES).fetchall()))
+
+    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for (name,) in self._run(lambda: self._send(_VOLATILE_FUNCTIONS, [list(names)]).fetchall()))
+
+    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
+        found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())
+        return tuple(frozenset(columns) for (columns,) in found)
+
+    def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
+        if not columns or not len(next(iter(columns.values()))):
+            return
+        source: dict[str, Values] = {}
+        picked: list[exp.Expr] = []
+        for place, values in enumerate(columns.values()):
+            parts, value = _copied(place, values)
+            source |= parts
+            picked.append(value)
+        target = exp.Schema(this=table.copy(), expressions=[exp.to_identifier(name, quoted=True) for name in columns])
+        insert = exp.Insert(this=target, expression=exp.select(*picked).from_("sqlsvm_copy_in"))
+        self._connection.register("sqlsvm_copy_in", source)
+        try:
+            self.execute(insert)
+        finally:
+            self._connection.unregister("sqlsvm_copy_in")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._in_snapshot:
+            raise EngineError("a snapshot is already open in this session")
+        self._in_snapshot = True
+        try:
+            self._run(lambda: self._send("BEGIN TRANSACTION"))
+            yield
+        except BaseException:
+            with suppress(EngineError):  # the first error is the one to report
+                self._run(lambda: self._send("ROLLBACK"))
+            raise
+        else:
+            self._run(lambda: self._send("COMMIT"))
+        finally:
+            self._in_snapshot = False
+
+    def cancel(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._worker.shutdown()
+        self._connection.close()
+
+    def _send(self, text: str, parameters: Parameters = ()) -> duckdb.DuckDBPyConnection:
+        if self.on_statement:
+            self.on_statement(text)
+        return self._connection.execute(text, [_parameter(p) for p in parameters])
+
+    def _run(self, work: Callable[[], T]) -> T:
+        """Run in a thread of its own: while DuckDB works in the main thread, Python never gets to see Ctrl-C."""
+        try:
+            future = self._worker.submit(work)
+        except RuntimeError as error:
+            raise EngineError(f"the session with {self._url} is closed") from error
+        try:
+            return future.result()
+        except duckdb.Error as error:
+            raise _translated(error) from error
+        except KeyboardInterrupt:
+            while not wait([future], timeout=0.05).done:  # an interrupt between two statements would be lost
+                self._connection.interrupt()
+            raise
+
+
+def _connect(path: str) -> duckdb.DuckDBPyConnection:
+    try:
+        return duckdb.connect(path, config=_CONFIG)
+    except duckdb.Error as error:
+        hint = None
+        if "lock" in str(error):
+            hint = (
+                "another process has the file open, and DuckDB lets only one in: close that, or use a copy of the file"
+            )
+        raise EngineError(f"cannot open the DuckDB file {path}", detail=str(error), hint=hint) from error
+
+
+def _translated(error: duckdb.Error) -> StatementError:
+    """DuckDB puts everything into one text: the fact, perhaps `Did you mean ...`, and the place in the statement."""
+    message, *more = str(error).split("\n")
+    hint = next((line for line in more if line.startswith(("Did you mean", "Candidate"))), None)
+    return StatementError(message, hint=hint)
+
+
+def _rows(cursor: duckdb.DuckDBPyConnection) -> Rows:
+    names = [name for name, *_ in cursor.description or ()]
+    types = [str(type) for _, type, *_ in cursor.description or ()]
+    if all(_base(type) in _WITH_NUMPY for type in types):
+        return as_rows(names, (_from_numpy(values) for values in cursor.fetchnumpy().values()))
+    rows = cursor.fetchall()
+    cells = zip(*rows, strict=True) if rows else iter([()] * len(names))
+    return as_rows(names, (_from_python(column, type) for column, type in zip(cells, types, strict=True)))
+
+
+def _from_numpy(values: Any) -> Values:
+    missing, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    if values.dtype == object:
+        return _none_where(missing, values)
+    if missing.any():
+        return np.where(missing, np.nan, values.astype(float))
+    wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[values.dtype.kind]
+    return np.asarray(values, dtype=float if values.dtype == np.uint64 else wide)
+
+
+def _from_python(cells: tuple[object, ...], type: str) -> Values:
+    if type == "UUID":
+        cells = tuple(None if cell is None else str(cell) for cell in cells)
+    return as_values(cells, _kind(type))
+
+
+def _base(type: str) -> str:
+    """DECIMAL of DECIMAL(10,2), but LIST of DECIMAL(10,2)[]."""
+    return "LIST" if type.endswith("]") else type.partition("(")[0]
+
+
+def _kind(type: str) -> Kind:
+    base = _base(type)
+    if base in _NUMBERS:
+        return "numeric"
+    if base == "BOOLEAN":
+        return "boolean"
+    return "categorical" if base in ("VARCHAR", "UUID", "ENUM") else "other"
+
+
+def _parameter(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.astype(float).tolist() if value.dtype.kind in "biuf" else value.tolist()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _copied(place: int, values: Values) -> tuple[dict[str, Values], exp.Expr]:
+    """The arrays that carry one column into DuckDB, and the expression over them that gives the column back.
+
+    DuckDB takes nan in an array for NULL, so a second array says where it was nan."""
+    value = exp.column(f"v{place}")
+    nan = np.asarray(values != values, dtype=bool) if values.dtype.kind in "fO" else np.zeros(0, dtype=bool)
+    if not nan.any():
+        return {f"v{place}": values}, value
+    values = _none_where(nan, values) if values.dtype == object else values
+    literal = exp.cast(exp.Literal.string("NaN"), "DOUBLE")
+    return {f"v{place}": values, f"n{place}": nan}, exp.case().when(exp.column(f"n{place}"), literal).else_(value)
+
+
+def _none_where(missing: Values, values: Values) -> Values:
+    values = values.copy()
+    values[missing] = None
+    return values

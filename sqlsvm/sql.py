@@ -1,0 +1,135 @@
+"""The few words of SQL that everything we send is built from: sqlglot nodes, never strings.
+
+Names of our own are plain lower-case identifiers; names of the user arrive quoted inside expressions.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+Query = exp.Query
+Expression = exp.Expression
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    return exp.column(name, table=table)
+
+
+def number(value: float) -> exp.Expression:
+    """A double. A bare 1.0 would be an exact decimal, slow and of another type, in both engines.
+
+    >>> number(-2).sql("postgres")
+    'CAST(-2.0 AS DOUBLE PRECISION)'
+    """
+    return double(exp.Literal.number(repr(float(value))))
+
+
+def integer(value: int) -> exp.Expression:
+    return exp.Literal.number(str(value))
+
+
+def double(expression: exp.Expression) -> exp.Expression:
+    return exp.cast(expression, exp.DType.DOUBLE)
+
+
+def text(expression: exp.Expression) -> exp.Expression:
+    return exp.cast(expression, exp.DType.TEXT)
+
+
+def total(expression: exp.Expression) -> exp.Expression:
+    return exp.Sum(this=expression)
+
+
+def count() -> exp.Expression:
+    """COUNT(*) as a double: counts of join rows overflow BIGINT."""
+    return double(exp.Count(this=exp.Star()))
+
+
+def largest(expression: exp.Expression) -> exp.Expression:
+    return exp.Max(this=expression)
+
+
+def coalesce(expression: exp.Expression, otherwise: exp.Expression) -> exp.Expression:
+    return exp.Coalesce(this=expression, expressions=[otherwise])
+
+
+def case(condition: exp.Expression, then: exp.Expression, otherwise: exp.Expression | None = None) -> exp.Case:
+    made = exp.Case().when(condition, then)
+    return made if otherwise is None else made.else_(otherwise)
+
+
+def is_null(expression: exp.Expression) -> exp.Expression:
+    return exp.Is(this=exp.maybe_copy(expression), expression=exp.null())
+
+
+def not_null(expression: exp.Expression) -> exp.Expression:
+    return exp.Not(this=is_null(expression))
+
+
+def product(*factors: exp.Expression) -> exp.Expression:
+    """a * b * ..., and 1 for none."""
+    made: exp.Expression | None = None
+    for factor in factors:
+        made = factor if made is None else exp.Mul(this=made, expression=_operand(factor))
+    return number(1) if made is None else made
+
+
+def plus(*terms: exp.Expression) -> exp.Expression:
+    """a + b + ..., and 0 for none."""
+    made: exp.Expression | None = None
+    for term in terms:
+        made = term if made is None else exp.Add(this=made, expression=_operand(term))
+    return number(0) if made is None else made
+
+
+def _operand(expression: exp.Expression) -> exp.Expression:
+    return exp.paren(expression, copy=False) if isinstance(expression, exp.Binary) else expression
+
+
+def every(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    """A conjunction, TRUE when empty."""
+    made: exp.Expression | None = None
+    for condition in conditions:
+        wrapped = exp.paren(condition, copy=False) if isinstance(condition, exp.Or | exp.And) else condition
+        made = wrapped if made is None else exp.And(this=made, expression=wrapped)
+    return exp.true() if made is None else made
+
+
+def equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    return exp.EQ(this=left, expression=right)
+
+
+def select(outputs: Sequence[tuple[exp.Expression, str]], source: exp.Expr | None = None) -> exp.Select:
+    """SELECT expression AS name, ... FROM source."""
+    made = exp.select(*(exp.alias_(e, name) for e, name in outputs))
+    return made if source is None else made.from_(source)
+
+
+def derived(query: exp.Query, alias: str) -> exp.Subquery:
+    return query.subquery(alias)
+
+
+def join(query: exp.Select, source: exp.Expr, on: Iterable[exp.Expression], kind: str = "") -> exp.Select:
+    """`[kind] JOIN source ON ...`; without a condition, a cross join."""
+    conditions = list(on)
+    if not conditions and not kind:
+        return query.join(source, join_type="cross")
+    return query.join(source, on=every(conditions), join_type=kind)
+
+
+def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
+    return query.group_by(*keys) if keys else query
+
+
+def temporary(name: str, query: exp.Query) -> exp.Create:
+    """CREATE TEMPORARY TABLE name AS query."""
+    temporary_ = exp.Properties(expressions=[exp.TemporaryProperty()])
+    return exp.Create(this=exp.to_table(name), kind="TABLE", expression=query, properties=temporary_)
+
+
+def analyse(name: str) -> exp.Analyze:
+    return exp.Analyze(tables=[exp.to_table(name)])
+
+
+def drop(name: str) -> exp.Drop:
+    return exp.Drop(tables=[exp.to_table(name)], kind="TABLE", exists=True)
