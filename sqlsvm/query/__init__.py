@@ -1,0 +1,36 @@
+"""SQL text -> FeatureQuery: what the user would have run, taken apart, and refused where it cannot be trained on.
+
+No database is needed here. What only the database knows comes in as values, in three steps:
+
+    select = parse(text, engine.dialect)
+    columns = {s.alias: engine.describe(s.probe) for s in sources(select, engine.fold)}
+    query = feature_query(text, select, columns, engine.fold, dialect=engine.dialect, label="late")
+    query = with_kinds(query, {alias: engine.describe(probe) for alias, probe in probes(query).items()})
+
+`functions(select, engine.dialect, engine.fold)` names every function called, so that the caller can ask the database
+whether one of them is volatile, an aggregate or set-returning: only those that come with the engine are known here.
+"""
+
+from sqlsvm.query.assemble import feature_query
+from sqlsvm.query.guards import functions
+from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
+from sqlsvm.query.kinds import probes, with_kinds
+from sqlsvm.query.parse import parse
+from sqlsvm.query.sources import Source, sources
+
+__all__ = [
+    "Equality",
+    "Feature",
+    "FeatureQuery",
+    "Fold",
+    "LeftJoin",
+    "Relation",
+    "Source",
+    "Term",
+    "feature_query",
+    "functions",
+    "parse",
+    "probes",
+    "sources",
+    "with_kinds",
+]

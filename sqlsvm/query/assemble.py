@@ -1,0 +1,73 @@
+"""Text, SELECT and columns -> FeatureQuery."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import QueryError
+from sqlsvm.query.ir import Feature, FeatureQuery, Fold, Relation
+from sqlsvm.query.joins import Joins, joins_of, left_joins
+from sqlsvm.query.names import Scope
+from sqlsvm.query.outputs import find, outputs
+from sqlsvm.query.sources import Source, sources
+
+
+def feature_query(
+    text: str,
+    select: exp.Select,
+    columns: Mapping[str, tuple[Column, ...]],
+    fold: Fold,
+    *,
+    dialect: str,
+    label: str | None = None,
+    weight: str | None = None,
+    categorical: Sequence[str] = (),
+) -> FeatureQuery:
+    """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is still
+    "other", or "categorical" where that is forced: `with_kinds` settles it."""
+    items = sources(select, fold)
+    joins = joins_of(select, items, Scope(dialect, fold, columns))
+    found = _forced_categorical(outputs(select, joins.scope), categorical, joins.scope)
+    features, target, mass = _roles(found, joins.scope, label, weight)
+    return FeatureQuery(
+        text=text,
+        dialect=dialect,
+        relations=tuple(_relation(source, joins) for source in items),
+        equalities=tuple(joins.equalities),
+        left_joins=left_joins(joins),
+        features=features,
+        label=target,
+        weight=mass,
+    )
+
+
+def _roles(
+    found: tuple[Feature, ...], scope: Scope, label: str | None, weight: str | None
+) -> tuple[tuple[Feature, ...], Feature | None, Feature | None]:
+    """Label and weight are no features."""
+    target = find(label, "label", found, scope) if label is not None else None
+    mass = find(weight, "weight", found, scope) if weight is not None else None
+    if target and target is mass:
+        raise QueryError(f"{target.name} is both label and weight", hint="name two columns")
+    features = tuple(feature for feature in found if feature not in (target, mass))
+    if not features:
+        raise QueryError("the query returns no feature", hint="select at least one column besides label and weight")
+    return features, target, mass
+
+
+def _forced_categorical(features: tuple[Feature, ...], names: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
+    forced = [find(name, "categorical column", features, scope) for name in names]
+    return tuple(replace(f, kind="categorical") if f in forced else f for f in features)
+
+
+def _relation(source: Source, joins: Joins) -> Relation:
+    return Relation(
+        alias=source.alias,
+        table=".".join(source.path),
+        source=source.expression,
+        columns=joins.scope.columns[source.alias],
+        filters=tuple(joins.filters[source.alias]),
+        late_filters=tuple(joins.late_filters[source.alias]),
+    )

@@ -1,0 +1,76 @@
+"""The feature query taken apart: small frozen values that every later step reads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm.engine.base import Column, Kind
+
+Fold = Callable[[str, bool], str]
+"""`Engine.fold`: the name that an identifier (its text, whether it is quoted) means."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One item of FROM. `source` is the aliased table or sub-query as it can stand in a FROM clause: an exp.Table
+    only where the query names a table, a view or a file, an exp.Subquery for a sub-query or a CTE."""
+
+    alias: str
+    table: str
+    """Its name with what was written before it, `air.flights`; empty for a sub-query."""
+    source: exp.Expression
+    columns: tuple[Column, ...]
+    filters: tuple[exp.Expression, ...] = ()
+    """Conjuncts over this relation alone that hold before it is joined (its WHERE; its ON where it is LEFT JOINed)."""
+    late_filters: tuple[exp.Expression, ...] = ()
+    """For the optional side of a LEFT JOIN: conjuncts of WHERE, which see the NULLs of a missing match."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One side of a join equality: an expression over one relation."""
+
+    relation: str
+    expression: exp.Expression
+
+
+@dataclass(frozen=True)
+class Equality:
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class LeftJoin:
+    """`LEFT JOIN relation ON equalities`: every left term of `equalities` is over `parent`, every right one over
+    `relation`, which must turn out to be unique on them."""
+
+    parent: str
+    relation: str
+    equalities: tuple[Equality, ...]
+
+
+@dataclass(frozen=True)
+class Feature:
+    name: str
+    relation: str
+    expression: exp.Expression
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class FeatureQuery:
+    """The query taken apart. Every column in every expression is qualified by a relation's alias and quoted."""
+
+    text: str
+    dialect: str
+    relations: tuple[Relation, ...]
+    equalities: tuple[Equality, ...]
+    left_joins: tuple[LeftJoin, ...]
+    features: tuple[Feature, ...]
+    label: Feature | None
+    weight: Feature | None = None
+
+    def relation(self, alias: str) -> Relation:
+        return next(r for r in self.relations if r.alias == alias)

@@ -1,0 +1,236 @@
+"""FROM and WHERE taken apart: which conjunct filters one relation, which joins two, which belongs to a LEFT JOIN."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sqlsvm.errors import QueryError
+from sqlsvm.query.guards import fragment
+from sqlsvm.query.ir import Equality, LeftJoin, Term
+from sqlsvm.query.names import Scope, Visible, relations_in
+from sqlsvm.query.sources import Source
+
+_EQUALITIES = "join on equalities whose sides each use one relation: a.k = b.k"
+
+
+@dataclass
+class Joins:
+    """What FROM and WHERE say, collected conjunct by conjunct."""
+
+    scope: Scope
+    filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
+    late_filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
+    equalities: list[Equality] = field(default_factory=list)
+    optional: dict[str, list[Equality]] = field(default_factory=dict)
+    """LEFT JOINed relations, each with the equalities of its ON: right terms are over the relation itself."""
+
+    def condition(self, conjunct: exp.Expr, scope: Scope) -> None:
+        """A conjunct of WHERE or of an inner join's ON: it must hold for every row of the join."""
+        resolved = scope.resolve(conjunct)
+        used = relations_in(resolved)
+        if len(used) > 1:
+            self._add(self.equalities, _equality(resolved, conjunct, scope))
+        elif not _is_true(resolved):
+            alias = used[0] if used else self.scope.sources[0].alias
+            (self.late_filters if alias in self.optional else self.filters)[alias].append(resolved)
+
+    def left_condition(self, conjunct: exp.Expr, scope: Scope, alias: str) -> None:
+        """A conjunct of the ON of LEFT JOIN `alias`: it decides what matches, and drops no row."""
+        resolved = scope.resolve(conjunct)
+        used = relations_in(resolved)
+        if len(used) == 1 and used != [alias]:
+            raise QueryError(
+                f"{fragment(conjunct, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
+                hint="move it to WHERE to drop the other rows",
+            )
+        if len(used) > 1:
+            self._add(self.optional[alias], _oriented(_equality(resolved, conjunct, scope), conjunct, scope, alias))
+        elif not _is_true(resolved):
+            self.filters[alias].append(resolved)
+
+    def merge(self, left: Visible, right: Visible) -> None:
+        """One column of USING or NATURAL."""
+        equality = Equality(Term(left.alias, left.reference), Term(right.alias, right.reference))
+        self._add(self.optional.get(right.alias, self.equalities), equality)
+
+    @staticmethod
+    def _add(equalities: list[Equality], equality: Equality) -> None:
+        if equality not in equalities:
+            equalities.append(equality)
+
+
+def joins_of(select: exp.Select, sources: tuple[Source, ...], empty: Scope) -> Joins:
+    """Read FROM from left to right, then WHERE. A comma begins a new group: ON sees its own group only."""
+    scopes = [empty.of(source) for source in sources]
+    joins = Joins(scopes[0])
+    done: list[Scope] = []
+    group = scopes[0]
+    for join, scope in zip(select.args.get("joins") or [], scopes[1:], strict=True):
+        if _is_comma(join):
+            done.append(group)
+            group = scope
+        else:
+            group = _join(joins, join, group, scope)
+    for earlier in reversed(done):
+        group = earlier.with_(group)
+    joins.scope = group
+    if select.args.get("where"):
+        for conjunct in conjuncts(select.args["where"].this):
+            joins.condition(conjunct, group)
+    return joins
+
+
+def _is_comma(join: exp.Join) -> bool:
+    return not any(join.args.get(key) for key in ("method", "side", "kind", "on", "using"))
+
+
+def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
+    alias = right.sources[0].alias
+    is_left = join.args.get("side") == "LEFT"
+    if is_left:
+        joins.optional[alias] = []
+    merged = _merged(join, left, right)
+    for mine, other in merged.values():
+        joins.merge(mine, other)
+    both = left.with_(right, merged)
+    for conjunct in conjuncts(join.args.get("on")):
+        if is_left:
+            joins.left_condition(conjunct, both, alias)
+        else:
+            joins.condition(conjunct, both)
+    if is_left and not joins.optional[alias]:
+        raise QueryError(
+            f"LEFT JOIN {alias} has no equality with an earlier relation: {fragment(join, left.dialect)}",
+            hint=f"add one on a key that is unique in {alias}: ON a.k = {alias}.k",
+        )
+    return both
+
+
+def _merged(join: exp.Join, left: Scope, right: Scope) -> dict[str, tuple[Visible, Visible]]:
+    """The columns that USING lists or that NATURAL finds on both sides, by name."""
+    if str(join.args.get("method")).upper() == "NATURAL":
+        others = {right.name(v) for v in right.visible}
+        shared = dict.fromkeys(v.column.name for v in left.visible if left.name(v) in others)
+        names = [exp.to_identifier(name, quoted=True) for name in shared]
+    else:
+        names = [n.this if isinstance(n, exp.Column) else n for n in join.args.get("using") or []]
+    return {left.meaning(name): (_merging(name, left), _merging(name, right)) for name in names}
+
+
+def _merging(name: exp.Expr, side: Scope) -> Visible:
+    """The column of one side; USING has no way to say which of several is meant."""
+    owners = [v.alias for v in side.visible if side.name(v) == side.meaning(name)]
+    if len(owners) > 1:
+        raise QueryError(
+            f"USING or NATURAL cannot tell {name.name} of {' and '.join(owners)} apart",
+            hint=f"use ON: {owners[0]}.{name.name} = ...",
+        )
+    return side.find(exp.Column(this=name.copy()))
+
+
+def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
+    """The parts of an AND, through parentheses; `(a, b) = (c, d)` is `a = c AND b = d`."""
+    pending = [condition] if condition is not None else []
+    while pending:
+        node = pending.pop().unnest()
+        if isinstance(node, exp.And):
+            pending += [node.expression, node.this]
+        elif isinstance(node, exp.EQ) and (pairs := _row_pairs(node)):
+            yield from pairs
+        else:
+            yield node
+
+
+def _row_pairs(equality: exp.EQ) -> list[exp.Expr]:
+    left, right = _row(equality.this), _row(equality.expression)
+    if not left or len(left) != len(right):
+        return []
+    return [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in zip(left, right, strict=True)]
+
+
+def _row(node: exp.Expr) -> list[exp.Expr]:
+    """The items of `(a, b)` or `ROW(a, b)`; none for anything else."""
+    is_row = isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.upper() == "ROW")
+    return list(node.expressions) if is_row else []
+
+
+def _is_true(resolved: exp.Expr) -> bool:
+    """TRUE, 1 = 1: what people write to have a condition."""
+    if isinstance(resolved, exp.EQ) and isinstance(resolved.this, exp.Literal):
+        return bool(resolved.this == resolved.expression)
+    return isinstance(resolved, exp.Boolean) and bool(resolved.this)
+
+
+def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
+    text = fragment(shown, scope.dialect)
+    if isinstance(resolved, exp.NullSafeEQ):
+        raise QueryError(
+            f"a join that matches NULL with NULL: {text}",
+            hint="use =, or COALESCE both sides to a value that no key has",
+        )
+    if not isinstance(resolved, exp.EQ):
+        raise QueryError(f"not an equality between two relations: {text}", hint=_EQUALITIES)
+    left, right = _bare(resolved.this), _bare(resolved.expression)
+    owners = relations_in(left), relations_in(right)
+    if any(len(owner) != 1 for owner in owners):
+        raise QueryError(f"a side of the equality does not use exactly one relation: {text}", hint=_EQUALITIES)
+    return Equality(Term(owners[0][0], left), Term(owners[1][0], right))
+
+
+def _bare(side: exp.Expression) -> exp.Expression:
+    """`(a.k)` is a.k, so that equal terms are seen to be equal; other parentheses stay, for they may be needed."""
+    inner = side.unnest()
+    return inner if isinstance(inner, exp.Column) else side
+
+
+def _oriented(equality: Equality, shown: exp.Expr, scope: Scope, alias: str) -> Equality:
+    """The term of the optional relation to the right."""
+    if equality.right.relation == alias:
+        return equality
+    if equality.left.relation == alias:
+        return Equality(equality.right, equality.left)
+    raise QueryError(
+        f"{fragment(shown, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
+        hint="move it to WHERE, or to the ON of the JOIN before",
+    )
+
+
+def left_joins(joins: Joins) -> tuple[LeftJoin, ...]:
+    return tuple(_left_join(joins, alias, own) for alias, own in joins.optional.items())
+
+
+def _left_join(joins: Joins, alias: str, own: list[Equality]) -> LeftJoin:
+    """Give the left terms one parent.
+
+    `a JOIN b ON a.k = b.k LEFT JOIN c ON c.x = a.x AND c.k = b.k` hangs off a alone, with c.k = a.k: on every row that
+    the inner joins let through both are equal. Only relations before c can be its parent.
+    """
+    earlier = [source.alias for source in joins.scope.sources]
+    earlier = earlier[: earlier.index(alias)]
+    choices = [_equal_terms(equality.left, joins.equalities, earlier) for equality in own]
+    written = [equality.left.relation for equality in own]
+    for parent in dict.fromkeys([*written, *earlier]):
+        if all(parent in terms for terms in choices):
+            pairs = zip(choices, own, strict=True)
+            return LeftJoin(parent, alias, tuple(Equality(terms[parent], equality.right) for terms, equality in pairs))
+    raise QueryError(
+        f"LEFT JOIN {alias} takes its keys from {' and '.join(dict.fromkeys(written))}",
+        hint=f"join {' and '.join(dict.fromkeys(written))} in a sub-query in FROM, and LEFT JOIN {alias} to that",
+    )
+
+
+def _equal_terms(start: Term, equalities: list[Equality], allowed: list[str]) -> dict[str, Term]:
+    """For each allowed relation a term known to be equal to `start`, itself first."""
+    found, pending = {start.relation: start}, [start]
+    seen = {start}
+    while pending:
+        term = pending.pop(0)
+        for equality in equalities:
+            for one, other in ((equality.left, equality.right), (equality.right, equality.left)):
+                if one == term and other not in seen and other.relation in allowed:
+                    seen.add(other)
+                    pending.append(other)
+                    found.setdefault(other.relation, other)
+    return found

@@ -1,0 +1,116 @@
+"""What a name in the query means: the engine's rules, not sqlglot's.
+
+sqlglot's `qualify` lower-cases and quotes as it goes, which breaks mixed-case names. Here an identifier means its
+`fold`, columns are found among those that the database itself described, and what comes out is always
+`"alias"."real column name"`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import QueryError, nearest
+from sqlsvm.query.guards import fragment
+from sqlsvm.query.ir import Fold
+from sqlsvm.query.sources import Source
+
+
+@dataclass(frozen=True)
+class Visible:
+    """A column that can be named: `*` shows it, and it is found without its relation's name."""
+
+    alias: str
+    column: Column
+
+    @property
+    def reference(self) -> exp.Column:
+        return exp.column(self.column.name, table=self.alias, quoted=True)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The relations that a condition or an output can see. `visible` is what `*` means: columns merged by USING
+    and NATURAL appear in it once, as those of the left side."""
+
+    dialect: str
+    fold: Fold
+    columns: Mapping[str, tuple[Column, ...]]
+    sources: tuple[Source, ...] = ()
+    visible: tuple[Visible, ...] = ()
+
+    def of(self, source: Source) -> "Scope":
+        """The scope of one item of FROM."""
+        own = tuple(Visible(source.alias, column) for column in self.columns[source.alias])
+        return replace(self, sources=(source,), visible=own)
+
+    def with_(self, other: "Scope", merged: Iterable[str] = ()) -> "Scope":
+        """Both sides of a join; the `merged` names are taken from this, the left side."""
+        names = set(merged)
+        left = sorted(self.visible, key=lambda v: self.name(v) not in names)
+        right = [v for v in other.visible if self.name(v) not in names]
+        return replace(self, sources=self.sources + other.sources, visible=(*left, *right))
+
+    def name(self, visible: Visible) -> str:
+        return self.fold(visible.column.name, True)
+
+    def meaning(self, identifier: exp.Expr) -> str:
+        return self.fold(identifier.name, bool(identifier.args.get("quoted")))
+
+    def resolve(self, expression: exp.Expr) -> exp.Expression:
+        """A copy in which every column is `"alias"."column"`: `Distance / 2` becomes `"f"."distance" / 2`."""
+        return expression.transform(lambda node: self.find(node).reference if isinstance(node, exp.Column) else node)
+
+    def find(self, column: exp.Column) -> Visible:
+        """The one column that is meant."""
+        if not isinstance(column.this, exp.Identifier):
+            raise QueryError(f"{fragment(column, self.dialect)} inside an expression", hint="name one column")
+        if column.args.get("table"):
+            alias = self.relation(column)
+            return self._only(column, tuple(Visible(alias, c) for c in self.columns[alias]))
+        return self._only(column, self.visible)
+
+    def relation(self, column: exp.Column) -> str:
+        """The alias meant by what stands before the last dot: `f`, `flights`, `air.flights`."""
+        keys = ("catalog", "db", "table")
+        path = tuple(self.meaning(column.args[key]) for key in keys if column.args.get(key))
+        for source in self.sources:
+            if path == (source.alias,) or (len(path) > 1 and _is_tail(path, source)):
+                return source.alias
+        shown = fragment(column, self.dialect)
+        known = [source.alias for source in self.sources]
+        hint = nearest(path[-1], known) or f"the relations here are {', '.join(known)}"
+        raise QueryError(f"unknown relation {'.'.join(path)} in {shown}", hint=hint)
+
+    def _only(self, column: exp.Column, candidates: tuple[Visible, ...]) -> Visible:
+        wanted, shown = self.meaning(column.this), fragment(column, self.dialect)
+        found = [v for v in candidates if self.name(v) == wanted]
+        if not found:
+            raise QueryError(f"unknown column {shown}", hint=self._instead_of(column, candidates))
+        if len(found) > 1:
+            owners = [v.alias for v in found]
+            own = f"give the columns of {owners[0]} different names"
+            raise QueryError(
+                f"column {shown} is ambiguous: it is in {' and '.join(owners)}",
+                hint=own if len(set(owners)) == 1 else f"write {owners[0]}.{shown}",
+            )
+        return found[0]
+
+    def _instead_of(self, column: exp.Column, candidates: tuple[Visible, ...]) -> str:
+        wanted, names = self.meaning(column.this), [v.column.name for v in candidates]
+        if not column.args.get("table") and wanted in [source.alias for source in self.sources]:
+            return f"{wanted} is a relation: name one of its columns"
+        return nearest(wanted, names) or f"the columns here are {', '.join(names[:8])}{', ...' * (len(names) > 8)}"
+
+
+def _is_tail(path: tuple[str, ...], source: Source) -> bool:
+    """`air.flights.x` names the relation written `air.flights` or, for lack of a schema, `flights`; not one that has
+    got an alias."""
+    shorter = min(len(path), len(source.path))
+    return shorter > 0 and source.alias == path[-1] and path[-shorter:] == source.path[-shorter:]
+
+
+def relations_in(resolved: exp.Expr) -> list[str]:
+    """The aliases that a resolved expression uses, in order of appearance."""
+    return list(dict.fromkeys(column.table for column in resolved.find_all(exp.Column)))

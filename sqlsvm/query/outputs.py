@@ -1,0 +1,100 @@
+"""The SELECT list: one feature a column, each over one relation."""
+
+from collections.abc import Iterable, Iterator
+
+from sqlglot import exp
+
+from sqlsvm.errors import QueryError, nearest
+from sqlsvm.query.guards import as_typed, fragment
+from sqlsvm.query.ir import Feature
+from sqlsvm.query.names import Scope, Visible, relations_in
+
+
+def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
+    """Every output column as a feature of kind "other" until the database has said what it is."""
+    found: dict[str, tuple[Feature, str]] = {}
+    for item in select.expressions:
+        for feature, shown in _features(item, scope):
+            key = scope.fold(feature.name, True)
+            if key in found:
+                raise QueryError(
+                    f"two output columns are called {feature.name}: {found[key][1]} and {shown}",
+                    hint=f"rename one: {_example(feature)} AS {feature.name}_2",
+                )
+            found[key] = feature, shown
+    if not found:
+        raise QueryError("the query returns no column", hint="select the features and the label")
+    return tuple(feature for feature, _ in found.values())
+
+
+def _example(feature: Feature) -> str:
+    column = feature.expression
+    return f"{column.table}.{column.name}" if isinstance(column, exp.Column) else "..."
+
+
+def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[Feature, str]]:
+    """Each with the text that made it; for a column of `*` its own name."""
+    star = item.this if isinstance(item, exp.Column) else item
+    if isinstance(star, exp.Star):
+        for visible in _expanded(item, star, scope):
+            name = visible.column.name
+            yield Feature(name, visible.alias, visible.reference, "other"), f"{visible.alias}.{name}"
+    else:
+        yield _feature(item, scope), fragment(item, scope.dialect)
+
+
+def _feature(item: exp.Expression, scope: Scope) -> Feature:
+    shown = fragment(item, scope.dialect)
+    resolved = scope.resolve(item.unalias())
+    used = relations_in(resolved)
+    if not used:
+        raise QueryError(f"the output {shown} is a constant", hint="remove it; the intercept is added by itself")
+    if len(used) > 1:
+        raise QueryError(
+            f"the output {shown} uses {' and '.join(used)}",
+            hint="use the columns of one relation, or give each its own output column",
+        )
+    return Feature(_name(item, resolved, scope), used[0], resolved, "other")
+
+
+def _name(item: exp.Expression, resolved: exp.Expression, scope: Scope) -> str:
+    """The alias; else the column, also under a cast, as PostgreSQL has it; else the expression as it reads in SQL."""
+    if isinstance(item, exp.Alias):
+        return _spelling(item.args["alias"], scope)
+    inner = resolved
+    while isinstance(inner, exp.Cast | exp.Paren):
+        inner = inner.this
+    return inner.name if isinstance(inner, exp.Column) else as_typed(item, scope.dialect)
+
+
+def _spelling(identifier: exp.Expression, scope: Scope) -> str:
+    """As typed where the engine ignores case anyway, else what the name means."""
+    name, meaning = identifier.name, scope.meaning(identifier)
+    ignores_case = scope.fold(name, True) == scope.fold(name, False)
+    return name if ignores_case and len(name) == len(meaning) else meaning
+
+
+def _expanded(item: exp.Expression, star: exp.Star, scope: Scope) -> Iterator[Visible]:
+    if star.args.get("replace") or star.args.get("rename"):
+        raise QueryError(f"a star that renames: {fragment(item, scope.dialect)}", hint="name the columns one by one")
+    shown = scope.visible
+    if isinstance(item, exp.Column):
+        alias = scope.relation(item)
+        shown = tuple(Visible(alias, column) for column in scope.columns[alias])
+    without = {scope.find(_column(e)) for e in star.args.get("except_") or []}
+    return (visible for visible in shown if visible not in without)
+
+
+def _column(node: exp.Expression) -> exp.Column:
+    return node if isinstance(node, exp.Column) else exp.Column(this=node.copy())
+
+
+def find(name: str, role: str, features: Iterable[Feature], scope: Scope) -> Feature:
+    """The feature called `name`: as it is spelt, else as the engine reads it unquoted."""
+    by_name = {feature.name: feature for feature in features}
+    by_meaning = {scope.fold(n, True): feature for n, feature in by_name.items()}
+    for feature in (by_name.get(name), by_meaning.get(scope.fold(name, False))):
+        if feature:
+            return feature
+    hint = nearest(name, by_name) or f"the query returns {', '.join(by_name)}"
+    raise QueryError(f"{role} {name} is not a column of the query", hint=hint)

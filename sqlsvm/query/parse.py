@@ -1,0 +1,124 @@
+"""Text -> one plain SELECT, or a QueryError that shows the place."""
+
+import re
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sqlsvm.errors import QueryError
+from sqlsvm.query.guards import check, fragment
+from sqlsvm.query.sources import from_items
+
+_ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
+_FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
+
+
+def parse(text: str, dialect: str) -> exp.Select:
+    """The one SELECT in `text`, without comments, checked as far as it can be without knowing any table."""
+    tokens = _statement(_tokens(text, dialect))
+    try:
+        tree = _tree(tokens, text, dialect)
+        select = _select(tree, dialect)
+        for node in select.walk():
+            node.pop_comments()
+        _faithful(tokens, select, dialect)
+        check(select, dialect)
+        if dialect == "duckdb":
+            _name_files(select)
+    except RecursionError:
+        raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
+    return select
+
+
+def _tokens(text: str, dialect: str) -> list[Token]:
+    try:
+        return list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text))
+    except TokenError as error:
+        raise QueryError(
+            "the query cannot be read: a quote or a comment is not closed", hint="look for the missing ' or \" or */"
+        ) from error
+
+
+def _statement(tokens: list[Token]) -> list[Token]:
+    """The tokens of the only statement; what follows it may only be empty."""
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens = tokens[:-1]
+    if not tokens:
+        raise QueryError("the query is empty", hint=_ONE_SELECT)
+    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        raise QueryError("the query has more than one statement", hint=_ONE_SELECT)
+    head = tokens[0].text.upper()
+    if head not in ("SELECT", "WITH", "FROM", "TABLE", "("):
+        raise QueryError(f"a query cannot begin with {tokens[0].text}", hint=_ONE_SELECT)
+    return tokens
+
+
+def _tree(tokens: list[Token], text: str, dialect: str) -> exp.Expr:
+    try:
+        (tree,) = sqlglot.Dialect.get_or_raise(dialect).parser().parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_error(error) from error
+    if tree is None:
+        raise QueryError("the query is empty", hint=_ONE_SELECT)
+    return tree
+
+
+def _syntax_error(error: ParseError) -> QueryError:
+    """sqlglot's own message underlines with terminal escapes, and its column is where the word ends."""
+    if not error.errors:
+        return QueryError("syntax error", detail=str(error))
+    place = error.errors[0]
+    near = f"{place['highlight'] or ''}{place['end_context'] or ''}".strip()[:40] or "the end"
+    column = place["col"] - len(place["highlight"] or " ") + 1
+    return QueryError(f"syntax error at line {place['line']}, column {column}, near {near}")
+
+
+def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
+    """What is sent is the tree, not the text. Refuse the two things that are known to change on the way: a quoted
+    function name (its case), and a JOIN without a condition (a comma)."""
+    sent = _tokens(select.sql(dialect=dialect), dialect)
+    for lost in _called_quoted(tokens) - _called_quoted(sent):
+        raise QueryError(
+            f'the function "{lost}" is quoted', hint=f'write it without quotes, or with its schema: s."{lost}"(...)'
+        )
+    if _count(tokens, TokenType.JOIN) > _count(sent, TokenType.JOIN):
+        raise QueryError("a JOIN has no condition", hint="add ON or USING; a cross product is written CROSS JOIN")
+
+
+def _called_quoted(tokens: list[Token]) -> set[str]:
+    """Quoted names that stand before a parenthesis, and after no dot."""
+    triples = zip([None, *tokens], tokens, tokens[1:], strict=False)
+    return {
+        name.text
+        for before, name, after in triples
+        if name.token_type is TokenType.IDENTIFIER
+        and after.token_type is TokenType.L_PAREN
+        and not (before and before.token_type is TokenType.DOT)
+    }
+
+
+def _count(tokens: list[Token], kind: TokenType) -> int:
+    return sum(token.token_type is kind for token in tokens)
+
+
+def _name_files(select: exp.Select) -> None:
+    """DuckDB calls the relation of 'data/flights.csv.gz' flights."""
+    for item in from_items(select):
+        if isinstance(item, exp.Table) and not item.args.get("alias") and (match := _FILE.search(item.name)):
+            item.set("alias", exp.TableAlias(this=exp.to_identifier(match[1], quoted=True)))
+
+
+def _select(tree: exp.Expr, dialect: str) -> exp.Select:
+    while isinstance(tree, exp.Subquery) and not any(value for key, value in tree.args.items() if key != "this"):
+        tree = tree.this
+    if isinstance(tree, exp.SetOperation):
+        word = type(tree).__name__.upper()
+        raise QueryError(
+            f"the query combines SELECTs by {word}",
+            hint=f"put it into FROM: SELECT ... FROM (SELECT ... {word} SELECT ...) AS u",
+        )
+    if not isinstance(tree, exp.Select):
+        raise QueryError(f"not a plain SELECT: {fragment(tree, dialect)}", hint=_ONE_SELECT)
+    return tree

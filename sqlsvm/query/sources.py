@@ -1,0 +1,97 @@
+"""SELECT -> the items of its FROM, each able to stand alone, so that the database can say what columns it has."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm.errors import QueryError
+from sqlsvm.query.ir import Fold
+
+
+@dataclass(frozen=True)
+class Source:
+    """One item of FROM under its alias. `path` is its table name, folded: ("flights",), ("air", "flights"),
+    or () for a sub-query."""
+
+    alias: str
+    path: tuple[str, ...]
+    expression: exp.Expression
+    """What stands in a FROM clause: `flights AS "f"`; a CTE as `(WITH c AS (...) SELECT * FROM c) AS "c"`."""
+
+    @property
+    def probe(self) -> exp.Select:
+        """SELECT * FROM this source: its description is the list of its columns."""
+        return exp.select("*").from_(self.expression.copy())
+
+
+def sources(select: exp.Select, fold: Fold) -> tuple[Source, ...]:
+    """The items of FROM in the order in which they are written."""
+    found = tuple(_source(item, select, fold) for item in from_items(select))
+    aliases = [source.alias for source in found]
+    for alias in aliases:
+        if aliases.count(alias) > 1:
+            raise QueryError(
+                f"two relations in FROM are called {alias}", hint=f"give one of them another name: AS {alias}_2"
+            )
+    return found
+
+
+def from_items(select: exp.Select) -> list[exp.Expression]:
+    return [select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])]
+
+
+def _source(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
+    """An alias of its own, quoted, and the CTEs that it needs."""
+    named = item.args["alias"].this if item.args.get("alias") else None
+    parts = [part for part in (item.args.get(key) for key in ("catalog", "db", "this")) if part]
+    path = () if named and isinstance(item, exp.Subquery) else tuple(_folded(part, fold) for part in parts)
+    alias = _folded(named, fold) if named else path[-1]
+    needed = _needed_ctes(item, select, fold)
+    if needed is None:
+        return Source(alias, path, _aliased(item.copy(), alias))
+    inner = exp.select("*").from_(item.copy())
+    inner.set("with_", needed)
+    return Source(alias, path, _aliased(exp.Subquery(this=inner), alias))
+
+
+def _folded(part: exp.Expr, fold: Fold) -> str:
+    """The name of an identifier; a table function is known by the name of the function."""
+    if isinstance(part, exp.Identifier):
+        return fold(part.name, bool(part.args.get("quoted")))
+    if isinstance(part, exp.Func) and not isinstance(part, exp.Anonymous):
+        return fold(part.sql_name(), False)
+    return fold(part.name, False)
+
+
+def _aliased(item: exp.Expression, alias: str) -> exp.Expression:
+    """The alias is set from outside; the column names of `t AS f(a, b)` stay."""
+    old = item.args.get("alias")
+    columns = old.args.get("columns") if old else None
+    item.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=columns))
+    return item
+
+
+def _needed_ctes(item: exp.Expression, select: exp.Select, fold: Fold) -> exp.With | None:
+    """The WITH clause cut down to what `item` reads, directly or through other CTEs; None where it reads none.
+
+    Names are compared without scoping, so a CTE that a sub-query shadows may be kept although nothing reads it.
+    """
+    with_ = select.args.get("with_")
+    if with_ is None:
+        return None
+    bodies = {_folded(cte.args["alias"].this, fold): cte for cte in with_.expressions}
+    needed: set[str] = set()
+    pending = _tables_read(item, fold)
+    while pending := (pending & bodies.keys()) - needed:
+        needed |= pending
+        pending = set().union(*(_tables_read(bodies[name], fold) for name in pending))
+    if not needed:
+        return None
+    kept = [cte.copy() for name, cte in bodies.items() if name in needed]
+    return exp.With(expressions=kept, recursive=with_.args.get("recursive"))
+
+
+def _tables_read(node: exp.Expression, fold: Fold) -> set[str]:
+    """Names that could be a CTE: those without a schema."""
+    tables = node.find_all(exp.Table)
+    return {_folded(t.this, fold) for t in tables if isinstance(t.this, exp.Identifier) and not t.args.get("db")}

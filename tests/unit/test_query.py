@@ -1,0 +1,214 @@
+"""Every supported form of a feature query, and what it comes to."""
+
+from dataclasses import replace
+
+import pytest
+from sqlglot import exp
+
+from sqlsvm.engine.base import Column, Kind
+from sqlsvm.errors import QueryError
+from sqlsvm.query import FeatureQuery, feature_query, functions, parse, probes, sources, with_kinds
+from tests.unit.queries import Case, cases, columns, fold_duckdb, fold_postgres, lines, read
+
+SUPPORTED = cases("query_supported.txt")
+
+
+@pytest.mark.parametrize("case", SUPPORTED, ids=str)
+def test_supported(case: Case) -> None:
+    assert lines(read(case.text, case.dialect)) == case.expected
+
+
+def test_the_query_of_the_design() -> None:
+    query = read(
+        """SELECT f.arr_delay > 15 AS late, f.distance, f.carrier, p.seats, 2013 - p.year AS age, w.temp
+        FROM flights f
+        JOIN planes  p USING (tailnum)
+        JOIN weather w ON w.origin = f.origin AND w.time_hour = f.time_hour
+        WHERE f.arr_delay IS NOT NULL""",
+        label="late",
+    )
+    assert lines(query) == [
+        "from flights AS f WHERE f.arr_delay IS NOT NULL",
+        "from planes AS p",
+        "from weather AS w",
+        "join f.tailnum = p.tailnum",
+        "join w.origin = f.origin",
+        "join w.time_hour = f.time_hour",
+        "feature distance of f: f.distance",
+        "feature carrier of f: f.carrier",
+        "feature seats of p: p.seats",
+        "feature age of p: 2013 - p.year",
+        "feature temp of w: w.temp",
+        "label late of f: f.arr_delay > 15",
+    ]
+
+
+def test_using_merges_columns_under_a_star() -> None:
+    query = read("SELECT * FROM t JOIN u USING (k, b)", tables={"t": ["a", "b", "k"], "u": ["k", "b", "c"]})
+    assert [(f.name, f.relation) for f in query.features] == [("b", "t"), ("k", "t"), ("a", "t"), ("c", "u")]
+
+
+def test_a_sub_query_may_do_what_it_likes() -> None:
+    inner = (
+        "SELECT DISTINCT tailnum AS k, count(*) AS n FROM flights GROUP BY 1 HAVING sum(month) > 1 ORDER BY 2 LIMIT 9"
+    )
+    query = read(f"SELECT s.n FROM planes p JOIN ({inner}) AS s ON s.k = p.tailnum", tables={"s": ["k", "n"]})
+    assert query.relation("s").source.sql("postgres") == (
+        "(SELECT DISTINCT tailnum AS k, COUNT(*) AS n FROM flights GROUP BY 1 HAVING SUM(month) > 1 ORDER BY 2 LIMIT 9)"
+        ' AS "s"'
+    )
+
+
+def test_column_aliases_stay() -> None:
+    query = read("SELECT x FROM weather AS w (x, y)", tables={"weather": ["x", "y"]})
+    assert query.relation("w").source.sql("postgres") == 'weather AS "w"(x, y)'
+
+
+def test_roles() -> None:
+    text = 'SELECT distance, month, "year" AS "Year", dest FROM flights'
+    query = read(text, label="MONTH", weight="Year", categorical=["dest"])
+    assert lines(query)[1:] == [
+        "feature distance of flights: flights.distance",
+        "feature dest of flights: flights.dest (categorical)",
+        "label month of flights: flights.month",
+        "weight Year of flights: flights.year",
+    ]
+    assert query.text == text
+
+
+def test_a_label_without_a_name_is_called_by_its_expression() -> None:
+    query = read("SELECT month, arr_delay>15 FROM flights", label="arr_delay > 15")
+    assert query.label is not None
+    assert query.label.name == "arr_delay > 15"
+
+
+EVIL = ['a"b', "semi;colon", "Ünïcode", "SELECT", "$1", "%s", "--", "/*", "it's", " ", "e" * 63, "back\\slash", "x.y"]
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_evil_names(name: str) -> None:
+    quoted = exp.to_identifier(name, quoted=True).sql("postgres")
+    text = f"SELECT {quoted}.{quoted}, {quoted}.a AS other FROM s.{quoted} JOIN u ON u.{quoted} = {quoted}.a"
+    query = read(text, tables={name: [name, "a"], "u": [name]})
+    assert query.relations[0].alias == name
+    assert query.relations[0].source.sql("postgres") == f"s.{quoted} AS {quoted}"
+    assert query.features[0].name == name
+    assert query.features[0].expression.sql("postgres") == f"{quoted}.{quoted}"
+    assert query.equalities[0].left.expression.sql("postgres") == f'"u".{quoted}'
+
+
+def test_long_names_are_cut_as_postgresql_cuts_them() -> None:
+    long = "x" * 70
+    query = read(f'SELECT {long} AS "{long}" FROM {long} JOIN t AS {long[:62]} ON TRUE', tables={"x" * 63: ["x" * 63]})
+    assert [r.alias for r in query.relations] == ["x" * 63, "x" * 62]
+    assert query.features[0].name == "x" * 63
+
+
+def test_sources() -> None:
+    select = parse('WITH c AS (SELECT 1) SELECT 1 FROM Air."Flights" F, c, (SELECT 2) s', "postgres")
+    found = sources(select, fold_postgres)
+    assert [(s.alias, s.path) for s in found] == [("f", ("air", "Flights")), ("c", ("c",)), ("s", ())]
+    assert [s.probe.sql("postgres") for s in found] == [
+        'SELECT * FROM Air."Flights" AS "f"',
+        'SELECT * FROM (WITH c AS (SELECT 1) SELECT * FROM c) AS "c"',
+        'SELECT * FROM (SELECT 2) AS "s"',
+    ]
+
+
+def test_functions() -> None:
+    text = "SELECT my.F(x), upper(a::varchar(3)), (SELECT g(1)) FROM (SELECT h(1), 'i(1)' FROM t WHERE a IN (1)) s"
+    found = set(functions(parse(f"SELECT a FROM ({text}) AS t", "postgres"), "postgres", fold_postgres))
+    assert {"f", "upper", "g", "h"} <= found
+    assert not {"i", "a", "t"} & found
+
+
+def described(query: FeatureQuery, types: dict[str, tuple[str, Kind]]) -> dict[str, tuple[Column, ...]]:
+    """What a database would say: the type of each output by the name of the column that it is made of."""
+    return {
+        alias: tuple(Column(e.alias, *types[next(e.find_all(exp.Column)).name]) for e in probe.expressions)
+        for alias, probe in probes(query).items()
+    }
+
+
+TYPES: dict[str, tuple[str, Kind]] = {
+    "month": ("integer", "numeric"),
+    "dest": ("text", "categorical"),
+    "year": ("boolean", "boolean"),
+    "seats": ("smallint", "numeric"),
+    "temp": ("timestamp with time zone", "other"),
+    "lat": ("jsonb", "other"),
+    "lon": ("integer[]", "other"),
+    "faa": ("point", "other"),
+}
+
+
+def test_probes() -> None:
+    query = read('SELECT month + 1, seats, dest AS "D" FROM flights f, planes, weather', label="seats")
+    assert {alias: probe.sql("postgres") for alias, probe in probes(query).items()} == {
+        "f": 'SELECT "f"."month" + 1 AS "c0", "f"."dest" AS "c1" FROM flights AS "f"',
+        "planes": 'SELECT "planes"."seats" AS "c0" FROM planes AS "planes"',
+    }
+
+
+def test_kinds() -> None:
+    query = read(
+        "SELECT seats, f.year, month, month AS m, dest FROM flights f, planes", label="year", categorical=["m"]
+    )
+    kinded = with_kinds(query, described(query, TYPES))
+    assert [(f.name, f.kind) for f in kinded.features] == [
+        ("seats", "numeric"),
+        ("month", "numeric"),
+        ("m", "categorical"),
+        ("dest", "categorical"),
+    ]
+    assert kinded.label is not None
+    assert kinded.label.kind == "boolean"
+    assert kinded == replace(query, features=kinded.features, label=kinded.label)
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "message", "hint"),
+    [
+        (
+            "temp FROM weather",
+            {},
+            "feature temp is of type timestamp with time zone",
+            "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(HOUR FROM ...)",
+        ),
+        (
+            "temp FROM weather",
+            {"label": "temp"},
+            "label temp is of type timestamp with time zone",
+            "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(HOUR FROM ...)",
+        ),
+        (
+            "lat FROM airports",
+            {"categorical": ["lat"]},
+            "feature lat is of type jsonb",
+            "take a field out of it and cast it: CAST(x ->> 'field' AS double precision)",
+        ),
+        (
+            "lon FROM airports",
+            {},
+            "feature lon is of type integer[]",
+            "take its elements out one by one: x[1] AS x1, x[2] AS x2",
+        ),
+        ("faa FROM airports", {}, "feature faa is of type point", "cast it to a number, a boolean or text"),
+        ("dest FROM flights", {"weight": "dest"}, "weight dest is of type text", "a weight is a number"),
+    ],
+)
+def test_refused_kinds(text: str, role: dict[str, str], message: str, hint: str) -> None:
+    query = read(f"SELECT 1 + seats AS one, {text}, planes", **role)  # type: ignore[arg-type]
+    with pytest.raises(QueryError) as refused:
+        with_kinds(query, described(query, TYPES))
+    assert (refused.value.message, refused.value.hint) == (message, hint)
+
+
+def test_reading_leaves_the_tree_alone() -> None:
+    text = "WITH c AS (SELECT 1 AS a) SELECT c.A, f.month FROM c JOIN flights f USING (a) WHERE a > 1"
+    select = parse(text, "duckdb")
+    before = select.sql("duckdb")
+    described = {"c": columns("a"), "f": columns("a", "month")}
+    first = feature_query(text, select, described, fold_duckdb, dialect="duckdb")
+    assert feature_query(text, select, described, fold_duckdb, dialect="duckdb") == first
+    assert select.sql("duckdb") == before
