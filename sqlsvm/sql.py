@@ -54,12 +54,12 @@ def coalesce(expression: exp.Expression, otherwise: exp.Expression) -> exp.Expre
 
 
 def case(condition: exp.Expression, then: exp.Expression, otherwise: exp.Expression | None = None) -> exp.Case:
-    made = exp.Case().when(condition, then)
-    return made if otherwise is None else made.else_(otherwise)
+    return exp.Case(ifs=[exp.If(this=condition, true=then)], default=otherwise)
 
 
 def is_null(expression: exp.Expression) -> exp.Expression:
-    return exp.Is(this=exp.maybe_copy(expression), expression=exp.null())
+    inside = expression.copy()
+    return exp.Is(this=inside if isinstance(inside, exp.Column) else exp.paren(inside), expression=exp.null())
 
 
 def not_null(expression: exp.Expression) -> exp.Expression:
@@ -101,8 +101,8 @@ def equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
 
 def select(outputs: Sequence[tuple[exp.Expression, str]], source: exp.Expr | None = None) -> exp.Select:
     """SELECT expression AS name, ... FROM source."""
-    made = exp.select(*(exp.alias_(e, name) for e, name in outputs))
-    return made if source is None else made.from_(source)
+    made = exp.Select().select(*(exp.alias_(e, name) for e, name in outputs), copy=False)
+    return made if source is None else made.from_(source, copy=False)
 
 
 def derived(query: exp.Query, alias: str) -> exp.Subquery:
@@ -113,12 +113,17 @@ def join(query: exp.Select, source: exp.Expr, on: Iterable[exp.Expression], kind
     """`[kind] JOIN source ON ...`; without a condition, a cross join."""
     conditions = list(on)
     if not conditions and not kind:
-        return query.join(source, join_type="cross")
-    return query.join(source, on=every(conditions), join_type=kind)
+        return _again(query).join(source, join_type="cross", copy=False)
+    return _again(query).join(source, on=every(conditions), join_type=kind, copy=False)
 
 
 def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
-    return query.group_by(*keys) if keys else query
+    return _again(query).group_by(*keys, copy=False) if keys else query
+
+
+def _again(query: exp.Select) -> exp.Select:
+    """The same SELECT to add to. Its parts are shared, not copied: with sub-queries in FROM that is a deep tree."""
+    return exp.Select(**{name: list(part) if isinstance(part, list) else part for name, part in query.args.items()})
 
 
 def temporary(name: str, query: exp.Query) -> exp.Create:

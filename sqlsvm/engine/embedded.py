@@ -21,12 +21,21 @@ class Embedded(Postgres):
     """A session with an own PostgreSQL; closing it stops the server, unless another process started that."""
 
     def __init__(self, path: str = "") -> None:
+        try:
+            self._open(path)
+        except EngineError:
+            if not path:
+                raise
+            self._open(path)  # its owner was about to stop it; now it is ours to start
+
+    def _open(self, path: str) -> None:
         self.server = Server(path)
         try:
             super().__init__(self.server.dsn, url=f"embedded:{path}")
         except BaseException:
             self.server.stop()
             raise
+        weakref.finalize(self, self._connection.close)  # at exit before the server's, which would wait for our session
 
     def close(self) -> None:
         super().close()

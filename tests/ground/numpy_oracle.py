@@ -1,0 +1,129 @@
+"""The solvers' oracle computed by brute force: every join row, in numpy.
+
+The rows are given by blocks, as a join gives them: block i holds the features of one table and an index that says
+which of its rows stands in each join row. Grid counting rounds each block's partial score to multiples of 1/H.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlsvm.solve.oracle import Array, Cut, Mask, Sample
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The features of one table, and which of its rows stands in each join row."""
+
+    features: Array
+    index: Index
+
+
+@dataclass
+class NumpyOracle:
+    """exact=True counts with the scores themselves; otherwise each block is one bag of the grid."""
+
+    blocks: Sequence[Block]
+    labels: Array
+    weights: Array
+    exact: bool = True
+    asked: list[int | None] = field(default_factory=list)
+
+    @property
+    def dimension(self) -> int:
+        return sum(block.features.shape[1] for block in self.blocks)
+
+    def margins(self, beta: Array) -> Array:
+        """z = 1 - y beta.x for every join row."""
+        margins: Array = 1.0 - self.labels * self._gather(self._partial_scores(beta))
+        return margins
+
+    def hinge(self, beta: Array) -> float:
+        """R(beta)."""
+        return float(self.weights @ np.maximum(self.margins(beta), 0.0) / self.weights.sum())
+
+    def objective(self, beta: Array, lam: float) -> float:
+        """F(beta)."""
+        return self.hinge(beta) + lam * float(beta @ beta)
+
+    def pass_(self, beta: Array, buckets: int | None) -> Cut:
+        self.asked.append(buckets)
+        if self.exact or buckets is None:
+            return self._cut(self.margins(beta) > 0.0, beta, 0.0, None)
+        counted, delta = self._rounded_margins(beta, buckets)
+        slack = np.maximum(delta - np.abs(counted), 0.0)
+        error = float(self.weights @ slack / self.weights.sum())
+        return self._cut(counted > 0.0, beta, error, buckets)
+
+    def sample(self, size: int, seed: int) -> Sample:
+        chosen = np.random.default_rng(seed).integers(0, len(self.labels), size)
+        rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
+        return Sample(rows, self.labels[chosen], self.weights[chosen])
+
+    def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
+        """Rows far on the wrong side of the hinge, 1 - y beta.x >= epsilon |beta|.|x|; counts left exact."""
+        return self._slope(self._perturbed_margins(beta, epsilon) >= 0.0)
+
+    def value_low(self, beta: Array, epsilon: float) -> float:
+        """The paper's equation 6 with the repaired weights f_k, label by label."""
+        perturbed = self._perturbed_margins(beta, epsilon)
+        sides = [self.labels == y for y in (-1.0, 1.0)]
+        return sum(levels_sum(perturbed[side], epsilon) for side in sides) / len(self.labels)
+
+    def _partial_scores(self, beta: Array) -> list[Array]:
+        ends = np.cumsum([block.features.shape[1] for block in self.blocks])
+        return [b.features @ part for b, part in zip(self.blocks, np.split(beta, ends[:-1]), strict=True)]
+
+    def _gather(self, per_table: list[Array]) -> Array:
+        total: Array = np.zeros(len(self.labels))
+        for values, block in zip(per_table, self.blocks, strict=True):
+            total = total + values[block.index]
+        return total
+
+    def _rounded_margins(self, beta: Array, buckets: int) -> tuple[Array, float]:
+        scaled = [p * buckets for p in self._partial_scores(beta)]
+        rounded = [np.sign(p) * np.floor(np.abs(p) + 0.5) for p in scaled]
+        delta = sum(float(np.abs(r - p).max()) for r, p in zip(rounded, scaled, strict=True)) / buckets
+        return (buckets - self.labels * self._gather(rounded)) / buckets, delta
+
+    def _cut(self, active: Mask, beta: Array, error: float, buckets: int | None) -> Cut:
+        slope = self._slope(active)
+        offset = float(self.weights @ active / self.weights.sum())
+        return Cut(slope, offset, offset + float(slope @ beta), error, buckets)
+
+    def _slope(self, active: Mask) -> Array:
+        """-(sum of w y x over the active rows) / (sum of w)."""
+        pull = self.weights * active * self.labels / self.weights.sum()
+        parts = [np.bincount(b.index, pull, len(b.features)) @ b.features for b in self.blocks]
+        slope: Array = -np.concatenate(parts)
+        return slope
+
+    def _perturbed_margins(self, beta: Array, epsilon: float) -> Array:
+        absolute = NumpyOracle([Block(np.abs(b.features), b.index) for b in self.blocks], self.labels, self.weights)
+        extent = absolute._gather(absolute._partial_scores(np.abs(beta)))
+        perturbed: Array = self.margins(beta) - epsilon * extent
+        return perturbed
+
+
+def flat_oracle(
+    rows: Array, labels: Array, weights: Array | None = None, *, bags: int = 3, exact: bool = True
+) -> NumpyOracle:
+    """An ordinary design matrix, its features dealt to `bags` blocks."""
+    index = np.arange(len(rows))
+    parts = [part for part in np.array_split(rows, bags, axis=1) if part.shape[1]]
+    shares = np.ones(len(rows)) if weights is None else weights
+    return NumpyOracle([Block(part, index) for part in parts], labels.astype(float), shares, exact)
+
+
+def levels_sum(values: Array, epsilon: float) -> float:
+    """sum_{k<L} f_k (H_k - H_{k+1}) + f_L H_L, with H_k the f_k-th largest value and L the last H_k >= 0."""
+    ordered = np.sort(values)[::-1]
+    level, total, held = 1, 0.0, 0
+    while level <= len(ordered) and ordered[level - 1] >= 0.0:
+        total += (level - held) * float(ordered[level - 1])
+        held, level = level, int((1.0 + epsilon) * level + 1e-9) + 1
+    return total

