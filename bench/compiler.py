@@ -1,0 +1,142 @@
+"""How long one pass takes, beside the flat-join aggregate that computes the same gradient where that can be run at all.
+
+python bench/compiler.py [postgres|duckdb] [star|chain|hub|doubling] ...
+Figures are medians; a ratio compares two figures of the same run on the same machine, alternating.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.catalog import Catalog
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.design import design, scaling
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.join_tree import join_tree
+from sqlsvm.label import label_sign
+from sqlsvm.oracle import JoinOracle, read_moments
+from sqlsvm.plan import choose
+from sqlsvm.read_query import read_query
+from sqlsvm.program import Workspace, workspace
+
+RUNS = 5
+
+
+def table(engine: Engine, name: str, columns: dict[str, Values]) -> None:
+    """A table of numbers: floats as doubles, the rest as integers."""
+    kinds = {n: exp.DType.DOUBLE if v.dtype.kind == "f" else exp.DType.INT for n, v in columns.items()}
+    made = [exp.ColumnDef(this=exp.to_identifier(n), kind=exp.DataType(this=kind)) for n, kind in kinds.items()]
+    engine.execute(exp.Create(this=exp.Schema(this=exp.to_table(name), expressions=made), kind="TABLE"))
+    engine.copy_in(exp.to_table(name), columns)
+    engine.execute(sql.analyse(name))
+
+
+def numbers(rng: np.random.Generator, prefix: str, rows: int, width: int) -> dict[str, Values]:
+    return {f"{prefix}{i}": rng.normal(size=rows) for i in range(width)}
+
+
+def star(engine: Engine, facts: int = 1_000_000, rows: int = 10_000) -> str:
+    """Facts with two dimensions, 7 features each: the foreign-key star that most people have."""
+    rng = np.random.default_rng(1)
+    keys = {f"k{d}": rng.integers(0, rows, facts) for d in (1, 2)}
+    y = (rng.random(facts) < 0.5).astype(np.int64)
+    table(engine, "fact", {**keys, "y": y, **numbers(rng, "f", facts, 7)})
+    for d in (1, 2):
+        table(engine, f"dim{d}", {"id": np.arange(rows), **numbers(rng, f"d{d}_", rows, 7)})
+    names = [f"f{i}" for i in range(7)] + [f"d{d}_{i}" for d in (1, 2) for i in range(7)]
+    return f"SELECT y, {', '.join(names)} FROM fact JOIN dim1 ON k1 = dim1.id JOIN dim2 ON k2 = dim2.id"
+
+
+def chain(engine: Engine, rows: int = 100_000, keys: int = 1000) -> str:
+    """a - b - c, every key on rows / keys rows of each table: with the defaults 10^9 join rows."""
+    rng = np.random.default_rng(2)
+    draw = lambda: rng.integers(0, keys, rows)  # noqa: E731
+    y = (rng.random(rows) < 0.5).astype(np.int64)
+    table(engine, "ta", {"k1": draw(), **numbers(rng, "a", rows, 7)})
+    table(engine, "tb", {"k1": draw(), "k2": draw(), "y": y, **numbers(rng, "b", rows, 7)})
+    table(engine, "tc", {"k2": draw(), **numbers(rng, "c", rows, 6)})
+    names = [f"a{i}" for i in range(7)] + [f"b{i}" for i in range(7)] + [f"c{i}" for i in range(6)]
+    return f"SELECT y, {', '.join(names)} FROM ta JOIN tb ON ta.k1 = tb.k1 JOIN tc ON tb.k2 = tc.k2"
+
+
+def hub(engine: Engine, rows: int = 10_000, keys: int = 200) -> str:
+    """Five tables on one shared key."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(rows) < 0.5).astype(np.int64)
+    for t in range(5):
+        own = {"y": y} if t == 0 else {}
+        table(engine, f"h{t}", {"k": rng.integers(0, keys, rows), **own, **numbers(rng, f"x{t}_", rows, 4)})
+    joins = " ".join(f"JOIN h{t} ON h{t}.k = h0.k" for t in range(1, 5))
+    return f"SELECT y, {', '.join(f'x{t}_{i}' for t in range(5) for i in range(4))} FROM h0 {joins}"
+
+
+def opened(work: Workspace, text: str) -> JoinOracle:
+    query = read_query(work.engine, text, label="y")
+    catalog = Catalog(work.engine, query)
+    sign = label_sign(work.engine, query)
+    plan = choose(join_tree(query, catalog), design(catalog, sign), catalog)
+    work.run(working_tables(plan))
+    found = read_moments(work, plan)
+    return JoinOracle(work, plan, found, scaling(plan.design, found, "standard"))
+
+
+def flat_pass(engine: Engine, oracle: JoinOracle, text: str) -> Callable[[Values], object]:
+    """The same gradient by one aggregate over the join that the query makes."""
+    inner = exp.maybe_parse(text, dialect=engine.dialect).subquery("j")
+    names = [c.feature for c in oracle.plan.design.coordinates if c.feature]
+
+    def run(beta: Values) -> object:
+        theta = oracle.scaling.to_raw(beta)
+        terms = [sql.number(theta[0]), *(sql.product(sql.number(t), sql.column(n)) for t, n in zip(theta[1:], names, strict=True))]
+        y = sql.case(exp.GT(this=sql.column("y"), expression=sql.integer(0)), sql.number(1), sql.number(-1))
+        rows = exp.select("*", exp.alias_(y, "sign"), exp.alias_(sql.plus(*terms), "p")).from_(inner.copy())
+        sums = [(sql.total(sql.product(sql.column("sign"), sql.column(n))), n) for n in names]
+        active = exp.LT(this=sql.product(sql.column("sign"), sql.column("p")), expression=sql.integer(1))
+        return engine.fetch(sql.select([*sums, (sql.count(), "n")], sql.derived(rows, "r")).where(active))
+
+    return run
+
+
+def timed(what: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    what()
+    return time.perf_counter() - start
+
+
+def measure(engine: Engine, name: str, text: str, buckets: int | None, flat: bool) -> Iterator[str]:
+    with workspace(engine) as work:
+        oracle = opened(work, text)
+        rng = np.random.default_rng(0)
+        beta = rng.normal(size=oracle.dimension) * 0.6
+        other = flat_pass(engine, oracle, text) if flat else None
+        ours, theirs = [], []
+        for _ in range(RUNS):
+            ours.append(timed(lambda: oracle.pass_(beta, buckets)))
+            if other:
+                theirs.append(timed(lambda: other(beta)))
+        line = f"{name:10} N = {oracle.moments.n:.3g}  pass {statistics.median(ours):.3f} s (min {min(ours):.3f}, max {max(ours):.3f})"
+        if theirs:
+            line += f"  flat {statistics.median(theirs):.3f} s  ratio {statistics.median(ours) / statistics.median(theirs):.3f}"
+        yield line
+
+
+def main() -> None:
+    url, *tasks = sys.argv[1:] or ["duckdb:"]
+    with connect(url) as engine:
+        print(engine.version)
+        if not tasks or "star" in tasks:
+            print(*measure(engine, "star", star(engine), None, True), sep="\n", flush=True)
+        if not tasks or "chain" in tasks:
+            print(*measure(engine, "chain", chain(engine), 32, False), sep="\n", flush=True)
+        if not tasks or "hub" in tasks:
+            print(*measure(engine, "hub", hub(engine), 16, False), sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

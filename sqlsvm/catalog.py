@@ -1,0 +1,247 @@
+"""What the database knows of the relations of a query: sizes, keys, NULLs.
+
+Almost everything is read by plain SELECTs over the relations themselves, so that tables, views, materialised views,
+partitions, foreign tables and sub-queries are all the same to us and SELECT is the only privilege needed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine
+from sqlsvm.query import Feature, FeatureQuery, Relation, Term
+
+# -- the rows of one relation ------------------------------------------------------------------------------------------
+
+Outputs = Sequence[tuple[exp.Expression, str]]
+
+
+def rows_of(relation: Relation, outputs: Outputs, *, optional: bool) -> exp.Query:
+    """SELECT outputs over the rows that a relation brings to the join.
+
+    The optional side of a LEFT JOIN brings one row more, all NULL, which stands for "no match": with it, the LEFT JOIN
+    is an inner join. What WHERE says of that side is said of this row too, as SQL does after the join.
+    """
+    matched = sql.select(outputs, relation.source).where(
+        *(f.copy() for f in (*relation.filters, *relation.late_filters))
+    )
+    if not optional:
+        return matched
+    one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
+    missing = sql.join(sql.select(outputs, one), relation.source.copy(), [exp.false()], "left")
+    return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KeyFacts:
+    """How a key is spread over the rows of a relation."""
+
+    rows: float
+    nulls: float
+    distinct: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class EdgeFacts:
+    """How two relations meet: the largest group of a key on each side, rows without a partner, rows without a key."""
+
+    max_left: float
+    max_right: float
+    dangling_left: float
+    dangling_right: float
+    null_keys: float
+
+
+@dataclass(frozen=True)
+class Oddities:
+    """In how many rows of its relation a feature is no finite number."""
+
+    nulls: float
+    nans: float = 0.0
+    infinite: float = 0.0
+
+
+class Catalog:
+    """The facts of one query, each read once."""
+
+    def __init__(self, engine: Engine, query: FeatureQuery) -> None:
+        self.engine = engine
+        self.query = query
+        self._optional = {j.relation for j in query.left_joins}
+        self._keys: dict[tuple[str, tuple[Term, ...]], KeyFacts] = {}
+        self._declared: dict[str, tuple[frozenset[str], ...]] = {}
+
+    def rows_of(self, alias: str, outputs: Outputs) -> exp.Query:
+        return rows_of(self.query.relation(alias), outputs, optional=alias in self._optional)
+
+    def own_rows(self, alias: str, terms: tuple[Term, ...]) -> exp.Query:
+        """The keys of the rows that are really there: without the made-up one of a LEFT JOIN."""
+        return rows_of(self.query.relation(alias), _keyed(terms), optional=False)
+
+    def table_rows(self, alias: str) -> float:
+        """All rows of the table, before any filter."""
+        return self._one(sql.select([(sql.count(), "n")], self.query.relation(alias).source))["n"]
+
+    def rows(self, alias: str) -> float:
+        return self.key(alias, ()).rows
+
+    def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
+        return self.key(alias, terms).distinct
+
+    def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        return self._declared_unique(alias, terms) or self.key(alias, terms).largest <= 1
+
+    def _declared_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        """A constraint saves the scan, where the terms are bare columns of a table."""
+        source = self.query.relation(alias).source
+        columns = {self.engine.fold(t.expression.name, True) for t in terms if isinstance(t.expression, exp.Column)}
+        if not columns or not isinstance(source, exp.Table):
+            return False
+        if alias not in self._declared:
+            self._declared[alias] = self.engine.unique_keys(source)
+        return any(key <= columns for key in self._declared[alias])
+
+    def key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
+        if (alias, terms) not in self._keys:
+            self._keys[alias, terms] = key_facts(self.engine, self.rows_of(alias, _keyed(terms)), len(terms))
+        return self._keys[alias, terms]
+
+    def match_key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
+        """The key by which a LEFT JOINed relation is looked up: over its own rows, WHERE and "no match" aside."""
+        relation = self.query.relation(alias)
+        return key_facts(self.engine, _before_where(relation, terms), len(terms))
+
+    def edge(self, left: str, right: str, pairs: Sequence[tuple[Term, Term]]) -> EdgeFacts:
+        """How two relations of the query meet over pairs of equal terms."""
+        ours, theirs, equal = _sides(pairs)
+        return edge_facts(self.engine, self.own_rows(left, ours), self.own_rows(right, theirs), equal)
+
+    def left_join_edge(self, parent: str, relation: str, pairs: Sequence[tuple[Term, Term]]) -> EdgeFacts:
+        ours, theirs, equal = _sides(pairs)
+        optional = _before_where(self.query.relation(relation), theirs)
+        return edge_facts(self.engine, self.own_rows(parent, ours), optional, equal)
+
+    def oddities(self, alias: str, features: Sequence[Feature]) -> dict[str, Oddities]:
+        """NULL, NaN and infinity in each feature over the rows of its relation; that of "no match" is none."""
+        relation = self.query.relation(alias)
+        counts = [(_how_many(odd), f"{name}{i}") for i, f in enumerate(features) for name, odd in _odd(f).items()]
+        found = self._one(sql.select(counts, relation.source).where(*relation.filters, *relation.late_filters))
+        return {f.name: Oddities(**{name: found[f"{name}{i}"] for name in _odd(f)}) for i, f in enumerate(features)}
+
+    def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:
+        """NULLs of each feature over the rows that a relation brings to the join, the made-up one included."""
+        values: Outputs = [(f.expression.copy(), f"v{i}") for i, f in enumerate(features)]
+        counts = [(_how_many(sql.is_null(sql.column(name))), name) for _, name in values]
+        found = self._one(sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
+        return {f.name: found[f"v{i}"] for i, f in enumerate(features)}
+
+    def _one(self, query: exp.Query) -> dict[str, float]:
+        return _one(self.engine, query)
+
+
+def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
+    return {name: float(values[0]) for name, values in engine.fetch(query).items()}
+
+
+def _odd(feature: Feature) -> dict[str, exp.Expression]:
+    """What to count of a feature. Both engines sort NaN above infinity, and so NaN equals itself."""
+    odd = {"nulls": sql.is_null(feature.expression)}
+    if feature.kind == "numeric":
+        value, infinity = sql.double(feature.expression.copy()), sql.double(exp.Literal.string("Infinity"))
+        odd["nans"] = exp.GT(this=value, expression=infinity)
+        odd["infinite"] = exp.EQ(this=exp.Abs(this=value.copy()), expression=infinity.copy())
+    return odd
+
+
+def _sides(
+    pairs: Sequence[tuple[Term, Term]],
+) -> tuple[tuple[Term, ...], tuple[Term, ...], list[tuple[int, int]]]:
+    """The terms of the left, those of the right, each once, and the places that are equal."""
+    ours, theirs = (tuple(dict.fromkeys(side)) for side in (zip(*pairs, strict=True) if pairs else ((), ())))
+    return ours, theirs, [(ours.index(a), theirs.index(b)) for a, b in pairs]
+
+
+def _before_where(relation: Relation, terms: tuple[Term, ...]) -> exp.Query:
+    return sql.select(_keyed(terms), relation.source).where(*(f.copy() for f in relation.filters))
+
+
+def _keyed(terms: tuple[Term, ...]) -> Outputs:
+    """Terms under the names k0, k1 ...; a bare 1 where there is no term, because SELECT wants one output."""
+    return [(t.expression.copy(), f"k{i}") for i, t in enumerate(terms)] or [(sql.integer(1), "one")]
+
+
+def _names(n: int) -> list[str]:
+    return [f"k{i}" for i in range(n)]
+
+
+def _how_many(condition: exp.Expression) -> exp.Expression:
+    return _or_zero(sql.double(sql.total(sql.case(condition, sql.integer(1), sql.integer(0)))))
+
+
+def _grouped(rows: exp.Query, names: list[str], size: exp.Expression | None = None) -> exp.Select:
+    """SELECT k0, ..., COUNT(*) AS c FROM rows GROUP BY k0, ..."""
+    keys: list[tuple[exp.Expression, str]] = [(sql.column(k), k) for k in names]
+    counted = sql.select([*keys, (size.copy() if size else sql.count(), "c")], sql.derived(rows, "r"))
+    return sql.group(counted, [sql.column(k) for k in names])
+
+
+def _whole(names: Iterable[str], table: str | None = None) -> exp.Expression:
+    """No part of the key is NULL."""
+    return sql.every(sql.not_null(sql.column(k, table)) for k in names)
+
+
+def _or_zero(expression: exp.Expression) -> exp.Expression:
+    return sql.coalesce(expression, sql.number(0))
+
+
+def key_facts(engine: Engine, rows: exp.Query, width: int, size: exp.Expression | None = None) -> KeyFacts:
+    """Of a SELECT whose first outputs are k0, k1, ..., one scan: sizes of the groups of equal keys."""
+    names = _names(width)
+    whole, c = _whole(names), sql.column("c")
+    measures: Outputs = [
+        (_or_zero(sql.total(c)), "rows"),
+        (_or_zero(sql.total(sql.case(whole, c))), "whole"),
+        (_how_many(whole), "groups"),
+        (_or_zero(sql.largest(sql.case(whole, c))), "largest"),
+    ]
+    found = _one(engine, sql.select(measures, sql.derived(_grouped(rows, names, size), "g")))
+    return KeyFacts(found["rows"], found["rows"] - found["whole"], found["groups"], found["largest"])
+
+
+def edge_facts(
+    engine: Engine,
+    left: exp.Query,
+    right: exp.Query,
+    equal: Sequence[tuple[int, int]],
+    size: exp.Expression | None = None,
+) -> EdgeFacts:
+    """Of two SELECTs of keys k0, k1, ... that meet where k_i of the left equals k_j of the right, for (i, j) in equal.
+    `size` is how many rows a group is, COUNT(*) unless the rows carry a multiplicity.
+
+    Both are grouped by key first, so the join below has at most one row a key: it never sees a product.
+    """
+    if not equal:
+        a, b = (key_facts(engine, side, 0, size).rows for side in (left, right))
+        return EdgeFacts(a, b, 0.0 if b else a, 0.0 if a else b, 0.0)
+    ours, theirs = (_names(1 + max(places)) for places in zip(*equal, strict=True))
+    measures = [*_side_measures("l", "r", ours), *_side_measures("r", "l", theirs)]
+    on = [sql.equal(sql.column(f"k{i}", "l"), sql.column(f"k{j}", "r")) for i, j in equal]
+    met = sql.select(measures, sql.derived(_grouped(left, ours, size), "l"))
+    f = _one(engine, sql.join(met, sql.derived(_grouped(right, theirs, size), "r"), on, "full"))
+    return EdgeFacts(f["max_l"], f["max_r"], f["dangling_l"], f["dangling_r"], f["null_l"] + f["null_r"])
+
+
+def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:
+    """Over outer-joined groups of keys: where only the other side has the key, ours and its size c are NULL."""
+    c, whole, alone = sql.column("c", side), _whole(names, side), sql.is_null(sql.column("c", other))
+    return [
+        (_or_zero(sql.largest(sql.case(whole, c))), f"max_{side}"),
+        (_or_zero(sql.total(sql.case(sql.every([alone, whole]), c))), f"dangling_{side}"),
+        (_or_zero(sql.total(sql.case(exp.not_(whole), c))), f"null_{side}"),
+    ]

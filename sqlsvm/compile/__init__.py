@@ -1,0 +1,1 @@
+"""Plan -> sqlglot AST, one pass a file. Nothing here talks to a database."""

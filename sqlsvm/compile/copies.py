@@ -1,0 +1,43 @@
+"""The working tables of a plan: dictionaries of categories, numbered optional relations, nodes worth a copy."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.catalog import rows_of
+from sqlsvm.compile.prepare import node_table, prepare_matches
+from sqlsvm.compile.scores import outputs, rows
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.design import Dictionary
+from sqlsvm.plan import Plan
+
+
+def working_tables(plan: Plan) -> Iterator[Statement]:
+    for d in plan.design.dictionaries:
+        yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
+    every = [o for node in range(len(plan.tree.nodes)) for o in outputs(plan, node)]
+    yield from prepare_matches(plan.tree, every)
+    for node in sorted(plan.copied):
+        copied = _merged(plan, node) if node in plan.merged else rows(plan, node)
+        yield statement(f"rows of {plan.tree.name(node)}", copied, node_table(node))
+
+
+def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
+    """SELECT v, its number n from 1, in the order in which the design lists the categories."""
+    query = plan.tree.query
+    optional = d.relation in {j.relation for j in query.left_joins}
+    values = rows_of(query.relation(d.relation), [(d.value.copy(), "v")], optional=optional)
+    v = sql.column("v")
+    distinct = exp.select("v").distinct().from_(sql.derived(values, "r")).where(sql.not_null(v))
+    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=v.copy())]))
+    return sql.select([(v, "v"), (number, "n")], sql.derived(distinct, "d"))
+
+
+def _merged(plan: Plan, node: int) -> exp.Select:
+    """Equal rows once, with their number, or the sum of their weights, as w."""
+    found = rows(plan, node)
+    names = [sql.column(n) for n in found.named_selects if n != "w"]
+    size = sql.total(sql.column("w")) if "w" in found.named_selects else sql.count()
+    merged = sql.select([*((n, n.name) for n in names), (size, "w")], sql.derived(found, "r"))
+    return sql.group(merged, names)

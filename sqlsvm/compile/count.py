@@ -1,0 +1,136 @@
+"""Counting the join without making it: one message up and one down along every edge of the tree.
+
+A message over an edge says, for each value of the shared key, how many rows of the sub-join behind it carry that value.
+Upwards:    up(key)   = SUM over the child's rows r with that key of w(r) * product of what came up from its children.
+At a node:  total(r)  = w(r) * product of all messages that arrive = the number of join rows that r is part of.
+Downwards:  down(key) = SUM over the parent's rows r with that key of total(r), divided by what came up over this edge:
+that factor is the same for all r of a key, so the division undoes the multiplication and a hub with many children
+needs no product per child. Rows without a partner meet no message and drop out: the survivors have a total.
+
+The root is the label's node, so whoever wants the rows with y = -1 apart carries their share `neg` in the messages that
+come down from there, beside the count c.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.prepare import key, node_table
+from sqlsvm.compile.statement import Statement
+from sqlsvm.join_tree import Edge, JoinTree
+
+
+def up_table(node: int) -> str:
+    return f"sqlsvm_up{node}"
+
+
+def down_table(node: int) -> str:
+    return f"sqlsvm_down{node}"
+
+
+def total_table(node: int) -> str:
+    """The rows of a node that survive, with the number of join rows that each is part of."""
+    return f"sqlsvm_total{node}"
+
+
+def merged_rows(node: int) -> exp.Expr:
+    return exp.alias_(exp.to_table(node_table(node)), "n", table=True)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The messages of a tree over whatever its nodes are read from."""
+
+    tree: JoinTree
+    rows: Callable[[int], exp.Expr] = merged_rows
+    """A node as an item of FROM, called n."""
+    weighted: Callable[[int], bool] = lambda node: True
+    """Do its rows have a column w?"""
+    signed: bool = False
+    """Is neg wanted? Then the root's rows have a column y."""
+
+    def messages(self) -> Iterator[Statement]:
+        order = list(self.tree.down())
+        for node, parent in reversed(order):
+            if parent:
+                yield Statement(f"count up from {self.tree.name(node)}", self._up(node, parent), up_table(node))
+        for node, parent in order:
+            if parent:
+                yield Statement(f"count down to {self.tree.name(node)}", self._down(node, parent), down_table(node))
+
+    def joined(self, node: int, outputs: list[tuple[exp.Expression, str]]) -> exp.Select:
+        """SELECT outputs FROM node n JOIN every message that arrives there."""
+        found = sql.select(outputs, self.rows(node))
+        for edge, table in self._arriving(node, self._parent(node)):
+            found = sql.join(found, exp.to_table(table), _meet(edge, table))
+        return found
+
+    def total(self, node: int) -> exp.Expression:
+        """In how many join rows a row takes part, where `joined` puts it."""
+        tables = [table for _, table in self._arriving(node, self._parent(node))]
+        return sql.product(*self._weight(node), *(sql.column("c", table) for table in tables))
+
+    def negative(self, node: int) -> exp.Expression:
+        """In how many of those the label is -1."""
+        if node == self.tree.root:
+            return self._if_negative(self.total(node))
+        arriving = [table for _, table in self._arriving(node, self._parent(node))]
+        counts = [sql.column("neg" if table == down_table(node) else "c", table) for table in arriving]
+        return sql.product(*self._weight(node), *counts)
+
+    def _if_negative(self, value: exp.Expression) -> exp.Expression:
+        negative = exp.LT(this=sql.column("y", "n"), expression=sql.integer(0))
+        return sql.case(negative, value, sql.number(0))
+
+    def _weight(self, node: int) -> list[exp.Expression]:
+        return [sql.double(sql.column("w", "n"))] if self.weighted(node) else []
+
+    def _parent(self, node: int) -> Edge | None:
+        return next(parent for n, parent in self.tree.down() if n == node)
+
+    def _arriving(self, node: int, parent: Edge | None) -> list[tuple[Edge, str]]:
+        up = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
+        return [*up, (parent, down_table(node))] if parent else up
+
+    def _up(self, node: int, parent: Edge) -> exp.Select:
+        """SELECT key, SUM(w * children) AS c FROM node JOIN children GROUP BY key"""
+        children = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
+        keys = [sql.column(key(v), "n") for v in parent.on]
+        size = sql.product(*self._weight(node), *(sql.column("c", table) for _, table in children))
+        found = sql.select([*((k, k.name) for k in keys), (sql.total(size), "c")], self.rows(node))
+        for edge, table in children:
+            found = sql.join(found, exp.to_table(table), _meet(edge, table))
+        return _grouped(found, keys, size)
+
+    def _down(self, node: int, parent: Edge) -> exp.Select:
+        """SELECT key, SUM(total) / up AS c FROM parent GROUP BY key"""
+        above, came = parent.other(node), up_table(node)
+        keys = [sql.column(key(v), "n") for v in parent.on]
+        sizes = [(self.total(above), "c"), *([(self.negative(above), "neg")] if self.signed else [])]
+        share = sql.largest(sql.column("c", came))
+        outputs = [(exp.Div(this=sql.total(size), expression=share.copy()), name) for size, name in sizes]
+        found = self.joined(above, [*((k, k.name) for k in keys), *outputs])
+        return _grouped(found, keys, sizes[0][0])
+
+
+def count_pass(tree: JoinTree) -> Iterator[Statement]:
+    """All messages over merged nodes, then at every node the surviving rows with their totals."""
+    counts = Counts(tree)
+    yield from counts.messages()
+    everything = exp.Column(this=exp.Star(), table=exp.to_identifier("n"))
+    for node, _ in tree.down():
+        found = counts.joined(node, [(counts.total(node), "total")])
+        yield Statement(f"totals of {tree.name(node)}", found.select(everything), total_table(node))
+
+
+def _grouped(found: exp.Select, keys: list[exp.Column], size: exp.Expression) -> exp.Select:
+    """GROUP BY key; without a key one row, or none where there is nothing to count."""
+    if keys:
+        return sql.group(found, [k.copy() for k in keys])
+    return found.having(sql.not_null(sql.total(size.copy())))
+
+
+def _meet(edge: Edge, table: str) -> list[exp.Expression]:
+    return [sql.equal(sql.column(key(v), "n"), sql.column(key(v), table)) for v in edge.on]

@@ -1,0 +1,246 @@
+"""Counting the pairs on either side of the hinge, for every row at once, without the join.
+
+Shift each score at the label: s = p - y there and s = p elsewhere (on the grid in whole buckets), so that the total of
+a join row is score - y. For y = +1 it is active iff s < 0; for y = -1 it is active iff s > 0, that
+is, not s < 0. So one rule, total < 0, serves both labels, and with N- the number of negative rows, for any row r
+        sum of y over the active rows that r is part of = #{total < 0} - N-(r).
+
+Every bag is a list of states (keys of its links, s, how many rows). Messages travel towards the centre link:
+        extend      state (K, s, c) meets message (k, s', c')  ->  (K without k, s + s', c c'), equal ones merged.
+At the centre, the two lists are merged by one sort per key: a window sum gives each entry its number of partners with
+total < 0. Going back is the derivative of going forward: with v the count of an extended state,
+        v of a state   = sum over the messages that it met   of c' v
+        v of a message = sum over the states that it met     of c v
+so each bag learns, for each of its states, in how many join rows with total < 0 one row of it takes part. No step looks
+at more than (states x entries of a message with that key), and no product of messages is ever made twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.prepare import key
+from sqlsvm.compile.scores import Named
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan import Link, Plan
+
+TIE = "o"
+"""On exact scores the side of the label also carries o = 1 for y = -1, where total = 0 counts as well."""
+
+
+def scored_table(bag: int) -> str:
+    return f"sqlsvm_s{bag}"
+
+
+def states_table(bag: int, step: int) -> str:
+    """The states of a bag after it has met that many messages."""
+    return f"sqlsvm_q{bag}_{step}"
+
+
+def value_table(bag: int, step: int) -> str:
+    """v for each of these states."""
+    return f"sqlsvm_v{bag}_{step}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One meeting: the states of a bag after `step` messages with the message over `link`."""
+
+    bag: int
+    step: int
+    link: Link
+    child: int
+    keys: tuple[str, ...]
+    """Key columns of the states before."""
+    meet: tuple[str, ...]
+    rest: tuple[str, ...]
+    """Key columns after."""
+    tie_states: bool
+    tie_message: bool
+
+
+class Messages:
+    """The statements that take the states of every bag to the centre and back."""
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.centre is not None
+        self.plan = plan
+        self.centre = plan.centre
+        label = plan.bag_of(plan.label_node)
+        sides = [[b for b, _ in plan.upwards(bag, plan.centre)] for bag in plan.centre.bags]
+        ours = 0 if label in sides[0] else 1
+        self.left, self.right = self.centre.bags[ours], self.centre.bags[1 - ours]
+        self.label_bag = label
+
+    # -- the shape of the lists
+
+    def link_keys(self, bag: int) -> list[str]:
+        return sorted({key(v) for link in self.plan.links if bag in link.bags for v in link.edge.on})
+
+    def towards(self, bag: int) -> Link:
+        order = [*self.plan.upwards(self.left, self.centre), *self.plan.upwards(self.right, self.centre)]
+        return next(link for b, link in order if b == bag)
+
+    def holds_label(self, bag: int) -> bool:
+        """Is the label's bag this one, or behind it?"""
+        return any(b == self.label_bag for b, _ in self.plan.upwards(bag, self.towards(bag)))
+
+    def tied(self, bag: int, step: int) -> bool:
+        """Do the states carry o?"""
+        if self.plan.method != "exact":
+            return False
+        met = self.plan.children(bag, self.towards(bag))[:step]
+        return bag == self.label_bag or any(self.holds_label(link.other(bag)) for link in met)
+
+    def steps(self, bag: int) -> list[Step]:
+        """The messages that a bag meets, in order, and which keys are still needed after each."""
+        towards = self.towards(bag)
+        children = self.plan.children(bag, towards)
+        steps, keys = [], self.link_keys(bag)
+        for i, link in enumerate(children):
+            needed = {key(v) for later in (*children[i + 1 :], towards) for v in later.edge.on}
+            rest = [k for k in keys if k in needed]
+            meet = [key(v) for v in link.edge.on]
+            child = link.other(bag)
+            ties = self.tied(bag, i), self.tied(child, len(self.plan.children(child, link)))
+            steps.append(Step(bag, i, link, child, tuple(keys), tuple(meet), tuple(rest), *ties))
+            keys = rest
+        return steps
+
+    def last(self, bag: int) -> str:
+        """The table of what a bag sends: its states after the last message."""
+        return states_table(bag, len(self.steps(bag)))
+
+    # -- towards the centre
+
+    def forward(self) -> Iterator[Statement]:
+        for side in (self.left, self.right):
+            for bag, _ in self.plan.upwards(side, self.centre):
+                yield self._states(bag)
+                for step in self.steps(bag):
+                    yield self._extend(step)
+
+    def _states(self, bag: int) -> Statement:
+        """SELECT keys, s, SUM(w) AS c FROM scored rows GROUP BY keys, s"""
+        names = [*self.link_keys(bag), "s", *([TIE] if self.tied(bag, 0) else [])]
+        columns = [sql.column(n) for n in names]
+        size = sql.total(sql.column("w"))
+        made = sql.select([*((c, c.name) for c in columns), (size, "c")], exp.to_table(scored_table(bag)))
+        return statement(f"states of {self._name(bag)}", sql.group(made, columns), states_table(bag, 0))
+
+    def _extend(self, step: Step) -> Statement:
+        """SELECT rest, q.s + m.s AS s, SUM(q.c * m.c) AS c FROM states q JOIN message m GROUP BY rest, q.s + m.s"""
+        outputs: Named = [(sql.column(k, "q"), k) for k in step.rest]
+        outputs.append((sql.plus(sql.column("s", "q"), sql.column("s", "m")), "s"))
+        outputs += [(e, TIE) for e in [_tie(step)] if e is not None]
+        keys = [e.copy() for e, _ in outputs]
+        size = sql.total(sql.product(sql.column("c", "q"), sql.column("c", "m")))
+        made = sql.group(self._met([*outputs, (size, "c")], step), keys)
+        name = f"{self._name(step.bag)} meets {self._name(step.child)}"
+        return statement(name, made, states_table(step.bag, step.step + 1))
+
+    def _met(self, outputs: Named, step: Step) -> exp.Select:
+        made = sql.select(outputs, _from(states_table(step.bag, step.step), "q"))
+        meet = [sql.equal(sql.column(k, "q"), sql.column(k, "m")) for k in step.meet]
+        return sql.join(made, _from(self.last(step.child), "m"), meet)
+
+    # -- at the centre
+
+    def merge(self) -> Iterator[Statement]:
+        """One list of both sides, ordered by where an entry stands: a left entry at -s, a right one at s. A left entry
+        counts the right ones before it; a right entry counts the left ones after it."""
+        keys = [key(v) for v in self.centre.edge.on]
+        tie = self.tied(self.left, len(self.steps(self.left)))
+        left, right = self._side(self.left, keys, tie, True), self._side(self.right, keys, tie, False)
+        merged = exp.union(left, right, distinct=False)
+        columns = [*keys, "s", *([TIE] if tie else []), "side"]
+        before = _running(sql.column("cr"), keys, descending=False)
+        after = _running(sql.column("cl"), keys, descending=True)
+        v = sql.case(sql.equal(sql.column("side"), sql.integer(0)), before, after)
+        made = sql.select([*((sql.column(n), n) for n in columns), (v, "v")], sql.derived(merged, "e"))
+        yield statement("the two sides meet", made, "sqlsvm_centre")
+        for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
+            names = [*keys, "s", *([TIE] if carries else []), "v"]
+            own = sql.select([(sql.column(n), n) for n in names], exp.to_table("sqlsvm_centre"))
+            own = own.where(sql.equal(sql.column("side"), sql.integer(side)))
+            table = value_table(bag, len(self.steps(bag)))
+            yield statement(f"values of {self._name(bag)}", own, table)
+
+    def _side(self, bag: int, keys: list[str], tie: bool, is_left: bool) -> exp.Select:
+        s, c, zero = sql.column("s"), sql.column("c"), sql.number(0)
+        outputs: Named = [(sql.column(k), k) for k in keys]
+        outputs.append((s, "s"))
+        if tie:
+            outputs.append((sql.column(TIE) if is_left else sql.integer(0), TIE))
+        # In the order of `at`, entries at equal places stand as: left (total < 0), right, left (total <= 0).
+        rank = sql.product(sql.integer(2), sql.column(TIE)) if tie and is_left else sql.integer(0 if is_left else 1)
+        outputs += [(exp.Neg(this=s.copy()) if is_left else s.copy(), "at"), (rank, "rank")]
+        outputs += [(c if is_left else zero, "cl"), (zero.copy() if is_left else c.copy(), "cr")]
+        outputs.append((sql.integer(0 if is_left else 1), "side"))
+        return sql.select(outputs, exp.to_table(self.last(bag)))
+
+    def near(self, reach: int) -> Statement:
+        """SELECT total, how many join rows, for the totals within `reach` buckets of the hinge."""
+        keys = [key(v) for v in self.centre.edge.on]
+        totals = exp.select(exp.alias_(sql.integer(-reach), "total"))
+        for total in range(-reach + 1, reach + 1):
+            totals = exp.union(totals, exp.select(exp.alias_(sql.integer(total), "total")), distinct=False)  # type: ignore[assignment]
+        size = sql.total(sql.product(sql.column("c", "l"), sql.column("c", "r")))
+        made = sql.select([(sql.column("total", "t"), "total"), (size, "c")], _from(self.last(self.left), "l"))
+        made = sql.join(made, sql.derived(totals, "t"), [])
+        opposite = exp.Sub(this=sql.column("total", "t"), expression=sql.column("s", "l"))
+        meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
+        made = sql.join(made, _from(self.last(self.right), "r"), [*meet, sql.equal(sql.column("s", "r"), opposite)])
+        return statement("near the hinge", sql.group(made, [sql.column("total", "t")]))
+
+    # -- and back
+
+    def backward(self) -> Iterator[Statement]:
+        for side in (self.left, self.right):
+            for bag, _ in reversed(self.plan.upwards(side, self.centre)):
+                for step in reversed(self.steps(bag)):
+                    yield from self._return(step)
+
+    def _return(self, step: Step) -> Iterator[Statement]:
+        """The value of an extended state, handed back to the states and to the messages that made it."""
+        own = [*(sql.column(k, "q") for k in step.keys), sql.column("s", "q")]
+        own += [sql.column(TIE, "q")] if step.tie_states else []
+        sent = [*(sql.column(k, "m") for k in step.meet), sql.column("s", "m")]
+        sent += [sql.column(TIE, "m")] if step.tie_message else []
+        to_states = value_table(step.bag, step.step)
+        to_message = value_table(step.child, len(self.steps(step.child)))
+        for keys, other, table, bag in ((own, "m", to_states, step.bag), (sent, "q", to_message, step.child)):
+            v = sql.total(sql.product(sql.column("c", other), sql.column("v", "a")))
+            made = self._met([*((k, k.name) for k in keys), (v, "v")], step)
+            on = [sql.equal(sql.column(k, "a"), sql.column(k, "q")) for k in step.rest]
+            on.append(sql.equal(sql.column("s", "a"), sql.plus(sql.column("s", "q"), sql.column("s", "m"))))
+            tie = _tie(step)
+            on += [sql.equal(sql.column(TIE, "a"), tie)] if tie is not None else []
+            made = sql.join(made, _from(value_table(step.bag, step.step + 1), "a"), on)
+            yield statement(f"values of {self._name(bag)}", sql.group(made, [k.copy() for k in keys]), table)
+
+    def _name(self, bag: int) -> str:
+        return self.plan.tree.name(self.plan.bags[bag].core)
+
+
+def _from(table: str, alias: str) -> exp.Expr:
+    return exp.alias_(exp.to_table(table), alias, table=True)
+
+
+def _tie(step: Step) -> exp.Expression | None:
+    """o of the extended state: at most one of the two has it, because the label is in one place."""
+    if step.tie_states:
+        return sql.column(TIE, "q")
+    return sql.column(TIE, "m") if step.tie_message else None
+
+
+def _running(value: exp.Expression, keys: list[str], *, descending: bool) -> exp.Expression:
+    """SUM(value) OVER (PARTITION BY keys ORDER BY at, rank ROWS UNBOUNDED PRECEDING)"""
+    order = exp.Order(
+        expressions=[exp.Ordered(this=sql.column(n), desc=descending, nulls_first=descending) for n in ("at", "rank")]
+    )
+    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW", end_side=None)
+    by = [sql.column(k) for k in keys]
+    return exp.Window(this=sql.total(value), partition_by=by or None, order=order, spec=frame)

@@ -1,0 +1,164 @@
+"""The nodes of a join tree as plain relations: k<v> for every join variable, the outputs asked for, a multiplicity w.
+
+After this step there are only inner joins on equally named columns. Two rewrites make it so:
+
+LEFT JOIN. The optional relation gets one more row, all NULL, for "no match". Its rows are numbered from 1, that row is
+number 0, and the parent looks the number up: COALESCE(number, 0). The parent meets exactly one row of it, whatever its
+key was, so an inner join on the number is the LEFT JOIN. It needs the optional relation to be unique on its key: with
+two matches the parent would have to carry two numbers.
+
+A node of several relations (a cycle, joined up front) is the join of its members on the variables they share.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.statement import Statement
+from sqlsvm.join_tree import JoinTree
+from sqlsvm.query import LeftJoin
+from sqlsvm.query.variables import Variable
+
+
+@dataclass(frozen=True)
+class Output:
+    """An expression over one relation, and the name that it gets."""
+
+    relation: str
+    expression: exp.Expression
+    name: str
+
+
+Named = list[tuple[exp.Expression, str]]
+
+
+def key(variable: int) -> str:
+    return f"k{variable}"
+
+
+def node_table(node: int) -> str:
+    return f"sqlsvm_n{node}"
+
+
+def match_table(variable: Variable) -> str:
+    return f"sqlsvm_match{variable.index}"
+
+
+def prepare_merged(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
+    """Every node as a working table whose equal rows are merged into a multiplicity w."""
+    yield from prepare_matches(tree, outputs)
+    for node in range(len(tree.nodes)):
+        rows = node_rows(tree, node, outputs)
+        names = [sql.column(o) for o in rows.named_selects]
+        merged = sql.select([*((n, n.name) for n in names), (sql.count(), "w")], sql.derived(rows, "r"))
+        yield Statement(f"rows of {tree.name(node)}", sql.group(merged, names), node_table(node))
+
+
+def node_rows(tree: JoinTree, node: int, outputs: Sequence[Output]) -> exp.Query:
+    """SELECT k0, ..., outputs over one node."""
+    first, *others = tree.nodes[node]
+    if not others:
+        return relation_rows(tree, first, outputs)
+    joined = sql.select([], sql.derived(relation_rows(tree, first, outputs), _member(tree, first)))
+    home = dict.fromkeys(relation_keys(tree, first), first)
+    todo = others
+    while todo:
+        alias = next((a for a in todo if home.keys() & set(relation_keys(tree, a))), todo[0])
+        keys, name = relation_keys(tree, alias), _member(tree, alias)
+        on = [sql.equal(sql.column(k, _member(tree, home[k])), sql.column(k, name)) for k in keys if k in home]
+        joined = sql.join(joined, sql.derived(relation_rows(tree, alias, outputs), name), on)
+        home = {**dict.fromkeys(keys, alias), **home}
+        todo = [a for a in todo if a != alias]
+    picked: Named = [(sql.column(k, _member(tree, home[k])), k) for k in sorted(home)]
+    picked += [
+        (sql.column(o.name, _member(tree, o.relation)), o.name) for o in outputs if o.relation in tree.nodes[node]
+    ]
+    return joined.select(*(exp.alias_(e, name) for e, name in picked))
+
+
+def _member(tree: JoinTree, alias: str) -> str:
+    """A safe name for a member of a node: the user's aliases may hold anything."""
+    return f"r{[r.alias for r in tree.query.relations].index(alias)}"
+
+
+def relation_keys(tree: JoinTree, alias: str) -> list[str]:
+    return [key(v.index) for v in tree.variables if alias in v.holders]
+
+
+def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.Query:
+    """SELECT k0, ..., outputs over one relation."""
+    relation = tree.query.relation(alias)
+    own = _match_of(tree, alias)
+    if own is None:
+        found = _from_source(tree, alias, [*_keys(tree, alias), *_outputs(alias, outputs)])
+        return found.where(*(f.copy() for f in (*relation.filters, *relation.late_filters)))
+    names = [key(own.index), *(name for _, name in (*_keys(tree, alias), *_outputs(alias, outputs)))]
+    numbered = sql.select([(sql.column(n), n) for n in names], exp.to_table(match_table(own)))
+    return exp.union(numbered.where(sql.column("keep")), _no_match(tree, own, alias, outputs), distinct=False)
+
+
+def _no_match(tree: JoinTree, own: Variable, alias: str, outputs: Sequence[Output]) -> exp.Select:
+    """The row number 0: every column NULL, every expression what it is over NULLs."""
+    zero: Named = [(sql.integer(0), key(own.index))]
+    one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
+    nothing = sql.join(sql.select([], one), tree.query.relation(alias).source.copy(), [exp.false()], "left")
+    found = _with_matches(tree, alias, nothing, [*zero, *_keys(tree, alias), *_outputs(alias, outputs)])
+    return found.where(*(f.copy() for f in tree.query.relation(alias).late_filters))
+
+
+def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
+    """The optional relations, numbered; those that others hang from come after what hangs from them."""
+    for variable in reversed([v for v in tree.variables if v.match]):
+        assert variable.match
+        alias = variable.match.relation
+        relation = tree.query.relation(alias)
+        number = exp.Window(this=exp.RowNumber())
+        terms = _match_terms(variable.match)
+        looked_up: Named = [(t.copy(), f"m{i}") for i, t in enumerate(terms)]
+        keep = sql.every(f.copy() for f in relation.late_filters)
+        rest = [*_keys(tree, alias), *_outputs(alias, outputs)]
+        rows = _from_source(tree, alias, [(number, key(variable.index)), *looked_up, *rest, (keep, "keep")])
+        rows = rows.where(*(f.copy() for f in relation.filters))
+        yield Statement(f"numbered rows of {alias}", rows, match_table(variable))
+
+
+def _match_terms(match: LeftJoin) -> list[exp.Expression]:
+    return [e.right.expression for e in match.equalities]
+
+
+def _match_of(tree: JoinTree, alias: str) -> Variable | None:
+    return next((v for v in tree.variables if v.match and v.match.relation == alias), None)
+
+
+def _from_source(tree: JoinTree, alias: str, outputs: Named) -> exp.Select:
+    return _with_matches(tree, alias, exp.select().from_(tree.query.relation(alias).source.copy()), outputs)
+
+
+def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) -> exp.Select:
+    """The rows with the numbers of their matches in the relations that are LEFT JOINed to them."""
+    for v in tree.variables:
+        if v.match and v.match.parent == alias:
+            name = match_table(v)
+            on = [
+                sql.equal(e.left.expression.copy(), sql.column(f"m{i}", name)) for i, e in enumerate(v.match.equalities)
+            ]
+            rows = sql.join(rows, exp.to_table(name), on, "left")
+    return rows.select(*(exp.alias_(e, name) for e, name in outputs or [(sql.integer(1), "one")]))
+
+
+def _keys(tree: JoinTree, alias: str) -> Named:
+    """The join variables as this relation spells them; the number of its own match is not spelled but given."""
+    keys: Named = []
+    for v in tree.variables:
+        if v.match and v.match.parent == alias:
+            number = sql.column(key(v.index), match_table(v))
+            keys.append((sql.coalesce(number, sql.integer(0)), key(v.index)))
+        elif not v.match and alias in v.holders:
+            keys.append((v.at(alias)[0].expression.copy(), key(v.index)))
+    return keys
+
+
+def _outputs(alias: str, outputs: Sequence[Output]) -> Named:
+    return [(o.expression.copy(), o.name) for o in outputs if o.relation == alias]

@@ -1,0 +1,118 @@
+"""The rows of a bag with their scores: p = theta . x over the core and everything that folds into it."""
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.prepare import Output, key, node_rows, node_table
+from sqlsvm.compile.statement import parameter, theta
+from sqlsvm.plan import Plan
+
+Named = list[tuple[exp.Expression, str]]
+
+
+def outputs(plan: Plan, node: int) -> list[Output]:
+    """What a node gives besides its keys: coordinates, categories, the label's sign and a weight."""
+    design, relations = plan.design, plan.tree.nodes[node]
+    made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node)]
+    made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]
+    if design.label.relation in relations:
+        made.append(Output(design.label.relation, design.sign, "y"))
+    factors: dict[str, list[exp.Expression]] = {}
+    if design.weight is not None and design.weight.relation in relations:
+        factors.setdefault(design.weight.relation, []).append(sql.double(design.weight.expression.copy()))
+    if design.class_weights != (1.0, 1.0) and design.label.relation in relations:
+        negative, positive = (sql.number(weight) for weight in design.class_weights)
+        of_class = sql.case(exp.GT(this=exp.paren(design.sign), expression=sql.integer(0)), positive, negative)
+        factors.setdefault(design.label.relation, []).append(of_class)
+    return made + [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(factors.items())]
+
+
+def rows(plan: Plan, node: int) -> exp.Select:
+    """SELECT k.., x.., v.., y, w over a node, wherever it is read from."""
+    return _weighed(node_rows(plan.tree, node, outputs(plan, node)))
+
+
+def _weighed(found: exp.Query) -> exp.Select:
+    """The weights of several relations of one node are one weight w."""
+    names = found.named_selects
+    factors = [n for n in names if n[0] == "w"]
+    if not factors and isinstance(found, exp.Select):
+        return found
+    plain: Named = [(sql.column(n), n) for n in names if n not in factors]
+    weight: Named = [(sql.product(*(sql.column(n) for n in factors)), "w")] if factors else []
+    return sql.select([*plain, *weight], sql.derived(found, "q"))
+
+
+def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
+    """A node as an item of FROM."""
+    if node in plan.copied:
+        return exp.alias_(exp.to_table(node_table(node)), alias, table=True)
+    return sql.derived(rows(plan, node), alias)
+
+
+def inherited(plan: Plan, node: int, name: str) -> bool:
+    """Does a node, or what folds into it, have the column y or w?"""
+    own = node == plan.label_node if name == "y" else plan.weighted(node)
+    return own or any(inherited(plan, child, name) for child, _ in plan.folded(node))
+
+
+def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None) -> exp.Select:
+    """SELECT keys, extra, the score as p, and y and w where there are any: one row for each row of the node.
+
+    What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out.
+    """
+    r = "r"
+    terms = [sql.product(theta(sql.integer(c.index + 1)), sql.column(c.column, r)) for c in plan.coordinates(node)]
+    homes = dict.fromkeys(plan.tree.variables_of(node), r)
+    weights = [sql.column("w", r)] if plan.weighted(node) else []
+    sign = sql.column("y", r) if node == plan.label_node else None
+    joins: list[tuple[exp.Expr, list[exp.Expression], str]] = []
+    for child, edge in plan.folded(node):
+        f = f"f{child}"
+        below = reachable(plan, child)
+        wanted = sorted({*edge.on, *(v for v in keys if v not in homes and v in below)})
+        homes |= {v: f for v in wanted if v not in homes}
+        meet = [sql.equal(sql.column(key(v), r), sql.column(key(v), f)) for v in edge.on]
+        joins.append((sql.derived(scored(plan, child, wanted), f), meet, ""))
+        terms.append(sql.column("p", f))
+        weights += [sql.column("w", f)] if inherited(plan, child, "w") else []
+        sign = sql.column("y", f) if inherited(plan, child, "y") else sign
+    for d in plan.dictionaries(node):
+        meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
+        joins.append((exp.to_table(d.table), meet, "left"))
+        place = exp.Add(this=sql.integer(d.offset), expression=sql.column("n", d.table))
+        terms.append(sql.coalesce(theta(place), sql.number(0)))
+    made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
+    made += [*(extra or []), (sql.plus(*terms), "p")]
+    made += [(sign, "y")] if sign is not None else []
+    made += [(sql.product(*weights), "w")] if weights else []
+    found = sql.select(made, source(plan, node, r))
+    for item, on, kind in joins:
+        found = sql.join(found, item, on, kind)
+    return found
+
+
+def reachable(plan: Plan, node: int) -> set[int]:
+    """The variables of a node and of what folds into it."""
+    found = set(plan.tree.variables_of(node))
+    for child, _ in plan.folded(node):
+        found |= reachable(plan, child)
+    return found
+
+
+def carried(plan: Plan, node: int) -> Named:
+    """What the rows of a core keep so that their counts can be resolved: coordinates, categories."""
+    made: Named = [(sql.column(c.column, "r"), c.column) for c in plan.coordinates(node)]
+    return made + [(sql.column(d.column, "r"), d.column) for d in plan.dictionaries(node)]
+
+
+def fold_keys(plan: Plan, node: int) -> list[int]:
+    """The keys by which a core's counts are grouped back to what folds into it."""
+    return sorted({v for _, edge in plan.folded(node) for v in edge.on})
+
+
+def score_of(name: str = "p") -> exp.Expression:
+    return sql.column(name)
+
+
+__all__ = ["Named", "carried", "fold_keys", "inherited", "outputs", "parameter", "rows", "scored", "source"]

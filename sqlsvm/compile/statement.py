@@ -1,0 +1,47 @@
+"""What a compiled program is made of."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One named query. With `table` its rows are kept under that name for the statements after it; without, they are
+    an answer for the driver. `parameters` are the names of its $1, $2, ..."""
+
+    name: str
+    query: exp.Query
+    table: str | None = None
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def asts(self) -> tuple[exp.Expr, ...]:
+        """What is sent, in order."""
+        if self.table is None:
+            return (self.query,)
+        return sql.temporary(self.table, self.query), sql.analyse(self.table)
+
+
+def statement(name: str, query: exp.Query, table: str | None = None) -> Statement:
+    """Numbers the named parameters of a query in the order in which they appear."""
+    query = query.copy()  # parts of a query may be shared; numbering must see each of them
+    names: list[str] = []
+    for placeholder in list(query.find_all(exp.Placeholder)):
+        if placeholder.name not in names:
+            names.append(placeholder.name)
+        placeholder.replace(exp.Parameter(this=sql.integer(names.index(placeholder.name) + 1)))
+    return Statement(name, query, table, tuple(names))
+
+
+def parameter(name: str) -> exp.Expression:
+    """A number given when the statement runs."""
+    return sql.double(exp.Placeholder(this=name))
+
+
+def theta(index: exp.Expression) -> exp.Expression:
+    """The coordinate theta[index], counted from 1, of the one array parameter."""
+    array = exp.cast(exp.Placeholder(this="theta"), exp.DataType.build("double[]"))
+    return exp.Bracket(this=exp.paren(array, copy=False), expressions=[index], offset=1)

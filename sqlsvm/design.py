@@ -1,0 +1,260 @@
+"""FeatureQuery + data -> Design: the coordinates of the vector theta that the compiled SQL multiplies rows by.
+
+SQL sees raw columns only. Scaling, centring and the mean for a missing number are linear, so they are a change of
+variables on the driver's side (`Scaling`): theta = T'beta going in, T times the counted sums coming out. A missing
+number is a coordinate of its own, 1 where it is NULL; a category is one coordinate for each of its values, reached
+through a dictionary that joins like any other foreign key, so nothing is ever widened into columns.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.catalog import Catalog
+from sqlsvm.engine.base import Values
+from sqlsvm.errors import DataError
+from sqlsvm.query import Feature, FeatureQuery
+
+Nulls = Literal["error", "mean", "drop"]
+Role = Literal["intercept", "value", "missing"]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """theta[index] multiplies `value`, a number computed from one relation."""
+
+    index: int
+    relation: str
+    feature: str
+    role: Role
+    value: exp.Expression
+
+    @property
+    def column(self) -> str:
+        return f"x{self.index}"
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The values of a categorical feature; the n-th has theta[offset + n]."""
+
+    number: int
+    relation: str
+    feature: str
+    value: exp.Expression
+    offset: int
+    categories: tuple[object, ...]
+
+    @property
+    def column(self) -> str:
+        """The category itself, in the relation."""
+        return f"v{self.number}"
+
+    @property
+    def table(self) -> str:
+        return f"sqlsvm_d{self.number}"
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a row of the join is made of: label +1 or -1, a weight, coordinates, categories."""
+
+    label: Feature
+    sign: exp.Expression
+    weight: Feature | None
+    class_weights: tuple[float, float]
+    coordinates: tuple[Coordinate, ...]
+    dictionaries: tuple[Dictionary, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.coordinates) + sum(len(d.categories) for d in self.dictionaries)
+
+    def columns(self) -> list[tuple[str, object]]:
+        """(feature, category) of each coordinate; None for a number, "" for the intercept."""
+        named: list[tuple[str, object]] = [(c.feature, None) for c in self.coordinates]
+        return named + [(d.feature, category) for d in self.dictionaries for category in d.categories]
+
+    def at(self, relations: Iterable[str]) -> tuple[Coordinate, ...]:
+        held = set(relations)
+        return tuple(c for c in self.coordinates if c.relation in held)
+
+    def dictionaries_at(self, relations: Iterable[str]) -> tuple[Dictionary, ...]:
+        held = set(relations)
+        return tuple(d for d in self.dictionaries if d.relation in held)
+
+
+def design(
+    catalog: Catalog,
+    sign: exp.Expression,
+    *,
+    intercept: bool = True,
+    class_weights: tuple[float, float] = (1.0, 1.0),
+) -> Design:
+    """The coordinates of a query, after a look at its NULLs and its categories."""
+    query = catalog.query
+    assert query.label is not None
+    missing = _missing(catalog)
+    coordinates = tuple(_numbered(_coordinates(query, missing, intercept)))
+    dictionaries: list[Dictionary] = []
+    offset = len(coordinates)
+    for feature in query.features:
+        if feature.kind == "categorical":
+            found = Dictionary(len(dictionaries), feature.relation, feature.name, feature.expression, offset, ())
+            dictionaries.append(replace(found, categories=_categories(catalog, feature)))
+            offset += len(dictionaries[-1].categories)
+    return Design(query.label, sign, query.weight, class_weights, coordinates, tuple(dictionaries))
+
+
+def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
+    """NaN and infinity have no place in a model; a NULL only where it was said what to do with it."""
+    for c in design.coordinates:
+        if not np.isfinite(moments.squares[c.index]):
+            raise DataError(
+                f"feature {c.feature} is NaN or infinite in some rows of the join",
+                hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
+            )
+        if nulls == "error" and c.role == "missing" and moments.total[c.index] > 0:
+            raise DataError(
+                f"feature {c.feature} is NULL in {moments.total[c.index]:,.0f} rows of the join",
+                hint="say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
+            )
+
+
+def drop_nulls(query: FeatureQuery) -> FeatureQuery:
+    """The query without the rows in which a feature or the label is NULL: what `--nulls drop` means."""
+    wanted = [f for f in (*query.features, query.label) if f is not None]
+    optional = {j.relation for j in query.left_joins}
+
+    def strengthened(alias: str) -> tuple[exp.Expression, ...]:
+        return tuple(sql.not_null(f.expression) for f in wanted if f.relation == alias)
+
+    return replace(
+        query,
+        relations=tuple(
+            replace(r, late_filters=(*r.late_filters, *strengthened(r.alias)))
+            if r.alias in optional
+            else replace(r, filters=(*r.filters, *strengthened(r.alias)))
+            for r in query.relations
+        ),
+    )
+
+
+def _missing(catalog: Catalog) -> dict[str, float]:
+    """NULLs per feature; a feature of a LEFT JOINed relation has one more in the row that stands for no match."""
+    found: dict[str, float] = {}
+    for relation in catalog.query.relations:
+        features = [f for f in catalog.query.features if f.relation == relation.alias]
+        found |= catalog.nulls_in_join(relation.alias, features) if features else {}
+    return found
+
+
+def _coordinates(query: FeatureQuery, missing: dict[str, float], intercept: bool) -> Iterator[Coordinate]:
+    assert query.label is not None
+    if intercept:
+        yield Coordinate(0, query.label.relation, "", "intercept", sql.number(1))
+    for f in query.features:
+        if f.kind == "categorical":
+            continue
+        value = _number(f)
+        if missing.get(f.name):
+            yield Coordinate(0, f.relation, f.name, "value", sql.coalesce(value, sql.number(0)))
+            yield Coordinate(
+                0, f.relation, f.name, "missing", sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))
+            )
+        else:
+            yield Coordinate(0, f.relation, f.name, "value", value)
+
+
+def _numbered(coordinates: Iterable[Coordinate]) -> Iterator[Coordinate]:
+    for index, coordinate in enumerate(coordinates):
+        yield replace(coordinate, index=index)
+
+
+def _number(feature: Feature) -> exp.Expression:
+    if feature.kind == "boolean":
+        own = feature.expression
+        return sql.case(own.copy(), sql.number(1), sql.case(exp.not_(own.copy()), sql.number(0)))
+    return sql.double(feature.expression.copy())
+
+
+def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
+    values = catalog.engine.fetch(dictionary_values(catalog, feature))["v"]
+    return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+
+def dictionary_values(catalog: Catalog, feature: Feature) -> exp.Query:
+    """SELECT DISTINCT value, in a fixed order, NULL aside."""
+    rows = catalog.rows_of(feature.relation, [(feature.expression.copy(), "v")])
+    v = sql.column("v")
+    return exp.select("v").distinct().from_(sql.derived(rows, "r")).where(sql.not_null(v)).order_by(v.copy())
+
+
+# -- scaling -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of every coordinate over the join: total weight, sums of x and x^2, largest |x|, and the same for y = -1."""
+
+    n: float
+    n_negative: float
+    total: Values
+    squares: Values
+    largest: Values
+    total_negative: Values
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The linear map between the features that are trained on and the raw coordinates.
+
+    Feature j is (x_j - centre_j) / width_j, where a missing x_j is the mean of the others. With beta for features,
+    theta = to_raw(beta) gives the same scores on raw coordinates; from_raw maps counted sums back.
+    """
+
+    kept: Values
+    """Coordinates that are features of their own: all but the indicators of missing values."""
+    matrix: Values
+    """T: features x coordinates, dense for numbers; categories pass through."""
+
+    def to_raw(self, beta: Values) -> Values:
+        d = self.matrix.shape[1]
+        return (
+            np.concatenate([self.matrix.T @ beta[: self.matrix.shape[0]], beta[self.matrix.shape[0] :]]) if d else beta
+        )
+
+    def from_raw(self, sums: Values) -> Values:
+        d = self.matrix.shape[1]
+        return np.concatenate([self.matrix @ sums[:d], sums[d:]])
+
+
+def scaling(design: Design, moments: Moments, how: Literal["standard", "maxabs", "none"]) -> Scaling:
+    """T such that feature = T raw. Centring needs the constant, so without an intercept nothing is centred."""
+    numbers = design.coordinates
+    constant = next((c.index for c in numbers if c.role == "intercept"), None)
+    missing = {c.feature: c.index for c in numbers if c.role == "missing"}
+    kept = [c for c in numbers if c.role != "missing"]
+    matrix = np.zeros((len(kept), len(numbers)))
+    for row, c in enumerate(kept):
+        matrix[row, c.index] = 1.0
+        if c.role == "intercept":
+            continue
+        absent = moments.total[missing[c.feature]] if c.feature in missing else 0.0
+        present = moments.n - absent
+        mean = moments.total[c.index] / present if present > 0 else 0.0
+        if c.feature in missing:
+            matrix[row, missing[c.feature]] = mean
+        if how == "maxabs":
+            matrix[row] /= max(moments.largest[c.index], abs(mean) if absent else 0.0) or 1.0
+        if how == "standard":
+            variance = (moments.squares[c.index] - present * mean * mean) / moments.n
+            width = np.sqrt(max(variance, 0.0))
+            matrix[row] /= width if width > 1e-12 * max(1.0, abs(mean)) else 1.0
+            if constant is not None:
+                matrix[row, constant] -= mean * matrix[row, c.index]
+    return Scaling(np.array([c.index for c in kept], dtype=int), matrix)

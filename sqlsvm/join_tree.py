@@ -1,0 +1,313 @@
+"""FeatureQuery -> JoinTree: which relations share which values, and the tree along which counts will travel.
+
+A *variable* is one value that several relations share: an equivalence class of the sides of the query's equalities.
+A join tree connects the relations so that, for every variable, those that hold it are connected. Among all spanning
+trees weighted by the number of shared variables the join trees are exactly the heaviest ones, and one exists iff that
+weight is sum over the variables of (holders - 1) (Bernstein and Goodman 1981); it is the same class of queries that
+GYO ear removal empties. The spanning-tree form lets us choose among all join trees, and so prefer paths.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Literal, Protocol
+
+from sqlsvm.query import FeatureQuery, Term
+from sqlsvm.query.variables import Variable, join_variables
+
+EdgeKind = Literal["foreign-key", "many-to-many"]
+Block = tuple[str, ...]
+"""Aliases of relations that are one node of the tree: one alias, or several where a cycle has to be joined up front."""
+
+
+class Facts(Protocol):
+    """What the choice of a tree needs to know of the data."""
+
+    def rows(self, alias: str) -> float:
+        """Rows that a relation brings to the join: after its own filters."""
+
+    def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
+        """Distinct values of a key, NULLs aside."""
+
+    def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        """No value of the key occurs twice, NULLs aside."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A pair of nodes and the variables that they share; without any it is a cross product."""
+
+    left: int
+    right: int
+    on: tuple[int, ...]
+    unique_left: bool
+    unique_right: bool
+
+    @property
+    def kind(self) -> EdgeKind:
+        return "foreign-key" if self.unique_left or self.unique_right else "many-to-many"
+
+    def other(self, node: int) -> int:
+        return self.right if node == self.left else self.left
+
+    def unique_at(self, node: int) -> bool:
+        return self.unique_left if node == self.left else self.unique_right
+
+
+@dataclass(frozen=True)
+class JoinTree:
+    query: FeatureQuery
+    variables: tuple[Variable, ...]
+    nodes: tuple[Block, ...]
+    edges: tuple[Edge, ...]
+    root: int
+    acyclic: bool
+
+    def node_of(self, alias: str) -> int:
+        return next(i for i, block in enumerate(self.nodes) if alias in block)
+
+    def variables_of(self, node: int) -> tuple[int, ...]:
+        return tuple(v.index for v in self.variables if v.holders & set(self.nodes[node]))
+
+    def edges_of(self, node: int) -> tuple[Edge, ...]:
+        return tuple(e for e in self.edges if node in (e.left, e.right))
+
+    def rerooted(self, root: int) -> "JoinTree":
+        return replace(self, root=root)
+
+    def down(self, root: int | None = None) -> Iterator[tuple[int, Edge | None]]:
+        """Every node with the edge towards its parent, parents first. Reversed, it is the order of an upward pass."""
+        todo: list[tuple[int, Edge | None]] = [(self.root if root is None else root, None)]
+        while todo:
+            node, parent = todo.pop()
+            yield node, parent
+            todo.extend((e.other(node), e) for e in reversed(self.edges_of(node)) if e is not parent)
+
+    def name(self, node: int) -> str:
+        return "+".join(self.nodes[node])
+
+    @cached_property
+    def folds(self) -> dict[int, Edge]:
+        """Which node folds along which edge: its key is unique there, so each row of the other side meets at most one.
+
+        An edge carries one fold at most, a node folds once at most. Leaves first, a node prefers an edge that no
+        child needs over the one to its parent: the exchange argument for matchings in trees makes that maximal, so
+        the number of bags is minimal.
+        """
+        folds: dict[int, Edge] = {}
+        for node, parent in reversed(list(self.down())):
+            free = [e for e in self.edges_of(node) if e is not parent and folds.get(e.other(node)) is not e]
+            choices = [e for e in (*free, *([parent] if parent else [])) if e.unique_at(node)]
+            if choices:
+                folds[node] = choices[0]
+        return folds
+
+    @cached_property
+    def bags(self) -> tuple[tuple[int, ...], ...]:
+        """Groups of nodes in which every row of the first, the core, meets at most one row of each other."""
+        members: dict[int, list[int]] = {n: [n] for n in range(len(self.nodes)) if n not in self.folds}
+        for node in range(len(self.nodes)):
+            if node in self.folds:
+                members[self.core(node)].append(node)
+        return tuple(tuple(m) for m in members.values())
+
+    def core(self, node: int) -> int:
+        while node in self.folds:
+            node = self.folds[node].other(node)
+        return node
+
+
+def join_tree(query: FeatureQuery, facts: Facts) -> JoinTree:
+    """The join tree with the fewest bags, then the most path-like one."""
+    variables = join_variables(query)
+    blocks: tuple[Block, ...] = tuple((r.alias,) for r in query.relations)
+    acyclic = is_acyclic(blocks, variables)
+    if not acyclic:
+        blocks = decompose(blocks, variables, facts)
+    wanted = query.label.relation if query.label else query.relations[0].alias
+    root = next(i for i, block in enumerate(blocks) if wanted in block)
+    written = {frozenset((q.left.relation, q.right.relation)) for q in query.equalities}
+
+    def tree(edges: Iterable[tuple[int, int]]) -> JoinTree:
+        marked = tuple(_edge(a, b, blocks, variables, facts) for a, b in sorted(edges))
+        return JoinTree(query, variables, blocks, marked, root, acyclic)
+
+    def cost(edges: frozenset[tuple[int, int]]) -> tuple[int, ...]:
+        t = tree(edges)
+        typed = sum(any(frozenset((p, q)) in written for p in blocks[a] for q in blocks[b]) for a, b in edges)
+        return len(t.bags), _branching_of_bags(t), _branching(len(blocks), edges), -typed
+
+    return tree(_best_spanning_tree(blocks, variables, cost))
+
+
+def _shared(a: Block, b: Block, variables: tuple[Variable, ...]) -> tuple[int, ...]:
+    return tuple(v.index for v in variables if v.holders & set(a) and v.holders & set(b))
+
+
+# -- the tree ----------------------------------------------------------------------------------------------------------
+
+
+def is_acyclic(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> bool:
+    """The heaviest spanning tree connects the holders of every variable iff it weighs sum of (holders - 1)."""
+    needed = sum(sum(bool(v.holders & set(b)) for b in blocks) - 1 for v in variables)
+    return sum(len(_shared(blocks[a], blocks[b], variables)) for a, b in _heaviest(blocks, variables)) == needed
+
+
+def _heaviest(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> frozenset[tuple[int, int]]:
+    """Kruskal. Pairs that share nothing weigh 0 and connect what is a cross product."""
+    component = list(range(len(blocks)))
+    chosen = set()
+    pairs = combinations(range(len(blocks)), 2)
+    for a, b in sorted(pairs, key=lambda p: -len(_shared(blocks[p[0]], blocks[p[1]], variables))):
+        if component[a] != component[b]:
+            chosen.add((a, b))
+            component = [component[a] if c == component[b] else c for c in component]
+    return frozenset(chosen)
+
+
+def _best_spanning_tree(
+    blocks: tuple[Block, ...],
+    variables: tuple[Variable, ...],
+    cost: Callable[[frozenset[tuple[int, int]]], tuple[int, ...]],
+) -> frozenset[tuple[int, int]]:
+    """Walk over the heaviest trees by exchanging one edge for one of equal weight while that lowers the cost: each
+    exchange keeps the weight, so the result stays a join tree."""
+    weight = {(a, b): len(_shared(blocks[a], blocks[b], variables)) for a, b in combinations(range(len(blocks)), 2)}
+    best = _heaviest(blocks, variables)
+    best_cost = cost(best)
+    improved = True
+    while improved:
+        improved = False
+        for new in weight.keys() - best:
+            for old in _path(best, *new):
+                if weight[old] != weight[new]:
+                    continue
+                candidate = best - {old} | {new}
+                if (c := cost(candidate)) < best_cost:
+                    best, best_cost, improved = candidate, c, True
+                    break
+            if improved:
+                break
+    return best
+
+
+def _path(edges: frozenset[tuple[int, int]], start: int, goal: int) -> list[tuple[int, int]]:
+    """The edges between two nodes of a tree."""
+    todo: list[tuple[int, list[tuple[int, int]]]] = [(start, [])]
+    seen = {start}
+    while todo:
+        node, path = todo.pop()
+        if node == goal:
+            return path
+        for edge in sorted(edges):
+            if node in edge and (other := edge[0] + edge[1] - node) not in seen:
+                seen.add(other)
+                todo.append((other, [*path, edge]))
+    raise AssertionError("a spanning tree connects every pair")
+
+
+def _branching(n: int, edges: Iterable[tuple[int, int]]) -> int:
+    """How far a tree is from being a path: neighbours beyond the second, each of which would cost a product."""
+    degrees = [0] * n
+    for a, b in edges:
+        degrees[a] += 1
+        degrees[b] += 1
+    return sum(max(0, d - 2) for d in degrees)
+
+
+def _branching_of_bags(tree: JoinTree) -> int:
+    between = [e for e in tree.edges if e not in tree.folds.values()]
+    return _branching(len(tree.nodes), ((tree.core(e.left), tree.core(e.right)) for e in between))
+
+
+def _edge(a: int, b: int, blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> Edge:
+    on = _shared(blocks[a], blocks[b], variables)
+    return Edge(a, b, on, *(_unique(blocks[n], on, variables, facts) for n in (a, b)))
+
+
+def _unique(block: Block, on: tuple[int, ...], variables: tuple[Variable, ...], facts: Facts) -> bool:
+    """Do these variables determine the row? Within a block by closure: a member that is unique on determined variables
+    is determined, and so are all its variables."""
+    known = set(on)
+    open_ = list(block)
+    while open_:
+        fixed = [a for a in open_ if _member_unique(a, known, variables, facts)]
+        if not fixed:
+            return False
+        open_ = [a for a in open_ if a not in fixed]
+        known |= {v.index for v in variables if v.holders & set(fixed)}
+    return True
+
+
+def _member_unique(alias: str, known: set[int], variables: tuple[Variable, ...], facts: Facts) -> bool:
+    held = [v for v in variables if v.index in known and alias in v.holders]
+    if any(v.match and v.match.relation == alias for v in held):
+        return True
+    key = tuple(v.at(alias)[0] for v in held if not v.match)
+    return facts.unique(alias, key) if key or not held else False
+
+
+# -- cycles ------------------------------------------------------------------------------------------------------------
+
+
+def decompose(blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> tuple[Block, ...]:
+    """Group relations so that the groups, each joined up front, form an acyclic query: the grouping that joins the
+    fewest rows. All groupings are tried up to eight relations, beyond that pairs are merged greedily."""
+    if len(blocks) <= 8:
+        groupings = (g for g in _groupings(blocks) if all(_connected(b, variables) for b in g))
+        return min((g for g in groupings if is_acyclic(g, variables)), key=lambda g: _total(g, variables, facts))
+    while not is_acyclic(blocks, variables):
+        merged = (
+            (*(c for c in blocks if c not in (a, b)), a + b)
+            for a, b in combinations(blocks, 2)
+            if _shared(a, b, variables)
+        )
+        blocks = min(merged, key=lambda g: _total(g, variables, facts))
+    return blocks
+
+
+def _groupings(blocks: tuple[Block, ...]) -> Iterator[tuple[Block, ...]]:
+    """All partitions of the relations, members and groups in the order of the query."""
+    if not blocks:
+        yield ()
+        return
+    *rest, last = blocks
+    for grouping in _groupings(tuple(rest)):
+        yield (*grouping, last)
+        for i, group in enumerate(grouping):
+            yield (*grouping[:i], group + last, *grouping[i + 1 :])
+
+
+def _connected(block: Block, variables: tuple[Variable, ...]) -> bool:
+    reached = {block[0]}
+    while True:
+        more = {a for v in variables if v.holders & reached for a in v.holders if a in block} - reached
+        if not more:
+            return reached == set(block)
+        reached |= more
+
+
+def _total(blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> tuple[float, int]:
+    """Rows that have to be joined up front, and by how many relations: a relation alone stays where it is."""
+    joined = [b for b in blocks if len(b) > 1]
+    return sum(estimated_rows(b, variables, facts) for b in joined), sum(map(len, joined))
+
+
+def estimated_rows(block: Block, variables: tuple[Variable, ...], facts: Facts) -> float:
+    """The textbook estimate: the product of the rows, divided for every shared variable by all distinct counts but the
+    smallest, as if values were spread evenly and the smaller set of values lay within the larger."""
+    size = 1.0
+    for alias in block:
+        size *= max(1.0, facts.rows(alias))
+    for v in variables:
+        held = sorted(_distinct(v, alias, facts) for alias in block if alias in v.holders)
+        for d in held[1:]:
+            size /= max(1.0, d)
+    return size
+
+
+def _distinct(variable: Variable, alias: str, facts: Facts) -> float:
+    if variable.match:
+        return facts.rows(variable.match.relation)
+    return facts.distinct(alias, variable.at(alias)[:1])

@@ -1,0 +1,95 @@
+"""The join as an oracle for the solvers: passes through the database in, cuts out."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sqlsvm.compile.moments import category_moments_name, moments, moments_name
+from sqlsvm.compile.oracle import BOUND, BUCKETS, oracle_pass, reach, totals_name
+from sqlsvm.compile.resolve import COUNT, category_name, sums_name
+from sqlsvm.design import Moments, Scaling
+from sqlsvm.engine.base import Rows, Values
+from sqlsvm.plan import Plan
+from sqlsvm.program import Workspace
+from sqlsvm.solve.oracle import Cut
+
+Answers = Mapping[str, Rows]
+
+
+def read_moments(work: Workspace, plan: Plan) -> Moments:
+    """N, N- and the moments of every coordinate."""
+    with work.scratch():
+        answers = work.run(moments(plan))
+    design, size = plan.design, plan.design.size
+    found = {name: np.zeros(size) for name in ("total", "squares", "largest", "negative")}
+    for node in range(len(plan.tree.nodes)):
+        for c in plan.coordinates(node):
+            for name, values in found.items():
+                values[c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
+    for d in design.dictionaries:
+        rows = answers[category_moments_name(d.number)]
+        places = d.offset + rows["n"].astype(int) - 1
+        found["total"][places] = found["squares"][places] = rows["total"]
+        found["negative"][places] = rows["negative"]
+        found["largest"][places] = 1.0
+    sizes = {name: float(values[0]) for name, values in answers["sizes"].items()}
+    return Moments(
+        sizes["n"], sizes["n_negative"], found["total"], found["squares"], found["largest"], found["negative"]
+    )
+
+
+class JoinOracle:
+    """R(beta) over the virtual join, on scaled features, by relational passes."""
+
+    def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
+        self.work = work
+        self.plan = plan
+        self.moments = moments
+        self.scaling = scaling
+        self.program = tuple(oracle_pass(plan))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.scaling.kept) + self.plan.design.size - len(self.plan.design.coordinates)
+
+    @property
+    def exact(self) -> bool:
+        return self.plan.method == "exact" or self.plan.centre is None
+
+    def pass_(self, beta: Values, buckets: int | None) -> Cut:
+        h = float(buckets or 1)
+        parameters = {"theta": self.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 1.0, BUCKETS: h}
+        with self.work.scratch():
+            answers = self.work.run(self.program, parameters)
+        slope, offset = self._cut(answers)
+        slope = self.scaling.from_raw(slope)
+        error = 0.0 if self.exact else self._error(answers, h)
+        return Cut(slope, offset, offset + float(slope @ beta), error, None if self.exact else buckets)
+
+    def _cut(self, answers: Answers) -> tuple[Values, float]:
+        g, b, n = sums(self.plan, answers), float(answers[totals_name()]["b"][0]), self.moments.n
+        if self.plan.centre is None:
+            return -g / n, b / n
+        return (self.moments.total_negative - g) / n, (self.moments.n_negative + b) / n
+
+    def _error(self, answers: Answers, h: float) -> float:
+        """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""
+        blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
+        delta = sum(float(answers[f"rounding {bag.number}"]["error"][0]) for bag in blurred)
+        near = answers["near the hinge"]
+        if reach(self.plan) == 0 and not len(near["total"]):
+            return 0.0
+        slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
+        return float(slack @ near[COUNT].astype(float)) / h / self.moments.n
+
+
+def sums(plan: Plan, answers: Answers) -> Values:
+    """The sum for every coordinate, gathered from the answers of all nodes."""
+    g = np.zeros(plan.design.size)
+    for node in range(len(plan.tree.nodes)):
+        for c in plan.coordinates(node):
+            g[c.index] = answers[sums_name(node)][c.column][0]
+        for d in plan.dictionaries(node):
+            rows = answers[category_name(d)]
+            g[d.offset + rows["n"].astype(int) - 1] = rows[COUNT]
+    return g

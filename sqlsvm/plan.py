@@ -1,0 +1,124 @@
+"""JoinTree + Design + sizes -> Plan: how the passes will count.
+
+A bag is a core node with the nodes that fold into it; bags are tied by links, the many-to-many edges. Counting needs
+one link as its centre: messages travel towards it from both sides, meet there, and travel back.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from sqlsvm.design import Coordinate, Design, Dictionary
+from sqlsvm.join_tree import Edge, JoinTree
+
+Method = Literal["exact", "grid", "sketch"]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A core node and what folds into it, core first."""
+
+    number: int
+    nodes: tuple[int, ...]
+
+    @property
+    def core(self) -> int:
+        return self.nodes[0]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A many-to-many edge between two bags."""
+
+    edge: Edge
+    bags: tuple[int, int]
+
+    def other(self, bag: int) -> int:
+        return self.bags[1] if bag == self.bags[0] else self.bags[0]
+
+
+@dataclass(frozen=True)
+class Plan:
+    tree: JoinTree
+    design: Design
+    method: Method
+    centre: Link | None
+    """Where the two sides meet; None when there is one bag only."""
+    copied: frozenset[int] = frozenset()
+    """Nodes that `prepare` makes into working tables; the others are read in place."""
+    merged: frozenset[int] = frozenset()
+    """Copied nodes whose equal rows are merged into a multiplicity."""
+
+    @cached_property
+    def bags(self) -> tuple[Bag, ...]:
+        return bags_of(self.tree)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        return links_of(self.tree)
+
+    def bag_of(self, node: int) -> int:
+        return bag_number(self.tree, node)
+
+    @cached_property
+    def label_node(self) -> int:
+        return self.tree.node_of(self.design.label.relation)
+
+    def weighted(self, node: int) -> bool:
+        """Do the rows of a node have a column w?"""
+        relations = self.tree.nodes[node]
+        return (
+            node in self.merged
+            or (self.design.weight is not None and self.design.weight.relation in relations)
+            or (self.design.class_weights != (1.0, 1.0) and self.design.label.relation in relations)
+        )
+
+    def coordinates(self, node: int) -> tuple[Coordinate, ...]:
+        return self.design.at(self.tree.nodes[node])
+
+    def dictionaries(self, node: int) -> tuple[Dictionary, ...]:
+        return self.design.dictionaries_at(self.tree.nodes[node])
+
+    def scored(self, bag: Bag) -> bool:
+        """Does a bag add anything to the score that rounding could blur?"""
+        return any(self.coordinates(n) or self.dictionaries(n) for n in bag.nodes)
+
+    def folded(self, node: int) -> Iterator[tuple[int, Edge]]:
+        """The nodes that fold directly into this one."""
+        for child, edge in sorted(self.tree.folds.items()):
+            if edge.other(child) == node:
+                yield child, edge
+
+    def children(self, bag: int, towards: Link) -> list[Link]:
+        """The links of a bag other than the one that leads towards the centre."""
+        return [link for link in self.links if bag in link.bags and link != towards]
+
+    def upwards(self, bag: int, towards: Link) -> list[tuple[int, Link]]:
+        """The bags of one side, each with the link that leads towards the centre, leaves first."""
+        below = [pair for link in self.children(bag, towards) for pair in self.upwards(link.other(bag), link)]
+        return [*below, (bag, towards)]
+
+
+def bags_of(tree: JoinTree) -> tuple[Bag, ...]:
+    return tuple(Bag(i, nodes) for i, nodes in enumerate(tree.bags))
+
+
+def bag_number(tree: JoinTree, node: int) -> int:
+    return next(i for i, nodes in enumerate(tree.bags) if node in nodes)
+
+
+def links_of(tree: JoinTree) -> tuple[Link, ...]:
+    folded = set(tree.folds.values())
+    return tuple(Link(e, (bag_number(tree, e.left), bag_number(tree, e.right))) for e in tree.edges if e not in folded)
+
+
+def any_centre(links: Sequence[Link]) -> Link | None:
+    return links[len(links) // 2] if links else None
+
+
+def choose(tree: JoinTree, design: Design, catalog: object, method: Method | None = None) -> Plan:
+    links = links_of(tree)
+    many = len(links)
+    blocks = frozenset(i for i, block in enumerate(tree.nodes) if len(block) > 1)
+    return Plan(tree, design, method or ("exact" if many <= 1 else "grid"), any_centre(links), blocks)

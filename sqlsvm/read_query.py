@@ -1,0 +1,45 @@
+"""Text -> FeatureQuery, with the database at hand."""
+
+from collections.abc import Sequence
+
+from sqlsvm.engine.base import Column, Engine, StatementError
+from sqlsvm.errors import QueryError, nearest
+from sqlsvm.query import FeatureQuery, Source, feature_query, functions, parse, probes, sources, with_kinds
+from sqlsvm.query.variables import with_implied_filters
+
+
+def read_query(
+    engine: Engine, text: str, *, label: str | None = None, weight: str | None = None, categorical: Sequence[str] = ()
+) -> FeatureQuery:
+    """The text taken apart, with names and types as this database sees them."""
+    tree = parse(text, engine.dialect)
+    called = functions(tree, engine.dialect, engine.fold)
+    for name in engine.volatile_functions(called) if called else ():
+        raise QueryError(
+            f"function {name} is volatile: it could write, or differ from call to call",
+            hint=f"if it only reads, declare that: ALTER FUNCTION {name} ... STABLE",
+        )
+    columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
+    query = feature_query(
+        text,
+        tree,
+        columns,
+        engine.fold,
+        dialect=engine.dialect,
+        label=label,
+        weight=weight,
+        categorical=categorical,
+    )
+    kinds = {alias: engine.describe(probe) for alias, probe in probes(query).items()}
+    return with_implied_filters(with_kinds(query, kinds))
+
+
+def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
+    try:
+        return engine.describe(source.probe)
+    except StatementError as error:
+        name = ".".join(source.path) or f"sub-query {source.alias}"
+        hint = nearest(name, engine.table_names()) if source.path else None
+        raise QueryError(
+            f"cannot read {name}: {error.message}", detail=error.detail, hint=hint or error.hint
+        ) from error
