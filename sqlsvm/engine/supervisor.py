@@ -48,7 +48,7 @@ class Account:
     def switch(self) -> dict[str, Any]:
         """The arguments that make subprocess run something as this account."""
         other = {"user": self.uid, "group": self.gid, "extra_groups": []} if os.getuid() == 0 else {}
-        return {"cwd": "/", "env": _environment(), "umask": 0o077, **other}
+        return {"cwd": "/", "umask": 0o077, **other}
 
     def reaches(self, path: Path) -> bool:
         """Whether the account may enter a directory or run a program."""
@@ -60,7 +60,8 @@ class Account:
 
 
 def main(order: dict[str, Any]) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    for end in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(end, lambda *_: sys.exit(1))
     os.umask(0o022)  # the folders on the way to the data must let the server's account pass
     try:
         home = Path(order["path"]) if order["path"] else None
@@ -280,11 +281,6 @@ def _stop(server: subprocess.Popen[bytes], kept: bool) -> None:
         server.wait(timeout=None if kept else STOP_SECONDS)
     except subprocess.TimeoutExpired:
         server.kill()
-
-
-def _environment() -> dict[str, str]:
-    """PGPORT, PGDATA and their like would change what initdb and postgres do."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
 
 
 def _answer(**answer: str | None) -> None:

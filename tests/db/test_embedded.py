@@ -34,8 +34,9 @@ engine = connect(url)
 print(json.dumps({"dsn": engine.server.dsn}), flush=True)
 exec(then)
 """
-SLEEP = "time.sleep(60)"
-QUERY = "engine.fetch(parse_one('SELECT PG_SLEEP(60) AS s'))"
+SLEEP = "print('at work', flush=True); time.sleep(60)"
+QUERY = "print('at work', flush=True); engine.fetch(parse_one('SELECT PG_SLEEP(60) AS s'))"
+FORK = "import os; os.fork() and print('at work', flush=True); time.sleep(5)"
 
 
 def launch(url: str, then: str) -> subprocess.Popen[str]:
@@ -55,6 +56,12 @@ def child(url: str, then: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
             yield process, socket_directory(json.loads(line)["dsn"])
         finally:
             process.kill()
+
+
+def wait_until_at_work(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    time.sleep(0.2)
 
 
 def socket_directory(dsn: str) -> Path:
@@ -136,7 +143,7 @@ def test_an_engine_that_is_forgotten_takes_its_server_along() -> None:
 def test_no_signal_leaves_anything_behind(end: signal.Signals, then: str) -> None:
     """Sent to the whole group, as a terminal does it."""
     with child("embedded:", then) as (process, scratch):
-        assert processes_naming(scratch)
+        wait_until_at_work(process)
         os.killpg(process.pid, end)
         process.wait(timeout=10)
         assert eventually(lambda: gone(scratch))
@@ -163,10 +170,11 @@ def test_an_error_at_the_end_leaves_nothing_behind(home: Path, kept: bool) -> No
 
 
 def test_a_forked_child_does_not_keep_the_server_alive() -> None:
-    with child("embedded:", "import os; os.fork() or time.sleep(5); time.sleep(5)") as (process, scratch):
+    with child("embedded:", FORK) as (process, scratch):
+        wait_until_at_work(process)
         process.kill()
-        process.wait(timeout=10)
         assert eventually(lambda: gone(scratch), seconds=3)
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_a_named_server_keeps_its_data(home: Path) -> None:
@@ -181,6 +189,7 @@ def test_a_named_server_keeps_its_data(home: Path) -> None:
 
 def test_a_killed_owner_of_a_named_server_leaves_data_but_no_server(home: Path) -> None:
     with child(f"embedded:{home}", QUERY) as (process, scratch):
+        wait_until_at_work(process)
         process.kill()
         assert eventually(lambda: gone(scratch))
     with connect(f"embedded:{home}") as engine:

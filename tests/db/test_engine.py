@@ -281,12 +281,13 @@ def test_copy_in_of_objects(engine: Engine) -> None:
     assert rows["i"][1:].tolist() == [1, 2, 3]
 
 
-def test_copy_in_finds_the_type_of_a_column_that_is_mostly_null(engine: Engine) -> None:
-    run(engine, "CREATE TEMPORARY TABLE t (x TEXT)")
-    values = np.full(5000, None, dtype=object)
-    values[4321] = "found"
+@pytest.mark.parametrize(("type", "common", "rare"), [("TEXT", None, "found"), ("DOUBLE PRECISION", 1, 0.5)])
+def test_copy_in_takes_the_type_from_all_rows(engine: Engine, type: str, common: object, rare: object) -> None:
+    run(engine, f"CREATE TEMPORARY TABLE t (x {type})")
+    values = np.full(5000, common, dtype=object)
+    values[4321] = rare
     engine.copy_in(table("t"), {"x": values})
-    assert engine.fetch(query(engine, "SELECT x FROM t WHERE x IS NOT NULL"))["x"].tolist() == ["found"]
+    assert engine.fetch(query(engine, "SELECT x FROM t"))["x"].tolist().count(rare) == 1
 
 
 def test_copy_in_of_nothing_does_nothing(engine: Engine) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,9 +42,15 @@ def long_query(engine: Engine) -> exp.Expr:
     return parse_one(LONG[engine.dialect], read=engine.dialect)
 
 
-def start(url: str, text: str) -> subprocess.Popen[str]:
+@contextmanager
+def start(url: str, text: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", CHILD, url, text]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def wait_for_statements(child: subprocess.Popen[str], count: int) -> None:
