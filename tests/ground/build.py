@@ -137,7 +137,7 @@ class _Builder:
         unique = {v for n in self.shape.nodes if n.unique for v in n.shared}
         self.domains = [columns.key_domain(self.chooser, self.evil, v in unique) for v in range(self.shape.variables)]
         self.variable_names = [self.namer.fresh("k") for _ in self.domains]
-        self.habit = pick(self.chooser, ("on", "using", "comma", "mixed"))
+        self.habit = pick(self.chooser, ("on", "using", "using", "comma", "mixed"))
 
     def _member(self, node: Node) -> Member:
         table = self._draft(node)
@@ -279,7 +279,7 @@ class _Builder:
 
     def _join_style(self) -> JoinStyle:
         styles: tuple[JoinStyle, ...] = ("on", "using", "natural", "cross", "comma")
-        wanted = {"on": styles[:1], "using": styles[1:2], "comma": styles[4:]}
+        wanted = {"on": styles[:1], "using": styles[1:3], "comma": styles[4:]}
         return pick(self.chooser, wanted.get(self.habit, styles))
 
     def _form_filter(self, table: Draft) -> exp.Expression:

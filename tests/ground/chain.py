@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tests.ground.numpy_oracle import Array, Block, Index, NumpyOracle
+from sqlsvm.solve.oracle import Array
+from tests.ground.numpy_oracle import Block, Index, NumpyOracle
 
 
 def chain_oracle(

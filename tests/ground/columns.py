@@ -25,12 +25,14 @@ GRIDS: dict[str, tuple[Value, ...]] = {
     "boolean": (False, True),
     "bigint": (0, 1, -1, 4),
 }
+REAL = float("nan")
+"""Stands for any real number, to be drawn for each cell."""
 LABELS: dict[str, tuple[Value, ...]] = {"boolean": (False, True), "int": (-1, 1), "bigint": (0, 1)}
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What a column's cells are drawn from, the simple first; no values at all means any real number."""
+    """What a column's cells are drawn from, the simple first."""
 
     type: str
     values: tuple[Value, ...]
@@ -39,7 +41,7 @@ class Domain:
 
     def with_null(self) -> "Domain":
         """NULL in a sixth of the cells or less."""
-        repeated = self.values * (1 + 5 // len(self.values)) if self.values else ()
+        repeated = self.values * (1 + 5 // len(self.values))
         return Domain(self.type, (*repeated, None), self.alternates)
 
 
@@ -58,7 +60,7 @@ def feature_domain(chooser: Chooser, evil: bool, continuous: bool) -> Domain:
         start = chooser.integer(0, len(EVIL_TEXTS) - 3) if evil and chance(chooser, 50) else None
         return Domain(kind, PLAIN_TEXTS[:3] if start is None else EVIL_TEXTS[start : start + 3])
     if continuous and kind != "boolean":
-        return Domain("double", ())
+        return Domain("double", (REAL,))
     return Domain(kind, GRIDS[kind])
 
 
@@ -94,7 +96,7 @@ def derived_feature(chooser: Chooser, column: exp.Column, kind: str) -> tuple[ex
 
 def condition_on(chooser: Chooser, column: exp.Column, domain: Domain) -> exp.Expression:
     """A filter that lets most rows pass."""
-    if chance(chooser, 35) or not domain.values:
+    if REAL in domain.values or chance(chooser, 35):
         return exp.Not(this=exp.Is(this=column, expression=exp.Null()))
     if domain.type == "boolean":
         return exp.Not(this=column) if chance(chooser, 30) else column

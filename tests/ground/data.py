@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tests.ground.choose import Chooser, chance, pick
-from tests.ground.columns import Domain
+from tests.ground.columns import REAL, Domain
 from tests.ground.world import Value
 
 if TYPE_CHECKING:
@@ -51,19 +51,17 @@ def _fan_out(member: "Member", rows: Sequence[Row]) -> int:
 def _row(chooser: Chooser, draft: "Draft", index: int, previous: Row | None) -> Row:
     """One time in eight the previous row again: duplicates are what merging must get right."""
     ordered = {n: draft.columns[n] for n in (*draft.keys, *draft.columns)}
-    span = math.prod(len(d.values) or 1 for d in ordered.values())
+    span = math.prod(len(d.values) for d in ordered.values())
     number = chooser.integer(0, span * 8 - 1)
     if number >= span * 7 and previous and not draft.unique:
         return previous
     counted = {names[0] for names in draft.unique}
     row: Row = {}
     for name, domain in ordered.items():
-        if not domain.values:
-            row[name] = chooser.real()
-            continue
         number, digit = divmod(number, len(domain.values))
         same = draft.twins and index < 2 and name in draft.keys
-        row[name] = domain.values[0 if same else _place(domain, digit, index, name in counted)]
+        value = domain.values[0 if same else _place(domain, digit, index, name in counted)]
+        row[name] = chooser.real() if value is REAL else value
     return row
 
 

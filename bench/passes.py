@@ -1,0 +1,61 @@
+"""How many passes do the solvers need? Prints a markdown table; every cell has one number per seed.
+
+    OPENBLAS_NUM_THREADS=1 python -m bench.passes [--solver dane] [--rows 3000] [--fan-out 10]
+
+The data are chains of three tables joined many to many, about 3 * 10^5 join rows, counted by brute force in numpy:
+`exact` with the scores, `grid` with every table's score rounded as the compiled SQL rounds it. Each tolerance is a
+run of its own: a solver that is asked for less also counts more coarsely.
+"""
+
+from argparse import ArgumentParser
+from itertools import product
+from types import ModuleType
+
+from sqlsvm.solve import bundle, dane
+from sqlsvm.solve.solution import Options
+from tests.ground.chain import chain_oracle
+from tests.ground.numpy_oracle import NumpyOracle
+
+SOLVERS: dict[str, ModuleType] = {"dane": dane, "bundle": bundle}
+TOLERANCES = (1e-2, 1e-3, 1e-4)
+LAMBDAS = (1e-2, 1e-3, 1e-4)
+SEEDS = range(3)
+
+
+def main() -> None:
+    parser = ArgumentParser(description="Passes to a certified gap.")
+    parser.add_argument("--solver", choices=SOLVERS, default="dane")
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--fan-out", type=int, default=10)
+    arguments = parser.parse_args()
+    print("| features | d | lambda | counting | 1e-2 | 1e-3 | 1e-4 | buckets at 1e-3 (first seed) |")
+    print("|---|---|---|---|---|---|---|---|")
+    for discrete, dimension in product((False, True), (20, 100)):
+        data = [
+            chain_oracle(s, dimension, discrete=discrete, exact=True, rows=arguments.rows, fan_out=arguments.fan_out)
+            for s in SEEDS
+        ]
+        for lam, exact in product(LAMBDAS, (True, False)):
+            name = "discrete" if discrete else "continuous"
+            cells = measure(SOLVERS[arguments.solver], data, lam, exact)
+            counting = "exact" if exact else "grid"
+            print(f"| {name} | {dimension} | {lam:g} | {counting} | {' | '.join(cells)} |", flush=True)
+
+
+def measure(solver: ModuleType, data: list[NumpyOracle], lam: float, exact: bool) -> list[str]:
+    """One cell for each tolerance, then the buckets of the passes of one run."""
+    cells, buckets = [], ""
+    for tol in TOLERANCES:
+        passes = []
+        for seed, oracle in zip(SEEDS, data, strict=True):
+            oracle.exact = exact
+            solution = solver.solve(oracle, lam, Options(tol=tol, max_passes=60, seed=seed))
+            passes.append(str(len(solution.history)) if solution.converged else "> 60")
+            if tol == 1e-3 and seed == 0 and not exact:
+                buckets = " ".join(str(record.buckets) for record in solution.history)
+        cells.append(" ".join(passes))
+    return [*cells, buckets]
+
+
+if __name__ == "__main__":
+    main()

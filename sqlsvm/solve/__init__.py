@@ -1,0 +1,22 @@
+"""The numerical solvers: they see an oracle and numpy, never SQL. All are called
+`solve(oracle, lam, options, on_pass, state) -> Solution`."""
+
+from sqlsvm.solve import bundle, dane, descent
+from sqlsvm.solve.cuts import Certificate
+from sqlsvm.solve.oracle import Cut, Oracle, PseudoOracle, Sample
+from sqlsvm.solve.solution import Options, Record, Solution, State
+
+__all__ = [
+    "Certificate",
+    "Cut",
+    "Options",
+    "Oracle",
+    "PseudoOracle",
+    "Record",
+    "Sample",
+    "Solution",
+    "State",
+    "bundle",
+    "dane",
+    "descent",
+]

@@ -1,0 +1,34 @@
+"""The solver without a sample: a level bundle. Each point is the nearest one to the best iterate where the cuts still
+allow to close a part of the gap; it converges on every instance, in more passes than dane."""
+
+import numpy as np
+
+from sqlsvm.solve.grain import choose_buckets
+from sqlsvm.solve.oracle import Array, Oracle
+from sqlsvm.solve.run import Run
+from sqlsvm.solve.solution import OnPass, Options, Solution, State
+
+HOPE = 0.5
+DENSITY = 0.3  # of the margins at the hinge; the first pass that rounds anything measures it
+LEVEL = 0.7
+
+
+def solve(
+    oracle: Oracle,
+    lam: float,
+    options: Options | None = None,
+    on_pass: OnPass | None = None,
+    state: State | None = None,
+) -> Solution:
+    """Minimise F until the certified gap is at most options.tol."""
+    run = Run(oracle, lam, options or Options(), on_pass, state)
+    while not run.finished:
+        point = level_point(run) if run.cuts else np.zeros(oracle.dimension)
+        run.observe(point, choose_buckets(run, HOPE, DENSITY))
+    return run.solution()
+
+
+def level_point(run: Run) -> Array:
+    """The point nearest to the best iterate where the model promises to close part of the gap."""
+    proof = run.certificate
+    return run.bundle.project(run.points[run.best], LEVEL * proof.objective + (1.0 - LEVEL) * proof.lower_bound)

@@ -1,0 +1,127 @@
+"""The proof: a bundle of cuts, the lower bound that they imply, and the points that they suggest.
+
+Model(beta) = lam |beta|^2 + max(0, max_i slope_i.beta + offset_i) <= F(beta) everywhere, because each cut is a
+minorant of the hinge part; 0 is one as well. Its minimum is the maximum over the simplex of the dual
+    D(alpha) = offsets.alpha - |slopes' alpha|^2 / (4 lam).
+Every feasible alpha bounds F* from below, however badly the dual is solved.
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.simplex_qp import solve_simplex_qp
+
+ROUNDING = float(np.finfo(np.float64).eps)
+LEVEL_BISECTIONS = 40
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """objective <= F(model) <= objective_upper and lower_bound <= F*, proven; gap is relative to objective_upper."""
+
+    objective: float
+    objective_upper: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / upper. An upper bound of 0 is the optimum itself; none at all is an infinite gap."""
+        if self.objective_upper == inf:
+            return inf
+        if self.objective_upper <= 0.0:
+            return 0.0
+        return max(0.0, self.objective_upper - self.lower_bound) / self.objective_upper
+
+
+class Bundle:
+    """Cuts in the order they came, and the best feasible dual point so far."""
+
+    def __init__(self, lam: float, dimension: int) -> None:
+        self.lam = lam
+        self._slopes = np.zeros((1, dimension))  # row 0 is the zero cut
+        self._offsets = np.zeros(1)
+        self._gram = np.zeros((1, 1))
+        self._alpha = np.ones(1)
+        self._solved = True
+        self._lower_bound = 0.0
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def add(self, cut: Cut) -> None:
+        with_old = self._slopes @ cut.slope
+        self._slopes = np.vstack([self._slopes, cut.slope])
+        self._offsets = np.append(self._offsets, cut.offset)
+        corner = np.array([[cut.slope @ cut.slope]])
+        self._gram = np.block([[self._gram, with_old[:, None]], [with_old[None, :], corner]])
+        self._alpha = np.append(self._alpha, 0.0)
+        self._solved = False
+
+    def lower_bound(self) -> float:
+        """The best proven lower bound on F*; it never goes down."""
+        self._solve()
+        return self._lower_bound
+
+    def minimiser(self) -> Array:
+        """The minimiser of the model: -slopes' alpha / (2 lam)."""
+        self._solve()
+        point: Array = -(self._alpha @ self._slopes) / (2.0 * self.lam)
+        return point
+
+    def model(self, beta: Array) -> float:
+        """The model's value, a lower bound on F(beta) up to rounding."""
+        return float(np.max(self._slopes @ beta + self._offsets)) + self.lam * float(beta @ beta)
+
+    def project(self, centre: Array, level: float) -> Array:
+        """argmin |beta - centre|^2 subject to model(beta) <= level, for a level above the lower bound.
+
+        The multiplier of the constraint turns it into a proximal step, whose model value falls as the multiplier
+        grows: bisect on its logarithm, then return the side that satisfies the level.
+        """
+        if self.model(centre) <= level:
+            return centre
+        low, high = 1e-8 / self.lam, 1e8 / self.lam
+        alpha, best = self._alpha, self.minimiser()
+        for _ in range(LEVEL_BISECTIONS):
+            middle = float(np.sqrt(low * high))
+            point, alpha = self._proximal(centre, middle, alpha)
+            if self.model(point) <= level:
+                high, best = middle, point
+            else:
+                low = middle
+        return best
+
+    def _proximal(self, centre: Array, multiplier: float, start: Array) -> tuple[Array, Array]:
+        """argmin model(beta) + |beta - centre|^2 / multiplier, and its alpha.
+
+        Both squares together are (lam + 1/multiplier) |beta - shift|^2 + constant: the same dual about `shift`.
+        """
+        curvature = self.lam + 1.0 / multiplier
+        shift = centre / (multiplier * curvature)
+        alpha = solve_simplex_qp(self._gram, self._offsets + self._slopes @ shift, curvature, start)
+        return shift - (alpha @ self._slopes) / (2.0 * curvature), alpha
+
+    def _solve(self) -> None:
+        if not self._solved:
+            self._alpha = solve_simplex_qp(self._gram, self._offsets, self.lam, self._alpha)
+            self._lower_bound = max(self._lower_bound, dual_bound(self._slopes, self._offsets, self._alpha, self.lam))
+            self._solved = True
+
+
+def dual_bound(slopes: Array, offsets: Array, alpha: Array, lam: float) -> float:
+    """D(alpha) less whatever rounding may have added to it: never above the exact D of a feasible point.
+
+    alpha >= 0 may sum to slightly more than 1, so it is first scaled below 1 (the zero cut takes the rest). A sum of
+    n products is then off by at most g = n eps / (1 - n eps) times the sum of their absolute values (Higham,
+    Accuracy and Stability, section 3.1), which bounds the linear term from below and the norm from above.
+    """
+    count, dimension = slopes.shape
+    g = 2.0 * (count + dimension + 8) * ROUNDING
+    feasible = np.maximum(alpha, 0.0)
+    feasible = feasible * ((1.0 - g) / max(1.0, float(feasible.sum())))
+    linear = float(offsets @ feasible) - g * float(np.abs(offsets) @ feasible)
+    norm = float(np.linalg.norm(feasible @ slopes)) + g * float(np.linalg.norm(feasible @ np.abs(slopes)))
+    return float(linear - norm * norm * (1.0 + g) / (4.0 * lam) - g * abs(linear))

@@ -1,0 +1,36 @@
+"""How finely a pass should count. The error that grid counting admits falls with the square of the buckets (theory
+2.4), while the price of a pass grows with them; so each pass is as coarse as its purpose allows."""
+
+from math import ceil, sqrt
+
+from sqlsvm.solve.run import Run
+
+COARSEST, FINEST = 4, 1 << 16
+BAGS = 3  # a first guess; every pass that is made measures error * buckets^2 anew
+ERROR_SHARE = 0.1
+"""How much of the gap that a pass may hope to reach the counting error may take."""
+FIRST_ERROR = 3e-4
+"""Where to start. A coarser first pass gives a poorer second point: it costs a pass more often than it saves time."""
+
+
+def choose_buckets(run: Run, hope: float, density: float, share: float = ERROR_SHARE) -> int | None:
+    """Buckets for the next pass, or None where counting is exact.
+
+    `hope` is the factor by which a pass shrinks the gap when all goes well; `density` that of the margins at the hinge.
+    """
+    if run.oracle.exact:
+        return None
+    if run.options.buckets:
+        return run.options.buckets
+    error_at_one = density * (BAGS / 2) ** 2
+    if not run.cuts:
+        return _enough(max(FIRST_ERROR, share * run.options.tol), error_at_one)
+    last = run.cuts[-1]
+    if last.error > 0.0 and last.buckets:
+        error_at_one = last.error * last.buckets**2
+    hoped = max(run.options.tol, hope * min(1.0, run.gap))
+    return _enough(share * hoped * run.certificate.objective_upper, error_at_one)
+
+
+def _enough(wanted: float, error_at_one: float) -> int:
+    return min(FINEST, max(COARSEST, ceil(sqrt(error_at_one / max(wanted, 1e-12)))))

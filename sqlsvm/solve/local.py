@@ -1,0 +1,106 @@
+"""The sample problem: a smoothed SVM with a linear tilt on rows that fit in memory, by damped Newton steps.
+
+    min  mean_w h(1 - y x.beta) + tilt.beta + lam |beta|^2,
+    h(z) = 0 below -width, z above width, (z + width)^2 / (4 width) between.
+
+h is piecewise quadratic, so Newton's method ends after finitely many steps, and its Hessian needs only the rows whose
+margin is within `width` of the hinge.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sqlsvm.solve.oracle import Array, Mask, Sample
+
+DENSE_UP_TO = 500  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
+NEWTON_STEPS = 25  # an unfinished Newton run costs a poorer point, not a wrong bound
+BACKTRACKS = 30
+
+
+@dataclass(frozen=True)
+class LocalProblem:
+    """`signed` holds the rows y x; `shares` the weights divided by their sum."""
+
+    signed: Array
+    shares: Array
+    lam: float
+
+    @classmethod
+    def of(cls, sample: Sample, lam: float) -> "LocalProblem":
+        return cls(sample.rows * sample.labels[:, None], sample.weights / sample.weights.sum(), lam)
+
+    def hinge_slope(self, beta: Array, width: float) -> Array:
+        """The gradient of the hinge part on the sample; width 0 is the subgradient that counts z > 0."""
+        pull = _active_share(1.0 - self.signed @ beta, width)
+        slope: Array = -((self.shares * pull) @ self.signed)
+        return slope
+
+    def density(self, beta: Array) -> float:
+        """The density of the margins at the hinge."""
+        return float(self.shares @ (np.abs(1.0 - self.signed @ beta) < 0.1)) / 0.2
+
+    def value(self, beta: Array, tilt: Array, width: float) -> float:
+        return self._value(beta, 1.0 - self.signed @ beta, tilt, width)
+
+    def minimise(self, start: Array, tilt: Array, width: float) -> Array:
+        """Newton's method with backtracking, from `start`."""
+        beta, margin = start, 1.0 - self.signed @ start
+        value = self._value(beta, margin, tilt, width)
+        for _ in range(NEWTON_STEPS):
+            gradient = tilt + 2.0 * self.lam * beta - (self.shares * _active_share(margin, width)) @ self.signed
+            near = np.abs(margin) < width
+            step = -self._solve_hessian(near, width, gradient)
+            descent = float(gradient @ step)
+            if -descent <= 1e-11 * max(abs(value), 1e-9):
+                break
+            shift = self.signed @ step
+            for power in range(BACKTRACKS):
+                length = 0.5**power
+                trial = self._value(beta + length * step, margin - length * shift, tilt, width)
+                if trial <= value + 1e-4 * length * descent:
+                    break
+            else:
+                break
+            beta, margin, value = beta + length * step, margin - length * shift, trial
+        return beta
+
+    def _value(self, beta: Array, margin: Array, tilt: Array, width: float) -> float:
+        if width == 0.0:
+            return float(self.shares @ np.maximum(margin, 0.0) + tilt @ beta + self.lam * (beta @ beta))
+        bent = np.clip(margin + width, 0.0, 2.0 * width)
+        hinge = bent * bent / (4.0 * width) + np.maximum(margin - width, 0.0)
+        return float(self.shares @ hinge + tilt @ beta + self.lam * (beta @ beta))
+
+    def _solve_hessian(self, near: Mask, width: float, gradient: Array) -> Array:
+        rows = self.signed[near]
+        scaled = rows * (self.shares[near] / (2.0 * width))[:, None]
+        if len(gradient) <= DENSE_UP_TO:
+            hessian = scaled.T @ rows
+            hessian[np.diag_indices_from(hessian)] += 2.0 * self.lam
+            return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
+        return _conjugate_gradients(rows, scaled, 2.0 * self.lam, gradient)
+
+
+def _active_share(margin: Array, width: float) -> Array:
+    if width == 0.0:
+        return (margin > 0.0).astype(float)
+    share: Array = np.clip((margin + width) / (2.0 * width), 0.0, 1.0)
+    return share
+
+
+def _conjugate_gradients(rows: Array, scaled: Array, ridge: float, right: Array) -> Array:
+    solution = np.zeros_like(right)
+    residual, direction = right.copy(), right.copy()
+    square = float(residual @ residual)
+    target = 1e-10 * square
+    for _ in range(200):
+        if square <= target:
+            break
+        image = scaled.T @ (rows @ direction) + ridge * direction
+        length = square / float(direction @ image)
+        solution = solution + length * direction
+        residual = residual - length * image
+        square, before = float(residual @ residual), square
+        direction = residual + (square / before) * direction
+    return solution

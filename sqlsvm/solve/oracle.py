@@ -1,0 +1,65 @@
+"""What a solver may ask of the data, and what it gets back. Nothing here knows where the rows live."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A global minorant of the hinge part R, made at some beta: R(b) >= offset + slope.b for every b.
+
+    At the beta where it was made, value_low = offset + slope.beta <= R(beta) <= value_low + error.
+    """
+
+    slope: Array
+    offset: float
+    value_low: float
+    error: float
+    buckets: int | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Uniform rows of the join; F on them is normalised by the sum of the weights."""
+
+    rows: Array
+    labels: Array
+    weights: Array
+
+
+class Oracle(Protocol):
+    """R(beta) = sum w max(0, 1 - y beta.x) / sum w over the join, through relational passes."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of internal coordinates of beta."""
+
+    @property
+    def exact(self) -> bool:
+        """True when every cut has error 0 and `buckets` is ignored."""
+
+    def pass_(self, beta: Array, buckets: int | None) -> Cut:
+        """One relational pass: the cut at beta, counted with scores in multiples of 1/buckets."""
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Rows drawn uniformly from the join; the same seed gives the same rows."""
+
+
+class PseudoOracle(Protocol):
+    """What the paper's descent asks instead of cuts: everything within a factor (1 + epsilon)."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
+        """The counted part of the pseudo-gradient: sum over far rows of -y x, divided by N."""
+
+    def value_low(self, beta: Array, epsilon: float) -> float:
+        """An estimate of the hinge part between max(0, R') / (1 + epsilon) and R', where R' <= R is the hinge part
+        of the perturbed rows (scores 1 - y beta.x - epsilon |beta|.|x|)."""

@@ -1,0 +1,90 @@
+"""One run of a solver that works by cuts: it makes the passes, keeps their log, the bundle and the best iterate."""
+
+from time import perf_counter
+
+import numpy as np
+
+from sqlsvm.errors import OptionError
+from sqlsvm.solve.cuts import Bundle, Certificate
+from sqlsvm.solve.oracle import Array, Cut, Oracle
+from sqlsvm.solve.solution import OnPass, Options, Record, Solution, State
+
+STALL = 0.6
+"""A pass that leaves more than this of the gap did not do its work."""
+
+
+class Run:
+    """A solver decides where to look, from what is in here and nothing else: so a resumed run goes on as if it had
+    never stopped."""
+
+    def __init__(
+        self, oracle: Oracle, lam: float, options: Options, on_pass: OnPass | None = None, state: State | None = None
+    ) -> None:
+        if not lam > 0.0:
+            raise OptionError(f"lambda must be positive, not {lam}")
+        self.oracle, self.lam, self.options, self._on_pass = oracle, lam, options, on_pass
+        self.bundle = Bundle(lam, oracle.dimension)
+        self.points: list[Array] = []
+        self.cuts: list[Cut] = []
+        self.history: list[Record] = []
+        self.best = -1
+        if state is not None and np.isnan(state.offsets).any():
+            raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
+        for point, cut, seconds in state.passes() if state else ():
+            self._log(point, cut, seconds)
+
+    @property
+    def finished(self) -> bool:
+        return len(self.cuts) >= self.options.max_passes or self.gap <= self.options.tol
+
+    @property
+    def gap(self) -> float:
+        return self.certificate.gap
+
+    @property
+    def certificate(self) -> Certificate:
+        low = self._value_low(self.best) if self.cuts else 0.0
+        upper = low + self.cuts[self.best].error if self.cuts else np.inf
+        return Certificate(low, upper, min(self.bundle.lower_bound(), upper))
+
+    @property
+    def stalls(self) -> int:
+        """How many of the latest passes in a row failed to shrink the gap."""
+        gaps = [record.gap for record in self.history]
+        count = 0
+        while count < len(gaps) - 1 and gaps[-1 - count] > STALL * gaps[-2 - count]:
+            count += 1
+        return count
+
+    def observe(self, point: Array, buckets: int | None) -> None:
+        """Make a pass at the point, log it, tell the caller."""
+        began = perf_counter()
+        cut = self.oracle.pass_(point, buckets)
+        self._log(point, cut, perf_counter() - began)
+        if self._on_pass:
+            self._on_pass(self.history[-1])
+
+    def solution(self) -> Solution:
+        beta = self.points[self.best].copy()
+        return Solution(beta, self.certificate, tuple(self.history), self.gap <= self.options.tol, self.state())
+
+    def state(self) -> State:
+        return State.of(self.points, self.cuts, [record.seconds for record in self.history])
+
+    def _log(self, point: Array, cut: Cut, seconds: float) -> None:
+        self.points.append(point)
+        self.cuts.append(cut)
+        self.bundle.add(cut)
+        last = len(self.cuts) - 1
+        if self.best < 0 or self._upper(last) < self._upper(self.best):
+            self.best = last
+        proof = self.certificate
+        self.history.append(
+            Record(last + 1, proof.objective, proof.objective_upper, proof.lower_bound, proof.gap, cut.buckets, seconds)
+        )
+
+    def _value_low(self, index: int) -> float:
+        return self.cuts[index].value_low + self.lam * float(self.points[index] @ self.points[index])
+
+    def _upper(self, index: int) -> float:
+        return self._value_low(index) + self.cuts[index].error

@@ -1,0 +1,75 @@
+"""max  offsets.alpha - alpha' gram alpha / (4 curvature)  over the simplex, by an active set.
+
+The number of unknowns is the number of cuts, at most some hundreds, and the solution is used only through a bound
+that is recomputed from alpha: so an answer of any accuracy is safe, and this code only has to be good, never right.
+"""
+
+import numpy as np
+
+from sqlsvm.solve.oracle import Array, Mask
+
+FLAT = 1e-13
+"""Curvature below this share of the largest is none: cuts that repeat or depend on each other."""
+
+
+def solve_simplex_qp(gram: Array, offsets: Array, curvature: float, start: Array) -> Array:
+    """The maximiser, warm-started at a feasible `start`.
+
+    Grow the support by the steepest index, then walk to the best point of the face it spans; an index whose weight
+    reaches 0 on the way leaves the support. The value rises at every turn, or rounding has the last word.
+    """
+    hessian = gram / (2.0 * curvature)
+    noise = 1e-13 * float(np.abs(offsets).max()) + 1e-15 * float(hessian.diagonal().max())
+    alpha, value = start, -np.inf
+    support = start > 0.0
+    for _ in range(10 * len(offsets) + 50):
+        trial, support = _walk_to_face_optimum(hessian, offsets, alpha, support, noise)
+        gradient = offsets - hessian @ trial
+        risen = 0.5 * float(trial @ (offsets + gradient))
+        if not risen > value:
+            break
+        alpha, value = trial, risen
+        entering = int(np.argmax(np.where(support, -np.inf, gradient)))
+        if support.all() or gradient[entering] - alpha @ gradient <= noise:
+            break
+        support[entering] = True
+    return alpha
+
+
+def _walk_to_face_optimum(
+    hessian: Array, offsets: Array, alpha: Array, support: Mask, noise: float
+) -> tuple[Array, Mask]:
+    alpha, support = alpha.copy(), support.copy()
+    while support.sum() > 1:
+        free = np.flatnonzero(support)
+        step, ray = _face_step(hessian[np.ix_(free, free)], (offsets - hessian @ alpha)[free], noise)
+        falling = step < 0.0
+        reach = np.where(falling, alpha[free], np.inf) / np.where(falling, -step, 1.0)
+        blocking = int(np.argmin(reach))
+        length = float(reach[blocking]) if ray else min(1.0, float(reach[blocking]))
+        alpha[free] = np.maximum(alpha[free] + length * step, 0.0)
+        if length < reach[blocking] or not falling.any():
+            break
+        support[free[blocking]] = False
+        alpha[~support] = 0.0
+    alpha[support] /= alpha[support].sum() or 1.0
+    if not alpha.any():
+        alpha[support] = 1.0 / support.sum()
+    return alpha, support
+
+
+def _face_step(hessian: Array, gradient: Array, noise: float) -> tuple[Array, bool]:
+    """The step to the stationary point of the face, or a ray where the face is flat and still rises.
+
+    Steps keep the sum of alpha, so both are first projected on sum = 0.
+    """
+    centred = hessian - hessian.mean(axis=0)
+    centred = centred - centred.mean(axis=1)[:, None]
+    bends, directions = np.linalg.eigh(0.5 * (centred + centred.T))
+    slopes = directions.T @ (gradient - gradient.mean())
+    flat = bends <= FLAT * max(float(bends[-1]), 0.0)
+    ray: Array = directions[:, flat] @ slopes[flat]
+    if float(np.abs(ray).max(initial=0.0)) > noise:
+        return ray - ray.mean(), True
+    step: Array = directions[:, ~flat] @ (slopes[~flat] / bends[~flat])
+    return step, False

@@ -1,0 +1,98 @@
+"""What every solver takes and gives: options in; records on the way; a solution out, with a state to go on from."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sqlsvm.errors import OptionError
+from sqlsvm.solve.cuts import Certificate
+from sqlsvm.solve.oracle import Array, Cut
+
+
+@dataclass(frozen=True)
+class Options:
+    """`sample` and `buckets` None: chosen by the solver. `epsilon` and `step` are read by descent only."""
+
+    tol: float = 1e-3
+    max_passes: int = 100
+    seed: int = 0
+    sample: int | None = None
+    buckets: int | None = None
+    epsilon: float = 0.1
+    step: Literal["strong", "paper"] = "strong"
+
+    def __post_init__(self) -> None:
+        for name, low in (("tol", 0.0), ("max_passes", 1), ("sample", 1), ("buckets", 1), ("epsilon", 0.0)):
+            value = getattr(self, name)
+            if value is not None and not value >= low:
+                raise OptionError(f"{name} must be at least {low}, not {value}")
+        if self.step not in ("strong", "paper"):
+            raise OptionError(f"unknown step rule {self.step!r}", hint="use strong or paper")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The certificate after a pass, of the best iterate so far. `buckets` None: this pass counted exactly."""
+
+    pass_: int
+    objective: float
+    objective_upper: float
+    lower_bound: float
+    gap: float
+    buckets: int | None
+    seconds: float
+
+
+OnPass = Callable[[Record], None]
+
+
+@dataclass(frozen=True)
+class State:
+    """Every pass that was made, one row each: all that a solver needs to go on, for this lam or for another.
+
+    The cuts serve dane and bundle alike. Descent makes none: its offsets are nan, and its state is its own.
+    """
+
+    points: Array
+    slopes: Array
+    offsets: Array
+    lows: Array
+    errors: Array
+    buckets: Array  # nan where the pass counted exactly
+    seconds: Array
+
+    @classmethod
+    def of(cls, points: Sequence[Array], cuts: Sequence[Cut], seconds: Sequence[float]) -> "State":
+        """From the passes, one or more: a caller that keeps them can go on after an interrupt."""
+        return cls(
+            np.array(points),
+            np.array([cut.slope for cut in cuts]),
+            np.array([cut.offset for cut in cuts]),
+            np.array([cut.value_low for cut in cuts]),
+            np.array([cut.error for cut in cuts]),
+            np.array([np.nan if cut.buckets is None else float(cut.buckets) for cut in cuts]),
+            np.array(seconds),
+        )
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def passes(self) -> Iterator[tuple[Array, Cut, float]]:
+        """Each pass again: where it was made, its cut, its seconds."""
+        for i in range(len(self)):
+            buckets = None if np.isnan(self.buckets[i]) else int(self.buckets[i])
+            cut = Cut(self.slopes[i], float(self.offsets[i]), float(self.lows[i]), float(self.errors[i]), buckets)
+            yield self.points[i], cut, float(self.seconds[i])
+
+
+@dataclass(frozen=True)
+class Solution:
+    """beta and what is proven about it."""
+
+    beta: Array
+    certificate: Certificate
+    history: tuple[Record, ...]
+    converged: bool
+    state: State

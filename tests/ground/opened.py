@@ -1,0 +1,203 @@
+"""A JoinOracle over a query, and beside it the naive truth: the user's own query run, every row of it in numpy.
+
+A row of weight k is k rows, so the truth of a weighted query is that of its rows repeated: weights here are whole.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Unpack
+
+import numpy as np
+from sqlglot import parse, parse_one
+
+from sqlsvm.catalog import Catalog
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.design import check_values, design, drop_nulls, scaling
+from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.inspect import check_left_joins
+from sqlsvm.join_tree import join_tree
+from sqlsvm.label import label_sign
+from sqlsvm.oracle import JoinOracle, read_moments
+from sqlsvm.plan import Link, Method, Plan, links_of
+from sqlsvm.program import Workspace, workspace
+from sqlsvm.read_query import read_query
+from sqlsvm.solve.oracle import Cut
+from tests.ground import svm
+from tests.ground.reference import Joined, naive
+from tests.ground.schemas import Wishes, random_world
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a query is to be trained on, and how its join is to be counted."""
+
+    label: str = "y"
+    method: Method = "exact"
+    scale: svm.Scale = "none"
+    nulls: svm.Nulls = "mean"
+    intercept: bool = True
+    class_weights: tuple[int, int] = (1, 1)
+    weight: str | None = None
+    categorical: tuple[str, ...] = ()
+    positive: str | None = None
+    centre: int | None = None
+    """The number of the link where the messages meet; the middle one if None."""
+    root: int | None = None
+    copied: bool = False
+    merged: bool = False
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The oracle, addressed by the columns of the truth."""
+
+    oracle: JoinOracle
+    truth: svm.Design
+
+    @cached_property
+    def places(self) -> Values:
+        """Where each coordinate of the oracle is in the truth; -1 for a category that no row of the join has."""
+        fold, design = self.oracle.work.engine.fold, self.oracle.plan.design
+        known = {(fold(f, True), c): place for place, (f, c) in enumerate(self.truth.columns)}
+        numbers = [("", None) if not c.feature else (fold(c.feature, True), None) for c in design.coordinates]
+        kept = [numbers[place] for place in self.oracle.scaling.kept]
+        found = [*kept, *((fold(d.feature, True), spelled(c)) for d in design.dictionaries for c in d.categories)]
+        assert known.keys() <= set(found)
+        return np.array([known.get(column, -1) for column in found], dtype=int)
+
+    def again(self, **changes: Any) -> "Opened":
+        """The same rows and moments under another plan."""
+        old = self.oracle
+        plan = replace(old.plan, **changes)
+        return replace(self, oracle=JoinOracle(old.work, plan, old.moments, old.scaling))
+
+    def rooted(self, root: int, centre: int | None = None) -> "Opened":
+        tree = self.oracle.plan.tree.rerooted(root)
+        return self.again(tree=tree, centre=centre_of(links_of(tree), centre))
+
+    def cut(self, beta: Values, buckets: int | None = None) -> Cut:
+        """A pass at beta, with the slope on the truth's columns."""
+        here = self.places >= 0
+        asked = np.zeros(self.oracle.dimension)
+        asked[here] = beta[self.places[here]]
+        cut = self.oracle.pass_(asked, buckets)
+        assert not cut.slope[~here].any()
+        slope = np.zeros(len(beta))
+        slope[self.places[here]] = cut.slope[here]
+        return replace(cut, slope=slope)
+
+    def hinge(self, beta: Values) -> svm.Hinge:
+        return svm.hinge(self.truth, beta)
+
+    def dyadic(self, rng: np.random.Generator) -> Values:
+        """Weights in halves: on features from a small grid, scores are exact and rows lie on the hinge itself."""
+        return rng.integers(-2, 3, len(self.truth.columns)) / 2.0
+
+    def normal(self, rng: np.random.Generator) -> Values:
+        return rng.normal(size=len(self.truth.columns))
+
+
+def opened(work: Workspace, text: str, wish: Wish) -> Opened:
+    return Opened(open_oracle(work, text, wish), truth(work.engine, text, wish))
+
+
+def open_oracle(work: Workspace, text: str, wish: Wish) -> JoinOracle:
+    plan = plan_of(work.engine, text, wish)
+    work.run(working_tables(plan))
+    moments = read_moments(work, plan)
+    check_values(plan.design, moments, wish.nulls)
+    return JoinOracle(work, plan, moments, scaling(plan.design, moments, wish.scale))
+
+
+def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
+    query = read_query(engine, text, label=wish.label, weight=wish.weight, categorical=wish.categorical)
+    sign = label_sign(engine, query, wish.positive)
+    if wish.nulls == "drop":
+        query = drop_nulls(query)
+    catalog = Catalog(engine, query)
+    check_left_joins(catalog)
+    tree = join_tree(query, catalog)
+    if wish.root is not None:
+        tree = tree.rerooted(wish.root)
+    weights = float(wish.class_weights[0]), float(wish.class_weights[1])
+    made = design(catalog, sign, intercept=wish.intercept, class_weights=weights)
+    links = links_of(tree)
+    every = frozenset(range(len(tree.nodes)))
+    copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
+    return Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
+
+
+def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:
+    """The link of that number, else the middle one."""
+    return links[len(links) // 2 if number is None else number] if links else None
+
+
+@contextmanager
+def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]) -> Iterator[Opened | None]:
+    """A random world with a label; None where its join is empty, which is refused before anybody counts."""
+    world = random_world(np.random.default_rng(seed), **{"max_relations": 4, **wishes})
+    assert world.label
+    with world.created(engine) as live, workspace(engine) as work:
+        text, wish = live.query(engine.dialect), replace(wish, label=world.label.name)
+        yield opened(work, text, wish) if len(truth(engine, text, wish).y) else None
+
+
+def build(engine: Engine, script: str) -> None:
+    """Runs statements of PostgreSQL, in the engine's dialect."""
+    for statement in parse(script, read="postgres"):
+        if statement:
+            engine.execute(statement)
+
+
+def truth(engine: Engine, text: str, wish: Wish) -> svm.Design:
+    return svm.design_matrix(joined(engine, text, wish), wish.nulls, wish.scale, wish.intercept)
+
+
+def joined(engine: Engine, text: str, wish: Wish) -> Joined:
+    """The rows of the query as it stands, each as often as it weighs."""
+    with naive(engine):
+        rows = engine.fetch(parse_one(text, read=engine.dialect))
+    label = _taken(engine, rows, wish.label)
+    signs = np.array([_sign(v, wish.positive) for v in label.tolist()])
+    times = np.array([wish.class_weights[int(s > 0)] for s in signs.tolist()], dtype=int)
+    if wish.weight:
+        times = times * _taken(engine, rows, wish.weight).astype(int)
+    kept = np.repeat(np.arange(len(signs)), times)
+    forced = {engine.fold(name, True) for name in wish.categorical}
+    features = {name: _tidy(values, engine.fold(name, True) in forced)[kept] for name, values in rows.items()}
+    return Joined({"": kept}, features, signs[kept])
+
+
+def spelled(value: object) -> str:
+    """A category as text: 1 and 1.0 are one."""
+    return str(float(value)) if isinstance(value, int | float) else str(value)
+
+
+def _taken(engine: Engine, rows: Rows, name: str) -> Values:
+    """Removes a column that is no feature."""
+    return rows.pop(next(n for n in rows if engine.fold(n, True) == engine.fold(name, True)))
+
+
+def _tidy(values: Values, categorical: bool) -> Values:
+    if values.dtype != object and not categorical:
+        return values.astype(float)
+    return np.array([None if v is None or v != v else spelled(v) for v in values.tolist()], dtype=object)
+
+
+def _sign(value: object, positive: str | None) -> float:
+    if positive is not None:
+        return 1.0 if str(value) == positive else -1.0
+    assert isinstance(value, int | float)
+    return 1.0 if value > 0 else -1.0
+
+
+def ties(design: svm.Design, beta: Values) -> int:
+    """How many rows lie on the hinge itself."""
+    return int(np.sum(design.y * (design.x @ beta) == 1.0))
+
+
+def is_clear(design: svm.Design, beta: Values) -> bool:
+    """Is it certain which rows are active? Where scores are rounded, a row near the hinge may be on either side."""
+    return bool(np.all(np.abs(1.0 - design.y * (design.x @ beta)) > 1e-9))

@@ -1,0 +1,60 @@
+"""The solver without a sample."""
+
+import numpy as np
+import pytest
+
+from sqlsvm.solve import bundle
+from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.solution import Options
+from tests.ground.chain import chain_oracle
+from tests.ground.liblinear import liblinear_beta
+from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
+
+
+class NoSample(NumpyOracle):
+    def sample(self, size: int, seed: int) -> Sample:
+        raise AssertionError("the bundle must not sample")
+
+
+def small(exact: bool) -> NumpyOracle:
+    rng = np.random.default_rng(0)
+    rows = rng.choice([-1.0, 0.0, 1.0], (1500, 8))
+    made = flat_oracle(rows, np.where(rows[:, 0] + rng.normal(size=1500) > 0, 1.0, -1.0), exact=exact)
+    return NoSample(made.blocks, made.labels, made.weights, exact)
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
+@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3, 1e-4])
+def test_it_reaches_the_optimum_of_liblinear(lam: float, exact: bool) -> None:
+    oracle = small(exact)
+    rows = np.hstack([block.features for block in oracle.blocks])
+    peer = oracle.objective(liblinear_beta(rows, oracle.labels, lam), lam)
+    solution = bundle.solve(oracle, lam, Options(tol=1e-3, max_passes=60))
+    assert solution.converged
+    assert solution.certificate.lower_bound <= peer * (1.0 + 1e-12)
+    assert solution.certificate.objective_upper <= peer * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
+@pytest.mark.parametrize("discrete", [False, True], ids=["continuous", "discrete"])
+def test_a_join_takes_tens_of_passes_not_hundreds(discrete: bool, exact: bool) -> None:
+    oracle = chain_oracle(0, 20, discrete=discrete, exact=exact)
+    assert len(bundle.solve(oracle, 1e-3, Options(max_passes=25)).history) < 25
+
+
+def test_tight_gaps_are_reached() -> None:
+    assert bundle.solve(small(exact=True), 1e-2, Options(tol=1e-7, max_passes=100)).converged
+
+
+def test_a_resumed_run_is_the_run_that_never_stopped() -> None:
+    whole = bundle.solve(small(exact=False), 1e-3, Options(max_passes=9))
+    half = bundle.solve(small(exact=False), 1e-3, Options(max_passes=4))
+    rest = bundle.solve(small(exact=False), 1e-3, Options(max_passes=9), state=half.state)
+    assert np.array_equal(rest.beta, whole.beta)
+    assert rest.certificate == whole.certificate
+
+
+def test_an_objective_of_one_is_proven_at_once_where_nothing_can_be_learnt() -> None:
+    solution = bundle.solve(flat_oracle(np.zeros((5, 2)), np.array([1.0, -1.0, 1.0, 1.0, -1.0])), 1e-3)
+    assert len(solution.history) == 1
+    assert solution.certificate.gap < 1e-12

@@ -1,0 +1,133 @@
+"""The bundle: whatever the cuts look like, the bound must hold to the last digit."""
+
+from fractions import Fraction
+from math import inf, isinf
+
+import numpy as np
+import pytest
+
+from sqlsvm.solve.cuts import Bundle, Certificate, dual_bound
+from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.simplex_qp import solve_simplex_qp
+
+
+def cut(slope: list[float] | Array, offset: float) -> Cut:
+    return Cut(np.asarray(slope, dtype=float), offset, offset, 0.0, None)
+
+
+def exact_single_cut_minimum(slope: Array, offset: float, lam: float) -> Fraction:
+    """min lam |b|^2 + max(0, slope.b + offset), in rationals."""
+    square = sum((Fraction(float(s)) ** 2 for s in slope), Fraction(0))
+    wanted = Fraction(offset), Fraction(lam)
+    share = Fraction(1) if square == 0 else min(Fraction(1), wanted[0] * 2 * wanted[1] / square)
+    return wanted[0] * share - square * share**2 / (4 * wanted[1])
+
+
+def random_bundle(seed: int, lam: float, count: int = 15, dimension: int = 6) -> Bundle:
+    rng = np.random.default_rng(seed)
+    bundle = Bundle(lam, dimension)
+    for _ in range(count):
+        bundle.add(cut(rng.normal(size=dimension), float(rng.uniform(0.0, 1.0))))
+    return bundle
+
+
+def test_no_cut_proves_nothing_but_zero() -> None:
+    bundle = Bundle(1e-3, 4)
+    assert bundle.lower_bound() == 0.0
+    assert np.array_equal(bundle.minimiser(), np.zeros(4))
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])
+def test_the_bound_of_one_cut_is_never_above_the_rational_one(lam: float) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        slope, offset = rng.normal(size=5) * 10.0 ** rng.uniform(-4, 1), float(rng.uniform(0.0, 1.0))
+        bundle = Bundle(lam, 5)
+        bundle.add(cut(slope, offset))
+        bound, truth = bundle.lower_bound(), exact_single_cut_minimum(slope, offset, lam)
+        assert Fraction(bound) <= truth
+        assert bound >= float(truth) - 1e-9 * (1.0 + float(truth))
+
+
+def test_the_rounding_allowance_is_needed_and_enough() -> None:
+    """Weights that sum to more than 1 by rounding, and an optimum where the two terms cancel."""
+    slopes, offsets = np.array([[0.0], [0.0]]), np.array([1.0, 1.0])
+    alpha = np.array([0.5, 0.5 + 1e-10])
+    assert float(offsets @ alpha) > 1.0
+    assert dual_bound(slopes, offsets, alpha, 1e-5) <= 1.0
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])
+def test_any_feasible_alpha_bounds_the_model_from_below(lam: float) -> None:
+    rng = np.random.default_rng(2)
+    bundle = random_bundle(2, lam)
+    lowest = bundle.model(bundle.minimiser())
+    for _ in range(100):
+        alpha = rng.dirichlet(np.full(len(bundle) + 1, 0.2))
+        assert dual_bound(bundle._slopes, bundle._offsets, alpha, lam) <= lowest + 1e-12
+    assert bundle.lower_bound() <= lowest + 1e-12
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_dual_is_solved_to_the_model_minimum(seed: int, lam: float) -> None:
+    bundle = random_bundle(seed, lam)
+    assert bundle.model(bundle.minimiser()) - bundle.lower_bound() <= 1e-7
+
+
+def test_duplicated_cuts_change_nothing() -> None:
+    once, often = Bundle(1e-4, 6), Bundle(1e-4, 6)
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        new = cut(rng.normal(size=6), 0.5)
+        once.add(new)
+        for _ in range(4):
+            often.add(new)
+    assert often.lower_bound() == pytest.approx(once.lower_bound(), rel=1e-8, abs=1e-10)
+
+
+def test_the_bound_never_falls() -> None:
+    rng = np.random.default_rng(4)
+    bundle, before = Bundle(1e-4, 30), 0.0
+    for _ in range(60):
+        bundle.add(cut(rng.normal(size=30), float(rng.uniform(0, 1))))
+        assert bundle.lower_bound() >= before
+        before = bundle.lower_bound()
+
+
+def test_the_qp_stays_on_the_simplex() -> None:
+    rng = np.random.default_rng(5)
+    for size in (1, 2, 10, 40):
+        slopes = rng.normal(size=(size, 3))
+        start = np.zeros(size)
+        start[0] = 1.0
+        alpha = solve_simplex_qp(slopes @ slopes.T, rng.normal(size=size), 1e-5, start)
+        assert alpha.min() >= 0.0
+        assert alpha.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_projection_reaches_the_level_by_the_shortest_way() -> None:
+    bundle = random_bundle(6, 1e-2)
+    rng = np.random.default_rng(6)
+    centre = rng.normal(size=6) * 3.0
+    level = 0.5 * (bundle.model(centre) + bundle.lower_bound())
+    point = bundle.project(centre, level)
+    assert bundle.model(point) <= level
+    distance = float(np.linalg.norm(point - centre))
+    for _ in range(2000):
+        other = centre + rng.normal(size=6) * rng.choice([0.1, 0.5, 1.0]) + rng.uniform() * (point - centre)
+        if bundle.model(other) <= level:
+            assert np.linalg.norm(other - centre) >= distance - 1e-6
+
+
+def test_a_centre_within_the_level_is_its_own_projection() -> None:
+    bundle = random_bundle(7, 1e-2)
+    centre = bundle.minimiser()
+    assert np.array_equal(bundle.project(centre, bundle.model(centre)), centre)
+
+
+def test_gaps_of_odd_certificates() -> None:
+    assert Certificate(0.9, 1.0, 0.75).gap == 0.25
+    assert Certificate(0.0, 0.0, 0.0).gap == 0.0
+    assert isinf(Certificate(0.0, inf, 0.0).gap)
+    assert Certificate(1.0, 1.0, 1.0 + 1e-16).gap == 0.0

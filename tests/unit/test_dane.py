@@ -1,0 +1,153 @@
+"""The default solver: few passes, LIBLINEAR's optimum, the same digits every time."""
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sqlsvm.errors import OptionError
+from sqlsvm.solve import dane
+from sqlsvm.solve.local import LocalProblem
+from sqlsvm.solve.solution import Options, Record, State
+from tests.ground.chain import chain_oracle
+from tests.ground.liblinear import liblinear_beta
+from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
+
+
+@cache
+def chain(dimension: int, discrete: bool, exact: bool) -> NumpyOracle:
+    return chain_oracle(0, dimension, discrete=discrete, exact=exact)
+
+
+def small(exact: bool = True) -> NumpyOracle:
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (2000, 6))
+    return flat_oracle(rows, np.where(rows[:, 0] + 0.5 * rng.normal(size=2000) > 0, 1.0, -1.0), exact=exact)
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
+@pytest.mark.parametrize("lam", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize(
+    ("dimension", "discrete", "most"), [(20, False, 5), (20, True, 6), (100, False, 8), (100, True, 8)]
+)
+def test_few_passes_to_a_certified_gap(dimension: int, discrete: bool, most: int, lam: float, exact: bool) -> None:
+    oracle = chain(dimension, discrete, exact)
+    assert len(oracle.labels) >= 100_000
+    solution = dane.solve(oracle, lam, Options(tol=1e-3))
+    assert solution.converged
+    assert solution.certificate.gap <= 1e-3
+    assert len(solution.history) <= most
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
+@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3])
+def test_it_reaches_the_optimum_of_liblinear(lam: float, exact: bool) -> None:
+    oracle = small(exact)
+    rows = np.hstack([block.features for block in oracle.blocks])
+    peer = oracle.objective(liblinear_beta(rows, oracle.labels, lam), lam)
+    solution = dane.solve(oracle, lam, Options(tol=1e-3, sample=2000))
+    assert solution.converged
+    assert solution.certificate.lower_bound <= peer * (1.0 + 1e-12)
+    assert solution.certificate.objective_upper <= peer * (1.0 + 1e-3)
+
+
+def test_weights_are_multiplicities() -> None:
+    rng = np.random.default_rng(1)
+    rows, labels = rng.uniform(-1, 1, (300, 4)), rng.choice([-1.0, 1.0], 300)
+    counts = rng.integers(1, 5, 300)
+    options = Options(tol=1e-4, sample=2000)
+    weighted = dane.solve(flat_oracle(rows, labels, counts.astype(float)), 1e-2, options)
+    repeated = dane.solve(flat_oracle(rows.repeat(counts, axis=0), labels.repeat(counts)), 1e-2, options)
+    assert weighted.converged
+    assert weighted.certificate.objective == pytest.approx(repeated.certificate.objective, rel=2e-4)
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
+def test_the_same_seed_gives_the_same_digits(exact: bool) -> None:
+    first, second = (dane.solve(small(exact), 1e-3, Options(tol=1e-5, max_passes=8, seed=3)) for _ in range(2))
+    assert np.array_equal(first.beta, second.beta)
+    assert first.certificate == second.certificate
+    assert [r.buckets for r in first.history] == [r.buckets for r in second.history]
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
+def test_a_resumed_run_is_the_run_that_never_stopped(exact: bool) -> None:
+    whole = dane.solve(small(exact), 1e-4, Options(tol=1e-7, max_passes=7))
+    half = dane.solve(small(exact), 1e-4, Options(tol=1e-7, max_passes=3))
+    oracle = small(exact)
+    rest = dane.solve(oracle, 1e-4, Options(tol=1e-7, max_passes=7), state=half.state)
+    assert not half.converged
+    assert len(oracle.asked) == len(whole.history) - 3
+    assert np.array_equal(rest.beta, whole.beta)
+    assert rest.certificate == whole.certificate
+
+
+def test_the_cuts_of_one_lambda_help_another() -> None:
+    first = dane.solve(small(), 1e-2)
+    cold = dane.solve(small(), 8e-3, Options(tol=1e-5))
+    oracle = small()
+    warm = dane.solve(oracle, 8e-3, Options(tol=1e-5), state=first.state)
+    assert warm.converged
+    assert len(oracle.asked) <= len(cold.history)
+
+
+def test_a_finished_state_asks_for_nothing() -> None:
+    done = dane.solve(small(), 1e-2)
+    oracle = small()
+    again = dane.solve(oracle, 1e-2, state=done.state)
+    assert oracle.asked == []
+    assert np.array_equal(again.beta, done.beta)
+
+
+def test_every_pass_is_reported_as_it_happens() -> None:
+    seen: list[Record] = []
+    solution = dane.solve(small(exact=False), 1e-3, on_pass=seen.append)
+    assert tuple(seen) == solution.history
+    assert [r.pass_ for r in seen] == list(range(1, len(seen) + 1))
+    assert all(r.gap == (r.objective_upper - r.lower_bound) / r.objective_upper for r in seen)
+    assert all(a.objective_upper >= b.objective_upper for a, b in pairwise(seen))
+
+
+def test_counting_gets_finer_with_the_gap() -> None:
+    oracle = small(exact=False)
+    assert dane.solve(oracle, 1e-4, Options(tol=1e-4)).converged
+    asked = [buckets for buckets in oracle.asked if buckets is not None]
+    assert asked[0] < asked[-1]
+
+
+def test_exhausted_passes_are_not_convergence() -> None:
+    solution = dane.solve(small(), 1e-4, Options(tol=1e-9, max_passes=2))
+    assert not solution.converged
+    assert len(solution.history) == 2
+    assert solution.certificate.gap > 1e-9
+
+
+def test_many_dimensions_solve_the_sample_problem_by_conjugate_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = LocalProblem.of(small().sample(2000, 0), 1e-3)
+    dense = problem.minimise(np.zeros(6), np.full(6, 0.01), 0.05)
+    monkeypatch.setattr("sqlsvm.solve.local.DENSE_UP_TO", 0)
+    iterative = problem.minimise(np.zeros(6), np.full(6, 0.01), 0.05)
+    assert np.allclose(dense, iterative, atol=1e-5)
+
+
+def test_the_sample_fits_in_memory() -> None:
+    assert dane.sample_size(5) == 20_000
+    assert dane.sample_size(100) == 60_000
+    assert dane.sample_size(10_000) * 10_000 <= 40_000_000
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(OptionError, match="lambda"):
+        dane.solve(small(), 0.0)
+    with pytest.raises(OptionError, match="max_passes"):
+        Options(max_passes=0)
+    with pytest.raises(OptionError, match="tol"):
+        Options(tol=float("nan"))
+
+
+def test_a_state_without_cuts_is_refused() -> None:
+    nothing = np.full(1, np.nan)
+    state = State(np.zeros((1, 6)), np.zeros((1, 6)), nothing, nothing, nothing, nothing, np.zeros(1))
+    with pytest.raises(OptionError, match="no cuts"):
+        dane.solve(small(), 1e-2, state=state)
