@@ -21,7 +21,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.join_tree import join_tree
 from sqlsvm.label import label_sign
 from sqlsvm.oracle import JoinOracle, read_moments
-from sqlsvm.plan import choose
+from sqlsvm.planner import choose
 from sqlsvm.read_query import read_query
 from sqlsvm.program import Workspace, workspace
 
@@ -45,10 +45,13 @@ def star(engine: Engine, facts: int = 1_000_000, rows: int = 10_000) -> str:
     """Facts with two dimensions, 7 features each: the foreign-key star that most people have."""
     rng = np.random.default_rng(1)
     keys = {f"k{d}": rng.integers(0, rows, facts) for d in (1, 2)}
-    y = (rng.random(facts) < 0.5).astype(np.int64)
-    table(engine, "fact", {**keys, "y": y, **numbers(rng, "f", facts, 7)})
+    own = numbers(rng, "f", facts, 7)
+    dims = {d: numbers(rng, f"d{d}_", rows, 7) for d in (1, 2)}
+    score = sum(own.values()) + sum(sum(dims[d].values())[keys[f"k{d}"]] for d in (1, 2))
+    y = (score + rng.normal(size=facts) > 0).astype(np.int64)  # learnable: about one row in eight is active in the end
+    table(engine, "fact", {**keys, "y": y, **own})
     for d in (1, 2):
-        table(engine, f"dim{d}", {"id": np.arange(rows), **numbers(rng, f"d{d}_", rows, 7)})
+        table(engine, f"dim{d}", {"id": np.arange(rows), **dims[d]})
     names = [f"f{i}" for i in range(7)] + [f"d{d}_{i}" for d in (1, 2) for i in range(7)]
     return f"SELECT y, {', '.join(names)} FROM fact JOIN dim1 ON k1 = dim1.id JOIN dim2 ON k2 = dim2.id"
 
@@ -112,8 +115,8 @@ def timed(what: Callable[[], object]) -> float:
 def measure(engine: Engine, name: str, text: str, buckets: int | None, flat: bool) -> Iterator[str]:
     with workspace(engine) as work:
         oracle = opened(work, text)
-        rng = np.random.default_rng(0)
-        beta = rng.normal(size=oracle.dimension) * 0.6
+        beta = np.full(oracle.dimension, 0.8) if flat else np.random.default_rng(0).normal(size=oracle.dimension) * 0.6
+        beta[0] = 0.0
         other = flat_pass(engine, oracle, text) if flat else None
         ours, theirs = [], []
         for _ in range(RUNS):

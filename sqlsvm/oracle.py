@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sqlsvm.compile.moments import category_moments_name, moments, moments_name
-from sqlsvm.compile.oracle import BOUND, BUCKETS, oracle_pass, reach, totals_name
+from sqlsvm.compile.oracle import BOUND, BUCKETS, NEAR, TOTALS, oracle_pass, rounding_name
 from sqlsvm.compile.resolve import COUNT, category_name, sums_name
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
@@ -67,7 +67,7 @@ class JoinOracle:
         return Cut(slope, offset, offset + float(slope @ beta), error, None if self.exact else buckets)
 
     def _cut(self, answers: Answers) -> tuple[Values, float]:
-        g, b, n = sums(self.plan, answers), float(answers[totals_name()]["b"][0]), self.moments.n
+        g, b, n = sums(self.plan, answers), float(answers[TOTALS]["b"][0]), self.moments.n
         if self.plan.centre is None:
             return -g / n, b / n
         return (self.moments.total_negative - g) / n, (self.moments.n_negative + b) / n
@@ -75,10 +75,8 @@ class JoinOracle:
     def _error(self, answers: Answers, h: float) -> float:
         """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""
         blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
-        delta = sum(float(answers[f"rounding {bag.number}"]["error"][0]) for bag in blurred)
-        near = answers["near the hinge"]
-        if reach(self.plan) == 0 and not len(near["total"]):
-            return 0.0
+        delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
+        near = answers[NEAR]
         slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
         return float(slack @ near[COUNT].astype(float)) / h / self.moments.n
 
@@ -91,5 +89,6 @@ def sums(plan: Plan, answers: Answers) -> Values:
             g[c.index] = answers[sums_name(node)][c.column][0]
         for d in plan.dictionaries(node):
             rows = answers[category_name(d)]
-            g[d.offset + rows["n"].astype(int) - 1] = rows[COUNT]
+            known = ~np.isnan(rows["n"].astype(float))
+            g[d.offset + rows["n"][known].astype(int) - 1] = rows[COUNT][known]
     return g

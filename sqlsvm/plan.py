@@ -4,7 +4,7 @@ A bag is a core node with the nodes that fold into it; bags are tied by links, t
 one link as its centre: messages travel towards it from both sides, meet there, and travel back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -113,12 +113,12 @@ def links_of(tree: JoinTree) -> tuple[Link, ...]:
     return tuple(Link(e, (bag_number(tree, e.left), bag_number(tree, e.right))) for e in tree.edges if e not in folded)
 
 
-def any_centre(links: Sequence[Link]) -> Link | None:
-    return links[len(links) // 2] if links else None
-
-
-def choose(tree: JoinTree, design: Design, catalog: object, method: Method | None = None) -> Plan:
-    links = links_of(tree)
-    many = len(links)
-    blocks = frozenset(i for i, block in enumerate(tree.nodes) if len(block) > 1)
-    return Plan(tree, design, method or ("exact" if many <= 1 else "grid"), any_centre(links), blocks)
+def other_side(tree: JoinTree, link: Link, bag: int) -> tuple[int, ...]:
+    """The bags that are cut off from `bag`'s other neighbours when `link` is cut: those on its side."""
+    side, todo = {bag}, [bag]
+    while todo:
+        here = todo.pop()
+        beyond = [k.other(here) for k in links_of(tree) if here in k.bags and k != link]
+        todo += [b for b in beyond if b not in side]
+        side |= set(beyond)
+    return tuple(sorted(side))

@@ -24,6 +24,11 @@ def number(value: float) -> exp.Expression:
     return double(exp.Literal.number(repr(float(value))))
 
 
+def parameter(name: str) -> exp.Expression:
+    """A number given when the statement runs; it gets its place, $1 or $2, when the statement is complete."""
+    return double(exp.Placeholder(this=name))
+
+
 def integer(value: int) -> exp.Expression:
     return exp.Literal.number(str(value))
 

@@ -64,9 +64,10 @@ class Step:
 class Messages:
     """The statements that take the states of every bag to the centre and back."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, ties: bool) -> None:
         assert plan.centre is not None
         self.plan = plan
+        self.ties = ties
         self.centre = plan.centre
         label = plan.bag_of(plan.label_node)
         sides = [[b for b, _ in plan.upwards(bag, plan.centre)] for bag in plan.centre.bags]
@@ -89,7 +90,7 @@ class Messages:
 
     def tied(self, bag: int, step: int) -> bool:
         """Do the states carry o?"""
-        if self.plan.method != "exact":
+        if not self.ties:
             return False
         met = self.plan.children(bag, self.towards(bag))[:step]
         return bag == self.label_bag or any(self.holds_label(link.other(bag)) for link in met)
@@ -181,19 +182,25 @@ class Messages:
         outputs.append((sql.integer(0 if is_left else 1), "side"))
         return sql.select(outputs, exp.to_table(self.last(bag)))
 
-    def near(self, reach: int) -> Statement:
+    def across(self, outputs: Named) -> exp.Select:
+        """SELECT outputs FROM the left list l JOIN the right list r: every pair of entries. Only for few of them."""
+        keys = [key(v) for v in self.centre.edge.on]
+        meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
+        return sql.join(sql.select(outputs, _from(self.last(self.left), "l")), _from(self.last(self.right), "r"), meet)
+
+    def near(self, reach: int, name: str) -> Statement:
         """SELECT total, how many join rows, for the totals within `reach` buckets of the hinge."""
         keys = [key(v) for v in self.centre.edge.on]
-        totals = exp.select(exp.alias_(sql.integer(-reach), "total"))
+        totals: exp.Query = exp.select(exp.alias_(sql.integer(-reach), "total"))
         for total in range(-reach + 1, reach + 1):
-            totals = exp.union(totals, exp.select(exp.alias_(sql.integer(total), "total")), distinct=False)  # type: ignore[assignment]
+            totals = exp.union(totals, exp.select(exp.alias_(sql.integer(total), "total")), distinct=False)
         size = sql.total(sql.product(sql.column("c", "l"), sql.column("c", "r")))
         made = sql.select([(sql.column("total", "t"), "total"), (size, "c")], _from(self.last(self.left), "l"))
         made = sql.join(made, sql.derived(totals, "t"), [])
         opposite = exp.Sub(this=sql.column("total", "t"), expression=sql.column("s", "l"))
         meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
         made = sql.join(made, _from(self.last(self.right), "r"), [*meet, sql.equal(sql.column("s", "r"), opposite)])
-        return statement("near the hinge", sql.group(made, [sql.column("total", "t")]))
+        return statement(name, sql.group(made, [sql.column("total", "t")]))
 
     # -- and back
 

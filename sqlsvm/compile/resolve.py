@@ -1,9 +1,10 @@
-"""From a count c for each row of a core to a sum for each coordinate: c times x, and grouped back along the folds.
+"""From a count c for each row of a core to answers for its coordinates, and back along the folds to what folds into it.
 
-Every statement answers with columns named after coordinates, x7 = SUM(c * x7), or, for a dictionary, with rows (n, c).
+What is answered for one node is up to an `Answer`: `sums` adds up c times every coordinate; `value_counts` adds up c
+over every value of every feature.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -11,11 +12,14 @@ from sqlsvm import sql
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.design import Dictionary
+from sqlsvm.design import Coordinate, Dictionary
 from sqlsvm.join_tree import Edge
 from sqlsvm.plan import Plan
 
 COUNT = "c"
+
+Answer = Callable[[Plan, int, exp.Expr], Iterator[Statement]]
+"""The statements for the coordinates of one node, from an item of FROM called r with its columns and the count c."""
 
 
 def counts_table(node: int) -> str:
@@ -31,38 +35,24 @@ def category_name(dictionary: Dictionary) -> str:
     return f"categories {dictionary.number}"
 
 
-def resolve(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
-    """`counted` is an item of FROM called r, with the columns of the node and its count c."""
-    coordinates = plan.coordinates(node)
-    if coordinates:
-        sums = [(_weighed(sql.column(c.column, "r")), c.column) for c in coordinates]
-        yield statement(sums_name(node), sql.select(sums, counted.copy()))
-    for d in plan.dictionaries(node):
-        yield statement(category_name(d), _by_category(d, counted))
+def values_name(coordinate: Coordinate) -> str:
+    return f"values {coordinate.index}"
+
+
+def resolve(plan: Plan, node: int, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
+    """The answers for a node and everything that folds into it."""
+    yield from answer(plan, node, counted)
     for child, edge in plan.folded(node):
-        if reaches_features(plan, child):
-            yield from _back(plan, child, edge, counted)
+        if _reaches_features(plan, child):
+            yield from _back(plan, child, edge, counted, answer)
 
 
-def reaches_features(plan: Plan, node: int) -> bool:
+def _reaches_features(plan: Plan, node: int) -> bool:
     own = plan.coordinates(node) or plan.dictionaries(node)
-    return bool(own) or any(reaches_features(plan, child) for child, _ in plan.folded(node))
+    return bool(own) or any(_reaches_features(plan, child) for child, _ in plan.folded(node))
 
 
-def _weighed(value: exp.Expression) -> exp.Expression:
-    return sql.coalesce(sql.total(sql.product(sql.column(COUNT, "r"), value)), sql.number(0))
-
-
-def _by_category(d: Dictionary, counted: exp.Expr) -> exp.Select:
-    """SELECT n, SUM(c) FROM counted JOIN dictionary GROUP BY n, grouped by the category itself first."""
-    value = sql.column(d.column, "r")
-    grouped = sql.select([(value, d.column), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
-    groups = sql.derived(sql.group(grouped, [value.copy()]), "g")
-    found = sql.select([(sql.column("n", d.table), "n"), (sql.column(COUNT, "g"), COUNT)], groups)
-    return sql.join(found, exp.to_table(d.table), [sql.equal(sql.column("v", d.table), sql.column(d.column, "g"))])
-
-
-def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr) -> Iterator[Statement]:
+def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
     """The counts of the parent's rows, added up over its key, are the counts of the child's row with that key."""
     keys = [sql.column(key(v), "r") for v in edge.on]
     summed = sql.select([*((k, k.name) for k in keys), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
@@ -71,4 +61,47 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr) -> Iterator[Sta
     everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), sql.column(COUNT, "t")]
     meet = [sql.equal(sql.column(key(v), "q"), sql.column(key(v), "t")) for v in edge.on]
     met = exp.select(*everything).from_(exp.alias_(exp.to_table(table), "t", table=True))
-    yield from resolve(plan, child, sql.derived(sql.join(met, source(plan, child, "q"), meet), "r"))
+    yield from resolve(plan, child, sql.derived(sql.join(met, source(plan, child, "q"), meet), "r"), answer)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def sums(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
+    """SELECT SUM(c * x7) AS x7, ...; for a dictionary SELECT n, SUM(c) AS c."""
+    coordinates = plan.coordinates(node)
+    if coordinates:
+        outputs = [(_summed(sql.column(c.column, "r")), c.column) for c in coordinates]
+        yield statement(sums_name(node), sql.select(outputs, counted.copy()))
+    for d in plan.dictionaries(node):
+        yield statement(category_name(d), _by_category(d, counted))
+
+
+def _summed(value: exp.Expression) -> exp.Expression:
+    return sql.coalesce(sql.total(sql.product(sql.column(COUNT, "r"), value)), sql.number(0))
+
+
+def _by_category(d: Dictionary, counted: exp.Expr) -> exp.Select:
+    """SELECT n, SUM(c) FROM counted JOIN dictionary GROUP BY n, grouped by the category itself first; n is NULL for a
+    row without a category."""
+    value = sql.column(d.column, "r")
+    grouped = sql.select([(value, d.column), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
+    groups = sql.derived(sql.group(grouped, [value.copy()]), "g")
+    found = sql.select([(sql.column("n", d.table), "n"), (sql.column(COUNT, "g"), COUNT)], groups)
+    meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, "g"))]
+    return sql.join(found, exp.to_table(d.table), meet, "left")
+
+
+def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
+    """For every feature SELECT its value, SUM(c) AS c; a missing number is its own value."""
+    missing = {c.feature: c for c in plan.coordinates(node) if c.role == "missing"}
+    for c in plan.coordinates(node):
+        if c.role == "value":
+            value: exp.Expression = sql.column(c.column, "r")
+            if c.feature in missing:
+                absent = exp.GT(this=sql.column(missing[c.feature].column, "r"), expression=sql.integer(0))
+                value = sql.case(absent, exp.null(), value)
+            found = sql.select([(value, "value"), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
+            yield statement(values_name(c), sql.group(found, [value.copy()]))
+    for d in plan.dictionaries(node):
+        yield statement(category_name(d), _by_category(d, counted))

@@ -1,13 +1,17 @@
 """The rows of a bag with their scores: p = theta . x over the core and everything that folds into it."""
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
-from sqlsvm.compile.statement import parameter, theta
+from sqlsvm.compile.statement import theta
 from sqlsvm.plan import Plan
 
 Named = list[tuple[exp.Expression, str]]
+Bend = Callable[[exp.Expression], exp.Expression]
+"""What becomes of each term theta_j x_j of a score."""
 
 
 def outputs(plan: Plan, node: int) -> list[Output]:
@@ -56,13 +60,18 @@ def inherited(plan: Plan, node: int, name: str) -> bool:
     return own or any(inherited(plan, child, name) for child, _ in plan.folded(node))
 
 
-def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None) -> exp.Select:
+def straight(term: exp.Expression) -> exp.Expression:
+    return term
+
+
+def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, bend: Bend = straight) -> exp.Select:
     """SELECT keys, extra, the score as p, and y and w where there are any: one row for each row of the node.
 
     What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out.
     """
     r = "r"
-    terms = [sql.product(theta(sql.integer(c.index + 1)), sql.column(c.column, r)) for c in plan.coordinates(node)]
+    coordinates = plan.coordinates(node)
+    terms = [bend(sql.product(theta(sql.integer(c.index + 1)), sql.column(c.column, r))) for c in coordinates]
     homes = dict.fromkeys(plan.tree.variables_of(node), r)
     weights = [sql.column("w", r)] if plan.weighted(node) else []
     sign = sql.column("y", r) if node == plan.label_node else None
@@ -73,7 +82,7 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None) -
         wanted = sorted({*edge.on, *(v for v in keys if v not in homes and v in below)})
         homes |= {v: f for v in wanted if v not in homes}
         meet = [sql.equal(sql.column(key(v), r), sql.column(key(v), f)) for v in edge.on]
-        joins.append((sql.derived(scored(plan, child, wanted), f), meet, ""))
+        joins.append((sql.derived(scored(plan, child, wanted, bend=bend), f), meet, ""))
         terms.append(sql.column("p", f))
         weights += [sql.column("w", f)] if inherited(plan, child, "w") else []
         sign = sql.column("y", f) if inherited(plan, child, "y") else sign
@@ -81,7 +90,7 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None) -
         meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
         joins.append((exp.to_table(d.table), meet, "left"))
         place = exp.Add(this=sql.integer(d.offset), expression=sql.column("n", d.table))
-        terms.append(sql.coalesce(theta(place), sql.number(0)))
+        terms.append(sql.coalesce(bend(theta(place)), sql.number(0)))
     made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
     made += [*(extra or []), (sql.plus(*terms), "p")]
     made += [(sign, "y")] if sign is not None else []
@@ -109,10 +118,3 @@ def carried(plan: Plan, node: int) -> Named:
 def fold_keys(plan: Plan, node: int) -> list[int]:
     """The keys by which a core's counts are grouped back to what folds into it."""
     return sorted({v for _, edge in plan.folded(node) for v in edge.on})
-
-
-def score_of(name: str = "p") -> exp.Expression:
-    return sql.column(name)
-
-
-__all__ = ["Named", "carried", "fold_keys", "inherited", "outputs", "parameter", "rows", "scored", "source"]

@@ -36,11 +36,6 @@ def statement(name: str, query: exp.Query, table: str | None = None) -> Statemen
     return Statement(name, query, table, tuple(names))
 
 
-def parameter(name: str) -> exp.Expression:
-    """A number given when the statement runs."""
-    return sql.double(exp.Placeholder(this=name))
-
-
 def theta(index: exp.Expression) -> exp.Expression:
     """The coordinate theta[index], counted from 1, of the one array parameter."""
     array = exp.cast(exp.Placeholder(this="theta"), exp.DataType.build("double[]"))

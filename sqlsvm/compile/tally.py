@@ -1,0 +1,115 @@
+"""Scores before counting, counts after it: from the rows of each bag to its states, and back to its rows.
+
+A tally is signed, over both labels at once with y in the score's shift, or of one label, given as a parameter: then the
+label's rows are filtered, theta comes multiplied by the label, and a row counts iff label * score < bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.messages import TIE, Messages, scored_table, value_table
+from sqlsvm.compile.prepare import key
+from sqlsvm.compile.resolve import COUNT
+from sqlsvm.compile.scores import Named, carried, fold_keys, inherited, scored
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan import Bag, Plan
+
+BUCKETS = "buckets"
+BOUND = "bound"
+LABEL = "label"
+
+
+def active_table(bag: int) -> str:
+    """The rows of a core that are part of a counted join row, with the count c."""
+    return f"sqlsvm_a{bag}"
+
+
+def active_rows(bag: int) -> exp.Expr:
+    return exp.alias_(exp.to_table(active_table(bag)), "r", table=True)
+
+
+@dataclass(frozen=True)
+class Tally:
+    plan: Plan
+    signed: bool
+
+    @property
+    def ties(self) -> bool:
+        """Must y = -1 count a total of 0 as well? On the grid a tie is as good as no tie; one label is strict."""
+        return self.signed and self.plan.method == "exact"
+
+    # -- one bag: no messages
+
+    def one_bag(self) -> Statement:
+        """SELECT what is carried, y * w AS c FROM scored rows WHERE y * p < bound"""
+        bag = self.plan.bags[0]
+        rows = scored(self.plan, bag.core, fold_keys(self.plan, bag.core), carried(self.plan, bag.core))
+        names = [n for n in rows.named_selects if n not in ("p", "y", "w")]
+        factors = [sql.double(sql.column("y"))] if self.signed else []
+        factors += [sql.double(sql.column("w"))] if "w" in rows.named_selects else []
+        kept = sql.select(
+            [*((sql.column(n), n) for n in names), (sql.product(*factors), COUNT)], sql.derived(rows, "s")
+        )
+        margin = sql.product(sql.column("y"), sql.column("p")) if self.signed else sql.column("p")
+        kept = kept.where(exp.LT(this=margin, expression=sql.parameter(BOUND)), *self._of_label())
+        return statement("active rows", kept, active_table(bag.number))
+
+    # -- more bags: before the messages
+
+    def scores(self) -> Iterator[Statement]:
+        """For every bag its rows with keys, what is carried, p, w, and the shifted score s (with its tie o)."""
+        for bag in self.plan.bags:
+            name = f"scores of {self.plan.tree.name(bag.core)}"
+            yield statement(name, self._scores(bag), scored_table(bag.number))
+
+    def _scores(self, bag: Bag) -> exp.Select:
+        plan = self.plan
+        links = sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on})
+        keys = sorted({*links, *fold_keys(plan, bag.core)})
+        rows = scored(plan, bag.core, keys, carried(plan, bag.core))
+        has_label = inherited(plan, bag.core, "y")
+        made: Named = [(sql.column(n), n) for n in rows.named_selects if n != "w"]
+        made.append((sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1), "w"))
+        made.append((self._shifted(has_label), "s"))
+        if has_label and self.ties:
+            negative = exp.LT(this=sql.column("y"), expression=sql.integer(0))
+            made.append((sql.case(negative, sql.integer(1), sql.integer(0)), TIE))
+        found = sql.select(made, sql.derived(rows, "s"))
+        whole = [sql.not_null(sql.column(key(v))) for v in links]
+        return found.where(*whole, *(self._of_label() if has_label else []))
+
+    def _of_label(self) -> list[exp.Expression]:
+        return [] if self.signed else [sql.equal(sql.column("y"), sql.parameter(LABEL))]
+
+    def _shifted(self, has_label: bool) -> exp.Expression:
+        """s = p - y * bound; on the grid in whole buckets."""
+        p: exp.Expression = sql.column("p")
+        bound = sql.parameter(BOUND)
+        if self.plan.method == "grid":
+            p = exp.cast(exp.Round(this=sql.product(p, sql.parameter(BUCKETS))), exp.DType.BIGINT)
+            bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
+        if not has_label:
+            return p
+        return exp.Sub(this=p, expression=sql.product(sql.column("y"), bound) if self.signed else bound)
+
+    # -- and after them
+
+    def counts(self, messages: Messages) -> Iterator[Statement]:
+        """For every bag its rows with their counts: the value of a row's state, times its own multiplicity."""
+        for bag in self.plan.bags:
+            name = f"counts of {self.plan.tree.name(bag.core)}"
+            yield statement(name, self._counts(messages, bag), active_table(bag.number))
+
+    def _counts(self, messages: Messages, bag: Bag) -> exp.Select:
+        names = [key(v) for v in fold_keys(self.plan, bag.core)]
+        names += [name for _, name in carried(self.plan, bag.core)]
+        names += ["y"] if bag.number == messages.label_bag else []
+        count = sql.product(sql.column("w", "r"), sql.column("v", "a"))
+        rows = exp.alias_(exp.to_table(scored_table(bag.number)), "r", table=True)
+        made = sql.select([*((sql.column(n, "r"), n) for n in names), (count, COUNT)], rows)
+        same = [*messages.link_keys(bag.number), "s", *([TIE] if messages.tied(bag.number, 0) else [])]
+        meet = [sql.equal(sql.column(n, "r"), sql.column(n, "a")) for n in same]
+        return sql.join(made, exp.alias_(exp.to_table(value_table(bag.number, 0)), "a", table=True), meet)

@@ -1,0 +1,77 @@
+"""The levels to which counts are rounded down, and what the rounding costs.
+
+A *sketch* of a multiset A, which has A(t) values at or beyond t, is a multiset S with A(t)/(1+e) <= S(t) <= A(t) for
+every t. To compress is to round every cumulative count down to a level; it costs a factor 1 + step, where a count
+below the next level is at most (1 + step) times this one. Uniting sketches costs nothing, multiplying them multiplies
+their factors, so the factor of an answer is (1 + step) to the number of compressions behind it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import expm1, log1p
+
+import numpy as np
+
+from sqlsvm.engine.base import Values
+
+ROUNDING = 1e-9
+"""The share of epsilon that is kept for the rounding of doubles where counts exceed 2^53."""
+
+
+def compressions(ties: Sequence[tuple[int, int]]) -> int:
+    """How many compressions stand behind a count at a bag, for a tree of bags given as pairs.
+
+    Seen from a root, each of the m - 1 other bags compresses the message that it sends. A bag with k children compresses
+    k - 1 products to do so. The root has p messages to multiply, but the last product is only counted, never kept: p - 2.
+    As p is a root's degree and k is a bag's degree less one, that is m - 1 + sum of max(0, degree - 2), whatever the root:
+    m - 1 on a path, 2m - 4 on a star.
+
+    >>> compressions([(0, 1), (1, 2), (2, 3)]), compressions([(0, 1), (0, 2), (0, 3)])
+    (3, 4)
+    """
+    degrees = Counter(bag for tie in ties for bag in tie)
+    return len(ties) + sum(max(0, degree - 2) for degree in degrees.values())
+
+
+def step_for(epsilon: float, compressed: int) -> float:
+    """The largest step that keeps (1 + step)^compressed <= 1 + epsilon."""
+    return expm1(log1p(epsilon) / max(1, compressed)) * (1.0 - ROUNDING)
+
+
+def levels(step: float, largest: float) -> Values:
+    """1 = f_0 < f_1 < ..., up to `largest`: f' = floor((1 + step) f) + 1, so that f' - 1 <= (1 + step) f.
+
+    All counts up to 1/step are levels. Beyond 2^53 a level is truncated to a double: the doubles below it are still at
+    most (1 + step) f, because they are at least 2 apart.
+
+    >>> levels(0.5, 20).tolist()
+    [1.0, 2.0, 4.0, 7.0, 11.0, 17.0]
+    """
+    numerator, denominator = step.as_integer_ratio()
+    found, level = [], 1
+    while level <= largest:
+        found.append(float(level))
+        level = _truncated(level + level * numerator // denominator + 1)
+    return np.array(found)
+
+
+def real_levels(step: float, smallest: float, largest: float) -> Values:
+    """The same for weights that are no integers: smallest * (1 + step)^k."""
+    if not smallest <= largest:
+        return np.zeros(0)
+    size = int(np.log(largest / smallest) / log1p(step)) + 1
+    return smallest * np.exp(log1p(step) * np.arange(size))
+
+
+def hinge_sum(counts: Values, thresholds: Values) -> float:
+    """sum over k < L of f_k (H_k - H_{k+1}), plus f_L H_L, where L is the last k with H_k >= 0; 0 if there is none.
+
+    That is the area under the sketch of the hinge's values (equation 6 of the paper, with its levels made integers).
+    """
+    f, h = counts[thresholds >= 0], thresholds[thresholds >= 0]
+    return float(f[:-1] @ (h[:-1] - h[1:]) + f[-1] * h[-1]) if len(h) else 0.0
+
+
+def _truncated(level: int) -> int:
+    extra = max(0, level.bit_length() - 53)
+    return level >> extra << extra

@@ -1,0 +1,152 @@
+"""Which of the possible plans to run: a cost for each, from the sizes that the catalog knows, and the cheapest.
+
+A cost is a number of rows touched. It only has to put plans in order, and each heuristic says what it counts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlsvm.catalog import Catalog
+from sqlsvm.design import Design
+from sqlsvm.errors import OptionError
+from sqlsvm.join_tree import JoinTree, estimated_rows
+from sqlsvm.plan import Bag, Link, Method, Plan, bags_of, links_of, other_side
+
+EXACT_BUDGET = 5e6
+"""Rows of both half-joins together up to which exact counting of three or more bags is worth its sort."""
+
+BUCKETS_PER_BAG = 64
+"""How many different scores on the grid a bag is expected to have: a range of 4 at 16 buckets a unit."""
+
+KEPT_IN_PLACE = 2 / 3
+"""A relation of whose rows the filters keep less than this is copied: every pass would read the others in vain."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Estimated rows of the lists that travel, for one choice of the centre."""
+
+    states: dict[int, float]
+    extended: dict[int, float]
+    """For each bag the entries looked at while it meets the messages of its children."""
+
+    @property
+    def cost(self) -> float:
+        """An entry is touched once on the way to the centre and twice on the way back."""
+        return sum(self.states.values()) + 3 * sum(self.extended.values())
+
+
+def choose(
+    tree: JoinTree, design: Design, catalog: Catalog, counting: Literal["auto", "exact", "grid", "sketch"] = "auto"
+) -> Plan:
+    """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
+    copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
+    merged = frozenset(n for n in copied if is_discrete(tree, design, n))
+    links = links_of(tree)
+    if not links:
+        return Plan(tree, design, "exact" if counting == "auto" else counting, None, copied, merged)
+    exact = min(links, key=lambda link: half_joins(tree, catalog, link))
+    size = half_joins(tree, catalog, exact)
+    if counting == "exact" and len(links) > 1 and size > 20 * EXACT_BUDGET:
+        raise OptionError(
+            f"exact counting would sort about {size:.2g} rows",
+            detail=f"{len(links) + 1} groups of tables meet many-to-many",
+            hint="use --counting grid: its cuts are exact, and the error of its values is certified",
+        )
+    if counting == "exact" or (counting == "auto" and (len(links) == 1 or size <= EXACT_BUDGET)):
+        return Plan(tree, design, "exact", exact, copied, merged)
+    method: Method = "grid" if counting == "auto" else counting
+    return Plan(tree, design, method, min(links, key=lambda k: list_sizes(tree, catalog, k).cost), copied, merged)
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+
+def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
+    """Why a node is made into a working table; None where reading it in place costs no more."""
+    relations = [tree.query.relation(alias) for alias in tree.nodes[node]]
+    if len(relations) > 1:
+        return "joined up front"
+    (relation,) = relations
+    if any(relation.alias in (j.parent, j.relation) for j in tree.query.left_joins):
+        return "LEFT JOIN"
+    if not isinstance(relation.source, exp.Table):
+        return "sub-query"
+    rows = catalog.table_rows(relation.alias)
+    if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * rows:
+        return "filtered"
+    return None
+
+
+def is_discrete(tree: JoinTree, design: Design, node: int) -> bool:
+    """Rows are worth merging where equal ones are likely: no feature but categories and booleans."""
+    kinds = {f.name: f.kind for f in tree.query.features}
+    return all(kinds.get(c.feature, "boolean") != "numeric" for c in design.at(tree.nodes[node]))
+
+
+# -- centres -----------------------------------------------------------------------------------------------------------
+
+
+def half_joins(tree: JoinTree, catalog: Catalog, link: Link) -> float:
+    """The rows of the two joins that cutting a link leaves: what exact counting has to sort."""
+    return sum(_joined_rows(tree, catalog, other_side(tree, link, bag)) for bag in link.bags)
+
+
+def _joined_rows(tree: JoinTree, catalog: Catalog, bags: tuple[int, ...]) -> float:
+    aliases = tuple(a for b in bags for n in bags_of(tree)[b].nodes for a in tree.nodes[n])
+    return estimated_rows(aliases, tree.variables, catalog)
+
+
+def list_sizes(tree: JoinTree, catalog: Catalog, centre: Link) -> Sizes:
+    """On the grid: a bag has at most (keys x buckets) states, and meets as many entries of a message as there are for
+    one key."""
+    sizes = Sizes({}, {})
+    for bag in centre.bags:
+        _walk(tree, catalog, bag, centre, sizes)
+    return sizes
+
+
+def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, sizes: Sizes) -> tuple[float, int]:
+    """Entries per key of the message that a bag sends, and how many bags are behind it."""
+    rows = catalog_rows(tree, catalog, bags_of(tree)[bag])
+    sizes.states[bag] = rows
+    sizes.extended[bag] = 0.0
+    behind, entries = 1, rows
+    for link in links_of(tree):
+        if bag in link.bags and link != towards:
+            per_key, deeper = _walk(tree, catalog, link.other(bag), link, sizes)
+            behind += deeper
+            entries *= per_key
+            sizes.extended[bag] += entries
+    keys = distinct_keys(tree, catalog, towards)
+    return min(entries / keys, behind * BUCKETS_PER_BAG), behind
+
+
+def catalog_rows(tree: JoinTree, catalog: Catalog, bag: Bag) -> float:
+    return max(1.0, estimated_rows(tree.nodes[bag.core], tree.variables, catalog))
+
+
+def distinct_keys(tree: JoinTree, catalog: Catalog, link: Link) -> float:
+    """Distinct keys over a link: the smaller side has them all; a cross product has one key."""
+    if not link.edge.on:
+        return 1.0
+    return max(1.0, min(_distinct(tree, catalog, link.edge.on, node) for node in (link.edge.left, link.edge.right)))
+
+
+def _distinct(tree: JoinTree, catalog: Catalog, on: tuple[int, ...], node: int) -> float:
+    product = 1.0
+    for v in on:
+        variable = tree.variables[v]
+        alias = next(a for a in tree.nodes[node] if a in variable.holders)
+        product *= catalog.distinct(alias, variable.at(alias)[:1]) if not variable.match else catalog.rows(alias)
+    return product
+
+
+def described(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """What was decided, in words, for `explain`."""
+    tree = plan.tree
+    for node in range(len(tree.nodes)):
+        yield tree.name(node), why_copied(tree, catalog, node) or "read in place"
