@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.terminal import in_colour, printable
 
 INTERRUPTED = 130
 READER_GONE = 141  # what a shell reports of a program that SIGPIPE ended
@@ -86,8 +87,6 @@ def _usage(error: click.ClickException) -> SqlsvmError:
 
 
 def _complain(error: SqlsvmError, kind: str = "error:") -> None:
-    from sqlsvm.draw import in_colour, printable
-
     text = "\n".join(printable(line) for line in str(error).expandtabs().splitlines())
     red = in_colour(sys.stderr)
     click.echo(f"{click.style(kind, fg='red', bold=True)} {text}", err=True, color=red)
@@ -97,9 +96,11 @@ def _show(text: str) -> None:
     """Print a verb's answer; a reader that has seen enough, as `head` may, is no error."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left in the buffer
-        raise SystemExit(READER_GONE) from None
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(READER_GONE) from None
+        raise SqlsvmError("cannot write the answer", detail=str(error)) from error
 
 
 # -- options that verbs share ------------------------------------------------------------------------------------------
@@ -129,6 +130,8 @@ class Missing(click.UsageError):
 
 
 def _needed(hint: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """A check that an option is there. click's own says neither how to spell it nor where else it may stand."""
+
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
         if not value and not context.resilient_parsing:
             raise Missing(f"{option.opts[0]} is missing", hint, context)
@@ -137,20 +140,26 @@ def _needed(hint: str) -> Callable[[click.Context, click.Parameter, str | None],
     return check
 
 
+_query_needed = _needed("--query features.sql, or --query 'SELECT ... FROM ...', or --query - for stdin")
+
+
 def _query_text(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """`-` is standard input, the name of a file stands for what is in it, anything else is SQL."""
-    value = _needed("--query features.sql, or --query 'SELECT ... FROM ...', or --query - for stdin")(
-        context, option, value
-    )
-    if value is None or (value != "-" and not os.path.exists(value)):
-        if value and not any(c.isspace() for c in value.strip()):
-            raise OptionError(f"there is no file {value}", hint="--query takes the name of a file, or the SQL itself")
+    if not _query_needed(context, option, value) or value is None:
         return value
+    if value == "-" or os.path.exists(value):
+        return _read(value)
+    if not any(c.isspace() for c in value.strip()):
+        raise OptionError(f"there is no file {value}", hint="--query takes the name of a file, or the SQL itself")
+    return value
+
+
+def _read(name: str) -> str:
     try:
-        with click.open_file(value, encoding="utf-8-sig") as file:
+        with click.open_file(name, encoding="utf-8-sig") as file:
             return str(file.read())
     except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"cannot read the query from {value}", detail=str(error)) from error
+        raise OptionError(f"cannot read the query from {name}", detail=str(error)) from error
 
 
 database = _option(
@@ -259,7 +268,7 @@ def demo(dsn: str | None) -> None:
     from sqlsvm.inspect import inspect
 
     with connect(dsn or "embedded:") as engine:
-        made = shop.make(engine, shop.SCHEMA if dsn else None)
+        made = shop.make(engine, shop.schema_in(engine.url))
         _show(made.introduction)
         _show(draw(inspect(engine, made.query, label=shop.LABEL), sys.stdout))
-        _show(made.next_steps(dsn))
+    _show(made.next_steps)

@@ -1,5 +1,6 @@
 """`sqlsvm demo`: a small shop whose join is large, the same one every time."""
 
+import shlex
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp, parse_one
 
-from sqlsvm.draw import amount
 from sqlsvm.engine.base import Engine, StatementError, Values
 from sqlsvm.errors import OptionError
+from sqlsvm.terminal import amount
 
 SCHEMA = "sqlsvm_demo"
 LABEL = "returned"
@@ -149,39 +150,47 @@ class Shop:
     """What was made, and where."""
 
     query: str
-    place: str
+    engine: str
+    url: str
+    schema: str | None
     rows: int
     seconds: float
 
     @property
     def introduction(self) -> str:
         query = "\n".join(f"  {line}" for line in self.query.splitlines())
-        made = f"A shop of {amount(self.rows)} rows, made in {self.place} in {self.seconds:.1f} s."
+        place = (
+            f"in a throw-away {self.engine}" if self.schema is None else f"in the schema {self.schema} of {self.url}"
+        )
+        made = f"A shop of {amount(self.rows)} rows, made {place} in {self.seconds:.1f} s."
         return f"{made}\nWill an item be returned? This query would give the rows to learn that from:\n\n{query}\n"
 
-    def next_steps(self, dsn: str | None) -> str:
-        if dsn is None:
+    @property
+    def next_steps(self) -> str:
+        if self.schema is None:
             return "\nThis database is gone now. `sqlsvm demo --dsn embedded:shop` keeps one in the folder shop."
         return (
-            f"\nThe tables stay in the schema {SCHEMA}. With the query above in shop.sql, look at it again by\n"
-            f"  sqlsvm inspect --dsn {self.place} --label {LABEL} --query shop.sql"
+            "\nThe tables stay. With the query above in shop.sql, look at it again by\n"
+            f"  sqlsvm inspect --dsn {shlex.quote(self.url)} --label {LABEL} --query shop.sql"
         )
 
 
+def schema_in(url: str) -> str | None:
+    """Where the shop goes: a schema of its own, but in a database that is thrown away the place where names lead."""
+    return None if url in ("embedded:", "duckdb:") else SCHEMA
+
+
 def make(engine: Engine, schema: str | None) -> Shop:
-    """Fill the shop's tables, in a schema of their own or, in a database that is thrown away, where names lead."""
+    """Make and fill the shop's tables."""
     began = time.monotonic()
     tables = shop()
-    if schema is None:
-        place = f"a throw-away {engine.version}"
-    else:
-        place = engine.url
+    if schema is not None:
         _make_room(engine, schema, tables)
     for name, columns in tables.items():
         engine.execute(_create(name, columns, schema))
         engine.copy_in(exp.table_(name, schema), columns)
     rows = sum(len(next(iter(columns.values()))) for columns in tables.values())
-    return Shop(_query(engine, schema), place, rows, time.monotonic() - began)
+    return Shop(_query(engine, schema), engine.version, engine.url, schema, rows, time.monotonic() - began)
 
 
 def _make_room(engine: Engine, schema: str, names: Iterable[str]) -> None:

@@ -1,0 +1,56 @@
+"""Text for a terminal: names made safe, numbers for people, colour where it is wanted."""
+
+import os
+from typing import TextIO
+
+
+def in_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def printable(text: str) -> str:
+    r"""With every character that a terminal would act on, or not show, spelled out.
+
+    >>> print(printable("a\x1b[31m\nb"))
+    a\x1b[31m\nb
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def amount(n: float) -> str:
+    """A count for people.
+
+    >>> amount(1234567), amount(1e9), amount(2.34e15)
+    ('1,234,567', '1.0e9', '2.3e15')
+    """
+    if n < 999_999_999.5:
+        return f"{n:,.0f}"
+    digits, _, exponent = f"{n:.1e}".partition("e")
+    return f"{digits}e{int(exponent)}" if exponent else digits
+
+
+def memory(n: float) -> str:
+    """
+    >>> memory(1536), memory(2.5e10), memory(3e22)
+    ('2 kB', '25 GB', '30,000 EB')
+    """
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+    power = 0
+    while n >= 999.5 and power < len(units) - 1:
+        n, power = n / 1000, power + 1
+    return f"{amount(n)} {units[power]}"
+
+
+def share(part: float, whole: float) -> str:
+    """
+    >>> share(1, 3), share(1, 10**6), share(999_999, 10**6)
+    ('33 %', '< 1 %', '> 99 %')
+    """
+    percent = 100 * part / whole
+    if 0 < percent < 1:
+        return "< 1 %"
+    return "> 99 %" if 99 < percent < 100 else f"{percent:.0f} %"
+
+
+def row_count(n: float) -> str:
+    return "1 row" if n == 1 else f"{amount(n)} rows"

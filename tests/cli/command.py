@@ -1,0 +1,30 @@
+"""The command line as its users meet it: a process of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-W", "error", "-m", "sqlsvm"]
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Ours, without what would change the answers."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("SQLSVM_") and k not in ("NO_COLOR", "COLUMNS")}
+    return {**ours, "PYTHONPATH": str(ROOT), **(more or {})}
+
+
+def sqlsvm(
+    *arguments: object, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, input=stdin, env=environment(env), cwd=cwd, capture_output=True, text=True)
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.Popen(
+        command, env=environment(), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )

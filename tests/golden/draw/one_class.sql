@@ -1,0 +1,4 @@
+CREATE TABLE a AS SELECT i AS k, CASE WHEN i > 8 THEN NULL ELSE i < 6 END AS y FROM RANGE(0, 10) AS r(i);
+CREATE TABLE b AS SELECT i AS k, 1 / SQRT(i) AS x FROM RANGE(0, 10) AS r(i) WHERE i < 4 OR i = 9;
+-- query
+SELECT a.y, b.x FROM a JOIN b USING (k)
