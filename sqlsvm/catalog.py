@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 
 # -- the rows of one relation ------------------------------------------------------------------------------------------
@@ -123,9 +124,10 @@ class Catalog:
         return edge_facts(self.engine, self.own_rows(left, ours), self.own_rows(right, theirs), equal)
 
     def left_join_edge(self, parent: str, relation: str, pairs: Sequence[tuple[Term, Term]]) -> EdgeFacts:
+        """The same before WHERE, which sees only what the LEFT JOIN has found."""
         ours, theirs, equal = _sides(pairs)
-        optional = _before_where(self.query.relation(relation), theirs)
-        return edge_facts(self.engine, self.own_rows(parent, ours), optional, equal)
+        left, right = self.query.relation(parent), self.query.relation(relation)
+        return edge_facts(self.engine, _before_where(left, ours), _before_where(right, theirs), equal)
 
     def oddities(self, alias: str, features: Sequence[Feature]) -> dict[str, Oddities]:
         """NULL, NaN and infinity in each feature over the rows of its relation; that of "no match" is none."""
@@ -245,3 +247,17 @@ def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:
         (_or_zero(sql.total(sql.case(sql.every([alone, whole]), c))), f"dangling_{side}"),
         (_or_zero(sql.total(sql.case(exp.not_(whole), c))), f"null_{side}"),
     ]
+
+
+def check_left_joins(catalog: Catalog) -> None:
+    """A LEFT JOIN must find one row or none: else its parent's rows would be repeated."""
+    for left_join in catalog.query.left_joins:
+        found = catalog.match_key(left_join.relation, tuple(e.right for e in left_join.equalities))
+        if found.largest > 1:
+            sides = [(e.left.expression, e.right.expression) for e in left_join.equalities]
+            on = " AND ".join(sql.equal(a.copy(), b.copy()).sql(catalog.query.dialect) for a, b in sides)
+            raise DataError(
+                f"LEFT JOIN {left_join.relation} is not to a unique key: {found.largest:.0f} rows share one",
+                detail=f"joined ON {on}",
+                hint=f"write JOIN instead of LEFT JOIN, or make {left_join.relation} unique on the key in a sub-query",
+            )

@@ -20,6 +20,7 @@ from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery
 
 Nulls = Literal["error", "mean", "drop"]
+Scale = Literal["standard", "maxabs", "none"]
 Role = Literal["intercept", "value", "missing"]
 
 
@@ -203,6 +204,7 @@ class Moments:
 
     n: float
     n_negative: float
+    n_unlabelled: float
     total: Values
     squares: Values
     largest: Values
@@ -233,7 +235,7 @@ class Scaling:
         return np.concatenate([self.matrix @ sums[:d], sums[d:]])
 
 
-def scaling(design: Design, moments: Moments, how: Literal["standard", "maxabs", "none"]) -> Scaling:
+def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
     """T such that feature = T raw. Centring needs the constant, so without an intercept nothing is centred."""
     numbers = design.coordinates
     constant = next((c.index for c in numbers if c.role == "intercept"), None)

@@ -7,11 +7,10 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.catalog import Catalog, EdgeFacts, Oddities, edge_facts
+from sqlsvm.catalog import Catalog, EdgeFacts, Oddities, check_left_joins, edge_facts
 from sqlsvm.compile.count import count_pass, total_table
 from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, relation_keys, relation_rows
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError
 from sqlsvm.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.label import label_sign
 from sqlsvm.program import Workspace, workspace
@@ -69,8 +68,8 @@ def inspect(
     categorical: Sequence[str] = (),
 ) -> Inspection:
     """Read the facts of a feature query, all from one snapshot. The join is counted, never made."""
+    query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     with workspace(engine) as work:
-        query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
         catalog = Catalog(engine, query)
         sign = label_sign(engine, query, positive) if query.label else None
         check_left_joins(catalog)
@@ -89,20 +88,6 @@ def inspect(
             features=_feature_facts(catalog),
             label=label_facts,
         )
-
-
-def check_left_joins(catalog: Catalog) -> None:
-    """A LEFT JOIN must find one row or none: else its parent's rows would be repeated."""
-    for left_join in catalog.query.left_joins:
-        terms = tuple(e.right for e in left_join.equalities)
-        found = catalog.match_key(left_join.relation, terms)
-        if found.largest > 1:
-            on = " AND ".join(_spelled(catalog.query, e.left, e.right) for e in left_join.equalities)
-            raise DataError(
-                f"LEFT JOIN {left_join.relation} is not to a unique key: {found.largest:.0f} rows share one",
-                detail=f"joined ON {on}",
-                hint=f"write JOIN instead of LEFT JOIN, or make {left_join.relation} unique on the key in a sub-query",
-            )
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------

@@ -21,10 +21,10 @@ ROUNDING = 1e-9
 def compressions(ties: Sequence[tuple[int, int]]) -> int:
     """How many compressions stand behind a count at a bag, for a tree of bags given as pairs.
 
-    Seen from a root, each of the m - 1 other bags compresses the message that it sends. A bag with k children compresses
-    k - 1 products to do so. The root has p messages to multiply, but the last product is only counted, never kept: p - 2.
-    As p is a root's degree and k is a bag's degree less one, that is m - 1 + sum of max(0, degree - 2), whatever the root:
-    m - 1 on a path, 2m - 4 on a star.
+    Seen from a root, each of the m - 1 other bags compresses the message that it sends, and one with k children the
+    k - 1 products that it is made of. The root multiplies what its k neighbours send, but the last product is only
+    counted, never kept: k - 2. As children are neighbours less one, it is m - 1 + sum of max(0, neighbours - 2) for any
+    root: m - 1 on a path, 2m - 4 on a star.
 
     >>> compressions([(0, 1), (1, 2), (2, 3)]), compressions([(0, 1), (0, 2), (0, 3)])
     (3, 4)
@@ -60,7 +60,8 @@ def real_levels(step: float, smallest: float, largest: float) -> Values:
     if not smallest <= largest:
         return np.zeros(0)
     size = int(np.log(largest / smallest) / log1p(step)) + 1
-    return smallest * np.exp(log1p(step) * np.arange(size))
+    found: Values = smallest * np.exp(log1p(step) * np.arange(size))
+    return found
 
 
 def hinge_sum(counts: Values, thresholds: Values) -> float:

@@ -15,6 +15,8 @@ from sqlsvm.errors import OptionError
 from sqlsvm.join_tree import JoinTree, estimated_rows
 from sqlsvm.plan import Bag, Link, Method, Plan, bags_of, links_of, other_side
 
+Counting = Literal["auto", "exact", "grid", "sketch"]
+
 EXACT_BUDGET = 5e6
 """Rows of both half-joins together up to which exact counting of three or more bags is worth its sort."""
 
@@ -39,9 +41,7 @@ class Sizes:
         return sum(self.states.values()) + 3 * sum(self.extended.values())
 
 
-def choose(
-    tree: JoinTree, design: Design, catalog: Catalog, counting: Literal["auto", "exact", "grid", "sketch"] = "auto"
-) -> Plan:
+def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
     """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
     merged = frozenset(n for n in copied if is_discrete(tree, design, n))

@@ -11,7 +11,10 @@ from sqlsvm.query.variables import with_implied_filters
 def read_query(
     engine: Engine, text: str, *, label: str | None = None, weight: str | None = None, categorical: Sequence[str] = ()
 ) -> FeatureQuery:
-    """The text taken apart, with names and types as this database sees them."""
+    """The text taken apart, with names and types as this database sees them.
+
+    Not to be called in a transaction: a name that does not exist would abort it, and then nothing could be suggested.
+    """
     tree = parse(text, engine.dialect)
     called = functions(tree, engine.dialect, engine.fold)
     for name in engine.volatile_functions(called) if called else ():

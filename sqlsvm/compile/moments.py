@@ -23,6 +23,8 @@ def moments(plan: Plan) -> Iterator[Statement]:
     yield from counts.messages()
     root = counts.tree.root
     sizes = [(_sum(counts.total(root)), "n"), (_sum(counts.negative(root)), "n_negative")]
+    unlabelled = sql.case(sql.is_null(sql.column("y", "n")), counts.total(root), sql.number(0))
+    sizes.append((_sum(unlabelled), "n_unlabelled"))
     yield statement("sizes", counts.joined(root, sizes))
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node)

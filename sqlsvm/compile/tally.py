@@ -13,7 +13,7 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, scored_table, value_table
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.scores import Named, carried, fold_keys, inherited, scored
+from sqlsvm.compile.scores import Bend, Named, carried, fold_keys, inherited, scored, straight
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan import Bag, Plan
 
@@ -35,6 +35,9 @@ def active_rows(bag: int) -> exp.Expr:
 class Tally:
     plan: Plan
     signed: bool
+    bend: Bend = straight
+    strict: bool = True
+    """Is a margin equal to the bound left out? Said here for one bag; with more, it is up to who counts."""
 
     @property
     def ties(self) -> bool:
@@ -46,7 +49,7 @@ class Tally:
     def one_bag(self) -> Statement:
         """SELECT what is carried, y * w AS c FROM scored rows WHERE y * p < bound"""
         bag = self.plan.bags[0]
-        rows = scored(self.plan, bag.core, fold_keys(self.plan, bag.core), carried(self.plan, bag.core))
+        rows = scored(self.plan, bag.core, fold_keys(self.plan, bag.core), carried(self.plan, bag.core), bend=self.bend)
         names = [n for n in rows.named_selects if n not in ("p", "y", "w")]
         factors = [sql.double(sql.column("y"))] if self.signed else []
         factors += [sql.double(sql.column("w"))] if "w" in rows.named_selects else []
@@ -54,7 +57,8 @@ class Tally:
             [*((sql.column(n), n) for n in names), (sql.product(*factors), COUNT)], sql.derived(rows, "s")
         )
         margin = sql.product(sql.column("y"), sql.column("p")) if self.signed else sql.column("p")
-        kept = kept.where(exp.LT(this=margin, expression=sql.parameter(BOUND)), *self._of_label())
+        below = exp.LT if self.strict else exp.LTE
+        kept = kept.where(below(this=margin, expression=sql.parameter(BOUND)), *self._of_label())
         return statement("active rows", kept, active_table(bag.number))
 
     # -- more bags: before the messages
@@ -69,7 +73,7 @@ class Tally:
         plan = self.plan
         links = sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on})
         keys = sorted({*links, *fold_keys(plan, bag.core)})
-        rows = scored(plan, bag.core, keys, carried(plan, bag.core))
+        rows = scored(plan, bag.core, keys, carried(plan, bag.core), bend=self.bend)
         has_label = inherited(plan, bag.core, "y")
         made: Named = [(sql.column(n), n) for n in rows.named_selects if n != "w"]
         made.append((sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1), "w"))

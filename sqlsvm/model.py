@@ -1,0 +1,67 @@
+"""What training leaves behind: weights on the user's own columns, the proof, and what it was trained on."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Weight:
+    """score = intercept + sum of weight * column; `scaled_weight` is on the features as they were scaled for training.
+
+    A category is a column that is 1 where the feature has that value. `missing` is what a NULL counts as: None where
+    NULLs are refused or their rows dropped."""
+
+    feature: str
+    category: object
+    weight: float
+    scaled_weight: float
+    missing: float | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    engine: str
+    query: str
+    dialect: str
+    label: str
+    positive: str | None
+    lam: float
+    solver: str
+    counting: str
+    nulls: str
+    bags: int
+    join_rows: float
+    label_rows: Mapping[str, float]
+    passes: int
+    seconds: float
+    objective: float
+    objective_upper: float
+    lower_bound: float
+    gap: float
+    converged: bool
+    intercept: float
+    weights: tuple[Weight, ...]
+    history: tuple[Mapping[str, Any], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Every option of the training, by name."""
+    trained_on: Mapping[str, Any] = field(default_factory=dict)
+    """Fingerprint of the query, rows per relation, versions of sqlsvm and sqlglot, the time."""
+    version: int = 0
+    """Counted by the store; 0 for a model that was never stored."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `train --json` prints, and what is stored."""
+        found = asdict(self)
+        found["model"] = found.pop("name")
+        found["lambda"] = found.pop("lam")
+        found["features"] = len({w.feature for w in self.weights})
+        return found
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "Model":
+        fields = {k: v for k, v in found.items() if k not in ("model", "lambda", "features")}
+        fields["weights"] = tuple(Weight(**w) for w in found["weights"])
+        fields["history"] = tuple(found.get("history", ()))
+        return cls(name=found["model"], lam=found["lambda"], **fields)

@@ -1,0 +1,108 @@
+"""From a feature query to an oracle: everything that training, counting and explaining do first."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlsvm.catalog import Catalog, check_left_joins
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.design import Moments, Nulls, Scale, check_values, design, drop_nulls, scaling
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.join_tree import join_tree
+from sqlsvm.label import label_sign
+from sqlsvm.oracle import JoinOracle, read_moments
+from sqlsvm.plan import Plan
+from sqlsvm.planner import Counting, choose
+from sqlsvm.program import Workspace, workspace
+from sqlsvm.query import FeatureQuery
+from sqlsvm.read_query import read_query
+
+ClassWeights = Literal["none", "balanced"] | tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to make of a query's rows; the names are those of the command line."""
+
+    label: str | None
+    weight: str | None = None
+    positive: str | None = None
+    categorical: tuple[str, ...] = ()
+    counting: Counting = "auto"
+    scale: Scale = "standard"
+    intercept: bool = True
+    nulls: Nulls = "error"
+    class_weight: ClassWeights = "none"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A query on one snapshot of its data, ready to be passed over."""
+
+    query: FeatureQuery
+    catalog: Catalog
+    plan: Plan
+    moments: Moments
+    oracle: JoinOracle
+
+
+@contextmanager
+def open_problem(engine: Engine, text: str, options: Options) -> Iterator[Problem]:
+    """Names and types are read before the snapshot, rows inside; the working tables go with it."""
+    if options.label is None:
+        raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
+    query = read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
+    with workspace(engine) as work:
+        yield prepared(work, query, options)
+
+
+def prepared(work: Workspace, query: FeatureQuery, options: Options) -> Problem:
+    plan, catalog = planned(work.engine, query, options)
+    work.run(working_tables(plan))
+    moments = read_moments(work, plan)
+    check_rows(plan, moments)
+    check_values(plan.design, moments, options.nulls)
+    if options.class_weight != "none":
+        weights = class_weights(options.class_weight, moments)
+        plan = replace(plan, design=replace(plan.design, class_weights=weights))
+        moments = read_moments(work, plan)
+    oracle = JoinOracle(work, plan, moments, scaling(plan.design, moments, options.scale))
+    return Problem(query, catalog, plan, moments, oracle)
+
+
+def planned(engine: Engine, query: FeatureQuery, options: Options) -> tuple[Plan, Catalog]:
+    """Everything that is decided before the first working table is made."""
+    sign = label_sign(engine, query, options.positive)
+    query = drop_nulls(query) if options.nulls == "drop" else query
+    catalog = Catalog(engine, query)
+    check_left_joins(catalog)
+    made = design(catalog, sign, intercept=options.intercept)
+    return choose(join_tree(query, catalog), made, catalog, options.counting), catalog
+
+
+def check_rows(plan: Plan, moments: Moments) -> None:
+    """There is nothing to learn from no rows, or from one class."""
+    label = plan.design.label.name
+    if moments.n_unlabelled > 0:
+        raise DataError(
+            f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
+            hint=f"leave them out: --nulls drop, or in the query WHERE {label} IS NOT NULL",
+        )
+    if not moments.n > 0:
+        raise DataError("the join has no rows", hint="sqlsvm inspect shows which key loses them")
+    for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
+        if not n > 0:
+            raise DataError(
+                f"the label {label} has one class only: no row of the join is {missing}",
+                hint="sqlsvm inspect shows the classes before and after the join",
+            )
+
+
+def class_weights(wanted: ClassWeights, moments: Moments) -> tuple[float, float]:
+    """(W-, W+); balanced: both classes weigh the same in all, and the mean weight is 1."""
+    if isinstance(wanted, tuple):
+        return wanted
+    negative = moments.n_negative
+    return moments.n / (2 * negative), moments.n / (2 * (moments.n - negative))

@@ -1,0 +1,107 @@
+"""The join as an oracle for the paper's descent: pseudo-gradients and F-hat, everything within a factor 1 + epsilon."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from sqlsvm.compile.compress import LEVELS
+from sqlsvm.compile.resolve import resolve, sums
+from sqlsvm.compile.sketch import REACHED, SLACK, counted, perturbed, reached_levels, size_name, sizes
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BOUND, LABEL, active_rows
+from sqlsvm.design import Moments, Scaling
+from sqlsvm.engine.base import Values
+from sqlsvm.levels import compressions, hinge_sum, levels, real_levels, step_for
+from sqlsvm.oracle import sums as gathered
+from sqlsvm.plan import Plan
+from sqlsvm.program import Workspace
+
+LABELS = (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Sketching:
+    """The levels that keep a plan's answers within 1 + epsilon."""
+
+    plan: Plan
+    smallest: float
+    """No positive count of a message is smaller, ..."""
+    largest: float
+    """... and none is larger: rows that the join leaves out are part of messages too."""
+
+    def for_counts(self, epsilon: float) -> Values:
+        return self._levels(step_for(epsilon, self._compressions))
+
+    def for_thresholds(self, epsilon: float) -> Values:
+        """The list of all join rows is compressed once more."""
+        return self._levels(step_for(epsilon, self._compressions + 1))
+
+    @property
+    def _compressions(self) -> int:
+        return compressions([link.bags for link in self.plan.links])
+
+    def _levels(self, step: float) -> Values:
+        if self.plan.design.weight is None and self.plan.design.class_weights == (1.0, 1.0):
+            return levels(step, self.largest)
+        return real_levels(step, self.smallest, self.largest)
+
+
+def sketching(work: Workspace, plan: Plan) -> Sketching:
+    """Measures once what the messages of any pass can count."""
+    answers = work.run(sizes(plan), {"theta": np.zeros(plan.design.size)})
+    found = [answers[size_name(bag)] for bag in plan.bags]
+    smallest = prod(min(1.0, float(answer["smallest"][0])) for answer in found)
+    return Sketching(plan, smallest, prod(float(answer["total"][0]) for answer in found))
+
+
+class PseudoJoinOracle:
+    """What descent asks, on an engine; counts are sketched, or exact where the plan counts exactly.
+
+    |beta|.|x| is taken over the raw coordinates. That is the |beta|.|x| of the scaled features as long as in any row each
+    feature is one coordinate times a number: true without scaling and with maxabs, where a feature is its own coordinate
+    or the indicator that it is missing, never both. Standard scaling centres, so there it is another perturbation.
+    """
+
+    def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
+        self.work = work
+        self.plan = plan
+        self.moments = moments
+        self.scaling = scaling
+        self.sketching = sketching(work, plan)
+        self._gradient = tuple(_far_sums(plan))
+        self._value = tuple(reached_levels(plan, perturbed))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.scaling.kept) + self.plan.design.size - len(self.plan.design.coordinates)
+
+    def pseudo_gradient(self, beta: Values, epsilon: float) -> Values:
+        """-(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, one run per label."""
+        summed = np.zeros(self.plan.design.size)
+        for label in LABELS:
+            asked = {**self._asked(beta, label, epsilon), LEVELS: self.sketching.for_counts(epsilon)}
+            with self.work.scratch():
+                summed -= label * gathered(self.plan, self.work.run(self._gradient, asked))
+        return self.scaling.from_raw(summed) / self.moments.n
+
+    def value_low(self, beta: Values, epsilon: float) -> float:
+        """F-hat: the area under the sketch of the hinge of the moved rows, 1 - y beta.x - epsilon |beta|.|x|."""
+        area = 0.0
+        for label in LABELS:
+            asked = {**self._asked(beta, label, epsilon), LEVELS: self.sketching.for_thresholds(epsilon)}
+            with self.work.scratch():
+                found = self.work.run(self._value, asked)[REACHED]
+            area += hinge_sum(found["f"].astype(float), found["threshold"].astype(float))
+        return area / self.moments.n
+
+    def _asked(self, beta: Values, label: float, epsilon: float) -> dict[str, object]:
+        theta = self.scaling.to_raw(label * np.asarray(beta, dtype=float))
+        return {"theta": theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
+
+
+def _far_sums(plan: Plan) -> Iterator[Statement]:
+    yield from counted(plan, perturbed, strict=False)
+    for bag in plan.bags:
+        yield from resolve(plan, bag.core, active_rows(bag.number), sums)
