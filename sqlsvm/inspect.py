@@ -188,7 +188,7 @@ def _join_rows(work: Workspace, tree: JoinTree, query: FeatureQuery) -> tuple[fl
     rows = {float(value): float(n) for value, n in zip(found["y"], found["n"], strict=True)}
     nulls = sum(n for value, n in rows.items() if value != value)
     label = LabelFacts(query.label.name, query.label.relation, rows.get(-1.0, 0.0), rows.get(1.0, 0.0), nulls)
-    return sum(rows.values()), label
+    return sum(rows.values(), 0.0), label
 
 
 def _spelled(query: FeatureQuery, left: Term, right: Term) -> str:

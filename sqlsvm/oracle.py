@@ -33,7 +33,15 @@ def read_moments(work: Workspace, plan: Plan) -> Moments:
         found["negative"][places] = rows["negative"]
         found["largest"][places] = 1.0
     sizes = {name: float(values[0]) for name, values in answers["sizes"].items()}
-    return Moments(**sizes, **{k: found[k] for k in ("total", "squares", "largest")}, total_negative=found["negative"])
+    return Moments(
+        sizes["n"],
+        sizes["n_negative"],
+        sizes["n_unlabelled"],
+        found["total"],
+        found["squares"],
+        found["largest"],
+        found["negative"],
+    )
 
 
 class JoinOracle:

@@ -3,7 +3,7 @@
 A cost is a number of rows touched. It only has to put plans in order, and each heuristic says what it counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,13 +32,15 @@ class Sizes:
     """Estimated rows of the lists that travel, for one choice of the centre."""
 
     states: dict[int, float]
-    extended: dict[int, float]
-    """For each bag the entries looked at while it meets the messages of its children."""
+    extended: dict[int, list[float]]
+    """For each bag the entries looked at while it meets the messages of its children, one after the other."""
+    kept: dict[int, list[float]]
+    """What is left of these when equal ones are merged."""
 
     @property
     def cost(self) -> float:
         """An entry is touched once on the way to the centre and twice on the way back."""
-        return sum(self.states.values()) + 3 * sum(self.extended.values())
+        return sum(self.states.values()) + 3 * sum(map(sum, self.extended.values()))
 
 
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
@@ -100,29 +102,39 @@ def _joined_rows(tree: JoinTree, catalog: Catalog, bags: tuple[int, ...]) -> flo
     return estimated_rows(aliases, tree.variables, catalog)
 
 
-def list_sizes(tree: JoinTree, catalog: Catalog, centre: Link) -> Sizes:
-    """On the grid: a bag has at most (keys x buckets) states, and meets as many entries of a message as there are for
-    one key."""
-    sizes = Sizes({}, {})
+def list_sizes(tree: JoinTree, catalog: Catalog, centre: Link, buckets: float = BUCKETS_PER_BAG) -> Sizes:
+    """A bag has at most (keys x buckets) states, and meets as many entries of a message as there are for one key. Exact
+    scores are as good as all different: for them `buckets` is infinite."""
+    sizes = Sizes({}, {}, {})
     for bag in centre.bags:
-        _walk(tree, catalog, bag, centre, sizes)
+        _walk(tree, catalog, bag, centre, buckets, sizes)
     return sizes
 
 
-def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, sizes: Sizes) -> tuple[float, int]:
+def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, buckets: float, sizes: Sizes) -> tuple[float, int]:
     """Entries per key of the message that a bag sends, and how many bags are behind it."""
-    rows = catalog_rows(tree, catalog, bags_of(tree)[bag])
-    sizes.states[bag] = rows
-    sizes.extended[bag] = 0.0
-    behind, entries = 1, rows
-    for link in links_of(tree):
-        if bag in link.bags and link != towards:
-            per_key, deeper = _walk(tree, catalog, link.other(bag), link, sizes)
-            behind += deeper
-            entries *= per_key
-            sizes.extended[bag] += entries
-    keys = distinct_keys(tree, catalog, towards)
-    return min(entries / keys, behind * BUCKETS_PER_BAG), behind
+    links = [link for link in links_of(tree) if bag in link.bags and link != towards]
+    entries = min(
+        catalog_rows(tree, catalog, bags_of(tree)[bag]), key_sets(tree, catalog, bag, [*links, towards]) * buckets
+    )
+    sizes.states[bag], sizes.extended[bag], sizes.kept[bag] = entries, [], []
+    behind = 1
+    for place, link in enumerate(links, 1):
+        per_key, deeper = _walk(tree, catalog, link.other(bag), link, buckets, sizes)
+        behind += deeper
+        sizes.extended[bag].append(entries * per_key)
+        entries = min(entries * per_key, key_sets(tree, catalog, bag, [*links[place:], towards]) * behind * buckets)
+        sizes.kept[bag].append(entries)
+    return entries / distinct_keys(tree, catalog, towards), behind
+
+
+def key_sets(tree: JoinTree, catalog: Catalog, bag: int, links: Iterable[Link]) -> float:
+    """How many different keys of these links the rows of a bag have between them, if keys are spread independently."""
+    product = 1.0
+    for v in {v for link in links for v in link.edge.on}:
+        holder = next(n for n in bags_of(tree)[bag].nodes if v in tree.variables_of(n))
+        product *= max(1.0, _distinct(tree, catalog, (v,), holder))
+    return product
 
 
 def catalog_rows(tree: JoinTree, catalog: Catalog, bag: Bag) -> float:
@@ -143,10 +155,3 @@ def _distinct(tree: JoinTree, catalog: Catalog, on: tuple[int, ...], node: int) 
         alias = next(a for a in tree.nodes[node] if a in variable.holders)
         product *= catalog.distinct(alias, variable.at(alias)[:1]) if not variable.match else catalog.rows(alias)
     return product
-
-
-def described(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
-    """What was decided, in words, for `explain`."""
-    tree = plan.tree
-    for node in range(len(tree.nodes)):
-        yield tree.name(node), why_copied(tree, catalog, node) or "read in place"

@@ -51,11 +51,15 @@ class Problem:
 @contextmanager
 def open_problem(engine: Engine, text: str, options: Options) -> Iterator[Problem]:
     """Names and types are read before the snapshot, rows inside; the working tables go with it."""
-    if options.label is None:
-        raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
-    query = read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
+    query = labelled(engine, text, options)
     with workspace(engine) as work:
         yield prepared(work, query, options)
+
+
+def labelled(engine: Engine, text: str, options: Options) -> FeatureQuery:
+    if options.label is None:
+        raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
+    return read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: Options) -> Problem:

@@ -1,11 +1,14 @@
 """Running compiled statements: in order, on one engine, leaving nothing behind."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from time import perf_counter
+
+from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.engine.base import Engine, Rows, Text
 from sqlsvm.errors import EngineError
 
 
@@ -14,22 +17,46 @@ class Workspace:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.on_done: Callable[[Statement, float, float], None] | None = None
+        """Told of each statement when it is done: how many rows it kept or answered, and in how many seconds."""
         self._tables: list[str] = []
+        self._texts: dict[int, tuple[Statement, tuple[Text, ...]]] = {}
+
+    def _text(self, statement: Statement) -> tuple[Text, ...]:
+        """What is sent for a statement: rendered once, because passes run the same statements again and again."""
+        if id(statement) not in self._texts:  # the statement is kept with its text, so that its id stays its own
+            self._texts[id(statement)] = statement, tuple(self.engine.text(ast) for ast in statement.asts)
+        return self._texts[id(statement)][1]
 
     def run(self, statements: Iterable[Statement], parameters: Mapping[str, object] | None = None) -> dict[str, Rows]:
         """Execute in order; the answers of those that keep no table, by name."""
         answers = {}
         for statement in statements:
             values = [(parameters or {})[p] for p in statement.parameters]
-            if statement.table is None:
-                answers[statement.name] = self.engine.fetch(statement.query, values)
-                continue
-            make, *rest = statement.asts
-            self.engine.execute(make, values)
-            self._tables.append(statement.table)
-            for ast in rest:
-                self.engine.execute(ast)
+            started = perf_counter()
+            answer = self._send(statement, values)
+            seconds = perf_counter() - started
+            if answer is not None:
+                answers[statement.name] = answer
+            if self.on_done:
+                self.on_done(statement, self._rows(statement, answer), seconds)
         return answers
+
+    def _send(self, statement: Statement, values: list[object]) -> Rows | None:
+        make, *rest = self._text(statement)
+        if statement.table is None:
+            return self.engine.fetch(make, values)
+        self.engine.execute(make, values)
+        self._tables.append(statement.table)
+        for text in rest:
+            self.engine.execute(text)
+        return None
+
+    def _rows(self, statement: Statement, answer: Rows | None) -> float:
+        if answer is None:
+            answer = self.engine.fetch(sql.select([(sql.count(), "n")], exp.to_table(statement.table or "")))
+            return float(answer["n"][0])
+        return float(len(next(iter(answer.values()))))
 
     @contextmanager
     def scratch(self) -> Iterator[None]:

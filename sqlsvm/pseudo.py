@@ -59,9 +59,9 @@ def sketching(work: Workspace, plan: Plan) -> Sketching:
 class PseudoJoinOracle:
     """What descent asks, on an engine; counts are sketched, or exact where the plan counts exactly.
 
-    |beta|.|x| is taken over the raw coordinates. That is the |beta|.|x| of the scaled features as long as in any row each
-    feature is one coordinate times a number: true without scaling and with maxabs, where a feature is its own coordinate
-    or the indicator that it is missing, never both. Standard scaling centres, so there it is another perturbation.
+    |beta|.|x| is taken over the raw coordinates. That is the |beta|.|x| of the scaled features as long as in any row
+    each feature is one coordinate times a number: true without scaling and with maxabs, where a feature is its own
+    coordinate or the indicator that it is missing, never both. Standard scaling centres; descent must not use it.
     """
 
     def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:

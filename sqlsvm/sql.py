@@ -114,12 +114,23 @@ def derived(query: exp.Query, alias: str) -> exp.Subquery:
     return query.subquery(alias)
 
 
+FENCE = "sqlsvm_fence"
+
+
+def fenced(query: exp.Select) -> exp.Select:
+    """A query whose outputs are to be computed once for each of its own rows, not again where it is joined."""
+    query.meta[FENCE] = True
+    return query
+
+
 def join(query: exp.Select, source: exp.Expr, on: Iterable[exp.Expression], kind: str = "") -> exp.Select:
     """`[kind] JOIN source ON ...`; without a condition, a cross join."""
-    conditions = list(on)
-    if not conditions and not kind:
-        return _again(query).join(source, join_type="cross", copy=False)
-    return _again(query).join(source, on=every(conditions), join_type=kind, copy=False)
+    conditions, made = list(on), _again(query)
+    if conditions or kind:
+        made.append("joins", exp.Join(this=source, on=every(conditions), side=kind.upper() or None))
+    else:
+        made.append("joins", exp.Join(this=source, kind="CROSS"))
+    return made
 
 
 def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
@@ -129,6 +140,13 @@ def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
 def _again(query: exp.Select) -> exp.Select:
     """The same SELECT to add to. Its parts are shared, not copied: with sub-queries in FROM that is a deep tree."""
     return exp.Select(**{name: list(part) if isinstance(part, list) else part for name, part in query.args.items()})
+
+
+def grouping_sets(query: exp.Select, *sets: Sequence[exp.Expression]) -> exp.Select:
+    """GROUP BY GROUPING SETS ((a, b), (c, d))"""
+    tuples = [exp.Tuple(expressions=[e.copy() for e in one]) for one in sets]
+    query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=tuples)]))
+    return query
 
 
 def temporary(name: str, query: exp.Query) -> exp.Create:

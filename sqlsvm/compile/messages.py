@@ -165,7 +165,7 @@ class Messages:
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             names = [*keys, "s", *([TIE] if carries else []), "v"]
             own = sql.select([(sql.column(n), n) for n in names], exp.to_table("sqlsvm_centre"))
-            own = own.where(sql.equal(sql.column("side"), sql.integer(side)))
+            own = own.where(sql.equal(sql.column("side"), sql.integer(side)), _positive("v"))
             table = value_table(bag, len(self.steps(bag)))
             yield statement(f"values of {self._name(bag)}", own, table)
 
@@ -211,25 +211,43 @@ class Messages:
                     yield from self._return(step)
 
     def _return(self, step: Step) -> Iterator[Statement]:
-        """The value of an extended state, handed back to the states and to the messages that made it."""
+        """The value of an extended state, handed back to the states and to the messages that made it: one meeting of
+        the three lists, grouped both ways at once."""
         own = [*(sql.column(k, "q") for k in step.keys), sql.column("s", "q")]
         own += [sql.column(TIE, "q")] if step.tie_states else []
         sent = [*(sql.column(k, "m") for k in step.meet), sql.column("s", "m")]
         sent += [sql.column(TIE, "m")] if step.tie_message else []
-        to_states = value_table(step.bag, step.step)
-        to_message = value_table(step.child, len(self.steps(step.child)))
-        for keys, other, table, bag in ((own, "m", to_states, step.bag), (sent, "q", to_message, step.child)):
-            v = sql.total(sql.product(sql.column("c", other), sql.column("v", "a")))
-            made = self._met([*((k, k.name) for k in keys), (v, "v")], step)
-            on = [sql.equal(sql.column(k, "a"), sql.column(k, "q")) for k in step.rest]
-            on.append(sql.equal(sql.column("s", "a"), sql.plus(sql.column("s", "q"), sql.column("s", "m"))))
-            tie = _tie(step)
-            on += [sql.equal(sql.column(TIE, "a"), tie)] if tie is not None else []
-            made = sql.join(made, _from(value_table(step.bag, step.step + 1), "a"), on)
-            yield statement(f"values of {self._name(bag)}", sql.group(made, [k.copy() for k in keys]), table)
+        columns = [(e, f"{e.table}_{e.name}") for e in (*own, *sent)]
+        v = sql.column("v", "a")
+        sums = [
+            (sql.total(sql.product(sql.column("c", other), v)), f"{side}_v") for side, other in (("q", "m"), ("m", "q"))
+        ]
+        to_message = exp.Grouping(expressions=[sql.column("s", "q")])
+        made = self._met([*columns, *sums, (to_message, "side")], step)
+        made = sql.join(made, _from(value_table(step.bag, step.step + 1), "a"), self._extension(step))
+        table = f"sqlsvm_r{step.bag}_{step.step}"
+        yield statement(f"{self._name(step.bag)} returns", sql.grouping_sets(made, own, sent), table)
+        for side, bag, at, keys in ((0, step.bag, step.step, own), (1, step.child, len(self.steps(step.child)), sent)):
+            prefix = "qm"[side]
+            picked = [(sql.column(f"{prefix}_{e.name}"), e.name) for e in keys]
+            rows = sql.select([*picked, (sql.column(f"{prefix}_v"), "v")], exp.to_table(table))
+            rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
+            yield statement(f"values of {self._name(bag)}", rows, value_table(bag, at))
+
+    def _extension(self, step: Step) -> list[exp.Expression]:
+        """The extended state a that q and m make."""
+        on = [sql.equal(sql.column(k, "a"), sql.column(k, "q")) for k in step.rest]
+        on.append(sql.equal(sql.column("s", "a"), sql.plus(sql.column("s", "q"), sql.column("s", "m"))))
+        tie = _tie(step)
+        return on + ([sql.equal(sql.column(TIE, "a"), tie)] if tie is not None else [])
 
     def _name(self, bag: int) -> str:
         return self.plan.tree.name(self.plan.bags[bag].core)
+
+
+def _positive(name: str) -> exp.Expression:
+    """Entries that count nothing have nothing to hand back; about half of them are such."""
+    return exp.GT(this=sql.column(name), expression=sql.integer(0))
 
 
 def _from(table: str, alias: str) -> exp.Expr:

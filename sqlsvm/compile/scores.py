@@ -82,7 +82,7 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, b
         wanted = sorted({*edge.on, *(v for v in keys if v not in homes and v in below)})
         homes |= {v: f for v in wanted if v not in homes}
         meet = [sql.equal(sql.column(key(v), r), sql.column(key(v), f)) for v in edge.on]
-        joins.append((sql.derived(scored(plan, child, wanted, bend=bend), f), meet, ""))
+        joins.append((sql.derived(sql.fenced(scored(plan, child, wanted, bend=bend)), f), meet, ""))
         terms.append(sql.column("p", f))
         weights += [sql.column("w", f)] if inherited(plan, child, "w") else []
         sign = sql.column("y", f) if inherited(plan, child, "y") else sign

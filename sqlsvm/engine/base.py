@@ -40,6 +40,13 @@ class StatementError(EngineError):
         self.sqlstate = sqlstate
 
 
+class Text(str):
+    """A statement that an engine has rendered before: what runs in every pass is rendered once."""
+
+
+Sent = exp.Expr | Text
+
+
 class Engine(Protocol):
     """One session with one database. Statements are ASTs; parameters are the `$1`, `$2` ... in them."""
 
@@ -60,17 +67,19 @@ class Engine(Protocol):
     def fold(self, name: str, quoted: bool) -> str:
         """The name that an identifier of the query means: two identifiers are one when their folds are equal."""
 
-    def text(self, statement: exp.Expr) -> str:
+    def text(self, statement: Sent) -> Text:
         """The statement as this engine wants to read it."""
+        if isinstance(statement, Text):
+            return statement
         try:
-            return statement.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE)
+            return Text(statement.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE))
         except UnsupportedError as error:
             raise EngineError(f"{self.dialect} cannot express a statement", detail=str(error)) from error
 
-    def execute(self, statement: exp.Expr, parameters: Parameters = ()) -> None:
+    def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         """Run a statement that returns nothing."""
 
-    def fetch(self, statement: exp.Expr, parameters: Parameters = ()) -> Rows:
+    def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
         with NULLs comes as float; any other column comes as objects with None."""
 

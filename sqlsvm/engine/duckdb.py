@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm.engine.base import Column, Engine, Kind, Parameters, Rows, StatementError, Values, as_rows, as_values
+from sqlsvm.engine.base import Column, Engine, Kind, Parameters, Rows, Sent, StatementError, Values, as_rows, as_values
 from sqlsvm.errors import EngineError
 
 T = TypeVar("T")
@@ -64,10 +64,10 @@ class DuckDB(Engine):
     def fold(self, name: str, quoted: bool) -> str:
         return "".join(c.lower() if c.isascii() else c for c in name)
 
-    def execute(self, statement: exp.Expr, parameters: Parameters = ()) -> None:
+    def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         self._run(lambda: self._send(self.text(statement), parameters))
 
-    def fetch(self, statement: exp.Expr, parameters: Parameters = ()) -> Rows:
+    def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         return self._run(lambda: _rows(self._send(self.text(statement), parameters)))
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:

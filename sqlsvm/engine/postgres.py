@@ -12,8 +12,21 @@ from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Column, Engine, Kind, Parameters, Rows, StatementError, Values, as_rows, as_values
+from sqlsvm.engine.base import (
+    Column,
+    Engine,
+    Kind,
+    Parameters,
+    Rows,
+    Sent,
+    StatementError,
+    Text,
+    Values,
+    as_rows,
+    as_values,
+)
 from sqlsvm.errors import EngineError
 
 _IDENTIFIER_BYTES = 63
@@ -92,10 +105,21 @@ class Postgres(Engine):
             name = "".join(c.lower() if c.isascii() else c for c in name)
         return name.encode()[:_IDENTIFIER_BYTES].decode(errors="ignore")
 
-    def execute(self, statement: exp.Expr, parameters: Parameters = ()) -> None:
+    def text(self, statement: Sent) -> Text:
+        """PostgreSQL would pull a fenced sub-query up and compute its expressions for every row that it is joined to.
+        OFFSET 0 stops that, and unlike a materialised CTE it leaves parallel plans alone."""
+        if isinstance(statement, Text) or not any(node.meta.get(sql.FENCE) for node in statement.find_all(exp.Select)):
+            return super().text(statement)
+        fenced = statement.copy()
+        for query in fenced.find_all(exp.Select):
+            if query.meta.get(sql.FENCE):
+                query.set("offset", exp.Offset(expression=exp.Literal.string("0")))
+        return super().text(fenced)
+
+    def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         self._send(self.text(statement), parameters).close()
 
-    def fetch(self, statement: exp.Expr, parameters: Parameters = ()) -> Rows:
+    def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         result = self._result(self._send(self.text(statement), parameters))
         names = _names(result)
         return as_rows(names, (self._column(result, place) for place in range(len(names))))
