@@ -255,8 +255,8 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
             matrix[row] /= max(moments.largest[c.index], abs(mean) if absent else 0.0) or 1.0
         if how == "standard":
             variance = (moments.squares[c.index] - present * mean * mean) / moments.n
-            width = np.sqrt(max(variance, 0.0))
-            matrix[row] /= width if width > 1e-12 * max(1.0, abs(mean)) else 1.0
+            noise = 1e-12 * moments.squares[c.index] / moments.n  # what the subtraction leaves of a constant
+            matrix[row] /= np.sqrt(variance) if variance > noise else 1.0
             if constant is not None:
                 matrix[row, constant] -= mean * matrix[row, c.index]
     return Scaling(np.array([c.index for c in kept], dtype=int), matrix)

@@ -5,11 +5,11 @@ The text is complete without colour. Names are the user's and may hold anything:
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -26,19 +26,29 @@ _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 
 
 def draw(found: Inspection, stream: TextIO) -> str:
+    lines = [Text(line) for line in _sentences(found)]
+    lines += [Text.assemble((f"{kind}:", "bold yellow"), " ", line) for kind, line in remarks(found)]
+    return on_paper(stream, _tree(found), "", _features(found), "", *lines)
+
+
+def on_paper(stream: TextIO, *parts: RenderableType) -> str:
     """The text to print on that stream: as wide as a terminal, or as wide as it needs."""
     paper = TextIOWrapper(BytesIO(), encoding=stream.encoding or "utf-8", errors="backslashreplace")
     console = _console(paper, stream)
-    console.print(_tree(found))
-    console.print()
-    console.print(_features(found))
-    console.print()
-    for line in _sentences(found):
-        console.print(Text(line))
-    for kind, line in remarks(found):
-        console.print(Text.assemble((f"{kind}:", "bold yellow"), " ", line))
+    for part in parts:
+        console.print(part)
     paper.seek(0)
     return "\n".join(line.rstrip() for line in paper.read().splitlines())
+
+
+def columns(*titles: str, numbers: Sequence[str] = ()) -> Table:
+    """A table without lines; numbers stand behind the rest and to the right."""
+    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    for title in numbers:
+        table.add_column(title, overflow="fold", justify="right")
+    return table
 
 
 def _console(paper: TextIO, stream: TextIO) -> Console:
@@ -102,14 +112,14 @@ def _edge(found: Inspection, edge: Edge) -> Text:
         said.append(f"no partner: {', '.join(dangling)}")
     if facts.null_keys:
         said.append(f"NULL keys: {amount(facts.null_keys)}")
-    text = Text("  ").append(f"{kind} ", "cyan").append(f"on {_condition(found, edge)}")
+    text = Text("  ").append(f"{kind} ", "cyan").append(f"on {condition(found.tree, edge)}")
     return text.append("\n  ").append("; ".join(said))
 
 
-def _condition(found: Inspection, edge: Edge) -> str:
+def condition(tree: JoinTree, edge: Edge) -> str:
     """The equalities of an edge, without the quotes that their names do not need."""
-    text = edge_text(found.tree, edge)
-    tokenize = Dialect.get_or_raise(found.tree.query.dialect).tokenize
+    text = edge_text(tree, edge)
+    tokenize = Dialect.get_or_raise(tree.query.dialect).tokenize
     for token in reversed(tokenize(text)):
         bare = token.text
         if token.token_type is TokenType.IDENTIFIER and _PLAIN.fullmatch(bare) and _is_name(tokenize(bare)):
@@ -126,9 +136,7 @@ def _is_name(tokens: list[Token]) -> bool:
 
 def _features(found: Inspection) -> Table:
     """Feature by feature, in the order of the query's relations."""
-    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="bold")
-    for title in ("relation", "feature", "kind", "NULLs"):
-        table.add_column(title, overflow="fold", justify="right" if title == "NULLs" else "left")
+    table = columns("relation", "feature", "kind", numbers=("NULLs",))
     for relation in found.relations:
         first = printable(relation.alias)
         for f in found.features:
@@ -141,7 +149,7 @@ def _features(found: Inspection) -> Table:
 def _sentences(found: Inspection) -> Iterator[str]:
     if found.label:
         yield _balance(found.label)
-    yield _bags(found.tree)
+    yield bags(found.tree)
     values = (len(found.features) + (found.label is not None)) * found.join_rows
     size, stored = memory(8 * values), row_count(_stored(found))
     yield f"The join would have {row_count(found.join_rows)} (about {size}); its tables have {stored}."
@@ -155,7 +163,7 @@ def _balance(label: LabelFacts) -> str:
     return f"label {printable(label.column)} of {printable(label.relation)}: {', '.join(said)}"
 
 
-def _bags(tree: JoinTree) -> str:
+def bags(tree: JoinTree) -> str:
     if len(tree.bags) == 1:
         return f"one bag: a row of the join is a row of {node_name(tree, tree.core(tree.root))}"
     bags = (" ".join(node_name(tree, node) for node in bag) for bag in tree.bags)

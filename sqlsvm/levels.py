@@ -64,15 +64,6 @@ def real_levels(step: float, smallest: float, largest: float) -> Values:
     return found
 
 
-def hinge_sum(counts: Values, thresholds: Values) -> float:
-    """sum over k < L of f_k (H_k - H_{k+1}), plus f_L H_L, where L is the last k with H_k >= 0; 0 if there is none.
-
-    That is the area under the sketch of the hinge's values (equation 6 of the paper, with its levels made integers).
-    """
-    f, h = counts[thresholds >= 0], thresholds[thresholds >= 0]
-    return float(f[:-1] @ (h[:-1] - h[1:]) + f[-1] * h[-1]) if len(h) else 0.0
-
-
 def _truncated(level: int) -> int:
     extra = max(0, level.bit_length() - 53)
     return level >> extra << extra

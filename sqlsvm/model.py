@@ -1,8 +1,11 @@
 """What training leaves behind: weights on the user's own columns, the proof, and what it was trained on."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class Model:
     """Counted by the store; 0 for a model that was never stored."""
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `train --json` prints, and what is stored."""
-        found = asdict(self)
+        """The object that `train --json` prints, and what is stored: strict JSON, see `plain`."""
+        found = {name: plain(value) for name, value in asdict(self).items()}
         found["model"] = found.pop("name")
         found["lambda"] = found.pop("lam")
         found["features"] = len({w.feature for w in self.weights})
@@ -62,6 +65,36 @@ class Model:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "Model":
         fields = {k: v for k, v in found.items() if k not in ("model", "lambda", "features")}
-        fields["weights"] = tuple(Weight(**w) for w in found["weights"])
-        fields["history"] = tuple(found.get("history", ()))
-        return cls(name=found["model"], lam=found["lambda"], **fields)
+        fields |= {k: float(found[k]) for k in _FLOATS}
+        fields["label_rows"] = {k: float(v) for k, v in found["label_rows"].items()}
+        fields["weights"] = tuple(_weight(w) for w in found["weights"])
+        fields["history"] = tuple({k: _number(v) for k, v in record.items()} for record in found.get("history", ()))
+        return cls(name=found["model"], lam=float(found["lambda"]), **fields)
+
+
+_FLOATS = ("join_rows", "seconds", "objective", "objective_upper", "lower_bound", "gap", "intercept")
+
+
+def plain(value: object) -> Any:
+    """A value as strict JSON can hold it. JSON has no infinite numbers: they become the texts that PostgreSQL casts.
+
+    >>> plain({"gap": float("inf"), "weights": (np.float64(1), None)})
+    {'gap': 'Infinity', 'weights': [1.0, None]}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
+
+
+def _weight(found: Mapping[str, Any]) -> Weight:
+    return Weight(**{**found, **{k: float(found[k]) for k in ("weight", "scaled_weight")}})

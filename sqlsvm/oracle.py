@@ -5,13 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from sqlsvm.compile.moments import category_moments_name, moments, moments_name
-from sqlsvm.compile.oracle import BOUND, BUCKETS, NEAR, TOTALS, oracle_pass, rounding_name
+from sqlsvm.compile.oracle import BOUND, BUCKETS, NEAR, TOTALS, oracle_pass, reach, rounding_name
 from sqlsvm.compile.resolve import COUNT, category_name, sums_name
+from sqlsvm.compile.sample import category_number, drawn_nodes, points, sample, sample_name
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan import Plan
 from sqlsvm.program import Workspace
-from sqlsvm.solve.oracle import Cut
+from sqlsvm.solve.dane import LARGEST_SAMPLE
+from sqlsvm.solve.oracle import Cut, Sample
 
 Answers = Mapping[str, Rows]
 
@@ -72,6 +74,38 @@ class JoinOracle:
         error = 0.0 if self.exact else self._error(answers, h)
         return Cut(slope, offset, offset + float(slope @ beta), error, None if self.exact else buckets)
 
+    def sample(self, size: int, seed: int) -> Sample:
+        """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many dense
+        rows would not fit in memory."""
+        size = max(1, min(size, LARGEST_SAMPLE // max(1, self.dimension)))
+        with self.work.scratch():
+            answers = self.work.run(sample(self.plan), self._places(size, seed))
+        labels = answers[sample_name(self.plan.label_node)]["y"].astype(float)
+        return Sample(self._features(answers, size), labels, np.ones(size))
+
+    def _places(self, size: int, seed: int) -> dict[str, Values]:
+        """Stratified over the whole join at the root, uniform within what is left at every node below."""
+        rng = np.random.default_rng(seed)
+        places = {points(node): rng.random(size) for node, _ in drawn_nodes(self.plan)}
+        root = points(self.plan.label_node)
+        return places | {root: (np.arange(size) + places[root]) / size * self.moments.n}
+
+    def _features(self, answers: Answers, size: int) -> Values:
+        """The sample as beta sees it: scaled numbers, then a 0/1 column for each category."""
+        design, kept = self.plan.design, len(self.scaling.kept)
+        raw, features = np.ones((size, len(design.coordinates))), np.zeros((size, self.dimension))
+        for node, _ in drawn_nodes(self.plan):
+            rows = answers[sample_name(node)]
+            for c in self.plan.coordinates(node):
+                if c.role != "intercept":
+                    raw[:, c.index] = rows[c.column]
+            for d in self.plan.dictionaries(node):
+                number = rows[category_number(d)].astype(float)
+                (known,) = np.nonzero(~np.isnan(number))
+                features[known, kept + d.offset - raw.shape[1] + number[known].astype(int) - 1] = 1.0
+        features[:, :kept] = raw @ self.scaling.matrix.T
+        return features
+
     def _cut(self, answers: Answers) -> tuple[Values, float]:
         g, b, n = sums(self.plan, answers), float(answers[TOTALS]["b"][0]), self.moments.n
         if self.plan.centre is None:
@@ -82,6 +116,8 @@ class JoinOracle:
         """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""
         blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
         delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
+        if delta > reach(self.plan) + 1:  # a score beyond all buckets: `near` looked too close, but |error| <= delta
+            return delta / h
         near = answers[NEAR]
         slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
         return float(slack @ near[COUNT].astype(float)) / h / self.moments.n

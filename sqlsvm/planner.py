@@ -13,7 +13,7 @@ from sqlsvm.catalog import Catalog
 from sqlsvm.design import Design
 from sqlsvm.errors import OptionError
 from sqlsvm.join_tree import JoinTree, estimated_rows
-from sqlsvm.plan import Bag, Link, Method, Plan, bags_of, links_of, other_side
+from sqlsvm.plan import Link, Method, Plan, bags_of, links_of, other_side
 
 Counting = Literal["auto", "exact", "grid", "sketch"]
 
@@ -115,7 +115,7 @@ def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, buckets: fl
     """Entries per key of the message that a bag sends, and how many bags are behind it."""
     links = [link for link in links_of(tree) if bag in link.bags and link != towards]
     entries = min(
-        catalog_rows(tree, catalog, bags_of(tree)[bag]), key_sets(tree, catalog, bag, [*links, towards]) * buckets
+        node_rows(tree, catalog, bags_of(tree)[bag].core), key_sets(tree, catalog, bag, [*links, towards]) * buckets
     )
     sizes.states[bag], sizes.extended[bag], sizes.kept[bag] = entries, [], []
     behind = 1
@@ -133,22 +133,23 @@ def key_sets(tree: JoinTree, catalog: Catalog, bag: int, links: Iterable[Link]) 
     product = 1.0
     for v in {v for link in links for v in link.edge.on}:
         holder = next(n for n in bags_of(tree)[bag].nodes if v in tree.variables_of(n))
-        product *= max(1.0, _distinct(tree, catalog, (v,), holder))
+        product *= max(1.0, distinct_at(tree, catalog, (v,), holder))
     return product
 
 
-def catalog_rows(tree: JoinTree, catalog: Catalog, bag: Bag) -> float:
-    return max(1.0, estimated_rows(tree.nodes[bag.core], tree.variables, catalog))
+def node_rows(tree: JoinTree, catalog: Catalog, node: int) -> float:
+    return max(1.0, estimated_rows(tree.nodes[node], tree.variables, catalog))
 
 
 def distinct_keys(tree: JoinTree, catalog: Catalog, link: Link) -> float:
     """Distinct keys over a link: the smaller side has them all; a cross product has one key."""
     if not link.edge.on:
         return 1.0
-    return max(1.0, min(_distinct(tree, catalog, link.edge.on, node) for node in (link.edge.left, link.edge.right)))
+    return max(1.0, min(distinct_at(tree, catalog, link.edge.on, node) for node in (link.edge.left, link.edge.right)))
 
 
-def _distinct(tree: JoinTree, catalog: Catalog, on: tuple[int, ...], node: int) -> float:
+def distinct_at(tree: JoinTree, catalog: Catalog, on: tuple[int, ...], node: int) -> float:
+    """Distinct values of some variables over the rows of a node that holds them."""
     product = 1.0
     for v in on:
         variable = tree.variables[v]

@@ -8,12 +8,12 @@ import numpy as np
 
 from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.resolve import resolve, sums
-from sqlsvm.compile.sketch import REACHED, SLACK, counted, perturbed, reached_levels, size_name, sizes
+from sqlsvm.compile.sketch import HINGE, SLACK, counted, hinge, perturbed, size_name, sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, LABEL, active_rows
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Values
-from sqlsvm.levels import compressions, hinge_sum, levels, real_levels, step_for
+from sqlsvm.levels import compressions, levels, real_levels, step_for
 from sqlsvm.oracle import sums as gathered
 from sqlsvm.plan import Plan
 from sqlsvm.program import Workspace
@@ -71,7 +71,7 @@ class PseudoJoinOracle:
         self.scaling = scaling
         self.sketching = sketching(work, plan)
         self._gradient = tuple(_far_sums(plan))
-        self._value = tuple(reached_levels(plan, perturbed))
+        self._value = tuple(hinge(plan, perturbed))
 
     @property
     def dimension(self) -> int:
@@ -81,24 +81,26 @@ class PseudoJoinOracle:
         """-(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, one run per label."""
         summed = np.zeros(self.plan.design.size)
         for label in LABELS:
-            asked = {**self._asked(beta, label, epsilon), LEVELS: self.sketching.for_counts(epsilon)}
             with self.work.scratch():
-                summed -= label * gathered(self.plan, self.work.run(self._gradient, asked))
+                answers = self.work.run(self._gradient, self._asked(beta, label, epsilon))
+            summed -= label * gathered(self.plan, answers)
         return self.scaling.from_raw(summed) / self.moments.n
 
     def value_low(self, beta: Values, epsilon: float) -> float:
-        """F-hat: the area under the sketch of the hinge of the moved rows, 1 - y beta.x - epsilon |beta|.|x|."""
-        area = 0.0
+        """F-hat: the hinge of the moved rows, 1 - y beta.x - epsilon |beta|.|x|, as the area under its sketch.
+
+        The paper reads that area off thresholds H_k at levels f_k, as the sum of f_k (H_k - H_{k+1}). Summed by parts
+        it is the sum of the hinge values of what is in the sketch, so no list of thresholds has to be made."""
+        total = 0.0
         for label in LABELS:
-            asked = {**self._asked(beta, label, epsilon), LEVELS: self.sketching.for_thresholds(epsilon)}
             with self.work.scratch():
-                found = self.work.run(self._value, asked)[REACHED]
-            area += hinge_sum(found["f"].astype(float), found["threshold"].astype(float))
-        return area / self.moments.n
+                total += float(self.work.run(self._value, self._asked(beta, label, epsilon))[HINGE][HINGE][0])
+        return max(0.0, total) / self.moments.n
 
     def _asked(self, beta: Values, label: float, epsilon: float) -> dict[str, object]:
         theta = self.scaling.to_raw(label * np.asarray(beta, dtype=float))
-        return {"theta": theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
+        given = {"theta": theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
+        return {**given, LEVELS: self.sketching.for_counts(epsilon)}
 
 
 def _far_sums(plan: Plan) -> Iterator[Statement]:

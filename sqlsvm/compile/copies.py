@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.catalog import rows_of
-from sqlsvm.compile.prepare import node_table, prepare_matches
-from sqlsvm.compile.scores import outputs, rows
+from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_matches
+from sqlsvm.compile.scores import outputs, rows, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.design import Dictionary
 from sqlsvm.plan import Plan
@@ -21,6 +21,18 @@ def working_tables(plan: Plan) -> Iterator[Statement]:
     for node in sorted(plan.copied):
         copied = _merged(plan, node) if node in plan.merged else rows(plan, node)
         yield statement(f"rows of {plan.tree.name(node)}", copied, node_table(node))
+    for v in sorted({v for link in plan.links for v in link.edge.on}):
+        yield statement(f"codes of variable {v}", _codes(plan, v), codes_table(v))
+
+
+def _codes(plan: Plan, v: int) -> exp.Select:
+    """SELECT k, a number g for every value of a variable that one of its holders has. The others need no more: a value
+    that a holder lacks is in no join row."""
+    node = next(link.edge.left for link in plan.links if v in link.edge.on)
+    k = sql.column(key(v))
+    values = exp.select(key(v)).distinct().from_(source(plan, node)).where(sql.not_null(k))
+    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=k.copy())]))
+    return sql.select([(k, "k"), (exp.cast(number, exp.DType.BIGINT), "g")], sql.derived(values, "d"))
 
 
 def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:

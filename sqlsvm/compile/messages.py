@@ -21,13 +21,26 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.prepare import key
+from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan import Link, Plan
 
 TIE = "o"
 """On exact scores the side of the label also carries o = 1 for y = -1, where total = 0 counts as well."""
+
+
+PLACE = "at"
+"""On the grid the key and the bucket of an extended state as one number: planners know the distinct values of a column,
+not those of a pair, and take the wrong side of a join for the small one if there are two."""
+
+WIDTH = 32
+"""Bits of a place that hold the bucket."""
+
+
+def place(code: exp.Expression, bucket: exp.Expression) -> exp.Expression:
+    """code * 2^32 + 2^31 + bucket: never negative, so that shifting it right gives the code back."""
+    return sql.plus(sql.product(code, sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)), bucket)
 
 
 def scored_table(bag: int) -> str:
@@ -78,7 +91,7 @@ class Messages:
     # -- the shape of the lists
 
     def link_keys(self, bag: int) -> list[str]:
-        return sorted({key(v) for link in self.plan.links if bag in link.bags for v in link.edge.on})
+        return sorted({link_key(v) for link in self.plan.links if bag in link.bags for v in link.edge.on})
 
     def towards(self, bag: int) -> Link:
         order = [*self.plan.upwards(self.left, self.centre), *self.plan.upwards(self.right, self.centre)]
@@ -101,9 +114,9 @@ class Messages:
         children = self.plan.children(bag, towards)
         steps, keys = [], self.link_keys(bag)
         for i, link in enumerate(children):
-            needed = {key(v) for later in (*children[i + 1 :], towards) for v in later.edge.on}
+            needed = {link_key(v) for later in (*children[i + 1 :], towards) for v in later.edge.on}
             rest = [k for k in keys if k in needed]
-            meet = [key(v) for v in link.edge.on]
+            meet = [link_key(v) for v in link.edge.on]
             child = link.other(bag)
             ties = self.tied(bag, i), self.tied(child, len(self.plan.children(child, link)))
             steps.append(Step(bag, i, link, child, tuple(keys), tuple(meet), tuple(rest), *ties))
@@ -133,14 +146,32 @@ class Messages:
 
     def _extend(self, step: Step) -> Statement:
         """SELECT rest, q.s + m.s AS s, SUM(q.c * m.c) AS c FROM states q JOIN message m GROUP BY rest, q.s + m.s"""
-        outputs: Named = [(sql.column(k, "q"), k) for k in step.rest]
-        outputs.append((sql.plus(sql.column("s", "q"), sql.column("s", "m")), "s"))
+        total: exp.Expression = sql.plus(sql.column("s", "q"), sql.column("s", "m"))
+        placed = self.placed(step.bag, step.step + 1)
+        plain = step.rest[1:] if placed else step.rest
+        outputs: Named = [(sql.column(k, "q"), k) for k in plain]
+        outputs.append((place(sql.column(step.rest[0], "q"), total), PLACE) if placed else (total, "s"))
         outputs += [(e, TIE) for e in [_tie(step)] if e is not None]
         keys = [e.copy() for e, _ in outputs]
         size = sql.total(sql.product(sql.column("c", "q"), sql.column("c", "m")))
         made = sql.group(self._met([*outputs, (size, "c")], step), keys)
         name = f"{self._name(step.bag)} meets {self._name(step.child)}"
-        return statement(name, made, states_table(step.bag, step.step + 1))
+        found = self._unplaced(made, step.rest[0]) if placed else made
+        return statement(name, found, states_table(step.bag, step.step + 1))
+
+    def placed(self, bag: int, step: int) -> bool:
+        """Do these states have a place?"""
+        return self.plan.method == "grid" and step > 0 and bool(self.steps(bag)[step - 1].rest)
+
+    def _unplaced(self, states: exp.Select, code: str) -> exp.Select:
+        """The code and the bucket out of the place."""
+        high = exp.BitwiseRightShift(this=sql.column(PLACE), expression=sql.integer(WIDTH))
+        base = sql.product(exp.paren(high), sql.integer(1 << WIDTH))
+        low = exp.Sub(
+            this=exp.Sub(this=sql.column(PLACE), expression=exp.paren(base)), expression=sql.integer(1 << (WIDTH - 1))
+        )
+        kept: Named = [(sql.column(n), n) for n in states.named_selects if n != PLACE]
+        return sql.select([(high, code), (low, "s"), *kept], sql.derived(states, "e"))
 
     def _met(self, outputs: Named, step: Step) -> exp.Select:
         made = sql.select(outputs, _from(states_table(step.bag, step.step), "q"))
@@ -152,7 +183,7 @@ class Messages:
     def merge(self) -> Iterator[Statement]:
         """One list of both sides, ordered by where an entry stands: a left entry at -s, a right one at s. A left entry
         counts the right ones before it; a right entry counts the left ones after it."""
-        keys = [key(v) for v in self.centre.edge.on]
+        keys = [link_key(v) for v in self.centre.edge.on]
         tie = self.tied(self.left, len(self.steps(self.left)))
         left, right = self._side(self.left, keys, tie, True), self._side(self.right, keys, tie, False)
         merged = exp.union(left, right, distinct=False)
@@ -164,7 +195,10 @@ class Messages:
         yield statement("the two sides meet", made, "sqlsvm_centre")
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             names = [*keys, "s", *([TIE] if carries else []), "v"]
-            own = sql.select([(sql.column(n), n) for n in names], exp.to_table("sqlsvm_centre"))
+            outputs: Named = [(sql.column(n), n) for n in names]
+            if self.placed(bag, len(self.steps(bag))):
+                outputs.append((place(sql.column(self.steps(bag)[-1].rest[0]), sql.column("s")), PLACE))
+            own = sql.select(outputs, exp.to_table("sqlsvm_centre"))
             own = own.where(sql.equal(sql.column("side"), sql.integer(side)), _positive("v"))
             table = value_table(bag, len(self.steps(bag)))
             yield statement(f"values of {self._name(bag)}", own, table)
@@ -184,13 +218,13 @@ class Messages:
 
     def across(self, outputs: Named) -> exp.Select:
         """SELECT outputs FROM the left list l JOIN the right list r: every pair of entries. Only for few of them."""
-        keys = [key(v) for v in self.centre.edge.on]
+        keys = [link_key(v) for v in self.centre.edge.on]
         meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
         return sql.join(sql.select(outputs, _from(self.last(self.left), "l")), _from(self.last(self.right), "r"), meet)
 
     def near(self, reach: int, name: str) -> Statement:
         """SELECT total, how many join rows, for the totals within `reach` buckets of the hinge."""
-        keys = [key(v) for v in self.centre.edge.on]
+        keys = [link_key(v) for v in self.centre.edge.on]
         totals: exp.Query = exp.select(exp.alias_(sql.integer(-reach), "total"))
         for total in range(-reach + 1, reach + 1):
             totals = exp.union(totals, exp.select(exp.alias_(sql.integer(total), "total")), distinct=False)
@@ -230,14 +264,21 @@ class Messages:
         for side, bag, at, keys in ((0, step.bag, step.step, own), (1, step.child, len(self.steps(step.child)), sent)):
             prefix = "qm"[side]
             picked = [(sql.column(f"{prefix}_{e.name}"), e.name) for e in keys]
+            if self.placed(bag, at):
+                code = sql.column(f"{prefix}_{self.steps(bag)[at - 1].rest[0]}")
+                picked.append((place(code, sql.column(f"{prefix}_s")), PLACE))
             rows = sql.select([*picked, (sql.column(f"{prefix}_v"), "v")], exp.to_table(table))
             rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
             yield statement(f"values of {self._name(bag)}", rows, value_table(bag, at))
 
     def _extension(self, step: Step) -> list[exp.Expression]:
         """The extended state a that q and m make."""
-        on = [sql.equal(sql.column(k, "a"), sql.column(k, "q")) for k in step.rest]
-        on.append(sql.equal(sql.column("s", "a"), sql.plus(sql.column("s", "q"), sql.column("s", "m"))))
+        total: exp.Expression = sql.plus(sql.column("s", "q"), sql.column("s", "m"))
+        placed = self.placed(step.bag, step.step + 1)
+        if placed:
+            total = place(sql.column(step.rest[0], "q"), total)
+        on = [sql.equal(sql.column(PLACE if placed else "s", "a"), total)]
+        on += [sql.equal(sql.column(k, "a"), sql.column(k, "q")) for k in (step.rest[1:] if placed else step.rest)]
         tie = _tie(step)
         return on + ([sql.equal(sql.column(TIE, "a"), tie)] if tie is not None else [])
 

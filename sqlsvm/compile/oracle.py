@@ -13,7 +13,7 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import Messages, scored_table
 from sqlsvm.compile.resolve import COUNT, resolve, sums
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, Tally, active_rows, active_table
+from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, Tally, active_rows, active_table, bucket_of
 from sqlsvm.plan import Bag, Plan
 
 __all__ = ["BOUND", "BUCKETS", "LABEL", "oracle_pass", "reach", "rounding_name"]
@@ -53,9 +53,9 @@ def rounding_name(bag: Bag) -> str:
 
 
 def _rounding(bag: Bag) -> Statement:
-    """The largest rounding error of a bag, in buckets: at most one half, none where scores lie on the grid."""
+    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
     exact = sql.product(sql.column("p"), sql.parameter(BUCKETS))
-    error = exp.Abs(this=exp.Sub(this=exp.Round(this=exact.copy()), expression=exact))
+    error = exp.Abs(this=exp.Sub(this=bucket_of(sql.column("p")), expression=exact))
     rows = exp.to_table(scored_table(bag.number))
     return statement(rounding_name(bag), sql.select([(sql.coalesce(sql.largest(error), sql.number(0)), "error")], rows))
 

@@ -38,6 +38,15 @@ def key(variable: int) -> str:
     return f"k{variable}"
 
 
+def link_key(variable: int) -> str:
+    """A join variable of a many-to-many edge, coded as a number: what travels in messages."""
+    return f"g{variable}"
+
+
+def codes_table(variable: int) -> str:
+    return f"sqlsvm_g{variable}"
+
+
 def node_table(node: int) -> str:
     return f"sqlsvm_n{node}"
 

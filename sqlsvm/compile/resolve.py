@@ -55,7 +55,10 @@ def _reaches_features(plan: Plan, node: int) -> bool:
 def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
     """The counts of the parent's rows, added up over its key, are the counts of the child's row with that key."""
     keys = [sql.column(key(v), "r") for v in edge.on]
-    summed = sql.select([*((k, k.name) for k in keys), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
+    size = sql.total(sql.column(COUNT, "r"))
+    if not keys:  # then there is one row even where nothing was counted
+        size = sql.coalesce(size, sql.number(0))
+    summed = sql.select([*((k, k.name) for k in keys), (size, COUNT)], counted.copy())
     table = counts_table(child)
     yield statement(f"counts back to {plan.tree.name(child)}", sql.group(summed, [k.copy() for k in keys]), table)
     everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), sql.column(COUNT, "t")]

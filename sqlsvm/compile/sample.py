@@ -6,11 +6,10 @@ with one key are intervals that fill [0, M(key)), M the message that came up, an
 uniform place in the one of its key. All randomness comes in as parameters: the same numbers give the same rows, for
 the rows of a node are laid down in the order of their columns (so of equal rows it does not matter which is drawn).
 
-Which interval holds which point is found by one sort of starts and points together; a range join would compare them all.
+Which interval holds which point is found by one sort of starts and points together; a range join would compare all.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -27,8 +26,7 @@ from sqlsvm.plan import Plan
 
 def sample(plan: Plan) -> Iterator[Statement]:
     """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit."""
-    plan = rooted(plan)
-    tree = plan.tree
+    tree = plan.tree.rerooted(plan.label_node)
     ups = {up_table(node) for node in range(len(tree.nodes))}
     counts = Counts(tree, lambda node: source(plan, node, "n"), plan.weighted)
     yield from (s for s in counts.messages() if s.table in ups)
@@ -52,14 +50,10 @@ def points(node: int) -> str:
     return f"points{node}"
 
 
-def rooted(plan: Plan) -> Plan:
-    return replace(plan, tree=plan.tree.rerooted(plan.label_node))
-
-
 def drawn_nodes(plan: Plan) -> list[tuple[int, Edge | None]]:
-    """The nodes of a rooted plan, parents first, each with the edge to its parent. Where no feature is at or below a
-    node, it does not matter which of its rows is drawn."""
-    return [(n, p) for n, p in plan.tree.down() if p is None or _has_features(plan, n, p)]
+    """The nodes from the label's downwards, each with the edge to its parent; but where no feature is at a node or
+    below it, it does not matter which of its rows is drawn."""
+    return [(n, p) for n, p in plan.tree.down(plan.label_node) if p is None or _has_features(plan, n, p)]
 
 
 def category_number(dictionary: Dictionary) -> str:
@@ -82,12 +76,15 @@ def _has_features(plan: Plan, node: int, parent: Edge) -> bool:
 
 
 def _columns(plan: Plan, node: int) -> list[str]:
-    """What the sample needs of a node. Numbers come first, for they are also what its rows are sorted by."""
+    """What the sample needs of a node; its rows are sorted by these, and text, slow to compare, comes last."""
     edges = [e for _, e in drawn_nodes(plan) if e and node in (e.left, e.right)]
     names = [key(v) for v in sorted({v for e in edges for v in e.on})]
-    names += ["y"] if node == plan.label_node else []
-    names += [c.column for c in plan.coordinates(node) if c.role != "intercept"]
-    return names + [d.column for d in plan.dictionaries(node)]
+    return [*names, *_numbers(plan, node), *(d.column for d in plan.dictionaries(node))]
+
+
+def _numbers(plan: Plan, node: int) -> list[str]:
+    label = ["y"] if node == plan.label_node else []
+    return label + [c.column for c in plan.coordinates(node) if c.role != "intercept"]
 
 
 def _intervals(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
@@ -95,8 +92,11 @@ def _intervals(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
     columns, size = _columns(plan, node), sql.column("size")
     shared = _keys(parent)
     order = [*shared, *(c for c in columns if c not in shared)]
-    end = window(sql.total(size), shared, order[len(shared) :], running=True)
-    numbered: Named = [(window(exp.RowNumber(), [], order), "number"), (exp.Sub(this=end, expression=size.copy()), "low")]
+    end = window(sql.total(size), shared, order, running=True)
+    numbered: Named = [
+        (window(exp.RowNumber(), [], order), "number"),
+        (exp.Sub(this=end, expression=size.copy()), "low"),
+    ]
     rows = sql.derived(_sized(plan, node, parent, columns), "s")
     found = sql.select([*((sql.column(c), c) for c in columns), *numbered], rows)
     return found.where(exp.GT(this=size.copy(), expression=sql.integer(0)))
@@ -127,28 +127,30 @@ def _hit(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
 
 
 def _starts(node: int, shared: list[str]) -> exp.Select:
-    nothing = exp.cast(exp.null(), exp.DType.BIGINT)
-    place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind")]
     keys = [(sql.column(k), k) for k in shared]
-    return sql.select([*keys, *place, (sql.column("number"), "number"), (nothing, "j")], exp.to_table(intervals_table(node)))
+    place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind")]
+    row: Named = [(sql.column("number"), "number"), (_no_number(), "j")]
+    return sql.select([*keys, *place, *row], exp.to_table(intervals_table(node)))
 
 
 def _points(node: int, parent: Edge | None) -> exp.Select:
     """The points with their keys, as the message spells them. At a start they come after it: it is theirs."""
-    nothing = exp.cast(exp.null(), exp.DType.BIGINT)
+    came, p = up_table(node), "p"
     array = exp.cast(exp.Placeholder(this=points(node)), exp.DataType.build("double[]"))
-    places = exp.Unnest(expressions=[array], alias=exp.TableAlias(this="p", columns=["u", "j"]), offset=True)
-    place, came = sql.column("u", "p"), up_table(node)
-    if parent:
-        place = sql.product(place, sql.column("c", came))
+    parameter = exp.Unnest(expressions=[array], alias=exp.TableAlias(this=p, columns=["u", "j"]), offset=True)
+    u = sql.product(sql.column("u", p), *([sql.column("c", came)] if parent else []))
     keys = [(sql.column(k, came), k) for k in _keys(parent)]
-    found = sql.select([*keys, (place, "place"), (sql.integer(1), "kind"), (nothing, "number"), (sql.column("j", "p"), "j")])
-    found = found.from_(places)
-    if parent:
-        above = drawn_table(parent.other(node))
-        found = sql.join(found, exp.to_table(above), [sql.equal(sql.column("j", above), sql.column("j", "p"))])
-        found = sql.join(found, exp.to_table(came), _meet(parent, above, came))
-    return found
+    row: Named = [(_no_number(), "number"), (sql.column("j", p), "j")]
+    found = sql.select([*keys, (u, "place"), (sql.integer(1), "kind"), *row]).from_(parameter)
+    if not parent:
+        return found
+    above = drawn_table(parent.other(node))
+    found = sql.join(found, exp.to_table(above), [sql.equal(sql.column("j", above), sql.column("j", p))])
+    return sql.join(found, exp.to_table(came), _meet(parent, above, came))
+
+
+def _no_number() -> exp.Expression:
+    return exp.cast(exp.null(), exp.DType.BIGINT)
 
 
 def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
@@ -162,11 +164,12 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
 def _answer(plan: Plan, node: int) -> exp.Select:
     """SELECT x.., category numbers, y in the order of the sample"""
     drawn, dictionaries = drawn_table(node), plan.dictionaries(node)
-    columns = [c for c in _columns(plan, node) if c == "y" or c.startswith("x")]
-    found = sql.select([(sql.column("j", drawn), "j"), *((sql.column(c, drawn), c) for c in columns)], exp.to_table(drawn))
+    columns = [(sql.column(c, drawn), c) for c in ["j", *_numbers(plan, node)]]
+    numbers = [(sql.column("n", d.table), category_number(d)) for d in dictionaries]
+    found = sql.select([*columns, *numbers], exp.to_table(drawn))
     for d in dictionaries:
-        found = found.select(exp.alias_(sql.column("n", d.table), category_number(d)))
-        found = sql.join(found, exp.to_table(d.table), [sql.equal(sql.column("v", d.table), sql.column(d.column, drawn))], "left")
+        meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, drawn))]
+        found = sql.join(found, exp.to_table(d.table), meet, "left")
     return found.order_by(sql.column("j", drawn))
 
 

@@ -21,18 +21,20 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.compress import compressed, levels_statement, reached, window
 from sqlsvm.compile.messages import Messages, scored_table, states_table, value_table
-from sqlsvm.compile.prepare import key
+from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.scores import Bend, Named, scored, straight
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import BOUND, Tally
 from sqlsvm.plan import Bag, Link, Plan
 
 SLACK = "slack"
+"""The epsilon of `perturbed`."""
 REACHED = "reached levels"
+HINGE = "hinge"
 
 
 def perturbed(term: exp.Expression) -> exp.Expression:
-    """theta x + slack |theta x|: the paper's rows moved away from the hinge's flat side, coordinate by coordinate."""
+    """theta x + slack |theta x|: the paper's rows moved towards the hinge's flat side, each coordinate by itself."""
     return sql.plus(term, sql.product(sql.parameter(SLACK), exp.Abs(this=term.copy())))
 
 
@@ -52,6 +54,13 @@ def reached_levels(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
     it. A level in between has the threshold of the next one."""
     yield from Tally(plan, signed=False, bend=bend).scores()
     yield from Sketch(plan, compressing=True).thresholds()
+
+
+def hinge(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
+    """SELECT the sum of max(0, bound - margin) over the rows of one label: the area under the sketch of these values,
+    so within 1 + epsilon and never too much."""
+    yield from Tally(plan, signed=False, bend=bend).scores()
+    yield from Sketch(plan, compressing=plan.method == "sketch").hinge()
 
 
 def sizes(plan: Plan) -> Iterator[Statement]:
@@ -87,15 +96,26 @@ class Sketch:
             yield self._count(bag.number, links[:-1], links[-1], strict)
 
     def thresholds(self) -> Iterator[Statement]:
-        """The root is a bag with one link at most, so that no product is made of whole messages."""
+        """All totals in one list, compressed."""
         yield from self._states()
-        root = next(bag.number for bag in self.plan.bags if len(self._links(bag.number)) <= 1)
-        links = self._links(root)
+        root, links = self._leaf()
         yield from self._arriving(root, links)
         levels = sql.derived(reached(self._entries(root, links, []), []), "t")
         # s is margin - bound
         z = exp.Sub(this=exp.Sub(this=sql.number(1), expression=sql.parameter(BOUND)), expression=sql.column("s"))
         yield statement(REACHED, sql.select([(sql.column("level"), "f"), (z, "threshold")], levels).order_by("f"))
+
+    def hinge(self) -> Iterator[Statement]:
+        """The sum of max(0, -total)."""
+        yield from self._states()
+        root, links = self._leaf()
+        yield from self._arriving(root, links)
+        yield self._below(root, links)
+
+    def _leaf(self) -> tuple[int, list[Link]]:
+        """A bag with one link at most, so that no product is made of whole messages: as good a root as any."""
+        root = next(bag.number for bag in self.plan.bags if len(self._links(bag.number)) <= 1)
+        return root, self._links(root)
 
     # -- lists
 
@@ -166,35 +186,55 @@ class Sketch:
             made = sql.join(made, _from(self._list(bag, links), alias), _same(self._keys(links), "q", alias))
         return sql.group(made, [column.copy() for column, _ in columns])
 
-    # -- counts
+    # -- counts, by one sort for each key: a state that `lacks` as much to total = 0 stands there among what arrives
 
     def _count(self, bag: int, links: Sequence[Link], last: Link, strict: bool) -> Statement:
-        """One sort per key of the last link: an entry that is `missing` that much to 0 stands there, and counts what of
-        the last message stands before it."""
-        keys, meet = self._keys(self._links(bag)), self._keys([last])
-        before = window(sql.total(sql.column("arrived")), meet, ["at", "rank"], running=True)
-        columns = [sql.column(n) for n in (*keys, "s")]
-        both = exp.union(
-            self._missing(bag, links, keys, strict), self._arrived(bag, last, keys, strict), distinct=False
-        )
+        """SELECT keys, s, SUM(c * what arrives before) AS v"""
+        columns = [sql.column(n) for n in (*self._keys(self._links(bag)), "s")]
+        size = sql.column("c", "m") if links else sql.number(1)
+        lined_up = exp.union(self._lacking(bag, links, size, strict), self._arrived(bag, last, strict), distinct=False)
+        before = self._before(sql.column("arrived"), last)
         looked_up = [*((c, c.name) for c in columns), (sql.column("c"), "c"), (before, "before")]
-        found = sql.derived(sql.select(looked_up, sql.derived(both, "e")), "t")
+        found = sql.derived(sql.select(looked_up, sql.derived(lined_up, "e")), "t")
         v = sql.total(sql.product(sql.column("c"), sql.column("before")))
-        made = sql.select([*((c.copy(), c.name) for c in columns), (v, "v")], found)
-        made = made.where(exp.GT(this=sql.column("c"), expression=sql.integer(0)))
+        made = _of_states(sql.select([*((c.copy(), c.name) for c in columns), (v, "v")], found))
         name = f"values of {self._name(bag)}"
         return statement(name, sql.group(made, [c.copy() for c in columns]), value_table(bag, 0))
 
-    def _missing(self, bag: int, links: Sequence[Link], keys: list[str], strict: bool) -> exp.Select:
+    def _below(self, root: int, links: Sequence[Link]) -> Statement:
+        """SELECT SUM(c * how far below 0 the totals are that a state is part of) AS hinge"""
+        found = self._below_with(root, links[0]) if links else self._below_alone(root)
+        area = sql.total(sql.product(sql.column("c"), sql.column("below")))
+        return statement(HINGE, sql.select([(sql.coalesce(area, sql.number(0)), HINGE)], sql.derived(found, "t")))
+
+    def _below_alone(self, root: int) -> exp.Select:
+        below = exp.Neg(this=sql.column("s"))
+        states = sql.select([(sql.column("c"), "c"), (below, "below")], exp.to_table(states_table(root, 0)))
+        return states.where(exp.LT(this=sql.column("s"), expression=sql.integer(0)))
+
+    def _below_with(self, root: int, last: Link) -> exp.Select:
+        """The sum of at - s over what arrives before is at * how much that is, less the sum of its s."""
+        at, arrived = sql.column("at"), sql.column("arrived")
+        lacking = self._lacking(root, [], sql.column("c", "q"), strict=True)
+        lined_up = exp.union(lacking, self._arrived(root, last, strict=True), distinct=False)
+        taken = self._before(sql.product(arrived, at), last)
+        below = exp.Sub(this=sql.product(at.copy(), self._before(arrived.copy(), last)), expression=taken)
+        found = sql.select([(sql.column("c"), "c"), (below, "below")], sql.derived(lined_up, "e"))
+        return _of_states(sql.select([(sql.column(n), n) for n in ("c", "below")], sql.derived(found, "b")))
+
+    def _before(self, value: exp.Expression, last: Link) -> exp.Expression:
+        return window(sql.total(value), self._keys([last]), ["at", "rank"], running=True)
+
+    def _lacking(self, bag: int, links: Sequence[Link], size: exp.Expression, strict: bool) -> exp.Select:
         at = exp.Neg(this=exp.paren(self._sum_of("s", links)))
-        outputs: Named = [(sql.column(n, "q"), n) for n in (*keys, "s")]
+        outputs: Named = [(sql.column(n, "q"), n) for n in (*self._keys(self._links(bag)), "s")]
         outputs += [(at, "at"), (sql.integer(0 if strict else 1), "rank")]
-        outputs += [(sql.column("c", "m") if links else sql.number(1), "c"), (sql.number(0), "arrived")]
+        outputs += [(size, "c"), (sql.number(0), "arrived")]
         return self._met(bag, links, outputs)
 
-    def _arrived(self, bag: int, last: Link, keys: list[str], strict: bool) -> exp.Select:
+    def _arrived(self, bag: int, last: Link, strict: bool) -> exp.Select:
         meet = self._keys([last])
-        outputs: Named = [(sql.column(k) if k in meet else exp.null(), k) for k in keys]
+        outputs: Named = [(sql.column(k) if k in meet else exp.null(), k) for k in self._keys(self._links(bag))]
         outputs += [(exp.null(), "s"), (sql.column("s"), "at"), (sql.integer(1 if strict else 0), "rank")]
         outputs += [(sql.number(0), "c"), (sql.column("c"), "arrived")]
         return sql.select(outputs, exp.to_table(self._list(bag, [last])))
@@ -205,13 +245,18 @@ class Sketch:
         return [link for link in self.plan.links if bag in link.bags]
 
     def _keys(self, links: Sequence[Link]) -> list[str]:
-        return sorted({key(v) for link in links for v in link.edge.on})
+        return sorted({link_key(v) for link in links for v in link.edge.on})
 
     def _list(self, bag: int, links: Sequence[Link]) -> str:
         return f"sqlsvm_m{bag}_{'_'.join(str(self.plan.links.index(link)) for link in links)}"
 
     def _name(self, bag: int) -> str:
         return self.plan.tree.name(self.plan.bags[bag].core)
+
+
+def _of_states(made: exp.Select) -> exp.Select:
+    """What arrives has c = 0 in the line."""
+    return made.where(exp.GT(this=sql.column("c"), expression=sql.integer(0)))
 
 
 def _from(table: str, alias: str) -> exp.Expr:

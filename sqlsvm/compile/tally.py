@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, scored_table, value_table
-from sqlsvm.compile.prepare import key
+from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Bend, Named, carried, fold_keys, inherited, scored, straight
 from sqlsvm.compile.statement import Statement, statement
@@ -29,6 +29,18 @@ def active_table(bag: int) -> str:
 
 def active_rows(bag: int) -> exp.Expr:
     return exp.alias_(exp.to_table(active_table(bag)), "r", table=True)
+
+
+LARGEST_BUCKET = 2.0**27
+"""Sums of sixteen buckets stay below half of what `messages.place` leaves for them. A score that is further out is
+counted as if it were there: what that rounds away is measured, as all rounding is."""
+
+
+def bucket_of(p: exp.Expression) -> exp.Expression:
+    """A score in whole buckets, as a double."""
+    rounded = exp.Round(this=sql.product(p, sql.parameter(BUCKETS)))
+    below = exp.Least(this=rounded, expressions=[sql.number(LARGEST_BUCKET)])
+    return exp.Greatest(this=below, expressions=[sql.number(-LARGEST_BUCKET)])
 
 
 @dataclass(frozen=True)
@@ -75,15 +87,19 @@ class Tally:
         keys = sorted({*links, *fold_keys(plan, bag.core)})
         rows = scored(plan, bag.core, keys, carried(plan, bag.core), bend=self.bend)
         has_label = inherited(plan, bag.core, "y")
-        made: Named = [(sql.column(n), n) for n in rows.named_selects if n != "w"]
+        coded = {key(v) for v in links} - {key(v) for v in fold_keys(plan, bag.core)}
+        made: Named = [(sql.column(n, "s"), n) for n in rows.named_selects if n != "w" and n not in coded]
+        made += [(sql.column("g", codes_table(v)), link_key(v)) for v in links]
         made.append((sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1), "w"))
         made.append((self._shifted(has_label), "s"))
         if has_label and self.ties:
             negative = exp.LT(this=sql.column("y"), expression=sql.integer(0))
             made.append((sql.case(negative, sql.integer(1), sql.integer(0)), TIE))
         found = sql.select(made, sql.derived(rows, "s"))
-        whole = [sql.not_null(sql.column(key(v))) for v in links]
-        return found.where(*whole, *(self._of_label() if has_label else []))
+        for v in links:
+            same = sql.equal(sql.column(key(v), "s"), sql.column("k", codes_table(v)))
+            found = sql.join(found, exp.to_table(codes_table(v)), [same])
+        return found.where(*(self._of_label() if has_label else []))
 
     def _of_label(self) -> list[exp.Expression]:
         return [] if self.signed else [sql.equal(sql.column("y"), sql.parameter(LABEL))]
@@ -93,7 +109,7 @@ class Tally:
         p: exp.Expression = sql.column("p")
         bound = sql.parameter(BOUND)
         if self.plan.method == "grid":
-            p = exp.cast(exp.Round(this=sql.product(p, sql.parameter(BUCKETS))), exp.DType.BIGINT)
+            p = exp.cast(bucket_of(p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
         if not has_label:
             return p

@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Engine, Values
 from tests.ground import surface, svm
 from tests.ground.build import Options
 from tests.ground.data import MAX_JOIN_ROWS
-from tests.ground.reference import Reference, equality_classes
+from tests.ground.reference import Reference, equality_classes, naive
 from tests.ground.schemas import Wishes, World, random_world, worlds
 from tests.ground.world import Item
 
@@ -36,12 +36,19 @@ def test_the_query_as_typed_runs_and_returns_the_outputs(shared_engine: Engine) 
 
 def test_the_query_as_typed_means_what_the_model_says(shared_engine: Engine) -> None:
     """USING, NATURAL, commas, CTEs and conditions wherever they stand, against a cross join with all of it in WHERE."""
-    for world in seeded(range(60, 120), max_relations=5):
+    for world in filter(is_tricky, seeded(range(60, 760), max_relations=5)):
         with world.created(shared_engine) as live:
-            plain = shared_engine.fetch(plain_query(live))
+            with naive(shared_engine):
+                plain = shared_engine.fetch(plain_query(live))
             expected = Counter(zip(*(ids(v) for v in plain.values()), strict=True))
             typed = Reference(shared_engine, live).materialise().row_ids
             assert Counter(zip(*(ids(v) for v in typed.values()), strict=True)) == expected, live
+
+
+def is_tricky(world: World) -> bool:
+    """Names merged more than once, or beside a filter that must not move."""
+    merged = sum(bool(j.args.get("using") or j.method) for j in joins(world))
+    return merged > 1 or any(world.item(a).filters and world.item(a).join != "on" for a in world.optional)
 
 
 def ids(values: Values) -> list[int]:
@@ -238,7 +245,7 @@ def test_it_happens_often_enough(population: list[World], case: str) -> None:
 
 def test_joins_are_worth_looking_at(shared_duckdb: Engine, population: list[World]) -> None:
     seen: Counter[str] = Counter()
-    for world in population[:100]:
+    for world in population[:80]:
         with world.created(shared_duckdb) as live:
             reference = Reference(shared_duckdb, live)
             seen["rows"] += reference.join_rows > 0
@@ -248,7 +255,7 @@ def test_joins_are_worth_looking_at(shared_duckdb: Engine, population: list[Worl
             seen["dangling"] += any(s.dangling for s in sides)
             seen["null key"] += any(s.null_keys for s in sides)
     least = {"rows": 0.6, "both labels": 0.4, "many to many": 0.2, "dangling": 0.3, "null key": 0.1}
-    assert all(seen[case] / 100 >= share for case, share in least.items()), seen
+    assert all(seen[case] / 80 >= share for case, share in least.items()), seen
 
 
 def has_many_to_many(reference: Reference) -> bool:
@@ -267,8 +274,15 @@ OBEYED: list[tuple[Wishes, Callable[[World], object]]] = [
     ({"nulls": False}, lambda w: None not in cells(w)),
     ({"evil": False}, lambda w: all(n.isascii() and n.isidentifier() for n in names(w))),
     ({"max_rows": 3}, lambda w: all(len(t.rows) <= 3 for t in w.tables)),
-    ({"continuous": True}, lambda w: not types(w) & {"decimal(10, 2)"}),
+    ({"continuous": True}, lambda w: "decimal(10, 2)" not in types(w) and is_continuous(w)),
 ]
+
+
+def is_continuous(world: World) -> bool:
+    values = [
+        c for t in world.tables for row in t.rows for n, c in zip(t.columns, row, strict=True) if n.name[0] == "x"
+    ]
+    return all(not v.is_integer() for v in values if isinstance(v, float))
 
 
 def names(world: World) -> Iterator[str]:
@@ -296,7 +310,7 @@ def test_many_to_many_is_obeyed(shared_duckdb: Engine, wanted: bool) -> None:
 
 def test_a_cut_supports_the_hinge_from_below(shared_duckdb: Engine) -> None:
     rng = np.random.default_rng(7)
-    for world in seeded(range(30), evil=False):
+    for world in seeded(range(20), evil=False):
         with world.created(shared_duckdb) as live:
             joined = Reference(shared_duckdb, live).joined
         if not joined.rows:
@@ -313,7 +327,7 @@ def test_a_cut_supports_the_hinge_from_below(shared_duckdb: Engine) -> None:
 
 def test_nulls_are_refused_filled_or_dropped(shared_duckdb: Engine) -> None:
     met = 0
-    for world in seeded(range(40)):
+    for world in seeded(range(25)):
         with world.created(shared_duckdb) as live:
             joined = Reference(shared_duckdb, live).joined
         missing = np.zeros(joined.rows, dtype=bool)
@@ -325,4 +339,4 @@ def test_nulls_are_refused_filled_or_dropped(shared_duckdb: Engine) -> None:
                 svm.design_matrix(joined)
             assert len(svm.design_matrix(joined, nulls="drop").y) == int(np.sum(~missing))
             assert np.isfinite(svm.design_matrix(joined, nulls="mean").x).all()
-    assert met > 5
+    assert met > 2

@@ -12,11 +12,10 @@ from typing import Any, Unpack
 import numpy as np
 from sqlglot import parse, parse_one
 
-from sqlsvm.catalog import Catalog
+from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.design import check_values, design, drop_nulls, scaling
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.inspect import check_left_joins
 from sqlsvm.join_tree import join_tree
 from sqlsvm.label import label_sign
 from sqlsvm.oracle import JoinOracle, read_moments
@@ -24,7 +23,7 @@ from sqlsvm.plan import Link, Method, Plan, links_of
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.read_query import read_query
 from sqlsvm.solve.oracle import Cut
-from tests.ground import svm
+from tests.ground import surface, svm
 from tests.ground.reference import Joined, naive
 from tests.ground.schemas import Wishes, random_world
 
@@ -137,7 +136,9 @@ def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:
 @contextmanager
 def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]) -> Iterator[Opened | None]:
     """A random world with a label; None where its join is empty, which is refused before anybody counts."""
-    world = random_world(np.random.default_rng(seed), **{"max_relations": 4, **wishes})
+    wanted: Wishes = {"max_relations": 4}
+    wanted.update(wishes)
+    world = random_world(np.random.default_rng(seed), **wanted)
     assert world.label
     with world.created(engine) as live, workspace(engine) as work:
         text, wish = live.query(engine.dialect), replace(wish, label=world.label.name)
@@ -145,14 +146,19 @@ def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]
 
 
 def build(engine: Engine, script: str) -> None:
-    """Runs statements of PostgreSQL, in the engine's dialect."""
+    """Runs statements of PostgreSQL, in the engine's dialect and its first schema."""
+    engine.execute(surface.search_path("main" if engine.dialect == "duckdb" else "public", engine.dialect))
     for statement in parse(script, read="postgres"):
         if statement:
             engine.execute(statement)
 
 
 def truth(engine: Engine, text: str, wish: Wish) -> svm.Design:
-    return svm.design_matrix(joined(engine, text, wish), wish.nulls, wish.scale, wish.intercept)
+    """The rows that are trained on. Centring needs a constant: without an intercept a zero stays a zero."""
+    found = svm.design_matrix(joined(engine, text, wish), wish.nulls, wish.scale, wish.intercept)
+    if wish.intercept:
+        return found
+    return replace(found, x=found.x + found.centre / found.width, centre=np.zeros_like(found.centre))
 
 
 def joined(engine: Engine, text: str, wish: Wish) -> Joined:

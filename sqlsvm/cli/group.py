@@ -1,0 +1,45 @@
+"""The command that all verbs belong to, and how a verb answers."""
+
+import os
+import sys
+
+import click
+
+from sqlsvm.errors import SqlsvmError
+
+READER_GONE = 141  # what a shell reports of a program that SIGPIPE ended
+
+
+def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        click.echo(f"sqlsvm {version('sqlsvm')}")
+    except PackageNotFoundError:
+        click.echo("sqlsvm, from a checkout that is not installed")
+    context.exit()
+
+
+@click.group(epilog="Every option can be set as $SQLSVM_<NAME>, for instance SQLSVM_DSN.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def cli() -> None:
+    """Linear support vector machines over the join of your tables, without building the join."""
+
+
+def examples(*lines: str) -> str:
+    return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))
+
+
+def show_answer(text: str) -> None:
+    """Print a verb's answer; a reader that has seen enough, as `head` may, is no error."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left in the buffer
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(READER_GONE) from None
+        raise SqlsvmError("cannot write the answer", detail=str(error)) from error

@@ -1,0 +1,85 @@
+"""One command line -> its exit code, and what stands on stderr."""
+
+import os
+import signal
+import sys
+from io import TextIOWrapper
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from sqlsvm.cli.group import cli
+from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.terminal import in_colour, printable
+
+INTERRUPTED = 130
+
+
+class Ended(KeyboardInterrupt):
+    """SIGTERM or SIGHUP. It goes the way of Ctrl-C: the statement is cancelled, the snapshot rolled back."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+def main() -> None:
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """One command line -> its exit code. Whatever goes wrong ends as a line on stderr, never as a traceback."""
+    _prepare()
+    try:
+        # Without standalone_mode click hands over exit codes, and raises instead of printing and exiting.
+        code = cli.main(arguments or ["--help"], prog_name="sqlsvm", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        _complain(_usage(error))
+        return error.exit_code
+    except click.Abort as error:
+        return _interrupted(error.__cause__)
+    except SqlsvmError as error:
+        _complain(error)
+        return 1
+    except Exception as error:
+        if os.environ.get("SQLSVM_DEBUG"):
+            raise
+        problem = f"{type(error).__name__}: {error}"
+        _complain(SqlsvmError(problem, hint="SQLSVM_DEBUG=1 shows where; please report it"), "internal error:")
+        return 1
+
+
+def _prepare() -> None:
+    """Names of the user may hold characters that the terminal's encoding lacks; other signals end us as Ctrl-C does."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    raise Ended(number)
+
+
+def _interrupted(cause: BaseException | None) -> int:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)  # all is tidy by now: a second one need not be caught
+    click.echo("interrupted", err=True)
+    return cause.exit_code if isinstance(cause, Ended) else INTERRUPTED
+
+
+def _usage(error: click.ClickException) -> SqlsvmError:
+    """click's complaint in our form."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = getattr(error, "hint", None) or f"{context.command_path if context else 'sqlsvm'} --help"
+    return OptionError(error.format_message(), hint=hint)
+
+
+def _complain(error: SqlsvmError, kind: str = "error:") -> None:
+    text = "\n".join(printable(line) for line in str(error).expandtabs().splitlines())
+    red = in_colour(sys.stderr)
+    click.echo(f"{click.style(kind, fg='red', bold=True)} {text}", err=True, color=red)

@@ -1,0 +1,145 @@
+"""The verbs on stored models: models, show, weights, drop."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.options import Missing, json_wanted, option, together
+from sqlsvm.errors import OptionError
+
+if TYPE_CHECKING:
+    from sqlsvm.store import Store
+
+model_place = together(
+    option("--dsn", metavar="URL", help="The database that keeps the model."),
+    option("--model-file", metavar="FILE", help="The JSON file that keeps it instead; a file holds one model."),
+)
+version_wanted = click.option("--version", type=click.IntRange(1), metavar="N", help="Not the newest version but N.")
+model_wanted = click.argument("name", metavar="[MODEL]", required=False)
+
+
+@contextmanager
+def model_store(dsn: str | None, model_file: str | None) -> Iterator["Store"]:
+    """Where the options say that models are. A file is never meant by accident, so it goes before $SQLSVM_DSN."""
+    from sqlsvm.engine import connect
+    from sqlsvm.store import lasting, open_store
+
+    if model_file:
+        yield open_store(model_file)
+        return
+    if not dsn:
+        hint = "--dsn URL, or set SQLSVM_DSN, or --model-file model.json"
+        raise Missing("--dsn is missing", hint, click.get_current_context())
+    if not lasting(dsn):
+        raise OptionError(
+            f"{dsn} keeps no models: it is gone with the command that uses it",
+            hint=f"--model-file model.json keeps a model beside it; {dsn.partition(':')[0]}:PATH keeps everything",
+        )
+    with connect(dsn) as engine:
+        yield open_store(engine)
+
+
+@cli.command(
+    short_help="List the stored models.", epilog=examples("sqlsvm models --dsn postgresql://localhost/flights")
+)
+@model_place
+@json_wanted
+def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
+    """List the stored models: every version, the newest first, with its certificate."""
+    from sqlsvm.store.draw import draw_models
+
+    with model_store(dsn, model_file) as store:
+        found = store.models()
+    if as_json:
+        show_answer(json.dumps({"models": [stored.as_json() for stored in found]}, indent=2, allow_nan=False))
+    else:
+        show_answer(draw_models(found, sys.stdout))
+
+
+@cli.command(
+    short_help="Show a model and what is proven about it.",
+    epilog=examples("sqlsvm show late_flights", "sqlsvm show --model-file late.json --json"),
+)
+@model_wanted
+@model_place
+@version_wanted
+@json_wanted
+def show(name: str | None, dsn: str | None, model_file: str | None, version: int | None, as_json: bool) -> None:
+    """Show what a model was trained on, how, and what is proven about it.
+
+    MODEL may be left out where there is only one. With --json: all of it, as `train --json` prints it.
+    """
+    from sqlsvm.store.draw import draw_model
+
+    with model_store(dsn, model_file) as store:
+        model = store.load(_named(store, name), version)
+    if as_json:
+        show_answer(json.dumps(model.as_json(), indent=2, allow_nan=False))
+    else:
+        show_answer(draw_model(model, sys.stdout))
+
+
+@cli.command(epilog=examples("sqlsvm weights late_flights --top 10"))
+@model_wanted
+@model_place
+@version_wanted
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Only the N that decide most.")
+@json_wanted
+def weights(
+    name: str | None, dsn: str | None, model_file: str | None, version: int | None, top: int | None, as_json: bool
+) -> None:
+    """Show the weights of a model, those that decide most first.
+
+    score = intercept + sum of weight * column. The scaled weight is on the feature as it was scaled for training: it
+    can be compared between features. MODEL may be left out where there is only one.
+    """
+    from sqlsvm.store.draw import draw_weights, weights_as_json
+
+    with model_store(dsn, model_file) as store:
+        model = store.load(_named(store, name), version)
+    if as_json:
+        show_answer(json.dumps(weights_as_json(model, top), indent=2, allow_nan=False))
+    else:
+        show_answer(draw_weights(model, top, sys.stdout))
+
+
+@cli.command(epilog=examples("sqlsvm drop late_flights --version 3", "sqlsvm drop late_flights --yes"))
+@click.argument("name", metavar="MODEL")
+@model_place
+@version_wanted
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def drop(name: str, dsn: str | None, model_file: str | None, version: int | None, yes: bool) -> None:
+    """Forget a model, or one version of it. A file that held it is removed."""
+    with model_store(dsn, model_file) as store:
+        found = store.load(name, version)  # so that nobody is asked about a model that is not there
+        what = f'version {version} of the model "{found.name}"' if version else f'every version of the model "{name}"'
+        if not yes and not _agreed(what):
+            show_answer("nothing was dropped")
+            return
+        dropped = store.drop(name, version)
+    show_answer(f"dropped version{'s' * (len(dropped) > 1)} {', '.join(str(n) for n in dropped)}")
+
+
+def _named(store: "Store", name: str | None) -> str:
+    """The model that is meant: where there is only one it need not be named."""
+    if name is not None:
+        return name
+    names = sorted({stored.name for stored in store.models()})
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise OptionError("no model is stored here")
+    raise OptionError("which model?", hint=f"there are {', '.join(names)}")
+
+
+def _agreed(what: str) -> bool:
+    from sqlsvm.terminal import printable
+
+    if not sys.stdin.isatty():
+        raise OptionError(f"not dropping {what} without being asked to", hint="add --yes")
+    return click.confirm(f"Drop {printable(what)}?", err=True)

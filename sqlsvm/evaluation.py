@@ -1,0 +1,107 @@
+"""What evaluation found: numbers, each with its bounds, and everything that follows from them."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+MEASURES = (
+    *("true_negative", "false_positive", "false_negative", "true_positive"),
+    *("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc"),
+)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number, and what it cannot be below or above."""
+
+    value: float
+    lower: float
+    upper: float
+
+    @property
+    def exact(self) -> bool:
+        return self.lower == self.upper
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Rows per bin and label; bin i is from edges[i] to edges[i + 1], and only the last one includes its end."""
+
+    edges: tuple[float, ...]
+    negative: tuple[float, ...]
+    positive: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    negatives: float
+    positives: float
+    true_positive: Bounded
+    false_positive: Bounded
+    auc: Bounded | None
+    """None where one of the classes has no rows."""
+    histogram: Histogram
+    blur: float
+    """So far a row may be from where the histogram has it; 0 where scores are exact."""
+
+    @property
+    def true_negative(self) -> Bounded:
+        return _rest(self.negatives, self.false_positive)
+
+    @property
+    def false_negative(self) -> Bounded:
+        return _rest(self.positives, self.true_positive)
+
+    # Each rate grows with tp and falls with fp, so that the worst corner and the best corner are its bounds.
+
+    @property
+    def accuracy(self) -> Bounded:
+        return self._rate(lambda tp, fp: _ratio(tp + self.negatives - fp, self.negatives + self.positives))
+
+    @property
+    def precision(self) -> Bounded:
+        """0 where nothing is predicted positive."""
+        return self._rate(lambda tp, fp: _ratio(tp, tp + fp))
+
+    @property
+    def recall(self) -> Bounded:
+        return self._rate(lambda tp, fp: _ratio(tp, self.positives))
+
+    @property
+    def f1(self) -> Bounded:
+        return self._rate(lambda tp, fp: _ratio(2 * tp, self.positives + tp + fp))
+
+    @property
+    def balanced_accuracy(self) -> Bounded:
+        """The mean over the classes that have rows."""
+        classes = (self.positives > 0) + (self.negatives > 0)
+        return self._rate(
+            lambda tp, fp: _ratio(_ratio(tp, self.positives) + _ratio(self.negatives - fp, self.negatives), classes)
+        )
+
+    @property
+    def exact(self) -> bool:
+        return all(measure.exact for measure in self._measures().values() if measure)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers; `bounds` has [lower, upper] of those that are not exact."""
+        measures = self._measures()
+        found: dict[str, Any] = {"exact": self.exact, "label_rows": {"-1": self.negatives, "1": self.positives}}
+        found |= {name: measure and measure.value for name, measure in measures.items()}
+        found["bounds"] = {n: [m.lower, m.upper] for n, m in measures.items() if m and not m.exact}
+        return found | {"histogram": {**asdict(self.histogram), "blur": self.blur}}
+
+    def _measures(self) -> dict[str, Bounded | None]:
+        return {name: getattr(self, name) for name in MEASURES}
+
+    def _rate(self, rate: Callable[[float, float], float]) -> Bounded:
+        tp, fp = self.true_positive, self.false_positive
+        return Bounded(rate(tp.value, fp.value), rate(tp.lower, fp.upper), rate(tp.upper, fp.lower))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _rest(whole: float, part: Bounded) -> Bounded:
+    return Bounded(whole - part.value, whole - part.upper, whole - part.lower)

@@ -1,0 +1,248 @@
+"""What a model says of rows: as SQL to take elsewhere, as a table or a view, or row by row as CSV.
+
+The rows are those of the query that the model was trained on, or any others whose columns are named as its features.
+Of what a model was trained on, two facts are read here: `booleans`, the features that are TRUE or FALSE, and
+`label_values`, the label's own values for -1 and +1.
+"""
+
+import csv
+from collections.abc import Iterator
+from typing import Any, Literal, TextIO
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlsvm import sql
+from sqlsvm.catalog import rows_of
+from sqlsvm.compile.predict import PREDICTION, SCORE, Operand, Operands, predictions, score
+from sqlsvm.compile.statement import Statement
+from sqlsvm.engine.base import Column, Engine, Rows, StatementError
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.model import Model
+from sqlsvm.program import workspace
+from sqlsvm.query import FeatureQuery, parse
+from sqlsvm.query.guards import as_typed, fragment
+from sqlsvm.read_query import read_query
+
+Of = Literal["features", "query"]
+Kind = Literal["table", "view"]
+
+CHUNK = 10_000
+"""Rows that leave the database at a time."""
+
+_NUMBERED = "sqlsvm_predictions"
+_DUPLICATE_TABLE = "42P07"
+
+
+def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select:
+    """The rows with two more columns, score and prediction. `rows` is a table, a SELECT or, in DuckDB, a CSV file; None
+    is the query of the model."""
+    source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
+    columns = engine.describe(source)
+    for column in columns:
+        if engine.fold(column.name, True) in (SCORE, PREDICTION):
+            raise OptionError(
+                f"the rows have a column {column.name} already", hint="give it another name in a SELECT of your own"
+            )
+    return predictions(source, score(model, _operands(engine, model, columns)), label_values(model))
+
+
+# -- facts of the training ---------------------------------------------------------------------------------------------
+
+
+def booleans(model: Model) -> frozenset[str]:
+    return frozenset(model.trained_on.get("booleans", ()))
+
+
+def label_values(model: Model) -> tuple[object, object]:
+    negative, positive = model.trained_on.get("label_values", (-1, 1))
+    return negative, positive
+
+
+def read_label_values(engine: Engine, query: FeatureQuery, sign: exp.Expression) -> tuple[Any, Any]:
+    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs."""
+    assert query.label is not None
+    optional = query.label.relation in {j.relation for j in query.left_joins}
+    columns = [(sign.copy(), "s"), (query.label.expression.copy(), "v")]
+    rows = sql.derived(rows_of(query.relation(query.label.relation), columns, optional=optional), "r")
+    known = exp.select("s", "v").distinct().from_(rows).where(sql.not_null(sql.column("v")))
+    found = engine.fetch(known)
+    values = dict(zip(found["s"].astype(int).tolist(), found["v"].tolist(), strict=True))
+    return values.get(-1), values.get(1)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def score_sql(model: Model, dialect: str | None = None, of: Of = "features") -> str:
+    """The score as one expression: over columns named as the features are, or over the query's own expressions."""
+    own = _own_expressions(model) if of == "query" else {}
+
+    def operand(feature: str) -> Operand:
+        value = own.get(feature) or own.get(feature.lower()) or exp.column(feature, quoted=True)
+        return Operand(value, "boolean" if feature in booleans(model) else _stored_kind(model, feature))
+
+    return score(model, operand).sql(dialect=dialect or model.dialect)
+
+
+def _stored_kind(model: Model, feature: str) -> Literal["numeric", "categorical"]:
+    """The kind of its categories counts as the kind of the column that they were read from."""
+    categories = [w.category for w in model.weights if w.feature == feature]
+    return "categorical" if isinstance(categories[0], str) else "numeric"
+
+
+def _own_expressions(model: Model) -> dict[str, exp.Expression]:
+    """The outputs of the query as they were typed, by name. What `*` stands for is a column of that name anyway."""
+    found: dict[str, exp.Expression] = {}
+    for item in parse(model.query, model.dialect).expressions:
+        inner = own = item.unalias()
+        while isinstance(inner, exp.Cast | exp.Paren):
+            inner = inner.this
+        if not inner.is_star:
+            plain = inner.name if isinstance(inner, exp.Column) else as_typed(item, model.dialect)
+            name = item.alias or plain
+            found |= {name: own, name.lower(): found.get(name.lower(), own)}
+    return found
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+def query_rows(engine: Engine, model: Model) -> exp.Select:
+    """The model's query, each output under the name of its feature even where it was given none."""
+    text = model.query
+    if model.dialect != engine.dialect:
+        text = parse(text, model.dialect).sql(dialect=engine.dialect)
+    outputs = read_query(engine, text).features
+    select = parse(text, engine.dialect)
+    select.set("expressions", [exp.alias_(f.expression.copy(), f.name, quoted=True) for f in outputs])
+    return select
+
+
+def input_rows(engine: Engine, text: str) -> exp.Query:
+    """SELECT * FROM the table or file of that name; or the SELECT itself."""
+    if text.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
+        return _csv_rows(engine, text)
+    try:
+        (tree,) = sqlglot.parse(text, read=engine.dialect)
+    except (SqlglotError, ValueError) as error:
+        raise OptionError("the input is neither a table nor one SELECT", detail=text) from error
+    if isinstance(tree, exp.Query) and not tree.find(exp.DML):
+        return tree
+    if isinstance(tree, exp.Column | exp.Dot):
+        return exp.select("*").from_(exp.to_table(text, dialect=engine.dialect))
+    raise OptionError("the input is neither a table nor one SELECT", detail=text)
+
+
+def _csv_rows(engine: Engine, path: str) -> exp.Select:
+    """All columns as text: they come out as they went in, and no category "01" becomes the number 1."""
+    if engine.dialect != "duckdb":
+        raise OptionError("the server cannot read a CSV file of this machine", hint="score files in DuckDB: duckdb:")
+    text = exp.EQ(this=sql.column("all_varchar"), expression=exp.true())
+    file = exp.ReadCSV(this=exp.Literal.string(path), expressions=[text])
+    return exp.select("*").from_(exp.Table(this=file))
+
+
+def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:
+    """The columns by name: as it is spelt, else as the engine reads it, else but for its case."""
+    by_name = {c.name.casefold(): c for c in columns}
+    by_name |= {engine.fold(c.name, True): c for c in columns} | {c.name: c for c in columns}
+
+    def operand(feature: str) -> Operand:
+        names = (feature, engine.fold(feature, True), feature.casefold())
+        column = next((by_name[n] for n in names if n in by_name), None)
+        if column is None:
+            hint = nearest(feature, (c.name for c in columns))
+            raise OptionError(f"the rows have no column {feature}, a feature of model {model.name}", hint=hint)
+        return _operand(model, feature, column)
+
+    return operand
+
+
+def _operand(model: Model, feature: str, column: Column) -> Operand:
+    value = exp.column(column.name, table="r", quoted=True)
+    if column.kind == "other":
+        raise OptionError(f"feature {feature} of model {model.name} is of type {column.type} in these rows")
+    if column.kind == "categorical" and feature in booleans(model):
+        return Operand(exp.cast(value, exp.DType.BOOLEAN), "boolean")
+    return Operand(value, column.kind)
+
+
+# -- where they go -----------------------------------------------------------------------------------------------------
+
+
+def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, overwrite: bool = False) -> None:
+    """CREATE TABLE or VIEW name AS the predictions; what stands there goes only if told to, and only if all is well."""
+    target = _target(engine, name)
+    try:
+        with engine.snapshot():
+            if overwrite:
+                engine.execute(exp.Drop(tables=[target.copy()], kind=kind.upper(), exists=True))
+            engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found))
+    except StatementError as error:
+        if overwrite or not (error.sqlstate == _DUPLICATE_TABLE or "already exists" in error.message):
+            raise
+        raise OptionError(f"{name} exists already", hint="choose another name, or say --overwrite") from error
+
+
+def _target(engine: Engine, name: str) -> exp.Table:
+    """A name as it stands in SQL: schema.table, "Quoted Name"."""
+    try:
+        target = exp.to_table(name, dialect=engine.dialect)
+    except (SqlglotError, ValueError) as error:
+        raise OptionError(f"not the name of a table: {name}", hint='write table, schema.table or "Table"') from error
+    if not isinstance(target.this, exp.Identifier) or set(target.args) - {"this", "db", "catalog"}:
+        raise OptionError(f"not the name of a table: {fragment(target, engine.dialect)}")
+    return target
+
+
+def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
+    """All rows with a line of names above them; how many there were. A NULL is an empty cell."""
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(column.name for column in engine.describe(found))
+    written = 0
+    for rows in chunks(engine, found):
+        cells = [values.tolist() for values in rows.values()]
+        writer.writerows(zip(*cells, strict=True))
+        written += len(cells[0])
+    return written
+
+
+def chunks(engine: Engine, found: exp.Select, size: int = CHUNK) -> Iterator[Rows]:
+    """All cells as the engine's own text, `size` rows at a time: numbered in a working table, and read by number."""
+    names = [column.name for column in engine.describe(found)]
+    with workspace(engine) as work:
+        work.run([Statement("predictions", _numbered(found, len(names)), _NUMBERED)])
+        engine.execute(_index())
+        start = 0
+        while True:
+            rows = engine.fetch(_chunk(len(names), start, start + size))
+            read = len(rows["c0"])
+            if read:
+                yield rows
+            if read < size:
+                return
+            start += size
+
+
+def _numbered(found: exp.Select, width: int) -> exp.Select:
+    """SELECT ROW_NUMBER() OVER () AS n, the columns as c0, c1, ... : two of theirs may have one name."""
+    names = [exp.to_identifier(f"c{i}") for i in range(width)]
+    source = exp.Subquery(this=found, alias=exp.TableAlias(this=exp.to_identifier("p"), columns=names))
+    columns = [(sql.column(name.name), name.name) for name in names]
+    return sql.select([(exp.Window(this=exp.RowNumber()), "n"), *columns], source)
+
+
+def _index() -> exp.Create:
+    ordered = exp.IndexParameters(columns=[exp.Ordered(this=sql.column("n"))])
+    name = exp.to_identifier(f"{_NUMBERED}_n")
+    return exp.Create(this=exp.Index(this=name, table=exp.to_table(_NUMBERED), params=ordered), kind="INDEX")
+
+
+def _chunk(width: int, start: int, stop: int) -> exp.Select:
+    """SELECT the rows after number `start` up to number `stop`."""
+    n = sql.column("n")
+    columns = [(sql.text(sql.column(f"c{i}")), f"c{i}") for i in range(width)]
+    wanted = exp.GT(this=n, expression=sql.integer(start)), exp.LTE(this=n.copy(), expression=sql.integer(stop))
+    return sql.select(columns, exp.to_table(_NUMBERED)).where(*wanted).order_by(n.copy())

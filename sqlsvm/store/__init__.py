@@ -1,0 +1,26 @@
+"""Where models are kept: the schema `sqlsvm` of a database, or a JSON file that holds one model."""
+
+from os import PathLike
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.store.base import Store, Stored
+from sqlsvm.store.database import DatabaseStore
+from sqlsvm.store.file import FileStore
+
+__all__ = ["Store", "Stored", "lasting", "open_store"]
+
+_THROW_AWAY = ("duckdb:", "duckdb::memory:", "embedded:")
+
+
+def open_store(place: Engine | str | PathLike[str]) -> Store:
+    """The store of an open database, or a file; nothing is made before the first save."""
+    return FileStore(place) if isinstance(place, str | PathLike) else DatabaseStore(place)
+
+
+def lasting(url: str) -> bool:
+    """Whether a database outlives its session: a model that is stored in one that does not is gone at once.
+
+    >>> lasting("duckdb:"), lasting("duckdb:shop.duckdb")
+    (False, True)
+    """
+    return url not in _THROW_AWAY

@@ -1,0 +1,89 @@
+"""What every store does, and how it complains."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.model import Model, plain
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A line of the listing: a version of a model without its weights."""
+
+    name: str
+    version: int
+    created_at: datetime
+    engine: str
+    query: str
+    label: str
+    lam: float
+    solver: str
+    counting: str
+    join_rows: float
+    passes: int
+    seconds: float
+    objective: float
+    objective_upper: float
+    lower_bound: float
+    gap: float
+    converged: bool
+
+    def as_json(self) -> dict[str, Any]:
+        found = asdict(self)
+        found["model"] = found.pop("name")
+        found["lambda"] = found.pop("lam")
+        found["created_at"] = self.created_at.isoformat()
+        return {"model": found.pop("model"), **{name: plain(value) for name, value in found.items()}}
+
+
+class Store(Protocol):
+    """Versions are numbered 1, 2, ... under each name. Names are any text but the empty one."""
+
+    def save(self, model: Model) -> int:
+        """Keep a model as the newest version of its name; the number it got."""
+
+    def load(self, name: str, version: int | None = None) -> Model:
+        """A version, or the newest one."""
+
+    def models(self) -> tuple[Stored, ...]:
+        """Every version of every model, by name, the newest first."""
+
+    def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
+        """Forget a version, or all of them; which ones that were."""
+
+
+def check_name(name: str) -> None:
+    """A name reaches the database only as a value, so all that it must be is text that can be stored."""
+    try:
+        storable = name and "\0" not in name and name.encode()
+    except UnicodeEncodeError:
+        storable = False
+    if not storable:
+        raise OptionError(
+            f"a model cannot be named {name!r}", hint="use any text of at least one character, without NUL"
+        )
+
+
+def ordered(listing: Iterable[Stored]) -> tuple[Stored, ...]:
+    """Not by the database, whose collation is its own."""
+    return tuple(sorted(listing, key=lambda stored: (stored.name, -stored.version)))
+
+
+def unknown(name: str, version: int | None, listing: Sequence[Stored]) -> OptionError:
+    """No such model; or no such version of it."""
+    versions = sorted(stored.version for stored in listing if stored.name == name)
+    if versions and version is not None:
+        return OptionError(
+            f'model "{name}" has no version {version}', hint=f"it has {', '.join(str(n) for n in versions)}"
+        )
+    names = sorted({stored.name for stored in listing})
+    return OptionError(f'there is no model "{name}"', hint=nearest(name, names) or _few(names))
+
+
+def _few(names: Sequence[str], most: int = 10) -> str:
+    if not names:
+        return "no model is stored here"
+    return f"there are {', '.join(names[:most])}" + (" and others" if len(names) > most else "")

@@ -1,0 +1,213 @@
+"""The tables of sql_templates/tables.sql, in PostgreSQL and in DuckDB. All that a user named is a parameter."""
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from sqlglot import exp, parse_one
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine, Rows, StatementError
+from sqlsvm.errors import EngineError
+from sqlsvm.model import Model
+from sqlsvm.store.base import Store, Stored, check_name, ordered, unknown
+from sqlsvm.store.templates import statements
+
+T = TypeVar("T")
+
+SCHEMA = "sqlsvm"
+SCHEMA_VERSION = 1
+
+_COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at"))
+_PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
+
+# pg_catalog, unlike information_schema, also shows what this role may not read.
+_SCHEMAS = "SELECT COUNT(*) AS n FROM pg_catalog.pg_namespace WHERE nspname = $1"
+_TABLES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'"
+_FORM = "SELECT MAX(version) AS version FROM sqlsvm.schema_version"
+
+# The row of the model is what two savers of one name meet at.
+_NEXT_VERSION = """\
+INSERT INTO sqlsvm.models (name, last_version) VALUES ($1, 1)
+ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 RETURNING last_version"""
+
+_LOAD = """\
+SELECT version, body FROM sqlsvm.versions
+WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT)) ORDER BY version DESC LIMIT 1"""
+
+_DROP_ITERATIONS = """\
+DELETE FROM sqlsvm.iterations WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"""
+
+_DROP_VERSIONS = """\
+DELETE FROM sqlsvm.versions WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))
+RETURNING version"""
+
+_DROP_MODEL = """\
+DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.versions AS v WHERE v.name = $1)"""
+
+_ATTEMPTS = 50
+_DENIED = "42501"
+# Serialisation failure, deadlock, and whatever two first savers meet when both make the tables.
+_RACE = ("40001", "40P01", "23505", "42P06", "42P07", "XX000")
+_RACE_IN_DUCKDB = ("TransactionContext Error", "Constraint Error: Duplicate key")  # it has no codes
+
+
+class DatabaseStore(Store):
+    """The schema `sqlsvm` of a database, made by the first save. Not to be used inside a snapshot."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._catalog = str(engine.fetch(parse_one("SELECT CURRENT_DATABASE() AS name"))["name"][0])
+
+    def save(self, model: Model) -> int:
+        check_name(model.name)
+        with self._denials("SELECT, INSERT, UPDATE, DELETE"):
+            return self._transaction(lambda: self._insert(model))
+
+    def load(self, name: str, version: int | None = None) -> Model:
+        with self._denials("SELECT"):
+            if self._is_made():
+                found = self._fetch(_LOAD, name, version)
+                if len(found["body"]):
+                    body = json.loads(found["body"][0])
+                    return Model.from_json({**body, "version": int(found["version"][0])})
+        raise unknown(name, version, self.models())
+
+    def models(self) -> tuple[Stored, ...]:
+        with self._denials("SELECT"):
+            if not self._is_made():
+                return ()
+            return ordered(_listing(self._engine.fetch(self._select())))
+
+    def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
+        with self._denials("SELECT, INSERT, UPDATE, DELETE"):
+            dropped = self._transaction(lambda: self._delete(name, version)) if self._is_made() else ()
+        if not dropped:
+            raise unknown(name, version, self.models())
+        return dropped
+
+    # -- one transaction -----------------------------------------------------------------------------------------------
+
+    def _transaction(self, work: Callable[[], T]) -> T:
+        """Who loses a race against another session starts again, and then sees what that one has done."""
+        for _ in range(_ATTEMPTS):
+            try:
+                with self._engine.snapshot():
+                    return work()
+            except StatementError as error:
+                if not _lost_a_race(error):
+                    raise
+                lost = error
+                time.sleep(random.uniform(0, 0.02))
+        raise lost
+
+    def _insert(self, model: Model) -> int:
+        if not self._is_made():
+            self._make()
+        version = int(self._fetch(_NEXT_VERSION, model.name)["last_version"][0])
+        body = {**model.as_json(), "version": version}
+        values = [getattr(model, column) for column in _COLUMNS]
+        row = self._insertion("versions", ("version", *_COLUMNS, "body"))
+        self._engine.execute(row, [version, *values, json.dumps(body, ensure_ascii=False)])
+        line = self._engine.text(self._insertion("iterations", ("name", "version", "pass", *_PASS)))
+        for place, record in enumerate(model.history, 1):
+            self._engine.execute(line, [model.name, version, place, *(record.get(column) for column in _PASS)])
+        return version
+
+    def _delete(self, name: str, version: int | None) -> tuple[int, ...]:
+        self._fetch_nothing(_DROP_ITERATIONS, name, version)
+        dropped = self._fetch(_DROP_VERSIONS, name, version)["version"]
+        self._fetch_nothing(_DROP_MODEL, name)
+        return tuple(sorted(int(n) for n in dropped))
+
+    # -- the tables ----------------------------------------------------------------------------------------------------
+
+    def _is_made(self) -> bool:
+        if not self._fetch(_TABLES, SCHEMA)["n"][0]:
+            return False
+        form = self._fetch(_FORM)["version"][0]
+        if form > SCHEMA_VERSION:
+            raise EngineError(
+                f"the models in {self._engine.url} are kept in form {form:.0f}, which this sqlsvm does not know",
+                hint="use the sqlsvm that stored them, or a newer one",
+            )
+        return True
+
+    def _make(self) -> None:
+        postgres = self._engine.dialect == "postgres"
+        # The schema may be there already: an administrator made it for a role that may not make schemas.
+        names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
+        names += ["tables", "references"] if postgres else ["tables"]
+        for statement in (statement for name in names for statement in statements(name)):
+            if postgres or not _is_schema_comment(statement):
+                self._engine.execute(self._placed(statement))
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def _fetch(self, text: str, *parameters: object) -> Rows:
+        return self._engine.fetch(self._placed(parse_one(text, read="postgres")), parameters)
+
+    def _fetch_nothing(self, text: str, *parameters: object) -> None:
+        self._engine.execute(self._placed(parse_one(text, read="postgres")), parameters)
+
+    def _placed(self, statement: exp.Expr) -> exp.Expr:
+        """With the database before the schema: in a file sqlsvm.duckdb the word sqlsvm alone could mean either."""
+        for node in statement.find_all(exp.Table, exp.Column):
+            if node.args.get("db") and node.name and node.args["db"].name == SCHEMA:
+                node.set("catalog", exp.to_identifier(self._catalog, quoted=True))
+        return statement
+
+    def _select(self) -> exp.Select:
+        moment = sql.double(exp.Extract(this=exp.var("EPOCH"), expression=sql.column("created_at")))
+        outputs = [(sql.column(name), name) for name in ("version", *_COLUMNS)]
+        return sql.select([*outputs, (moment, "created_at")], self._table("versions"))
+
+    def _insertion(self, table: str, columns: Sequence[str]) -> exp.Insert:
+        names = [exp.to_identifier(column, quoted=True) for column in columns]
+        places = [exp.Parameter(this=sql.integer(n)) for n in range(1, len(names) + 1)]
+        rows = exp.Values(expressions=[exp.Tuple(expressions=places)])
+        return exp.Insert(this=exp.Schema(this=self._table(table), expressions=names), expression=rows)
+
+    def _table(self, name: str) -> exp.Table:
+        return exp.table_(name, SCHEMA, exp.to_identifier(self._catalog, quoted=True))
+
+    # -- rights --------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _denials(self, rights: str) -> Iterator[None]:
+        """PostgreSQL says what is forbidden; we add what would allow it."""
+        try:
+            yield
+        except StatementError as error:
+            if error.sqlstate != _DENIED:
+                raise
+            raise EngineError(
+                f"this role may not use the model store: {error.message}", detail=error.detail, hint=self._grant(rights)
+            ) from error
+
+    def _grant(self, rights: str) -> str:
+        who = self._engine.fetch(parse_one("SELECT CURRENT_USER AS role", read="postgres"))["role"][0]
+        role, database = (exp.to_identifier(name, quoted=True).sql("postgres") for name in (who, self._catalog))
+        if not self._fetch(_TABLES, SCHEMA)["n"][0]:
+            return f"the owner of the database can allow it: GRANT CREATE ON DATABASE {database} TO {role}"
+        allow = f"GRANT USAGE ON SCHEMA {SCHEMA} TO {role}; GRANT {rights} ON ALL TABLES IN SCHEMA {SCHEMA} TO {role}"
+        return f"the owner of the schema can allow it: {allow}"
+
+
+def _listing(rows: Rows) -> Iterator[Stored]:
+    for values in zip(*(column.tolist() for column in rows.values()), strict=True):
+        cells = dict(zip(rows, values, strict=True))
+        yield Stored(**{**cells, "created_at": datetime.fromtimestamp(cells["created_at"], UTC)})
+
+
+def _is_schema_comment(statement: exp.Expr) -> bool:
+    return isinstance(statement, exp.Comment) and statement.args["kind"] == "SCHEMA"
+
+
+def _lost_a_race(error: StatementError) -> bool:
+    return error.sqlstate in _RACE or error.message.startswith(_RACE_IN_DUCKDB)

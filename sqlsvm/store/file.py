@@ -1,0 +1,78 @@
+"""One JSON file, one model: the one that was saved last."""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+
+from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.model import Model
+from sqlsvm.store.base import Store, Stored, check_name, unknown
+
+
+class FileStore(Store):
+    """A model file. Saving a model again counts its version up and replaces it; another model is never replaced."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = Path(path).expanduser()
+
+    def save(self, model: Model) -> int:
+        check_name(model.name)
+        before = self._model()
+        if before is not None and before.name != model.name:
+            raise OptionError(
+                f'{self._path} holds the model "{before.name}", not "{model.name}"',
+                hint="a file holds one model: name another file, or remove this one",
+            )
+        version = before.version + 1 if before else 1
+        self._write(json.dumps(replace(model, version=version).as_json(), ensure_ascii=False, indent=1))
+        return version
+
+    def load(self, name: str, version: int | None = None) -> Model:
+        model = self._model()
+        if model is None or model.name != name or version not in (None, model.version):
+            raise unknown(name, version, self.models())
+        return model
+
+    def models(self) -> tuple[Stored, ...]:
+        model = self._model()
+        if model is None:
+            return ()
+        created = datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
+        same = {name: getattr(model, name) for name in Stored.__dataclass_fields__ if name != "created_at"}
+        return (Stored(**same, created_at=created),)
+
+    def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
+        model = self.load(name, version)
+        try:
+            self._path.unlink()
+        except OSError as error:
+            raise SqlsvmError(f"cannot remove {self._path}", detail=str(error)) from error
+        return (model.version,)
+
+    def _model(self) -> Model | None:
+        """The model in the file; None where there is no file."""
+        try:
+            return Model.from_json(json.loads(self._path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise OptionError(f"cannot read the model file {self._path}", detail=str(error)) from error
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise OptionError(f"{self._path} is not a model file", detail=f"{type(error).__name__}: {error}") from error
+
+    def _write(self, text: str) -> None:
+        """All of it or nothing: a reader, or an interrupt, never meets half a model."""
+        target = self._path.resolve()
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            beside.write_text(text + "\n", encoding="utf-8")
+            beside.replace(target)
+        except OSError as error:
+            raise SqlsvmError(f"cannot write the model file {self._path}", detail=str(error)) from error
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)

@@ -1,0 +1,199 @@
+"""`sqlsvm models`, `show`, `weights` and `drop`: on a database and on a file."""
+
+import io
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from sqlsvm.engine import connect
+from sqlsvm.model import Model, Weight
+from sqlsvm.store import open_store
+from sqlsvm.store.draw import draw_model, draw_models, draw_weights
+from sqlsvm.terminal import printable
+from tests.cli.command import COMMAND, environment, sqlsvm
+from tests.ground.models import HOSTILE, model
+
+Place = tuple[str, str]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Place:
+    open_store(tmp_path / "late.json").save(model())
+    return "--model-file", str(tmp_path / "late.json")
+
+
+@pytest.fixture(params=["postgres", "duckdb", "file"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """The option that says where a model is; version 1 of the model `late` is there."""
+    if request.param == "file":
+        return cast(Place, request.getfixturevalue("file"))
+    duckdb = request.param == "duckdb"
+    url = f"duckdb:{tmp_path / 'm.duckdb'}" if duckdb else request.getfixturevalue("postgres_dsn")
+    with connect(url) as engine:
+        open_store(engine).save(model())
+    return "--dsn", url
+
+
+@pytest.fixture
+def dsn(tmp_path: Path) -> str:
+    """A database with the models early (2 versions) and late."""
+    url = f"duckdb:{tmp_path / 'models.duckdb'}"
+    with connect(url) as engine:
+        store = open_store(engine)
+        for name in ("late", "early", "early"):
+            store.save(model(name))
+    return url
+
+
+def answer(*arguments: object) -> str:
+    done = sqlsvm(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def complaint(*arguments: object, code: int = 1) -> str:
+    done = sqlsvm(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    return done.stderr
+
+
+def test_the_life_of_a_model(place: Place) -> None:
+    assert answer("models", *place).splitlines()[1].split()[0] == "late"
+    assert "gap           0.0024, converged\n" in answer("show", "late", *place)
+    assert answer("weights", "late", *place, "--top", 1).splitlines()[2].split() == ["month", "7", "-1.5", "-1.5"]
+    assert answer("drop", "late", *place, "--yes") == "dropped version 1\n"
+    assert answer("models", *place) == "no model is stored here\n"
+
+
+def test_json(file: Place) -> None:
+    (listed,) = json.loads(answer("models", *file, "--json"))["models"]
+    assert (listed["model"], listed["version"], listed["lambda"], listed["join_rows"]) == ("late", 1, 1e-4, 1.5e12)
+    shown = json.loads(answer("show", "late", *file, "--json"), parse_constant=pytest.fail)
+    assert Model.from_json(shown) == model(version=1)
+    weights = json.loads(answer("weights", "late", *file, "--top", "2", "--json"))
+    assert (weights["model"], weights["intercept"]) == ("late", -0.1)
+    assert [(w["feature"], w["category"], w["weight"]) for w in weights["weights"]] == [
+        ("month", 7, -1.5),
+        ("distance", None, 1e-3),
+    ]
+
+
+def test_versions(dsn: str) -> None:
+    assert "early, version 2" in answer("show", "early", "--dsn", dsn)
+    assert "early, version 1" in answer("show", "early", "--dsn", dsn, "--version", 1)
+    assert answer("drop", "early", "--dsn", dsn, "--version", "1", "--yes") == "dropped version 1\n"
+    assert "has no version 1\nHINT: it has 2" in complaint("weights", "early", "--dsn", dsn, "--version", 1)
+    assert "HINT: did you mean early?" in complaint("drop", "eraly", "--dsn", dsn, "--yes")
+
+
+def test_the_only_model_need_not_be_named(file: Place, dsn: str) -> None:
+    assert "late, version 1" in answer("show", *file)
+    assert answer("weights", *file).startswith("feature ")
+    assert complaint("show", "--dsn", dsn) == "error: which model?\nHINT: there are early, late\n"
+    assert "Missing argument 'MODEL'" in complaint("drop", "--dsn", dsn, code=2)
+
+
+def test_drop_asks_first(dsn: str) -> None:
+    said = complaint("drop", "early", "--dsn", dsn)
+    assert said.startswith('error: not dropping every version of the model "early" without')
+    assert said.endswith("HINT: add --yes\n")
+    assert "early, version 2" in answer("show", "early", "--dsn", dsn)
+    assert answer("drop", "early", "--dsn", dsn, "--yes") == "dropped versions 1, 2\n"
+
+
+@pytest.mark.parametrize(("typed", "left"), [("n\n", True), ("y\n", False)])
+def test_drop_asks_on_a_terminal(file: Place, typed: str, left: bool) -> None:
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "drop", "late", *file]
+    with subprocess.Popen(command, env=environment(), stdin=theirs, stdout=subprocess.PIPE, stderr=theirs) as process:
+        os.write(ours, typed.encode())
+        said, _ = process.communicate(timeout=60)
+    asked = os.read(ours, 4096).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert 'Drop every version of the model "late"?' in asked
+    assert said == (b"nothing was dropped\n" if left else b"dropped version 1\n")
+    assert Path(file[1]).exists() is left
+
+
+def test_where_a_model_is(dsn: str, tmp_path: Path) -> None:
+    assert "error: --dsn is missing\nHINT: --dsn URL, or set SQLSVM_DSN, or --model-file" in complaint("models", code=2)
+    said = complaint("models", "--dsn", "duckdb:")
+    assert said.startswith("error: duckdb: keeps no models: it is gone with")
+    assert "--model-file model.json" in said
+    assert "embedded:PATH" in complaint("show", "late", "--dsn", "embedded:")
+    open_store(tmp_path / "m.json").save(model("filed"))
+    from_file = sqlsvm("models", "--model-file", tmp_path / "m.json", env={"SQLSVM_DSN": dsn})
+    assert "filed" in from_file.stdout
+    assert "early" not in from_file.stdout
+    assert "early" in sqlsvm("models", env={"SQLSVM_DSN": dsn}).stdout
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert complaint("show", "--model-file", tmp_path / "x.json") == "error: no model is stored here\n"
+    (tmp_path / "y.json").write_text("SELECT 1")
+    assert "y.json is not a model file\nDETAIL: JSONDecodeError" in complaint(
+        "show", "--model-file", tmp_path / "y.json"
+    )
+
+
+@pytest.mark.parametrize("verb", ["models", "show", "weights", "drop"])
+def test_help_has_an_example(verb: str) -> None:
+    assert f"Example:\n    sqlsvm {verb}" in answer(verb, "--help")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_shown_and_not_obeyed(tmp_path: Path, name: str) -> None:
+    made = model(
+        name, label=name, engine=name, positive=name, options={name: name}, weights=(Weight(name, name, 1, 1),)
+    )
+    store = open_store(tmp_path / "m.json")
+    store.save(made)
+    paper = io.StringIO()
+    for text in (draw_models(store.models(), paper), draw_model(made, paper), draw_weights(made, None, paper)):
+        assert printable(name) in text
+        assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_a_model_drawn() -> None:
+    assert draw_model(model(version=3), io.StringIO()) == SHOWN
+
+
+def test_weights_drawn() -> None:
+    assert draw_weights(model(), 4, io.StringIO()) == WEIGHTS
+
+
+SHOWN = """\
+model         late, version 3
+query         SELECT f.late, f.distance, f.carrier
+              FROM flights AS f
+label         late
+join          1.5e12 rows: 1.0e12 -1 (67 %), 5.0e11 +1 (33 %)
+trained       2 passes of dane, counting exact, in 0.81 s
+in            PostgreSQL 15.18
+lambda        0.0001
+NULLs         mean
+objective     0.4 to 0.41
+lower bound   0.409
+gap           0.0024, converged
+features      4, with 6 weights
+options       tol: 0.001; seed: 0; categorical: ["month"]
+trained on    sqlsvm: 0.1.0; rows: {"f": 1000}
+
+pass   objective   upper   lower bound      gap   buckets   seconds
+   1         0.4    0.41          -inf      inf                0.25
+   2         0.4    0.41      0.409016   0.0024        16      0.25"""
+
+WEIGHTS = """\
+feature       category            weight   scaled weight
+(intercept)                         -0.1
+month         7                     -1.5            -1.5
+distance                           0.001             0.7
+carrier       Ünïted 'n' "Co"   0.333333        0.333333
+heavy                               0.25            0.25
+and 2 more, which weigh less"""

@@ -1,0 +1,261 @@
+"""Keys, NULLs and functions as the databases see them."""
+
+import numpy as np
+import psycopg
+import pytest
+from sqlglot import exp, parse
+
+from sqlsvm.catalog import Catalog
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, QueryError
+from sqlsvm.inspect import Inspection, as_json, inspect
+from sqlsvm.query import Term
+from sqlsvm.read_query import read_query
+
+
+def run(engine: Engine, script: str) -> None:
+    for statement in parse(script, read=engine.dialect):
+        assert statement is not None
+        engine.execute(statement)
+
+
+# -- uniqueness that is declared, and so not counted -------------------------------------------------------------------
+
+
+def is_declared(engine: Engine, statements: list[str], table: str = "d", *columns: str) -> bool:
+    """Whether the catalog believes that a key is unique without looking at the rows."""
+    catalog = Catalog(engine, read_query(engine, f"SELECT * FROM {table} AS d"))
+    terms = tuple(Term("d", exp.column(c, table="d", quoted=True)) for c in columns or ["k"])
+    statements.clear()
+    unique = catalog.unique("d", terms)
+    counted = any("COUNT(*)" in s for s in statements)
+    assert unique
+    return not counted
+
+
+@pytest.mark.parametrize(
+    ("script", "declared"),
+    [
+        ("CREATE TABLE d (k INT PRIMARY KEY, x INT)", True),
+        ("CREATE TABLE d (k INT UNIQUE, x INT)", True),
+        ("CREATE TABLE d (k INT, x INT)", False),
+        ("CREATE TABLE d (k INT, x INT, UNIQUE (k, x))", False),
+    ],
+)
+def test_constraints(engine: Engine, statements: list[str], script: str, declared: bool) -> None:
+    run(engine, script)
+    assert is_declared(engine, statements) is declared
+
+
+def test_a_part_of_the_key_is_enough(engine: Engine, statements: list[str]) -> None:
+    run(engine, "CREATE TABLE d (k INT UNIQUE, x INT)")
+    assert is_declared(engine, statements, "d", "k", "x")
+
+
+@pytest.mark.parametrize(
+    ("script", "declared"),
+    [
+        pytest.param("CREATE TABLE d (k INT); CREATE UNIQUE INDEX i ON d (k)", True, id="index"),
+        pytest.param("CREATE TABLE d (k INT); CREATE UNIQUE INDEX i ON d (k) WHERE k > 0", False, id="partial"),
+        pytest.param("CREATE TABLE d (k INT); CREATE UNIQUE INDEX i ON d ((k + 1))", False, id="expression"),
+        pytest.param("CREATE TABLE d (k INT); CREATE INDEX i ON d (k)", False, id="not unique"),
+        pytest.param("CREATE TABLE d (k INT, x INT); CREATE UNIQUE INDEX i ON d (k) INCLUDE (x)", True, id="include"),
+        pytest.param("CREATE TABLE d (x INT, k INT); CREATE UNIQUE INDEX i ON d (x) INCLUDE (k)", False, id="included"),
+        pytest.param("CREATE TABLE d (k INT UNIQUE DEFERRABLE INITIALLY DEFERRED)", False, id="deferrable"),
+        pytest.param("CREATE TABLE d (k INT PRIMARY KEY); CREATE TABLE e (x INT) INHERITS (d)", False, id="parent"),
+        pytest.param("CREATE TABLE e (k INT PRIMARY KEY); CREATE VIEW d AS SELECT * FROM e", False, id="view"),
+        pytest.param(
+            "CREATE TABLE e (k INT); CREATE MATERIALIZED VIEW d AS SELECT * FROM e; CREATE UNIQUE INDEX i ON d (k)",
+            True,
+            id="materialised",
+        ),
+        pytest.param(
+            "CREATE TABLE d (k INT PRIMARY KEY) PARTITION BY LIST (k); CREATE TABLE e PARTITION OF d FOR VALUES IN (1)",
+            True,
+            id="partitioned",
+        ),
+    ],
+)
+def test_indexes(postgres: Engine, postgres_dsn: str, statements: list[str], script: str, declared: bool) -> None:
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute(script.encode())
+    assert is_declared(postgres, statements) is declared
+
+
+def test_an_index_that_failed_halfway_declares_nothing(
+    postgres: Engine, postgres_dsn: str, statements: list[str]
+) -> None:
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute("CREATE TABLE d (k INT); INSERT INTO d VALUES (1), (1)")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            owner.execute("CREATE UNIQUE INDEX CONCURRENTLY i ON d (k)")
+        owner.execute("DELETE FROM d WHERE ctid = '(0,1)'")
+    assert not is_declared(postgres, statements)
+
+
+def test_the_children_of_an_inheritance_parent_are_counted(postgres: Engine) -> None:
+    """The parent's primary key holds for each table alone."""
+    run(postgres, "CREATE TABLE d (k INT PRIMARY KEY); CREATE TABLE f (k INT); INSERT INTO f VALUES (1)")
+    run(postgres, "CREATE TABLE e (CONSTRAINT p PRIMARY KEY (k)) INHERITS (d); INSERT INTO d VALUES (1)")
+    run(postgres, "INSERT INTO e VALUES (1)")
+    found = inspect(postgres, "SELECT f.k FROM f JOIN d USING (k)")
+    assert (found.join_rows, found.edges[0].max_right, found.tree.edges[0].unique_right) == (2, 2, False)
+    alone = inspect(postgres, "SELECT f.k FROM f JOIN ONLY d USING (k)")
+    assert (alone.join_rows, alone.edges[0].max_right) == (1, 1)
+
+
+def test_names_in_mixed_case(engine: Engine, statements: list[str]) -> None:
+    run(engine, 'CREATE SCHEMA "My S"; CREATE TABLE "My S"."My T" ("My K" INT PRIMARY KEY)')
+    assert is_declared(engine, statements, '"My S"."My T"', "My K")
+
+
+def test_nulls_do_not_make_a_key_repeat(engine: Engine) -> None:
+    run(engine, "CREATE TABLE d (k INT, x INT); INSERT INTO d VALUES (1, 1), (NULL, 2), (NULL, 3)")
+    catalog = Catalog(engine, read_query(engine, "SELECT * FROM d"))
+    facts = catalog.key("d", (Term("d", exp.column("k", table="d", quoted=True)),))
+    assert (facts.rows, facts.nulls, facts.distinct, facts.largest) == (3, 2, 1, 1)
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("volatility", ["IMMUTABLE", "STABLE", "VOLATILE"])
+@pytest.mark.parametrize("place", ["SELECT twice(x) AS z FROM t", "SELECT x FROM t WHERE twice(x) > 0"])
+def test_functions_of_the_user(postgres: Engine, postgres_dsn: str, volatility: str, place: str) -> None:
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE FUNCTION twice(int) RETURNS int {volatility} LANGUAGE sql AS 'SELECT 2 * $1'".encode())
+        owner.execute("CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (-1)")
+    if volatility == "VOLATILE":
+        with pytest.raises(QueryError) as caught:
+            inspect(postgres, place)
+        assert str(caught.value) == (
+            "function twice is volatile: it could write, or differ from call to call\n"
+            "HINT: if it only reads, declare that: ALTER FUNCTION twice ... STABLE"
+        )
+    else:
+        assert inspect(postgres, place).join_rows == (1 if "WHERE" in place else 2)
+
+
+# -- LEFT JOIN ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tables(engine: Engine) -> Engine:
+    run(
+        engine,
+        """CREATE TABLE a (k INT, j INT, x INT);
+        CREATE TABLE b (k INT, j INT, y INT);
+        CREATE TABLE c (j INT, z INT);
+        INSERT INTO a VALUES (1, 1, 10), (1, 2, 20), (2, 1, 30), (3, 3, 40), (NULL, 1, 50);
+        INSERT INTO b VALUES (1, 1, 100), (2, 2, NULL), (NULL, 3, 300);
+        INSERT INTO c VALUES (1, 7), (2, 8), (2, 9)""",
+    )
+    return engine
+
+
+def agrees(engine: Engine, text: str, label: str | None = None) -> Inspection:
+    """Inspect, and compare the size with that of the join itself."""
+    found = inspect(engine, text, label=label)
+    (query,) = parse(f"SELECT COUNT(*) AS n FROM ({text}) AS q", read=engine.dialect)
+    assert isinstance(query, exp.Query)
+    assert found.join_rows == engine.fetch(query)["n"][0]
+    return found
+
+
+def test_a_left_join_must_find_one_row_at_most(tables: Engine) -> None:
+    with pytest.raises(DataError) as caught:
+        inspect(tables, "SELECT a.x, c.z FROM a LEFT JOIN c ON c.j = a.j")
+    assert str(caught.value) == (
+        "LEFT JOIN c is not to a unique key: 2 rows share one\n"
+        'DETAIL: joined ON "a"."j" = "c"."j"\n'
+        "HINT: write JOIN instead of LEFT JOIN, or make c unique on the key in a sub-query"
+    )
+
+
+def test_a_filter_in_on_may_make_it_unique_but_not_one_in_where(tables: Engine) -> None:
+    agrees(tables, "SELECT a.x, c.z FROM a LEFT JOIN c ON c.j = a.j AND c.z <> 9")
+    with pytest.raises(DataError, match="not to a unique key"):
+        inspect(tables, "SELECT a.x, c.z FROM a LEFT JOIN c ON c.j = a.j WHERE c.z <> 9")
+
+
+@pytest.mark.parametrize(
+    ("rest", "rows"),
+    [
+        ("LEFT JOIN b ON b.k = a.k", 5),
+        ("LEFT JOIN b ON b.k = a.k AND b.j = a.j", 5),
+        ("LEFT JOIN b ON b.k = a.k WHERE b.k IS NULL", 2),
+        ("LEFT JOIN b ON b.k = a.k WHERE b.y IS NULL", 3),
+        ("LEFT JOIN b ON b.k = a.k WHERE b.y IS NOT NULL", 2),
+        ("LEFT JOIN b ON b.k = a.k AND b.y IS NOT NULL", 5),
+        ("LEFT JOIN b ON b.k = COALESCE(a.k, 1)", 5),
+        ("LEFT JOIN b ON COALESCE(b.k, 3) = a.k", 5),
+        ("LEFT JOIN b ON COALESCE(b.k, 3) = a.k WHERE COALESCE(b.y, 0) = 0", 2),
+        ("LEFT JOIN b ON b.k = a.k JOIN c ON COALESCE(b.j, 2) = c.j", 8),
+        ("LEFT JOIN b ON b.k = a.k LEFT JOIN c ON c.j = b.j AND c.z < 9", 5),
+        ("LEFT JOIN b ON b.k = a.k LEFT JOIN c ON c.j = COALESCE(b.j, 1) AND c.z < 9 WHERE c.z IS NOT NULL", 5),
+        ("JOIN c ON c.j = a.j LEFT JOIN b ON b.k = a.k", 5),
+        ("LEFT JOIN b ON b.k = a.k AND FALSE", 5),
+        ("LEFT JOIN b ON b.k = a.k WHERE a.x > 100", 0),
+    ],
+)
+def test_left_joins(tables: Engine, rest: str, rows: int) -> None:
+    outputs = ["a.x"] + [f"{t}.{c}" for t, c in (("b", "y"), ("c", "z")) if f"JOIN {t} " in rest]
+    assert agrees(tables, f"SELECT {', '.join(outputs)} FROM a {rest}").join_rows == rows
+
+
+def test_a_chain_of_left_joins_under_where(tables: Engine) -> None:
+    """The edge b-c is that of the LEFT JOIN, which sees b before WHERE."""
+    text = "SELECT a.x, b.y, c.z FROM a LEFT JOIN b ON b.k = a.k LEFT JOIN c ON c.j = b.j AND c.z < 9 WHERE b.y IS NULL"
+    found = agrees(tables, text)
+    (edge,) = [
+        f for e, f in zip(found.tree.edges, found.edges, strict=True) if found.tree.node_of("c") in (e.left, e.right)
+    ]
+    assert (edge.max_left, edge.max_right, edge.dangling_left, edge.dangling_right) == (1, 1, 1, 0)
+
+
+def test_survivors_leave_out_the_row_of_no_match(tables: Engine) -> None:
+    found = agrees(tables, "SELECT a.x, b.y FROM a LEFT JOIN b ON b.k = a.k")
+    assert [(r.rows, r.rows_surviving) for r in found.relations] == [(5, 5), (3, 2)]
+
+
+# -- NULL, NaN, infinity -----------------------------------------------------------------------------------------------
+
+
+def oddities(engine: Engine, text: str) -> dict[str, tuple[int, int, int]]:
+    return {f["name"]: (f["nulls"], f["nans"], f["infinite"]) for f in as_json(inspect(engine, text))["features"]}
+
+
+def test_odd_numbers_are_counted(engine: Engine) -> None:
+    run(engine, "CREATE TABLE t (k INT, x DOUBLE PRECISION, r REAL, n DECIMAL(5, 2), b BOOLEAN, s TEXT)")
+    values = {
+        "k": np.array([1, 1, 2, 2, 3]),
+        "x": np.array([np.nan, np.inf, -np.inf, 1e308, 0.0]),
+        "r": np.array([np.nan, np.nan, np.inf, 1.0, -1.0]),
+        "n": np.array([1.0, 2.0, 3.0, 4.0, 5.0]),
+        "b": np.array([True, False, True, True, False]),
+        "s": np.array(["NaN", "a", "Infinity", "", "b"], dtype=object),
+    }
+    engine.copy_in(exp.to_table("t"), values)
+    run(engine, "INSERT INTO t (k) VALUES (4)")
+    expected = {"x": (1, 1, 2), "r": (1, 2, 1), "n": (1, 0, 0), "b": (1, 0, 0), "s": (1, 0, 0), "k": (0, 0, 0)}
+    assert oddities(engine, "SELECT x, r, n, b, s, k FROM t") == expected
+    assert oddities(engine, "SELECT x FROM t WHERE k > 1") == {"x": (1, 0, 1)}
+
+
+def test_those_of_an_optional_relation_are_its_own(engine: Engine) -> None:
+    """Not those that a missing match adds: they depend on the join, and are not of this table."""
+    run(engine, "CREATE TABLE a (k INT); INSERT INTO a VALUES (1), (2), (3)")
+    run(engine, "CREATE TABLE b (k INT, x INT); INSERT INTO b VALUES (1, NULL), (2, 5)")
+    assert oddities(engine, "SELECT b.x FROM a LEFT JOIN b USING (k)") == {"x": (1, 0, 0)}
+
+
+def test_nan_is_a_key_like_any_other(engine: Engine) -> None:
+    """So the engines have it: NaN = NaN. NULL meets nothing."""
+    for name in ("a", "b"):
+        run(engine, f"CREATE TABLE {name} (k DOUBLE PRECISION, x INT)")
+        engine.copy_in(exp.to_table(name), {"k": np.array([np.nan, np.nan, 1.0]), "x": np.arange(3)})
+        run(engine, f"INSERT INTO {name} VALUES (NULL, 9)")
+    found = agrees(engine, "SELECT a.x, b.x AS z FROM a JOIN b USING (k)")
+    assert found.join_rows == 5
+    (facts,) = found.edges
+    assert (facts.max_left, facts.dangling_left, facts.null_keys) == (2, 0, 2)

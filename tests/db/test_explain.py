@@ -1,0 +1,280 @@
+"""`explain`: sizes foretold and measured, statements that run as they are printed, and the reasons given."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlglot import exp, parse_one
+
+from sqlsvm.compile.messages import scored_table
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL
+from sqlsvm.draw_plan import draw_plan
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Rows, Text, Values
+from sqlsvm.explain import Explanation, analyze, explain, pretty, script
+from sqlsvm.oracle import sums
+from sqlsvm.planner import Counting
+from sqlsvm.problem import Options, open_problem
+from sqlsvm.program import workspace
+from tests.ground.opened import build
+
+TABLES = """
+CREATE TABLE a (k INT, y BOOLEAN, x DOUBLE PRECISION);
+CREATE TABLE b (k INT, l INT, x DOUBLE PRECISION, shade INT);
+CREATE TABLE c (l INT, x DOUBLE PRECISION);
+CREATE TABLE shades (id INT PRIMARY KEY, x DOUBLE PRECISION, tone TEXT)
+"""
+CHAIN = """
+SELECT a.y, a.x, b.x AS bx, s.x AS sx, s.tone, c.x AS cx
+FROM a JOIN b ON a.k = b.k JOIN shades AS s ON s.id = b.shade JOIN c ON c.l = b.l
+"""
+ROWS, KEYS, SHADES = 600, 20, 30
+BETA = {"intercept": 0.1, "weights": {"x": 1.5, "bx": -1.0, "sx": 0.5, "cx": 0.7, "tone": {"red": 0.3}}}
+
+
+def uniform(engine: Engine) -> None:
+    """Keys and features spread evenly over three tables that meet many-to-many, one of them with a foreign key."""
+    build(engine, TABLES)
+    rng = np.random.default_rng(3)
+    keys = {name: rng.integers(0, KEYS, (4, ROWS)) for name in "abc"}
+    x = {name: rng.uniform(-1, 1, ROWS) for name in "abc"}
+    shade = rng.integers(0, SHADES, ROWS)
+    tones = np.array(["red", "green", "blue"], dtype=object)
+    tables: dict[str, dict[str, Values]] = {
+        "a": {"k": keys["a"][0], "y": rng.uniform(size=ROWS) < 0.4, "x": x["a"]},
+        "b": {"k": keys["b"][0], "l": keys["b"][1], "x": x["b"], "shade": shade},
+        "c": {"l": keys["c"][0], "x": x["c"]},
+        "shades": {"id": np.arange(SHADES), "x": rng.uniform(-1, 1, SHADES), "tone": tones[np.arange(SHADES) % 3]},
+    }
+    for name, columns in tables.items():
+        engine.copy_in(exp.to_table(name), columns)
+
+
+def options(counting: Counting = "auto") -> Options:
+    return Options(label="y", scale="none", counting=counting)
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counting", ["exact", "grid"])
+def test_estimates_are_of_the_right_size(engine: Engine, counting: Counting) -> None:
+    """Tables that hold what the data is are met within a factor of ten; those that hold what beta leaves of it may be
+    any amount smaller, but no larger."""
+    uniform(engine)
+    found = analyze(engine, CHAIN, options(counting), beta=BETA)
+    tables = [s for s in found.statements if s.statement.table]
+    assert [s.name for s in tables if s.estimated_rows is None] == []
+    assert len(tables) > 20
+    for s in tables:
+        assert s.estimated_rows is not None
+        assert s.rows is not None
+        assert s.rows <= 10 * s.estimated_rows, s.name
+        if not s.name.startswith(("values of", "counts", "the two sides")):
+            assert s.rows >= s.estimated_rows / 10, s.name
+
+
+def test_sizes_are_measured_not_guessed(engine: Engine) -> None:
+    uniform(engine)
+    found = {s.statement.table: s for s in analyze(engine, CHAIN, options("exact")).statements}
+    assert found[scored_table(0)].rows == ROWS
+    assert all(s.seconds is not None and s.seconds > 0 for s in found.values())
+
+
+def test_an_observer_hears_of_every_statement(engine: Engine) -> None:
+    heard = []
+    query = parse_one("SELECT 1 AS n UNION ALL SELECT 2 AS n")
+    assert isinstance(query, exp.Query)
+    with workspace(engine) as work:
+        work.on_done = lambda statement, rows, seconds: heard.append((statement.name, rows))
+        work.run([Statement("kept", query, "sqlsvm_kept"), Statement("answered", query)])
+    assert heard == [("kept", 2.0), ("answered", 2.0)]
+
+
+@pytest.mark.parametrize("counting", ["auto", "grid", "sketch"])
+def test_nothing_is_left_behind(engine: Engine, statements: list[str], counting: Counting) -> None:
+    uniform(engine)
+    before = engine.table_names()
+    statements.clear()
+    plain = explain(engine, CHAIN, options(counting))
+    assert [s for s in statements if not s.lstrip().startswith(("SELECT", "DESCRIBE"))] == []
+    measured = analyze(engine, CHAIN, options(counting), beta=BETA)
+    assert engine.table_names() == before
+    assert not plain.analyzed
+    assert measured.analyzed
+    assert [s.texts for s in plain.statements] == [s.texts for s in measured.statements]
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["postgres", "duckdb"])
+def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database that can be opened a second time."""
+    if request.param == "duckdb":
+        return f"duckdb:{tmp_path / 'x.duckdb'}"
+    return str(request.getfixturevalue("postgres_dsn"))
+
+
+@pytest.mark.parametrize("counting", ["exact", "grid"])
+def test_the_statements_run_as_printed(dsn: str, counting: Counting) -> None:
+    """In a session that knows nothing of us they give the sums of the pass."""
+    with connect(dsn) as engine:
+        uniform(engine)
+        with open_problem(engine, CHAIN, options(counting)) as problem:
+            oracle = problem.oracle
+            beta = np.linspace(-1, 1, oracle.dimension)
+            cut = oracle.pass_(beta, 16)
+            wanted = problem.moments.total_negative - cut.slope * problem.moments.n
+            theta = oracle.scaling.to_raw(beta)
+        found = explain(engine, CHAIN, options(counting))
+    with connect(dsn) as fresh:
+        answers = run_as_printed(fresh, found, {"theta": theta, BOUND: 1.0, BUCKETS: 16.0})
+    np.testing.assert_allclose(sums(found.plan, answers), wanted, rtol=1e-9, atol=1e-6)
+
+
+def run_as_printed(engine: Engine, found: Explanation, given: dict[str, object]) -> dict[str, Rows]:
+    answers = {}
+    for s in found.statements:
+        values = [given[name] for name in s.statement.parameters]
+        if s.phase == "measure":
+            continue
+        if s.statement.table is None:
+            answers[s.statement.name] = engine.fetch(Text(s.texts[0]), values)
+            continue
+        for place, text in enumerate(s.texts):
+            engine.execute(Text(text), values if place == 0 else [])
+    return answers
+
+
+@pytest.mark.parametrize("counting", ["exact", "grid", "sketch"])
+def test_laid_out_statements_are_the_ones_that_run(engine: Engine, counting: Counting) -> None:
+    uniform(engine)
+    for s in explain(engine, CHAIN, options(counting)).statements:
+        for ast, text in zip(s.statement.asts, s.texts, strict=True):
+            assert parse_one(text, read=engine.dialect).sql(engine.dialect) == engine.text(ast)
+            assert "\n" in text or len(text) < 80
+
+
+def test_what_reading_would_change_is_left_alone() -> None:
+    assert pretty("SELECT  1,2", "postgres") == "SELECT  1,2"
+    assert pretty("SELECT 1, 2", "postgres") == "SELECT\n  1,\n  2"
+
+
+def test_the_script_is_the_statements_and_comments(duckdb: Engine) -> None:
+    """A name cannot end the comment that it stands in."""
+    build(duckdb, TABLES)
+    duckdb.execute(parse_one("INSERT INTO a VALUES (1, TRUE, 1), (1, FALSE, 2)"))
+    alias = '"q\ndrop table a; --"'
+    found = explain(duckdb, f"SELECT {alias}.y, {alias}.x FROM a AS {alias}", options())
+    lines = script(found).split("\n")
+    assert "-- pass: active rows" in lines
+    assert "-- $1 = bound, $2 = theta" in lines
+    printed = "\n".join(line for line in lines if line and not line.startswith("-- "))
+    assert printed == "\n".join(f"{text};" for s in found.statements if s.phase != "measure" for text in s.texts)
+    names = [line for line in lines if line.startswith("-- pass: sums of ")]
+    assert names == [r"-- pass: sums of q\ndrop table a; --"]
+
+
+# -- reasons -----------------------------------------------------------------------------------------------------------
+
+
+def why(engine: Engine, query: str, counting: Counting = "auto") -> tuple[str, str]:
+    found = explain(engine, query, options(counting))
+    return found.plan.method, found.why
+
+
+def test_why_counting_is_exact(duckdb: Engine) -> None:
+    uniform(duckdb)
+    one = "SELECT b.x > 0 AS y, s.x FROM b JOIN shades AS s ON s.id = b.shade"
+    assert why(duckdb, one) == ("exact", "one bag: a row of the join is a row of b, so nothing is rounded")
+    two = "SELECT a.y, c.x FROM a JOIN c ON a.k = c.l"
+    assert why(duckdb, two) == ("exact", "two bags: one sort of their rows, about 1,200, counts exactly")
+    method, reason = why(duckdb, CHAIN)
+    assert (method, reason) == (
+        "exact",
+        "the half-joins have about 18,600 rows to sort, within the budget of 5,000,000",
+    )
+
+
+def test_why_counting_is_on_a_grid(duckdb: Engine) -> None:
+    uniform(duckdb)
+    assert why(duckdb, CHAIN, "grid") == ("grid", "asked for; exact counting would sort about 18,600 rows")
+    build(duckdb, "INSERT INTO a SELECT 1, TRUE, 0 FROM GENERATE_SERIES(1, 200000); INSERT INTO c SELECT 1, 0 FROM a")
+    build(duckdb, "INSERT INTO b SELECT 1, 1, 0, 1 FROM GENERATE_SERIES(1, 10000)")
+    method, reason = why(duckdb, CHAIN)
+    assert method == "grid"
+    assert reason.startswith("the half-joins would have about ")
+    assert reason.endswith(" rows to sort, over the budget of 5,000,000")
+
+
+def test_what_becomes_of_each_node(duckdb: Engine) -> None:
+    uniform(duckdb)
+    found = explain(duckdb, CHAIN + " WHERE a.k < 5", options())
+    told = {n.name: (n.bag, n.copied, n.merged, n.folds_into) for n in found.nodes}
+    assert told == {
+        "a": (0, "filtered", False, None),
+        "b": (1, None, False, None),
+        "s": (1, None, False, "b"),
+        "c": (2, None, False, None),
+    }
+    (centre,) = [facts for facts in found.links if facts.link == found.plan.centre]
+    assert centre.half_join_rows == min(facts.half_join_rows for facts in found.links)
+
+
+CYCLE = """
+CREATE TABLE p (i INT, j INT, y BOOLEAN);
+CREATE TABLE q (i INT, j INT);
+CREATE TABLE r (i INT, j INT);
+INSERT INTO p VALUES (1, 2, TRUE), (1, 3, FALSE);
+INSERT INTO q VALUES (2, 4), (3, 4);
+INSERT INTO r VALUES (4, 1)
+"""
+
+
+def test_what_is_joined_up_front(duckdb: Engine) -> None:
+    build(duckdb, CYCLE)
+    cyclic = "SELECT p.y, q.i FROM p JOIN q ON p.j = q.i JOIN r ON q.j = r.i AND r.j = p.i"
+    found = explain(duckdb, cyclic, options())
+    assert [n.copied for n in found.nodes if len(n.relations) > 1] == ["joined up front"]
+    assert "copied: joined up front" in draw_plan(found, io.StringIO())
+
+
+# -- as JSON, as a drawing ---------------------------------------------------------------------------------------------
+
+
+def test_json(engine: Engine) -> None:
+    uniform(engine)
+    found = analyze(engine, CHAIN, options("grid"), buckets=8)
+    said = json.loads(json.dumps(found.as_json(with_sql=True), allow_nan=False))
+    assert said["counting"] == "grid"
+    assert said["buckets"] == 8
+    assert said["bags"] == [["a"], ["b", "s"], ["c"]]
+    assert said["nodes"][2] == {
+        "name": "s",
+        "relations": ["s"],
+        "rows": SHADES,
+        "bag": 2,
+        "copied": None,
+        "merged": False,
+        "folds_into": "b",
+    }
+    assert [link["centre"] for link in said["links"]].count(True) == 1
+    assert {tuple(s) for s in said["statements"]} == {
+        ("phase", "name", "table", "parameters", "estimated_rows", "rows", "seconds", "sql")
+    }
+    plain = explain(engine, CHAIN, options()).as_json()
+    assert {s["rows"] for s in plain["statements"]} == {None}
+    assert plain["buckets"] is None
+    assert all("sql" not in s for s in plain["statements"])
+
+
+def test_a_sketch_shows_the_row_counting_of_one_label(engine: Engine) -> None:
+    uniform(engine)
+    found = analyze(engine, CHAIN, options("sketch"), beta=BETA)
+    parameters = {name for s in found.statements for name in s.statement.parameters}
+    assert {LABEL, "levels"} <= parameters
+    assert any(s.name.startswith("message from c") for s in found.statements)

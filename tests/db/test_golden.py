@@ -1,0 +1,178 @@
+"""The SQL of one pass, shape by shape: sql/NAME.sql has tables and a query, sql/NAME.postgres.sql the pass over them.
+
+Each shape is asserted three ways: its text; its structure; and, on both engines, that the cut is the naive one.
+`SQLSVM_UPDATE_GOLDEN=1 pytest tests/db/test_golden.py` writes the texts anew: read the difference.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlglot import exp
+
+from sqlsvm.compile.oracle import oracle_pass
+from sqlsvm.compile.statement import Statement
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.program import workspace
+from tests.ground import svm
+from tests.ground.opened import Opened, Wish, build, opened, plan_of, ties
+
+FOLDER = Path(__file__).parents[1] / "golden" / "sql"
+EXACT, GRID = Wish(), Wish(method="grid")
+WIDTH = 118
+NOT_NEEDED = {"sqlsvm_a2", "sqlsvm_a3"}
+"""Counts of the bags of `five_bags` in which there is no feature: made all the same."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a query is counted, and what comes of it."""
+
+    bags: int
+    statements: int
+    tables: int
+    wish: Wish = EXACT
+
+
+SHAPES = {
+    "boolean": Shape(1, 3, 1),
+    "categorical": Shape(1, 5, 2),
+    "chain": Shape(3, 24, 16, GRID),
+    "chain_exact": Shape(3, 20, 16),
+    "composite_key": Shape(2, 12, 9),
+    "cross_product": Shape(2, 12, 9),
+    "five_bags": Shape(5, 38, 30, GRID),
+    "hub_on_one_key": Shape(3, 24, 16, GRID),
+    "label_in_a_dimension": Shape(1, 5, 2),
+    "left_join": Shape(1, 5, 2),
+    "left_join_chain": Shape(1, 7, 3),
+    "many_to_many_below_a_fold": Shape(2, 14, 10),
+    "merged_copies": Shape(2, 12, 9, Wish(merged=True)),
+    "nulls_are_the_mean": Shape(1, 3, 1),
+    "one_table": Shape(1, 3, 1),
+    "self_join": Shape(2, 12, 9),
+    "snowflake": Shape(1, 6, 3),
+    "star": Shape(1, 5, 2),
+    "triangle": Shape(2, 12, 9),
+    "true_hub": Shape(4, 33, 23, GRID),
+    "two_bags": Shape(2, 12, 9),
+    "view_and_subquery": Shape(1, 5, 2),
+    "weights": Shape(1, 3, 1, Wish(weight="times", class_weights=(1, 3))),
+}
+
+
+def made(engine: Engine, name: str) -> str:
+    """The query of a shape, over its tables."""
+    tables, query = (FOLDER / f"{name}.sql").read_text(encoding="utf-8").split("-- query\n")
+    build(engine, tables)
+    return query
+
+
+def test_every_shape_has_a_file() -> None:
+    assert {path.stem for path in FOLDER.glob("*.sql") if not path.stem.endswith(".postgres")} == SHAPES.keys()
+    assert {path.stem.removesuffix(".postgres") for path in FOLDER.glob("*.postgres.sql")} == SHAPES.keys()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_text_and_structure(postgres: Engine, name: str) -> None:
+    shape = SHAPES[name]
+    plan = plan_of(postgres, made(postgres, name), shape.wish)
+    program = tuple(oracle_pass(plan))
+    compare(name, "\n".join(written(s) for s in program))
+    assert len(plan.bags) == shape.bags
+    assert (len(program), sum(s.table is not None for s in program)) == (shape.statements, shape.tables)
+    assert_structure(program, links=shape.bags - 1)
+
+
+def compare(name: str, text: str) -> None:
+    golden = FOLDER / f"{name}.postgres.sql"
+    if os.environ.get("SQLSVM_UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def written(statement: Statement) -> str:
+    """What is sent first; that each table is analysed afterwards goes without writing."""
+    parameters = f" ({', '.join(statement.parameters)})" if statement.parameters else ""
+    return f"-- {statement.name}{parameters}\n{folded(statement.asts[0].sql('postgres', pretty=True))};\n"
+
+
+def folded(text: str) -> str:
+    """Pretty SQL has a line for each column; here whatever is within something that fits on a line is on that line."""
+    lines = text.split("\n")
+    place = 0
+    while place < len(lines):
+        end = block_end(lines, place)
+        joined = " ".join([lines[place], *(line.strip() for line in lines[place + 1 : end])])
+        joined = joined.replace("( ", "(").replace(" )", ")")
+        if len(joined) <= WIDTH:
+            lines[place:end] = [joined]
+        place += 1
+    return "\n".join(lines)
+
+
+def block_end(lines: list[str], start: int) -> int:
+    """Past what is indented below a line, with the parenthesis that closes it."""
+    indents = [len(line) - len(line.lstrip()) for line in lines]
+    end = next((n for n in range(start + 1, len(lines)) if indents[n] <= indents[start]), len(lines))
+    closed = end < len(lines) and indents[end] == indents[start] and lines[end].lstrip().startswith(")")
+    return end + closed
+
+
+def assert_structure(program: tuple[Statement, ...], links: int) -> None:
+    """Tables are ours, analysed, made once and used; two messages are multiplied only where states meet one, which
+    they do once for every link but the centre."""
+    own = [s.table for s in program if s.table]
+    assert len(own) == len(set(own))
+    assert all(table.startswith("sqlsvm_") for table in own)
+    for place, statement in enumerate(program):
+        if statement.table:
+            assert isinstance(statement.asts[1], exp.Analyze)
+            in_vain = not any(statement.table in read(s) for s in program[place + 1 :])
+            assert not in_vain or statement.table in NOT_NEEDED, statement.name
+    meetings = [s.name for s in program if " meets " in s.name]
+    assert len(meetings) == max(0, links - 1)
+    assert {s.name for s in program if multiplies_messages(s)} <= {*meetings, "near the hinge"}
+
+
+def read(statement: Statement) -> set[str]:
+    return {table.name for table in statement.query.find_all(exp.Table)}
+
+
+def multiplies_messages(statement: Statement) -> bool:
+    return any(
+        isinstance(side, exp.Column) and isinstance(other, exp.Column) and side.name == other.name == "c"
+        for side, other in ((m.this, m.expression) for m in statement.query.find_all(exp.Mul))
+    )
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_rows(engine: Engine, name: str) -> None:
+    """Scores are multiples of 1/4, so with four buckets the grid errs nowhere either."""
+    wish = SHAPES[name].wish
+    with workspace(engine) as work:
+        found = opened(work, made(engine, name), wish)
+        for beta in points(found.truth, tied=wish.method == "exact"):
+            assert_naive(found, beta)
+        if wish.method == "grid":
+            assert_naive(found.again(method="exact"), next(points(found.truth, tied=True)))
+
+
+def points(design: svm.Design, tied: bool) -> Iterator[Values]:
+    """Two betas; with rows on the hinge itself, or, for the grid, which may count those as it likes, without."""
+    rng = np.random.default_rng(0)
+    drawn = (rng.integers(-3, 4, len(design.columns)) / 2 for _ in range(300))
+    wanted = [beta for beta in drawn if bool(ties(design, beta)) == tied][:2]
+    assert len(wanted) == 2
+    return iter(wanted)
+
+
+def assert_naive(found: Opened, beta: Values) -> None:
+    cut, hinge = found.cut(beta, 4), found.hinge(beta)
+    assert cut.error == 0
+    assert cut.value_low == pytest.approx(hinge.value, rel=1e-12, abs=1e-14)
+    assert cut.offset == pytest.approx(hinge.b, rel=1e-12)
+    np.testing.assert_allclose(cut.slope, hinge.a, rtol=1e-12, atol=1e-14)

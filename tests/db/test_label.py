@@ -1,0 +1,162 @@
+"""The label as a sign: which values it may have, and which of them is the positive class."""
+
+import pytest
+from sqlglot import parse
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError, SqlsvmError
+from sqlsvm.inspect import inspect
+from sqlsvm.label import label_sign
+from sqlsvm.read_query import read_query
+
+
+def told(engine: Engine, type: str, values: str, *, label: str = "y", positive: str | None = None) -> tuple[float, ...]:
+    """Rows that are negative, positive and neither."""
+    for statement in parse(
+        f"CREATE TABLE t (x INT, y {type});"
+        f"INSERT INTO t (x, y) SELECT 1, CAST(v AS {type}) FROM (VALUES {values}) AS s (v)",
+        read=engine.dialect,
+    ):
+        assert statement is not None
+        engine.execute(statement)
+    found = inspect(engine, f"SELECT x, {label} AS y FROM t", label="y", positive=positive)
+    assert found.label
+    return found.label.negative, found.label.positive, found.label.nulls
+
+
+@pytest.mark.parametrize(
+    ("type", "values", "expected"),
+    [
+        ("BOOLEAN", "(TRUE), (FALSE), (FALSE)", (2, 1, 0)),
+        ("BOOLEAN", "(TRUE), (FALSE), (NULL)", (1, 1, 1)),
+        ("BOOLEAN", "(FALSE)", (1, 0, 0)),
+        ("INT", "(-1), (1), (1)", (1, 2, 0)),
+        ("INT", "(0), (1), (1)", (1, 2, 0)),
+        ("BIGINT", "(0), (0), (NULL)", (2, 0, 1)),
+        ("INT", "(-1)", (1, 0, 0)),
+        ("INT", "(1)", (0, 1, 0)),
+        ("DOUBLE PRECISION", "(-1.0), (1.0)", (1, 1, 0)),
+        ("DECIMAL(4, 2)", "(0.00), (1.00), (1)", (1, 2, 0)),
+    ],
+)
+def test_values_that_need_no_telling(engine: Engine, type: str, values: str, expected: tuple[float, ...]) -> None:
+    assert told(engine, type, values) == expected
+
+
+@pytest.mark.parametrize(
+    ("type", "values", "positive", "expected"),
+    [
+        ("TEXT", "('yes'), ('no'), ('no')", "yes", (2, 1, 0)),
+        ("TEXT", "('yes'), ('no'), (NULL)", "no", (1, 1, 1)),
+        ("TEXT", "('it''s'), ('%s')", "it's", (1, 1, 0)),
+        ("TEXT", "('a')", "a", (0, 1, 0)),
+        ("INT", "(3), (7), (7)", "7", (1, 2, 0)),
+        ("INT", "(3), (-7)", "-7", (1, 1, 0)),
+        ("INT", "(-1), (1)", "-1", (1, 1, 0)),
+        ("BIGINT", "(9007199254740993), (9007199254740992), (0)", "0", None),
+        ("DECIMAL(4, 2)", "(0), (1)", "0", (1, 1, 0)),
+        ("DOUBLE PRECISION", "(0.5), (2.5)", "0.50", (1, 1, 0)),
+        ("BOOLEAN", "(TRUE), (FALSE), (FALSE)", "FALSE", (1, 2, 0)),
+    ],
+)
+def test_the_positive_value(
+    engine: Engine, type: str, values: str, positive: str, expected: tuple[float, ...] | None
+) -> None:
+    if expected is None:
+        with pytest.raises(DataError, match="more than two values"):
+            told(engine, type, values, positive=positive)
+    else:
+        assert told(engine, type, values, positive=positive) == expected
+
+
+def test_equal_numbers_of_different_spelling_are_one_value(postgres: Engine) -> None:
+    assert told(postgres, "NUMERIC", "(0), (0.0), (1), (1.00)") == (2, 2, 0)
+
+
+def test_an_expression(engine: Engine) -> None:
+    assert told(engine, "INT", "(3), (8), (12)", label="y > 5") == (1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("type", "values", "positive", "message"),
+    [
+        (
+            "TEXT",
+            "('no'), ('yes')",
+            None,
+            "the label y has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive no",
+        ),
+        (
+            "TEXT",
+            "('not so'), ('yes')",
+            None,
+            "the label y has the values 'not so' and 'yes'\n"
+            "HINT: say which one is the positive class: --positive 'not so'",
+        ),
+        (
+            "TEXT",
+            "('no')",
+            None,
+            "the label y has the value 'no'\nHINT: say which one is the positive class: --positive no",
+        ),
+        (
+            "INT",
+            "(1), (2)",
+            None,
+            "the label y has the values '1' and '2'\nHINT: say which one is the positive class: --positive 1",
+        ),
+        (
+            "TEXT",
+            "('a'), ('b'), ('c')",
+            None,
+            "the label y has more than two values\nDETAIL: among them a, b, c\n"
+            "HINT: make two classes of them in the query: y = 'a' AS y_is_one",
+        ),
+        (
+            "TEXT",
+            "('late'), ('early')",
+            "lote",
+            "the label y never has the value 'lote'\nDETAIL: its values are 'early', 'late'\nHINT: did you mean late?",
+        ),
+        ("INT", "(0), (1)", "2", "the label y never has the value '2'\nDETAIL: its values are '0', '1'"),
+        ("INT", "(0), (1)", "one", "the label y never has the value 'one'\nDETAIL: its values are '0', '1'"),
+        (
+            "BOOLEAN",
+            "(TRUE), (FALSE)",
+            "1",
+            "the label y never has the value '1'\nDETAIL: its values are 'false', 'true'",
+        ),
+    ],
+)
+def test_refusals(engine: Engine, type: str, values: str, positive: str | None, message: str) -> None:
+    with pytest.raises(SqlsvmError) as caught:
+        told(engine, type, values, positive=positive)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("type", ["TEXT", "INT", "BOOLEAN"])
+@pytest.mark.parametrize("positive", [None, "1"])
+def test_an_empty_label_can_be_inspected(engine: Engine, type: str, positive: str | None) -> None:
+    """Why a join is empty is what `inspect` is for."""
+    assert told(engine, type, "(NULL)", positive=positive) == (0, 0, 1)
+
+
+def test_no_label(engine: Engine) -> None:
+    for statement in parse("CREATE TABLE t (x INT)", read=engine.dialect):
+        assert statement is not None
+        engine.execute(statement)
+    with pytest.raises(OptionError, match="no label was named"):
+        label_sign(engine, read_query(engine, "SELECT x FROM t"))
+
+
+def test_the_label_of_an_optional_relation_is_null_without_a_match(engine: Engine) -> None:
+    for statement in parse(
+        "CREATE TABLE a AS SELECT * FROM (VALUES (1), (2), (3)) AS v (k);"
+        "CREATE TABLE b AS SELECT * FROM (VALUES (1, 'no', 5), (2, 'yes', 6)) AS v (k, y, x)",
+        read=engine.dialect,
+    ):
+        assert statement is not None
+        engine.execute(statement)
+    found = inspect(engine, "SELECT a.k, b.y FROM a LEFT JOIN b USING (k)", label="y", positive="yes")
+    assert found.label
+    assert (found.label.negative, found.label.positive, found.label.nulls) == (1, 1, 1)

@@ -1,0 +1,109 @@
+"""N, N- and the moments of every coordinate over the virtual join, against the rows of the query itself."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from sqlglot import exp, parse_one
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.oracle import JoinOracle
+from sqlsvm.program import workspace
+from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
+from tests.ground.reference import Joined
+from tests.ground.schemas import random_world
+
+VARIANTS = (Wish(), Wish(nulls="drop"), Wish(merged=True), Wish(class_weights=(3, 2)))
+
+
+@pytest.mark.parametrize("seed", range(500, 508))
+def test_moments_of_random_worlds(shared_engine: Engine, seed: int) -> None:
+    world = random_world(np.random.default_rng(seed), max_relations=4)
+    assert world.label
+    wish = Wish(**{**vars(VARIANTS[seed % len(VARIANTS)]), "label": world.label.name})
+    with world.created(shared_engine) as live, workspace(shared_engine) as work:
+        text = live.query(shared_engine.dialect)
+        if len(truth(shared_engine, text, wish).y):
+            check(open_oracle(work, text, wish), joined(shared_engine, text, wish), wish)
+
+
+def check(oracle: JoinOracle, rows: Joined, wish: Wish) -> None:
+    found, kept, negative = oracle.moments, complete(rows, wish), is_negative(rows)
+    assert (found.n, found.n_negative) == (kept.sum(), (kept & negative).sum())
+    for place, column in enumerate(columns(oracle, rows)):
+        x = column[kept]
+        assert found.total[place] == pytest.approx(x.sum(), rel=1e-12, abs=1e-12)
+        assert found.squares[place] == pytest.approx((x**2).sum(), rel=1e-12, abs=1e-12)
+        assert found.total_negative[place] == pytest.approx(column[kept & negative].sum(), rel=1e-12, abs=1e-12)
+        if found.total[place] or x.any():  # a category that no row has is 1 at most all the same
+            assert found.largest[place] == np.abs(x).max()
+
+
+def is_negative(rows: Joined) -> Values:
+    assert rows.label is not None
+    negative: Values = rows.label < 0
+    return negative
+
+
+def complete(rows: Joined, wish: Wish) -> Values:
+    """The rows that are trained on."""
+    whole = np.ones(rows.rows, dtype=bool)
+    if wish.nulls == "drop":
+        for values in rows.features.values():
+            whole &= np.array([v is not None and v == v for v in values.tolist()], dtype=bool)
+    return whole
+
+
+def columns(oracle: JoinOracle, rows: Joined) -> Iterator[Values]:
+    """Every coordinate over the join, as its role says."""
+    fold, design = oracle.work.engine.fold, oracle.plan.design
+    features = {fold(name, True): values for name, values in rows.features.items()}
+    for c in design.coordinates:
+        if c.role == "intercept":
+            yield np.ones(rows.rows)
+            continue
+        values = features[fold(c.feature, True)].astype(float)
+        yield np.isnan(values).astype(float) if c.role == "missing" else np.nan_to_num(values)
+    for d in design.dictionaries:
+        for category in d.categories:
+            values = features[fold(d.feature, True)]
+            yield np.array([float(v == spelled(category)) for v in values.tolist()])
+
+
+# -- what only weights and sizes can get wrong -------------------------------------------------------------------------
+
+TABLES = """
+CREATE TABLE a (i INT, y INT, x FLOAT, w FLOAT); INSERT INTO a VALUES
+    (1, 1, 0.5, 0.25), (1, 0, 1.5, 0), (2, 1, -4, 1.5), (3, 1, 100, 7);
+CREATE TABLE b (i INT, z FLOAT); INSERT INTO b VALUES (1, 2), (1, -3), (2, 0.25), (9, 1000)
+"""
+
+
+def test_fractional_weights(engine: Engine) -> None:
+    """A row of weight 0 counts for nothing, but the largest |x| still sees it; a row without a partner is not seen."""
+    build(engine, TABLES)
+    with workspace(engine) as work:
+        text = "SELECT a.y, a.x, b.z, a.w FROM a JOIN b ON b.i = a.i"
+        found = open_oracle(work, text, Wish(weight="w")).moments
+    assert (found.n, found.n_negative) == (0.25 * 2 + 1.5, 0)
+    assert found.total.tolist() == [2, 2 * 0.25 * 0.5 - 1.5 * 4, 0.25 * (2 - 3) + 1.5 * 0.25]
+    assert found.squares.tolist() == [2, 2 * 0.25 * 0.5**2 + 1.5 * 16, 0.25 * (4 + 9) + 1.5 / 16]
+    assert found.largest.tolist() == [1, 4, 3]
+    assert found.total_negative.tolist() == [0, 0, 0]
+
+
+def test_moments_of_1e30_rows(engine: Engine) -> None:
+    """Ten tables of 1000 rows that all meet."""
+    number = np.arange(1000)
+    for t in range(10):
+        engine.execute(parse_one(f"CREATE TABLE t{t} (k INT, x INT)"))
+        engine.copy_in(exp.to_table(f"t{t}"), {"k": number * 0, "x": number % (t + 2)})
+    joins = " ".join(f"JOIN t{t} ON t{t}.k = t0.k" for t in range(1, 10))
+    features = ", ".join(f"t{t}.x AS x{t}" for t in range(1, 10))
+    with workspace(engine) as work:
+        found = open_oracle(work, f"SELECT t0.x AS y, {features} FROM t0 {joins}", Wish()).moments
+    means = np.array([1.0, *((number % (t + 2)).mean() for t in range(1, 10))])
+    np.testing.assert_allclose([found.n, found.n_negative], [1e30, 5e29], rtol=1e-12)
+    np.testing.assert_allclose(found.total, 1e30 * means, rtol=1e-12)
+    np.testing.assert_allclose(found.total_negative, 5e29 * means, rtol=1e-12)
+    assert found.largest.tolist() == [1.0, *range(2, 11)]

@@ -1,0 +1,175 @@
+"""Passes over random schemas against the naive join: what they count, and what they prove."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.tally import BOUND, BUCKETS, active_table
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.plan import links_of
+from sqlsvm.solve.oracle import Cut
+from tests.ground import svm
+from tests.ground.opened import Opened, Wish, is_clear, opened_world, ties
+from tests.ground.schemas import Wishes
+
+SCALES: tuple[svm.Scale, ...] = ("none", "standard", "maxabs")
+HEIGHTS = (1, 3, 16, 64)
+MANY: Wishes = {"many_to_many": True, "nulls": False, "left_joins": False}
+
+Check = Callable[[Opened, np.random.Generator], float]
+
+
+def over_worlds(engine: Engine, seeds: range, wish: Wish, wishes: Wishes, check: Check) -> list[float]:
+    """What `check` found in each world whose join has rows."""
+    found = []
+    for seed in seeds:
+        with noted(f"seed {seed}"), opened_world(engine, seed, wish, **wishes) as world:
+            if world:
+                found.append(check(world, np.random.default_rng(seed)))
+    assert len(found) >= len(seeds) / 3
+    return found
+
+
+@contextmanager
+def noted(note: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(note)
+        raise
+
+
+def assert_exact(found: Opened, beta: Values, *, clear: bool) -> None:
+    """N and R always; a and b where it is certain which rows are active."""
+    cut, hinge = found.cut(beta), found.hinge(beta)
+    assert found.oracle.moments.n == len(found.truth.y)
+    assert cut.error == 0
+    assert cut.value_low == pytest.approx(hinge.value, rel=1e-9, abs=1e-12)
+    if clear:
+        assert cut.offset == pytest.approx(hinge.b, rel=1e-9)
+        np.testing.assert_allclose(cut.slope, hinge.a, rtol=1e-9, atol=1e-12)
+
+
+# -- exact -------------------------------------------------------------------------------------------------------------
+
+
+def test_exact_at_the_hinge_itself(shared_engine: Engine) -> None:
+    """Features and beta on a grid of halves: scores are exact, so a row with y score = 1 is told apart from both of
+    its neighbours, and many rows are such rows."""
+
+    def check(found: Opened, rng: np.random.Generator) -> float:
+        tied = 0
+        for beta in (found.dyadic(rng) for _ in range(2)):
+            assert_exact(found, beta, clear=True)
+            tied += ties(found.truth, beta) > 0 and found.oracle.plan.centre is not None
+        return tied
+
+    tied = over_worlds(shared_engine, range(8), Wish(nulls="drop"), {}, check)
+    assert sum(tied) >= 2
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_exact_on_anything(shared_engine: Engine, scale: svm.Scale) -> None:
+    """NULLs, LEFT JOINs, categories, cycles and evil names; scores that differ in the last bit from the naive ones."""
+    seeds = range(100 + 3 * SCALES.index(scale), 103 + 3 * SCALES.index(scale))
+
+    def check(found: Opened, rng: np.random.Generator) -> float:
+        beta = found.normal(rng)
+        assert_exact(found, beta, clear=is_clear(found.truth, beta))
+        return 0
+
+    over_worlds(shared_engine, seeds, Wish(scale=scale), {"continuous": scale != "none"}, check)
+
+
+# -- grid --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_grid_cuts_are_valid_and_certified(shared_engine: Engine, continuous: bool) -> None:
+    def check(found: Opened, rng: np.random.Generator) -> float:
+        if found.oracle.plan.centre is None:
+            return 0.0
+        beta = found.normal(rng)
+        cuts = {height: found.cut(beta, height) for height in HEIGHTS}
+        for height, cut in cuts.items():
+            assert_certified(found, beta, cut, height)
+            assert_minorant(found, beta, cut, rng)
+        return cuts[1].error - cuts[64].error
+
+    seeds = range(200, 203) if continuous else range(210, 213)
+    finer = over_worlds(shared_engine, seeds, Wish(method="grid"), {**MANY, "continuous": continuous}, check)
+    assert sum(finer) > 0
+
+
+def assert_certified(found: Opened, beta: Values, cut: Cut, height: int) -> None:
+    """R_low <= R <= R_low + E, and E is no more than half a bucket for each bag that is rounded."""
+    truth = found.hinge(beta).value
+    assert cut.value_low == pytest.approx(cut.offset + cut.slope @ beta, rel=1e-9, abs=1e-12)
+    assert cut.value_low <= truth + 1e-9
+    assert truth <= cut.value_low + cut.error + 1e-9
+    assert 0 <= cut.error <= len(found.oracle.plan.bags) / height / 2 + 1e-12
+
+
+def assert_minorant(found: Opened, beta: Values, cut: Cut, rng: np.random.Generator) -> None:
+    for _ in range(20):
+        there = beta * rng.uniform(0, 2) + rng.normal(size=len(beta)) * rng.choice([0.01, 0.5, 5])
+        assert found.hinge(there).value >= cut.offset + cut.slope @ there - 1e-9
+
+
+@pytest.mark.parametrize("method", ["grid", "exact"])
+def test_the_active_set_is_the_same_from_everywhere(shared_engine: Engine, method: str) -> None:
+    """Another root, another centre: the same rows are counted, so a and b agree. b is made of whole numbers, hence to
+    the last bit; a adds its terms in another order."""
+
+    def check(found: Opened, rng: np.random.Generator) -> float:
+        beta = found.dyadic(rng) if method == "exact" else found.normal(rng)
+        first, compared = found.cut(beta, 3), 0
+        for root in range(len(found.oracle.plan.tree.nodes)):
+            for centre in range(len(links_of(found.oracle.plan.tree.rerooted(root)))):
+                other = found.rooted(root, centre)
+                if bags(other) == bags(found):  # other bags are rounded otherwise
+                    compared += 1
+                    assert_same(other.cut(beta, 3), first)
+        return compared
+
+    seeds = range(300, 303) if method == "grid" else range(304, 307)
+    compared = over_worlds(shared_engine, seeds, Wish(method="grid" if method == "grid" else "exact"), MANY, check)
+    assert sum(compared) >= 8
+
+
+def bags(found: Opened) -> set[frozenset[int]]:
+    return {frozenset(bag.nodes) for bag in found.oracle.plan.bags}
+
+
+def assert_same(cut: Cut, other: Cut) -> None:
+    assert cut.offset == other.offset
+    np.testing.assert_allclose(cut.slope, other.slope, rtol=1e-12, atol=1e-14)
+    assert cut.error == pytest.approx(other.error, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("method", ["grid", "exact"])
+def test_every_bag_counts_the_same_join_rows(shared_engine: Engine, method: str) -> None:
+    """The number of counted join rows, hence the intercept's sum, is the same whole number seen from every bag."""
+
+    def check(found: Opened, rng: np.random.Generator) -> float:
+        oracle = found.oracle
+        if oracle.plan.centre is None:
+            return 0
+        theta = oracle.scaling.to_raw(rng.normal(size=oracle.dimension))
+        with oracle.work.scratch():
+            oracle.work.run(oracle.program, {"theta": theta, BOUND: 1.0, BUCKETS: 3.0})
+            counted = {counted_rows(oracle.work.engine, bag.number) for bag in oracle.plan.bags}
+        assert len(counted) == 1
+        return float(counted.pop())
+
+    wish = Wish(method="grid" if method == "grid" else "exact")
+    assert max(over_worlds(shared_engine, range(400, 403), wish, MANY, check)) > 10
+
+
+def counted_rows(engine: Engine, bag: int) -> float:
+    total = sql.coalesce(sql.total(sql.column("c")), sql.number(0))
+    return float(engine.fetch(sql.select([(total, "n")], exp.to_table(active_table(bag))))["n"][0])

@@ -1,0 +1,273 @@
+"""Scores in SQL against X @ w over random worlds, and where predictions can be put."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlglot import exp, parse_one
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import OptionError
+from sqlsvm.label import label_sign
+from sqlsvm.model import Model, Weight
+from sqlsvm.predict import chunks, predict, read_label_values, save, score_sql, write_csv
+from sqlsvm.read_query import read_query
+from tests.ground import svm
+from tests.ground.modelled import category, modelled, number
+from tests.ground.opened import Wish, build, joined
+from tests.ground.reference import Joined, naive
+from tests.ground.schemas import random_world
+
+
+def model_of(engine: Engine, text: str, label: str, rows: Joined, truth: svm.Design, beta: Values) -> Model:
+    """The model that has these weights, as training would have written it down."""
+    query = read_query(engine, text, label=label)
+    booleans = [f.name for f in query.features if f.kind == "boolean"]
+    weights: list[Weight] = []
+    for feature in query.features:
+        name = next(n for n in rows.features if engine.fold(n, True) == engine.fold(feature.name, True))
+        values = rows.features[name]
+        for (owner, value), weight in zip(truth.columns, beta.tolist(), strict=True):
+            if owner == name and value is None:
+                weights.append(number(feature.name, weight, missing=float(np.mean(values[~np.isnan(values)]))))
+            elif owner == name:
+                weights.append(category(feature.name, value, weight))
+    return modelled(
+        weights,
+        float(beta[0]),
+        query=text,
+        dialect=engine.dialect,
+        label=label,
+        nulls="mean",
+        trained_on={"booleans": booleans, "label_values": read_label_values(engine, query, label_sign(engine, query))},
+    )
+
+
+def fetch(engine: Engine, query: exp.Query) -> dict[str, list[object]]:
+    with naive(engine):
+        return {name: values.tolist() for name, values in engine.fetch(query).items()}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scores_of_the_query(shared_engine: Engine, seed: int) -> None:
+    """With categories, booleans, NULLs and names that break careless SQL; in the rows of the query and in its order."""
+    engine, rng = shared_engine, np.random.default_rng(seed)
+    world = random_world(rng, max_relations=3, continuous=True)
+    assert world.label
+    with world.created(engine) as live:
+        text, label = live.query(engine.dialect), world.label.name
+        rows = joined(engine, text, Wish(label=label))
+        if not len(rows.row_ids[""]):
+            return  # an empty join is refused before anything is trained
+        if any(np.isnan(v).all() for v in rows.features.values() if v.dtype != object):
+            return  # and so is a feature that is never known
+        truth = svm.design_matrix(rows, "mean")
+        beta = rng.normal(size=len(truth.columns))
+        model = model_of(engine, text, label, rows, truth, beta)
+        found = fetch(engine, predict(engine, model))
+        original = fetch(engine, parse_one(text, read=engine.dialect))
+        assert list(found) == [*original, "score", "prediction"]
+        assert all(len(values) == len(truth.y) for values in found.values())
+        # the rows may come in any order, so they are compared sorted by everything they hold
+        scores = np.array(found["score"], dtype=float)
+        np.testing.assert_allclose(np.sort(scores), np.sort(truth.x @ beta), rtol=1e-9, atol=1e-9)
+        mine = next(n for n in original if engine.fold(n, True) == engine.fold(label, True))
+        negative, positive = model.trained_on["label_values"]
+        assert {negative, positive} >= set(original[mine])
+        assert found["prediction"] == [positive if s > 0 else negative for s in scores.tolist()]
+
+
+SHOP = """
+CREATE TABLE shop (id INT, bought TEXT, price DOUBLE PRECISION, colour TEXT, fresh BOOLEAN);
+INSERT INTO shop VALUES
+  (1, 'yes', 1.0, 'red', TRUE), (2, 'no', 2.0, 'it''s blue', FALSE),
+  (3, 'yes', NULL, NULL, NULL), (4, 'no', 4.0, '', TRUE)
+"""
+QUERY = "SELECT s.bought, s.price, s.colour, s.fresh FROM shop s"
+
+
+def shop(engine: Engine, nulls: str = "mean", query: str = QUERY) -> Model:
+    build(engine, SHOP)
+    missing = 0.5 if nulls == "mean" else None
+    weights = [
+        number("price", -1.0, missing),
+        category("colour", "red", 3.0),
+        category("colour", "it's blue", 0.25),
+        number("fresh", 0.125, missing),
+    ]
+    return modelled(
+        weights,
+        0.5,
+        query=query,
+        dialect=engine.dialect,
+        label="bought",
+        nulls=nulls,
+        trained_on={"booleans": ["fresh"], "label_values": ["no", "yes"]},
+    )
+
+
+def by_id(engine: Engine, model: Model, rows: str) -> dict[object, tuple[object, object]]:
+    found = engine.fetch(predict(engine, model, rows))
+    pairs = zip(found["score"].tolist(), found["prediction"].tolist(), strict=True)
+    return dict(zip(found["id"].tolist(), pairs, strict=True))
+
+
+@pytest.mark.parametrize("rows", ["shop", "SELECT * FROM shop", "SELECT * FROM shop WHERE id > 0 ORDER BY id"])
+def test_other_rows(engine: Engine, rows: str) -> None:
+    """An unseen category weighs 0, a NULL number is the mean, a score is of the label's own value."""
+    assert by_id(engine, shop(engine), rows) == {
+        1: (2.625, "yes"),
+        2: (-1.25, "no"),
+        3: (0.0625, "yes"),
+        4: (-3.375, "no"),
+    }
+
+
+def test_no_score_without_a_value(engine: Engine) -> None:
+    model = shop(engine, "drop")
+    found = by_id(engine, model, "SELECT id, price, fresh, NULL::TEXT AS colour FROM shop WHERE id = 1")
+    score, prediction = found[1]
+    assert score != score
+    assert prediction is None
+    assert by_id(engine, model, "shop")[4] == (-3.375, "no")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("SELECT id, price, color, fresh FROM (SELECT *, colour AS color FROM shop) s", "did you mean color?"),
+        ("SELECT *, 1 AS score FROM shop", "the rows have a column score already"),
+        ("SELECT 1; SELECT 2", "neither a table nor one SELECT"),
+        ("DELETE FROM shop", "neither a table nor one SELECT"),
+        ("WITH gone AS (DELETE FROM shop RETURNING *) SELECT * FROM gone", "neither a table nor one SELECT"),
+        ("SELECT * FROM", "neither a table nor one SELECT"),
+    ],
+)
+def test_rows_that_cannot_be_scored(engine: Engine, rows: str, message: str) -> None:
+    model = shop(engine)
+    with pytest.raises(OptionError, match=message.replace("?", r"\?")):
+        predict(engine, model, rows)
+
+
+def test_outputs_without_a_name(engine: Engine) -> None:
+    """An expression that was given no alias is a feature of that name, and its column gets it."""
+    build(engine, SHOP)
+    query = "SELECT bought, 2 * price FROM shop"
+    model = modelled([number("2 * price", 1.0)], query=query, dialect=engine.dialect, label="bought")
+    found = fetch(engine, predict(engine, model))
+    assert list(found) == ["bought", "2 * price", "score", "prediction"]
+    assert found["prediction"][0] == 1
+
+
+def test_the_expression_alone(engine: Engine) -> None:
+    """Both texts, put into a SELECT by hand, are what predict computes."""
+    model = shop(engine, query="SELECT s.bought, s.price * 2 / 2 AS price, s.colour, s.fresh FROM shop s")
+    features, query = (score_sql(model, engine.dialect, of) for of in ("features", "query"))  # type: ignore[arg-type]
+    for text in (f"SELECT {features} AS x FROM shop ORDER BY id", f"SELECT {query} AS x FROM shop s ORDER BY s.id"):
+        assert engine.fetch(parse_one(text, read=engine.dialect))["x"].tolist() == [2.625, -1.25, 0.0625, -3.375]
+
+
+def test_label_values(engine: Engine) -> None:
+    build(engine, SHOP)
+    query = read_query(engine, QUERY, label="bought")
+    assert read_label_values(engine, query, label_sign(engine, query, "no")) == ("yes", "no")
+
+
+# -- where they go -----------------------------------------------------------------------------------------------------
+
+
+def star(engine: Engine, name: str) -> dict[str, list[object]]:
+    return fetch(engine, exp.select("*").from_(exp.to_table(name, dialect=engine.dialect)))
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+@pytest.mark.parametrize("name", ["out", 'main2."Two Words"'])
+def test_saved(engine: Engine, kind: str, name: str) -> None:
+    assert kind in ("table", "view")
+    engine.execute(parse_one("CREATE SCHEMA main2"))
+    model = shop(engine)
+    found = predict(engine, model)
+    save(engine, found, name, kind)  # type: ignore[arg-type]
+    assert star(engine, name)["score"] == [2.625, -1.25, 0.0625, -3.375]
+    with pytest.raises(OptionError, match="exists already"):
+        save(engine, predict(engine, model), name, kind)  # type: ignore[arg-type]
+    engine.execute(parse_one("DELETE FROM shop WHERE id > 1"))
+    assert len(star(engine, name)["score"]) == (1 if kind == "view" else 4)
+    save(engine, predict(engine, model), name, kind, overwrite=True)  # type: ignore[arg-type]
+    assert star(engine, name)["score"] == [2.625]
+
+
+def test_a_failed_overwrite_leaves_what_was_there(engine: Engine) -> None:
+    """Even where it is the table that the rows come from."""
+    model = shop(engine)
+    with pytest.raises(Exception, match="shop"):
+        save(engine, predict(engine, model, "shop"), "shop", overwrite=True)
+    assert len(star(engine, "shop")["id"]) == 4
+
+
+@pytest.mark.parametrize("name", ["", "a b", "f(1)", "x; DROP TABLE shop", "(SELECT 1)"])
+def test_no_name_of_a_table(engine: Engine, name: str) -> None:
+    model = shop(engine)
+    with pytest.raises(OptionError, match="not the name of a table"):
+        save(engine, predict(engine, model), name)
+
+
+def test_csv(engine: Engine) -> None:
+    out = io.StringIO()
+    assert write_csv(engine, predict(engine, shop(engine)), out) == 4
+    rows = list(csv.reader(io.StringIO(out.getvalue())))
+    assert rows[0] == ["bought", "price", "colour", "fresh", "score", "prediction"]
+    assert rows[2] == ["no", rows[2][1], "it's blue", "false", "-1.25", "no"]
+    assert rows[3] == ["yes", "", "", "", "0.0625", "yes"]
+
+
+def test_chunks(engine: Engine, statements: list[str]) -> None:
+    """In order, none twice, and nothing is left in the database."""
+    model = shop(engine)
+    build(engine, "INSERT INTO shop (id, price) SELECT 100 + i, i FROM GENERATE_SERIES(1, 96) AS g(i)")
+    before = set(engine.table_names())
+    read = [rows["c0"].tolist() for rows in chunks(engine, predict(engine, model, "SELECT * FROM shop"), 30)]
+    assert [len(part) for part in read] == [30, 30, 30, 10]
+    assert len({cell for part in read for cell in part}) == 100
+    assert set(engine.table_names()) == before
+
+
+def test_a_reader_that_stops(engine: Engine) -> None:
+    model = shop(engine)
+    reading = chunks(engine, predict(engine, model, "shop"), 2)
+    next(reading)
+    reading.close()  # type: ignore[attr-defined]
+    save(engine, predict(engine, model), "after")
+    assert len(star(engine, "after")["score"]) == 4
+
+
+def test_rows_of_a_file(duckdb: Engine, tmp_path: Path) -> None:
+    """Cells are text, so that they come out as they were; numbers and booleans are read where the model wants them."""
+    model = shop(duckdb)
+    path = tmp_path / "it's new.csv"
+    path.write_text("id,price,colour,fresh\n007,1.50,red,true\n8,,01,\n")
+    out = io.StringIO()
+    assert write_csv(duckdb, predict(duckdb, model, str(path)), out) == 2
+    assert out.getvalue().splitlines()[1:] == ["007,1.50,red,true,2.125,yes", "8,,01,,0.0625,yes"]
+
+
+def test_a_server_reads_no_files(postgres: Engine) -> None:
+    with pytest.raises(OptionError, match="cannot read a CSV file"):
+        predict(postgres, shop(postgres), "rows.csv")
+
+
+def test_a_view_costs_one_scan(postgres: Engine) -> None:
+    """No sub-query is left, no function is called, and the reader's own condition reaches the table."""
+    save(postgres, predict(postgres, shop(postgres)), "seen", "view")
+    explain = exp.Command(this="EXPLAIN", expression="VERBOSE SELECT * FROM seen WHERE price > 1")
+    lines = [str(line) for line in postgres.fetch(explain)["QUERY PLAN"].tolist()]
+    assert ["Seq Scan on" in line for line in lines if "cost=" in line] == [True]
+    plan = "\n".join(lines)
+    assert "Filter: (s.price > " in plan
+    assert "SubPlan" not in plan
+    output = next(line for line in lines if "Output:" in line)
+    called = set(re.findall(r"(\w+)\(", output)) - {"COALESCE"}
+    assert called == set()

@@ -1,0 +1,254 @@
+"""Samples of the join: every row as likely as it weighs, the same rows for the same seed, and no work beyond that."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sqlglot import exp, parse_one
+
+import sqlsvm.oracle
+from sqlsvm.compile.statement import Statement
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.oracle import JoinOracle
+from sqlsvm.program import workspace
+from sqlsvm.solve.oracle import Sample
+from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened_world
+
+SIZE = 2000
+
+# -- uniform -----------------------------------------------------------------------------------------------------------
+
+
+def on_truth(found: Opened, sample: Sample) -> Values:
+    """The sample as rows (features, label) in the columns of the truth."""
+    here = found.places >= 0
+    assert not sample.rows[:, ~here].any()
+    rows = np.zeros((len(sample.labels), found.truth.x.shape[1]))
+    rows[:, found.places[here]] = sample.rows[:, here]
+    return np.column_stack([rows, sample.labels])
+
+
+def drawn(found: Opened, sample: Sample) -> tuple[Values, Values]:
+    """How often each distinct row of the join was drawn, and how often it was to be expected."""
+    rows, times = np.unique(np.column_stack([found.truth.x, found.truth.y]), axis=0, return_counts=True)
+    distances = np.abs(on_truth(found, sample)[:, None, :] - rows).max(axis=2)
+    assert distances.min(axis=1).max() < 1e-7, "a row that the join does not have"
+    hits = np.bincount(distances.argmin(axis=1), minlength=len(rows))
+    return hits, times / times.sum() * len(sample.labels)
+
+
+def chi_square(found: Opened, sample: Sample) -> tuple[float, int]:
+    """chi^2 over the distinct rows, and its degrees of freedom."""
+    hits, expected = drawn(found, sample)
+    return float(((hits - expected) ** 2 / expected).sum()), len(hits) - 1
+
+
+def assert_fair(found: list[tuple[float, int]]) -> None:
+    """Five standard deviations. Stratified points scatter less than independent ones, never more."""
+    chi = sum(c for c, _ in found)
+    freedom = sum(f for _, f in found)
+    assert chi <= freedom + 5 * np.sqrt(2 * freedom)
+
+
+def kinds(found: Opened) -> set[str]:
+    plan = found.oracle.plan
+    return {
+        *({"missing"} & {c.role for c in plan.design.coordinates}),
+        *(["LEFT JOIN"] if plan.tree.query.left_joins else []),
+        *(["cycle"] if not plan.tree.acyclic else []),
+        *(["categories"] if plan.design.dictionaries else []),
+        *(["many-to-many"] if plan.centre else []),
+        *(["foreign key"] if plan.tree.folds else []),
+    }
+
+
+WORLDS = (7, 9, 39, 51, 65)
+"""Random worlds with joins of 21 to 168 rows; with everything that a join may have among them."""
+
+
+def test_every_row_of_any_join_is_equally_likely(shared_engine: Engine) -> None:
+    results, seen = [], set()
+    for seed in WORLDS:
+        wish = Wish(scale="standard" if seed % 4 == 3 else "maxabs", merged=seed % 3 == 0)
+        with opened_world(shared_engine, seed, wish, many_to_many=True) as world:
+            assert world
+            results.append(chi_square(world, world.oracle.sample(SIZE, seed)))
+            seen |= kinds(world)
+    assert_fair(results)
+    assert seen == {"missing", "LEFT JOIN", "cycle", "categories", "many-to-many", "foreign key"}
+
+
+FORK = """
+CREATE TABLE a (i INT, j INT, y INT, x FLOAT, times INT);
+CREATE TABLE b (i INT, z FLOAT); CREATE TABLE c (j INT, k INT, v TEXT, b_times INT); CREATE TABLE e (k INT);
+INSERT INTO a VALUES
+    (1, 1, 1, 0.5, 2), (1, 2, 0, 1.5, 1), (2, 1, 1, -0.5, 3), (2, 2, 0, 0.5, 1), (NULL, 1, 1, 9, 1), (3, 1, 1, 8, 1),
+    (1, 1, 0, 0.25, 0);
+INSERT INTO b VALUES (1, 2.0), (1, 1.0), (1, 0.0), (2, 0.25), (2, NULL), (NULL, 7), (4, 7);
+INSERT INTO c VALUES (1, 1, 'u', 1), (1, 2, 'w', 2), (2, 1, 'u', 3), (2, 3, NULL, 1), (2, 4, 'nobody', 1);
+INSERT INTO e VALUES (1), (1), (1), (2), (3), (NULL)
+"""
+FROM = "FROM a JOIN b ON b.i = a.i JOIN c ON c.j = a.j JOIN e ON e.k = c.k"
+FORK_QUERY = f"SELECT a.y, a.x, b.z, c.v {FROM}"
+
+WISHES = {
+    "a.times": Wish(weight="times"),
+    "c.b_times": Wish(weight="b_times", merged=True),
+    "e.k": Wish(weight="k", class_weights=(2, 5)),
+}
+
+
+@pytest.mark.parametrize("weight", WISHES)
+def test_heavier_rows_are_likelier(engine: Engine, weight: str) -> None:
+    """The truth has a row of weight 2 twice. Weights at the root, below it, and where nothing else is wanted."""
+    build(engine, FORK)
+    with workspace(engine) as work:
+        found = opened(work, f"SELECT a.y, {weight}, a.x, b.z, c.v {FROM}", WISHES[weight])
+        sample = found.oracle.sample(SIZE, 1)
+        assert_fair([chi_square(found, sample)])
+    assert len(sample.rows) == SIZE
+    assert set(sample.weights) == {1.0}
+
+
+def test_rows_of_the_root_are_stratified(engine: Engine) -> None:
+    """A row with a share p of the join holds all but two of its points for certain: it is drawn K p times, +-2."""
+    build(engine, FORK)
+    with workspace(engine) as work:
+        found = opened(work, f"SELECT a.y, a.x {FROM}", Wish())
+        hits, expected = drawn(found, found.oracle.sample(SIZE, 3))
+    assert len(hits) == 5
+    assert np.abs(hits - expected).max() < 2
+
+
+def test_a_missing_number_is_the_mean_and_a_missing_category_none(engine: Engine) -> None:
+    build(engine, FORK)
+    with workspace(engine) as work:
+        found = opened(work, FORK_QUERY, Wish())
+        rows = on_truth(found, found.oracle.sample(SIZE, 4))
+    names = np.array([feature for feature, _ in found.truth.columns])
+    z, categories = rows[:, :-1][:, names == "z"], rows[:, :-1][:, names == "v"]
+    means = set(np.round(z.ravel(), 9)) - {2.0, 1.0, 0.0, 0.25}
+    assert len(means) == 1
+    assert set(categories.sum(axis=1)) == {0.0, 1.0}
+
+
+# -- the same again ----------------------------------------------------------------------------------------------------
+
+
+def fork_sample(engine: Engine, seed: int, wish: Wish | None = None) -> Sample:
+    with workspace(engine) as work:
+        return open_oracle(work, FORK_QUERY, wish or Wish()).sample(SIZE, seed)
+
+
+def turn(engine: Engine, table: str) -> None:
+    """Stores the rows of a table in another order."""
+    copy = f"CREATE TABLE turned AS SELECT * FROM {table} ORDER BY 1 DESC, 2 DESC"
+    build(engine, f"{copy}; DROP TABLE {table}; ALTER TABLE turned RENAME TO {table}")
+
+
+def assert_same(one: Sample, other: Sample) -> None:
+    np.testing.assert_array_equal(one.rows, other.rows)
+    np.testing.assert_array_equal(one.labels, other.labels)
+
+
+def test_a_seed_is_a_sample(postgres: Engine, duckdb: Engine) -> None:
+    """To the last row; on another engine, with the rows of the tables in another order, with equal rows merged."""
+    build(postgres, FORK)
+    build(duckdb, FORK)
+    first = fork_sample(postgres, 1)
+    assert_same(first, fork_sample(postgres, 1))
+    assert_same(first, fork_sample(duckdb, 1))
+    assert_same(first, fork_sample(duckdb, 1, Wish(merged=True)))
+    for table in "abc":
+        turn(postgres, table)
+    assert_same(first, fork_sample(postgres, 1))
+
+
+def test_another_seed_is_another_sample(engine: Engine) -> None:
+    build(engine, FORK)
+    one, other = fork_sample(engine, 1), fork_sample(engine, 2)
+    assert (one.rows != other.rows).any(axis=1).mean() > 0.3
+
+
+# -- no more than that -------------------------------------------------------------------------------------------------
+
+
+def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
+    """t0 - t1 - ...: rows ** tables / keys ** (tables - 1) join rows; in each table x, and in t0 y, is a fair coin."""
+    number = np.arange(rows)
+    for t in range(tables):
+        engine.execute(parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
+        columns = {"l": number % keys, "r": number // keys % keys, "x": number // keys**2 % 2, "y": number % 2}
+        engine.copy_in(exp.to_table(f"t{t}"), columns)
+    features = ", ".join(f"t{t}.x AS x{t}" for t in range(tables))
+    joins = " ".join(f"JOIN t{t} ON t{t}.l = t{t - 1}.r" for t in range(1, tables))
+    return f"SELECT t0.y, {features} FROM t0 {joins}"
+
+
+@contextmanager
+def watched(oracle: JoinOracle) -> Iterator[dict[str, float]]:
+    """The rows that each statement inside kept or answered."""
+    rows: dict[str, float] = {}
+
+    def note(statement: Statement, size: float, _: float) -> None:
+        rows[statement.name] = size
+
+    oracle.work.on_done = note
+    yield rows
+    oracle.work.on_done = None
+
+
+def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
+    """7000 rows are joined to 1e15. Each x is a fair coin of its own, so each of the 2^7 combinations is as likely."""
+    text = chain(engine, tables=7, rows=1000, keys=10)
+    with workspace(engine) as work:
+        oracle = open_oracle(work, text, Wish(intercept=False))
+        assert oracle.moments.n == pytest.approx(1e15, rel=1e-12)
+        with watched(oracle) as kept:
+            sample = oracle.sample(5120, 1)
+    seen = Counter(map(tuple, sample.rows.tolist()))
+    expected = 5120 / 2**7
+    assert len(seen) == 2**7
+    assert sum((n - expected) ** 2 / expected for n in seen.values()) < 2**7 + 5 * np.sqrt(2 * 2**7)
+    assert max(kept.values()) == 5120
+    assert len(kept) == 6 + 7 + 7 + 7  # messages up, intervals, drawn rows, answers
+
+
+def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
+    """Along a foreign key there is nothing to draw; of e nobody wants to know more than how often it multiplies."""
+    build(engine, FORK)
+    build(engine, "CREATE TABLE d (i INT, q FLOAT); INSERT INTO d VALUES (1, 0.5), (2, 1.5)")
+    text = "SELECT a.y, a.x, d.q, c.v FROM a JOIN d ON d.i = a.i JOIN c ON c.j = a.j JOIN e ON e.k = c.k"
+    with workspace(engine) as work:
+        found = opened(work, text, Wish())
+        with watched(found.oracle) as kept:
+            sample = found.oracle.sample(SIZE, 1)
+        assert_fair([chi_square(found, sample)])
+    assert {name for name in kept if name.startswith("intervals")} == {"intervals of a", "intervals of c"}
+    assert {name for name in kept if name.startswith("drawn")} == {f"drawn rows of {n}" for n in "acd"}
+    assert max(kept[name] for name in kept if name.startswith("intervals")) <= 7
+
+
+def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer rows rather than more numbers than that."""
+    monkeypatch.setattr(sqlsvm.oracle, "LARGEST_SAMPLE", 100)
+    build(engine, FORK)
+    sample = fork_sample(engine, 1)
+    assert sample.rows.shape == (100 // 6, 6)
+    assert sample.labels.shape == sample.weights.shape == (100 // 6,)
+
+
+def test_nothing_of_it_stays(engine: Engine) -> None:
+    build(engine, FORK)
+    with workspace(engine) as work:
+        oracle = open_oracle(work, FORK_QUERY, Wish())
+        before = tables(engine)
+        oracle.sample(SIZE, 1)
+        assert tables(engine) == before
+
+
+def tables(engine: Engine) -> list[str]:
+    found = "SELECT table_name AS t FROM information_schema.tables WHERE table_name LIKE 'sqlsvm%' ORDER BY t"
+    return list(engine.fetch(parse_one(found))["t"])

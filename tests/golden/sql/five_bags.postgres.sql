@@ -1,0 +1,363 @@
+-- scores of l (buckets, theta)
+CREATE TEMPORARY TABLE sqlsvm_s0 AS
+SELECT
+  s.x1 AS x1,
+  s.p AS p,
+  sqlsvm_g0.g AS g0,
+  CAST(1.0 AS DOUBLE PRECISION) AS w,
+  CAST(GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+    CAST(-134217728.0 AS DOUBLE PRECISION)
+ ) AS BIGINT) AS s
+FROM (
+  SELECT r.k0 AS k0, r.x1 AS x1, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 AS p
+  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM l AS "l") AS r
+) AS s
+JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
+
+-- scores of m (bound, buckets, theta)
+CREATE TEMPORARY TABLE sqlsvm_s1 AS
+SELECT
+  s.x0 AS x0,
+  s.p AS p,
+  s.y AS y,
+  sqlsvm_g0.g AS g0,
+  sqlsvm_g1.g AS g1,
+  CAST(1.0 AS DOUBLE PRECISION) AS w,
+  CAST(GREATEST(
+    LEAST(ROUND(p * CAST($2 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+    CAST(-134217728.0 AS DOUBLE PRECISION)
+ ) AS BIGINT) - y * CAST(CEIL(CAST($1 AS DOUBLE PRECISION) * CAST($2 AS DOUBLE PRECISION)) AS BIGINT) AS s
+FROM (
+  SELECT r.k0 AS k0, r.k1 AS k1, r.x0 AS x0, (CAST($3 AS DOUBLE PRECISION[]))[1] * r.x0 AS p, r.y AS y
+  FROM (
+    SELECT
+      "m"."i" AS k0,
+      "m"."j" AS k1,
+      CAST(1.0 AS DOUBLE PRECISION) AS x0,
+      CASE WHEN "m"."y" = 1 THEN 1 ELSE CASE WHEN NOT "m"."y" IS NULL THEN -1 END END AS y
+    FROM m AS "m"
+ ) AS r
+) AS s
+JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k
+JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
+
+-- scores of r (buckets)
+CREATE TEMPORARY TABLE sqlsvm_s2 AS
+SELECT
+  s.p AS p,
+  sqlsvm_g1.g AS g1,
+  CAST(1.0 AS DOUBLE PRECISION) AS w,
+  CAST(GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+    CAST(-134217728.0 AS DOUBLE PRECISION)
+ ) AS BIGINT) AS s
+FROM (SELECT r.k1 AS k1, CAST(0.0 AS DOUBLE PRECISION) AS p FROM (SELECT "r"."j" AS k1 FROM r AS "r") AS r) AS s
+JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
+
+-- scores of p (buckets)
+CREATE TEMPORARY TABLE sqlsvm_s3 AS
+SELECT
+  s.p AS p,
+  sqlsvm_g1.g AS g1,
+  sqlsvm_g2.g AS g2,
+  CAST(1.0 AS DOUBLE PRECISION) AS w,
+  CAST(GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+    CAST(-134217728.0 AS DOUBLE PRECISION)
+ ) AS BIGINT) AS s
+FROM (
+  SELECT r.k1 AS k1, r.k2 AS k2, CAST(0.0 AS DOUBLE PRECISION) AS p
+  FROM (SELECT "p"."j" AS k1, "p"."k" AS k2 FROM p AS "p") AS r
+) AS s
+JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k
+JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
+
+-- scores of q (buckets, theta)
+CREATE TEMPORARY TABLE sqlsvm_s4 AS
+SELECT
+  s.x2 AS x2,
+  s.p AS p,
+  sqlsvm_g2.g AS g2,
+  CAST(1.0 AS DOUBLE PRECISION) AS w,
+  CAST(GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+    CAST(-134217728.0 AS DOUBLE PRECISION)
+ ) AS BIGINT) AS s
+FROM (
+  SELECT r.k2 AS k2, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
+  FROM (SELECT "q"."k" AS k2, CAST("q"."x" AS DOUBLE PRECISION) AS x2 FROM q AS "q") AS r
+) AS s
+JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
+
+-- states of l
+CREATE TEMPORARY TABLE sqlsvm_q0_0 AS
+SELECT g0 AS g0, s AS s, SUM(w) AS c
+FROM sqlsvm_s0
+GROUP BY g0, s;
+
+-- states of m
+CREATE TEMPORARY TABLE sqlsvm_q1_0 AS
+SELECT g0 AS g0, g1 AS g1, s AS s, SUM(w) AS c
+FROM sqlsvm_s1
+GROUP BY g0, g1, s;
+
+-- m meets l
+CREATE TEMPORARY TABLE sqlsvm_q1_1 AS
+SELECT at >> 32 AS g1, at - ((at >> 32) * 4294967296) - 2147483648 AS s, c AS c
+FROM (
+  SELECT q.g1 * 4294967296 + 2147483648 + (q.s + m.s) AS at, SUM(q.c * m.c) AS c
+  FROM sqlsvm_q1_0 AS q
+  JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
+  GROUP BY q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+) AS e;
+
+-- states of r
+CREATE TEMPORARY TABLE sqlsvm_q2_0 AS
+SELECT g1 AS g1, s AS s, SUM(w) AS c
+FROM sqlsvm_s2
+GROUP BY g1, s;
+
+-- r meets m
+CREATE TEMPORARY TABLE sqlsvm_q2_1 AS
+SELECT at >> 32 AS g1, at - ((at >> 32) * 4294967296) - 2147483648 AS s, c AS c
+FROM (
+  SELECT q.g1 * 4294967296 + 2147483648 + (q.s + m.s) AS at, SUM(q.c * m.c) AS c
+  FROM sqlsvm_q2_0 AS q
+  JOIN sqlsvm_q1_1 AS m ON q.g1 = m.g1
+  GROUP BY q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+) AS e;
+
+-- states of q
+CREATE TEMPORARY TABLE sqlsvm_q4_0 AS
+SELECT g2 AS g2, s AS s, SUM(w) AS c
+FROM sqlsvm_s4
+GROUP BY g2, s;
+
+-- states of p
+CREATE TEMPORARY TABLE sqlsvm_q3_0 AS
+SELECT g1 AS g1, g2 AS g2, s AS s, SUM(w) AS c
+FROM sqlsvm_s3
+GROUP BY g1, g2, s;
+
+-- p meets q
+CREATE TEMPORARY TABLE sqlsvm_q3_1 AS
+SELECT at >> 32 AS g1, at - ((at >> 32) * 4294967296) - 2147483648 AS s, c AS c
+FROM (
+  SELECT q.g1 * 4294967296 + 2147483648 + (q.s + m.s) AS at, SUM(q.c * m.c) AS c
+  FROM sqlsvm_q3_0 AS q
+  JOIN sqlsvm_q4_0 AS m ON q.g2 = m.g2
+  GROUP BY q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+) AS e;
+
+-- the two sides meet
+CREATE TEMPORARY TABLE sqlsvm_centre AS
+SELECT
+  g1 AS g1,
+  s AS s,
+  side AS side,
+  CASE
+    WHEN side = 0
+    THEN SUM(cr) OVER (PARTITION BY g1 ORDER BY at ASC, rank ASC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    ELSE SUM(cl) OVER (PARTITION BY g1 ORDER BY at DESC, rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+  END AS v
+FROM (
+  SELECT g1 AS g1, s AS s, -s AS at, 0 AS rank, c AS cl, CAST(0.0 AS DOUBLE PRECISION) AS cr, 0 AS side
+  FROM sqlsvm_q2_1
+  UNION ALL
+  SELECT g1 AS g1, s AS s, s AS at, 1 AS rank, CAST(0.0 AS DOUBLE PRECISION) AS cl, c AS cr, 1 AS side
+  FROM sqlsvm_q3_1
+) AS e;
+
+-- values of r
+CREATE TEMPORARY TABLE sqlsvm_v2_1 AS
+SELECT g1 AS g1, s AS s, v AS v, g1 * 4294967296 + 2147483648 + s AS at
+FROM sqlsvm_centre
+WHERE side = 0 AND v > 0;
+
+-- values of p
+CREATE TEMPORARY TABLE sqlsvm_v3_1 AS
+SELECT g1 AS g1, s AS s, v AS v, g1 * 4294967296 + 2147483648 + s AS at
+FROM sqlsvm_centre
+WHERE side = 1 AND v > 0;
+
+-- near the hinge
+SELECT t.total AS total, SUM(l.c * r.c) AS c
+FROM sqlsvm_q2_1 AS l
+CROSS JOIN (SELECT -1 AS total UNION ALL SELECT 0 AS total UNION ALL SELECT 1 AS total) AS t
+JOIN sqlsvm_q3_1 AS r ON l.g1 = r.g1 AND r.s = t.total - l.s
+GROUP BY t.total;
+
+-- rounding 0 (buckets)
+SELECT
+  COALESCE(
+    MAX(
+      ABS(
+        GREATEST(
+          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+          CAST(-134217728.0 AS DOUBLE PRECISION)
+       ) - p * CAST($1 AS DOUBLE PRECISION)
+     )
+   ),
+    CAST(0.0 AS DOUBLE PRECISION)
+ ) AS error
+FROM sqlsvm_s0;
+
+-- rounding 1 (buckets)
+SELECT
+  COALESCE(
+    MAX(
+      ABS(
+        GREATEST(
+          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+          CAST(-134217728.0 AS DOUBLE PRECISION)
+       ) - p * CAST($1 AS DOUBLE PRECISION)
+     )
+   ),
+    CAST(0.0 AS DOUBLE PRECISION)
+ ) AS error
+FROM sqlsvm_s1;
+
+-- rounding 4 (buckets)
+SELECT
+  COALESCE(
+    MAX(
+      ABS(
+        GREATEST(
+          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
+          CAST(-134217728.0 AS DOUBLE PRECISION)
+       ) - p * CAST($1 AS DOUBLE PRECISION)
+     )
+   ),
+    CAST(0.0 AS DOUBLE PRECISION)
+ ) AS error
+FROM sqlsvm_s4;
+
+-- r returns
+CREATE TEMPORARY TABLE sqlsvm_r2_0 AS
+SELECT
+  q.g1 AS q_g1,
+  q.s AS q_s,
+  m.g1 AS m_g1,
+  m.s AS m_s,
+  SUM(m.c * a.v) AS q_v,
+  SUM(q.c * a.v) AS m_v,
+  GROUPING(q.s) AS side
+FROM sqlsvm_q2_0 AS q
+JOIN sqlsvm_q1_1 AS m ON q.g1 = m.g1
+JOIN sqlsvm_v2_1 AS a ON a.at = q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+GROUP BY GROUPING SETS ((q.g1, q.s), (m.g1, m.s));
+
+-- values of r
+CREATE TEMPORARY TABLE sqlsvm_v2_0 AS
+SELECT q_g1 AS g1, q_s AS s, q_v AS v
+FROM sqlsvm_r2_0
+WHERE side = 0;
+
+-- values of m
+CREATE TEMPORARY TABLE sqlsvm_v1_1 AS
+SELECT m_g1 AS g1, m_s AS s, m_g1 * 4294967296 + 2147483648 + m_s AS at, m_v AS v
+FROM sqlsvm_r2_0
+WHERE side = 1;
+
+-- m returns
+CREATE TEMPORARY TABLE sqlsvm_r1_0 AS
+SELECT
+  q.g0 AS q_g0,
+  q.g1 AS q_g1,
+  q.s AS q_s,
+  m.g0 AS m_g0,
+  m.s AS m_s,
+  SUM(m.c * a.v) AS q_v,
+  SUM(q.c * a.v) AS m_v,
+  GROUPING(q.s) AS side
+FROM sqlsvm_q1_0 AS q
+JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
+JOIN sqlsvm_v1_1 AS a ON a.at = q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+GROUP BY GROUPING SETS ((q.g0, q.g1, q.s), (m.g0, m.s));
+
+-- values of m
+CREATE TEMPORARY TABLE sqlsvm_v1_0 AS
+SELECT q_g0 AS g0, q_g1 AS g1, q_s AS s, q_v AS v
+FROM sqlsvm_r1_0
+WHERE side = 0;
+
+-- values of l
+CREATE TEMPORARY TABLE sqlsvm_v0_0 AS
+SELECT m_g0 AS g0, m_s AS s, m_v AS v
+FROM sqlsvm_r1_0
+WHERE side = 1;
+
+-- p returns
+CREATE TEMPORARY TABLE sqlsvm_r3_0 AS
+SELECT
+  q.g1 AS q_g1,
+  q.g2 AS q_g2,
+  q.s AS q_s,
+  m.g2 AS m_g2,
+  m.s AS m_s,
+  SUM(m.c * a.v) AS q_v,
+  SUM(q.c * a.v) AS m_v,
+  GROUPING(q.s) AS side
+FROM sqlsvm_q3_0 AS q
+JOIN sqlsvm_q4_0 AS m ON q.g2 = m.g2
+JOIN sqlsvm_v3_1 AS a ON a.at = q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+GROUP BY GROUPING SETS ((q.g1, q.g2, q.s), (m.g2, m.s));
+
+-- values of p
+CREATE TEMPORARY TABLE sqlsvm_v3_0 AS
+SELECT q_g1 AS g1, q_g2 AS g2, q_s AS s, q_v AS v
+FROM sqlsvm_r3_0
+WHERE side = 0;
+
+-- values of q
+CREATE TEMPORARY TABLE sqlsvm_v4_0 AS
+SELECT m_g2 AS g2, m_s AS s, m_v AS v
+FROM sqlsvm_r3_0
+WHERE side = 1;
+
+-- counts of l
+CREATE TEMPORARY TABLE sqlsvm_a0 AS
+SELECT r.x1 AS x1, r.w * a.v AS c
+FROM sqlsvm_s0 AS r
+JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
+
+-- counts of m
+CREATE TEMPORARY TABLE sqlsvm_a1 AS
+SELECT r.x0 AS x0, r.y AS y, r.w * a.v AS c
+FROM sqlsvm_s1 AS r
+JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s;
+
+-- counts of r
+CREATE TEMPORARY TABLE sqlsvm_a2 AS
+SELECT r.w * a.v AS c
+FROM sqlsvm_s2 AS r
+JOIN sqlsvm_v2_0 AS a ON r.g1 = a.g1 AND r.s = a.s;
+
+-- counts of p
+CREATE TEMPORARY TABLE sqlsvm_a3 AS
+SELECT r.w * a.v AS c
+FROM sqlsvm_s3 AS r
+JOIN sqlsvm_v3_0 AS a ON r.g1 = a.g1 AND r.g2 = a.g2 AND r.s = a.s;
+
+-- counts of q
+CREATE TEMPORARY TABLE sqlsvm_a4 AS
+SELECT r.x2 AS x2, r.w * a.v AS c
+FROM sqlsvm_s4 AS r
+JOIN sqlsvm_v4_0 AS a ON r.g2 = a.g2 AND r.s = a.s;
+
+-- totals
+SELECT COALESCE(SUM(y * c), CAST(0.0 AS DOUBLE PRECISION)) AS b
+FROM sqlsvm_a1;
+
+-- sums 0
+SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
+FROM sqlsvm_a0 AS r;
+
+-- sums 1
+SELECT COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0
+FROM sqlsvm_a1 AS r;
+
+-- sums 4
+SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
+FROM sqlsvm_a4 AS r;

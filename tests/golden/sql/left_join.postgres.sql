@@ -1,0 +1,73 @@
+-- active rows (bound, theta)
+CREATE TEMPORARY TABLE sqlsvm_a0 AS
+SELECT k0 AS k0, x0 AS x0, x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
+FROM (
+  SELECT
+    r.k0 AS k0,
+    r.x0 AS x0,
+    r.x1 AS x1,
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+      (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
+   ) + f1.p AS p,
+    r.y AS y
+  FROM (
+    SELECT
+      COALESCE(sqlsvm_match0.k0, 0) AS k0,
+      CAST(1.0 AS DOUBLE PRECISION) AS x0,
+      CAST("f"."x" AS DOUBLE PRECISION) AS x1,
+      CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
+    FROM facts AS "f"
+    LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0.m0
+ ) AS r
+  JOIN (
+    SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
+    FROM (
+      SELECT k0 AS k0, x2 AS x2
+      FROM (
+        SELECT k0 AS k0, x2 AS x2
+        FROM sqlsvm_match0
+        WHERE keep
+        UNION ALL
+        SELECT 0 AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
+        FROM (SELECT 1 AS one) AS sqlsvm_one
+        LEFT JOIN dims AS "d" ON FALSE
+     ) AS q
+   ) AS r
+ ) AS f1 ON r.k0 = f1.k0
+) AS s
+WHERE y * p < CAST($1 AS DOUBLE PRECISION);
+
+-- totals
+SELECT COALESCE(SUM(ABS(c)), CAST(0.0 AS DOUBLE PRECISION)) AS b
+FROM sqlsvm_a0;
+
+-- sums 0
+SELECT
+  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
+FROM sqlsvm_a0 AS r;
+
+-- counts back to d
+CREATE TEMPORARY TABLE sqlsvm_c1 AS
+SELECT r.k0 AS k0, SUM(r.c) AS c
+FROM sqlsvm_a0 AS r
+GROUP BY r.k0;
+
+-- sums 1
+SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
+FROM (
+  SELECT q.*, t.c
+  FROM sqlsvm_c1 AS t
+  JOIN (
+    SELECT k0 AS k0, x2 AS x2
+    FROM (
+      SELECT k0 AS k0, x2 AS x2
+      FROM sqlsvm_match0
+      WHERE keep
+      UNION ALL
+      SELECT 0 AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
+      FROM (SELECT 1 AS one) AS sqlsvm_one
+      LEFT JOIN dims AS "d" ON FALSE
+   ) AS q
+ ) AS q ON q.k0 = t.k0
+) AS r;

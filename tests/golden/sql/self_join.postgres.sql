@@ -1,0 +1,109 @@
+-- scores of a (bound, theta)
+CREATE TEMPORARY TABLE sqlsvm_s0 AS
+SELECT
+  s.x0 AS x0,
+  s.x1 AS x1,
+  s.p AS p,
+  s.y AS y,
+  sqlsvm_g0.g AS g0,
+  CAST(1.0 AS DOUBLE PRECISION) AS w,
+  p - y * CAST($1 AS DOUBLE PRECISION) AS s,
+  CASE WHEN y < 0 THEN 1 ELSE 0 END AS o
+FROM (
+  SELECT
+    r.k0 AS k0,
+    r.x0 AS x0,
+    r.x1 AS x1,
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+      (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
+   ) AS p,
+    r.y AS y
+  FROM (
+    SELECT
+      "a"."i" AS k0,
+      CAST(1.0 AS DOUBLE PRECISION) AS x0,
+      CAST("a"."x" AS DOUBLE PRECISION) AS x1,
+      CASE WHEN "a"."y" = 1 THEN 1 ELSE CASE WHEN NOT "a"."y" IS NULL THEN -1 END END AS y
+    FROM m AS "a"
+ ) AS r
+) AS s
+JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
+
+-- scores of b (theta)
+CREATE TEMPORARY TABLE sqlsvm_s1 AS
+SELECT s.x2 AS x2, s.p AS p, sqlsvm_g0.g AS g0, CAST(1.0 AS DOUBLE PRECISION) AS w, p AS s
+FROM (
+  SELECT r.k0 AS k0, r.x2 AS x2, (CAST($1 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
+  FROM (SELECT "b"."j" AS k0, CAST("b"."x" AS DOUBLE PRECISION) AS x2 FROM m AS "b") AS r
+) AS s
+JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
+
+-- states of a
+CREATE TEMPORARY TABLE sqlsvm_q0_0 AS
+SELECT g0 AS g0, s AS s, o AS o, SUM(w) AS c
+FROM sqlsvm_s0
+GROUP BY g0, s, o;
+
+-- states of b
+CREATE TEMPORARY TABLE sqlsvm_q1_0 AS
+SELECT g0 AS g0, s AS s, SUM(w) AS c
+FROM sqlsvm_s1
+GROUP BY g0, s;
+
+-- the two sides meet
+CREATE TEMPORARY TABLE sqlsvm_centre AS
+SELECT
+  g0 AS g0,
+  s AS s,
+  o AS o,
+  side AS side,
+  CASE
+    WHEN side = 0
+    THEN SUM(cr) OVER (PARTITION BY g0 ORDER BY at ASC, rank ASC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    ELSE SUM(cl) OVER (PARTITION BY g0 ORDER BY at DESC, rank DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+  END AS v
+FROM (
+  SELECT g0 AS g0, s AS s, o AS o, -s AS at, 2 * o AS rank, c AS cl, CAST(0.0 AS DOUBLE PRECISION) AS cr, 0 AS side
+  FROM sqlsvm_q0_0
+  UNION ALL
+  SELECT g0 AS g0, s AS s, 0 AS o, s AS at, 1 AS rank, CAST(0.0 AS DOUBLE PRECISION) AS cl, c AS cr, 1 AS side
+  FROM sqlsvm_q1_0
+) AS e;
+
+-- values of a
+CREATE TEMPORARY TABLE sqlsvm_v0_0 AS
+SELECT g0 AS g0, s AS s, o AS o, v AS v
+FROM sqlsvm_centre
+WHERE side = 0 AND v > 0;
+
+-- values of b
+CREATE TEMPORARY TABLE sqlsvm_v1_0 AS
+SELECT g0 AS g0, s AS s, v AS v
+FROM sqlsvm_centre
+WHERE side = 1 AND v > 0;
+
+-- counts of a
+CREATE TEMPORARY TABLE sqlsvm_a0 AS
+SELECT r.x0 AS x0, r.x1 AS x1, r.y AS y, r.w * a.v AS c
+FROM sqlsvm_s0 AS r
+JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s AND r.o = a.o;
+
+-- counts of b
+CREATE TEMPORARY TABLE sqlsvm_a1 AS
+SELECT r.x2 AS x2, r.w * a.v AS c
+FROM sqlsvm_s1 AS r
+JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
+
+-- totals
+SELECT COALESCE(SUM(y * c), CAST(0.0 AS DOUBLE PRECISION)) AS b
+FROM sqlsvm_a0;
+
+-- sums 0
+SELECT
+  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
+FROM sqlsvm_a0 AS r;
+
+-- sums 1
+SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
+FROM sqlsvm_a1 AS r;

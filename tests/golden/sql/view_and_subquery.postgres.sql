@@ -1,0 +1,56 @@
+-- active rows (bound, theta)
+CREATE TEMPORARY TABLE sqlsvm_a0 AS
+SELECT k0 AS k0, x0 AS x0, x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
+FROM (
+  SELECT
+    r.k0 AS k0,
+    r.x0 AS x0,
+    r.x1 AS x1,
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+      (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
+   ) + f1.p AS p,
+    r.y AS y
+  FROM (
+    SELECT
+      "g"."d" AS k0,
+      CAST(1.0 AS DOUBLE PRECISION) AS x0,
+      CAST("g"."x" AS DOUBLE PRECISION) AS x1,
+      CASE WHEN "g"."y" = 1 THEN 1 ELSE CASE WHEN NOT "g"."y" IS NULL THEN -1 END END AS y
+    FROM good AS "g"
+ ) AS r
+  JOIN (
+    SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
+    FROM (
+      SELECT "s"."d" AS k0, CAST("s"."zz" AS DOUBLE PRECISION) AS x2
+      FROM (SELECT d, z * 2 AS zz FROM dims WHERE z < 3) AS "s"
+   ) AS r
+ ) AS f1 ON r.k0 = f1.k0
+) AS s
+WHERE y * p < CAST($1 AS DOUBLE PRECISION);
+
+-- totals
+SELECT COALESCE(SUM(ABS(c)), CAST(0.0 AS DOUBLE PRECISION)) AS b
+FROM sqlsvm_a0;
+
+-- sums 0
+SELECT
+  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
+FROM sqlsvm_a0 AS r;
+
+-- counts back to s
+CREATE TEMPORARY TABLE sqlsvm_c1 AS
+SELECT r.k0 AS k0, SUM(r.c) AS c
+FROM sqlsvm_a0 AS r
+GROUP BY r.k0;
+
+-- sums 1
+SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
+FROM (
+  SELECT q.*, t.c
+  FROM sqlsvm_c1 AS t
+  JOIN (
+    SELECT "s"."d" AS k0, CAST("s"."zz" AS DOUBLE PRECISION) AS x2
+    FROM (SELECT d, z * 2 AS zz FROM dims WHERE z < 3) AS "s"
+ ) AS q ON q.k0 = t.k0
+) AS r;

@@ -1,0 +1,79 @@
+"""The words of SQL: what they say, and that they leave what they are given as it was."""
+
+import pytest
+from sqlglot import exp, parse_one
+
+from sqlsvm import sql
+
+
+def text(node: exp.Expr) -> str:
+    return node.sql("postgres")
+
+
+def base() -> exp.Select:
+    return sql.select([(sql.column("a"), "a")], exp.to_table("t"))
+
+
+def test_select() -> None:
+    assert text(base()) == "SELECT a AS a FROM t"
+    assert text(sql.select([(sql.integer(1), "one")])) == "SELECT 1 AS one"
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "expected"),
+    [
+        ("", "", "CROSS JOIN u"),
+        ("", "k", "JOIN u ON k = k"),
+        ("left", "k", "LEFT JOIN u ON k = k"),
+        ("left", "", "LEFT JOIN u ON TRUE"),
+        ("full", "kl", "FULL JOIN u ON k = k AND l = l"),
+    ],
+)
+def test_join(kind: str, keys: str, expected: str) -> None:
+    on = [sql.equal(sql.column(k), sql.column(k)) for k in keys]
+    joined = sql.join(base(), exp.to_table("u"), on, kind)
+    assert text(joined) == f"SELECT a AS a FROM t {expected}"
+    assert text(parse_one(text(joined), read="postgres")) == text(joined)
+
+
+def test_what_is_added_to_stays_as_it_was() -> None:
+    start = base()
+    once = sql.join(start, exp.to_table("u"), [])
+    twice = sql.join(once, exp.to_table("v"), [])
+    grouped = sql.group(once, [sql.column("a")])
+    assert text(start) == "SELECT a AS a FROM t"
+    assert text(once) == "SELECT a AS a FROM t CROSS JOIN u"
+    assert text(twice) == "SELECT a AS a FROM t CROSS JOIN u CROSS JOIN v"
+    assert text(grouped) == "SELECT a AS a FROM t CROSS JOIN u GROUP BY a"
+
+
+def test_a_node_may_be_used_twice() -> None:
+    a = sql.column("a")
+    assert text(sql.case(sql.is_null(a), a, sql.product(a, a))) == "CASE WHEN a IS NULL THEN a ELSE a * a END"
+
+
+def test_operands_keep_together() -> None:
+    a, b, c = (sql.column(n) for n in "abc")
+    assert text(sql.product(a, sql.plus(b, c))) == "a * (b + c)"
+    assert text(sql.plus(a, sql.plus(b, c))) == "a + (b + c)"
+    either = exp.Or(this=a, expression=b)
+    assert text(sql.every([either, c])) == "(a OR b) AND c"
+
+
+def test_nothing_is_neutral() -> None:
+    assert text(sql.every([])) == "TRUE"
+    assert text(sql.product()) == "CAST(1.0 AS DOUBLE PRECISION)"
+    assert text(sql.plus()) == "CAST(0.0 AS DOUBLE PRECISION)"
+
+
+@pytest.mark.parametrize("value", [0.1, -2.5, 1e300, 5e-324, 3.0])
+def test_numbers_keep_every_bit(value: float) -> None:
+    cast = sql.number(value)
+    assert isinstance(cast, exp.Cast)
+    assert float(text(cast.this)) == value
+
+
+def test_working_tables() -> None:
+    assert text(sql.temporary("w", base())) == "CREATE TEMPORARY TABLE w AS SELECT a AS a FROM t"
+    assert text(sql.analyse("w")) == "ANALYZE w"
+    assert text(sql.drop("w")) == "DROP TABLE IF EXISTS w"
