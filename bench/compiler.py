@@ -22,8 +22,8 @@ from sqlsvm.join_tree import join_tree
 from sqlsvm.label import label_sign
 from sqlsvm.oracle import JoinOracle, read_moments
 from sqlsvm.planner import choose
-from sqlsvm.read_query import read_query
 from sqlsvm.program import Workspace, workspace
+from sqlsvm.read_query import read_query
 
 RUNS = 5
 
@@ -96,7 +96,10 @@ def flat_pass(engine: Engine, oracle: JoinOracle, text: str) -> Callable[[Values
 
     def run(beta: Values) -> object:
         theta = oracle.scaling.to_raw(beta)
-        terms = [sql.number(theta[0]), *(sql.product(sql.number(t), sql.column(n)) for t, n in zip(theta[1:], names, strict=True))]
+        terms = [
+            sql.number(theta[0]),
+            *(sql.product(sql.number(t), sql.column(n)) for t, n in zip(theta[1:], names, strict=True)),
+        ]
         y = sql.case(exp.GT(this=sql.column("y"), expression=sql.integer(0)), sql.number(1), sql.number(-1))
         rows = exp.select("*", exp.alias_(y, "sign"), exp.alias_(sql.plus(*terms), "p")).from_(inner.copy())
         sums = [(sql.total(sql.product(sql.column("sign"), sql.column(n))), n) for n in names]
@@ -115,7 +118,9 @@ def timed(what: Callable[[], object]) -> float:
 def measure(engine: Engine, name: str, text: str, buckets: int | None, flat: bool) -> Iterator[str]:
     with workspace(engine) as work:
         oracle = opened(work, text)
-        beta = np.full(oracle.dimension, 0.8) if flat else np.random.default_rng(0).normal(size=oracle.dimension) * 0.6
+        beta = (
+            np.full(oracle.dimension, 0.8) if flat else np.random.default_rng(0).normal(size=oracle.dimension) * 0.25
+        )  # scores of order 1
         beta[0] = 0.0
         other = flat_pass(engine, oracle, text) if flat else None
         ours, theirs = [], []

@@ -93,16 +93,15 @@ def _stored_kind(model: Model, feature: str) -> Literal["numeric", "categorical"
 
 
 def _own_expressions(model: Model) -> dict[str, exp.Expression]:
-    """The outputs of the query as they were typed, by name. What `*` stands for is a column of that name anyway."""
+    """The outputs of the query as they were typed, by name. What `*` stands for is not among them, but is a column of
+    the feature's name anyway."""
     found: dict[str, exp.Expression] = {}
     for item in parse(model.query, model.dialect).expressions:
         inner = own = item.unalias()
         while isinstance(inner, exp.Cast | exp.Paren):
             inner = inner.this
-        if not inner.is_star:
-            plain = inner.name if isinstance(inner, exp.Column) else as_typed(item, model.dialect)
-            name = item.alias or plain
-            found |= {name: own, name.lower(): found.get(name.lower(), own)}
+        name = item.alias or (inner.name if isinstance(inner, exp.Column) else as_typed(item, model.dialect))
+        found |= {name: own, name.lower(): found.get(name.lower(), own)}
     return found
 
 

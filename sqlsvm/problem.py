@@ -63,17 +63,29 @@ def labelled(engine: Engine, text: str, options: Options) -> FeatureQuery:
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: Options) -> Problem:
+    """Balanced class weights are known only after a count of the classes: then all is made once more with them."""
     plan, catalog = planned(work.engine, query, options)
+    if isinstance(options.class_weight, tuple):
+        plan = _weighted(plan, options.class_weight)
+    moments = _counted(work, plan, options)
+    if options.class_weight == "balanced":
+        work.drop()
+        plan = _weighted(plan, balanced(moments))
+        moments = _counted(work, plan, options)
+    oracle = JoinOracle(work, plan, moments, scaling(plan.design, moments, options.scale))
+    return Problem(query, catalog, plan, moments, oracle)
+
+
+def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
+    return replace(plan, design=replace(plan.design, class_weights=weights))
+
+
+def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
     work.run(working_tables(plan))
     moments = read_moments(work, plan)
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
-    if options.class_weight != "none":
-        weights = class_weights(options.class_weight, moments)
-        plan = replace(plan, design=replace(plan.design, class_weights=weights))
-        moments = read_moments(work, plan)
-    oracle = JoinOracle(work, plan, moments, scaling(plan.design, moments, options.scale))
-    return Problem(query, catalog, plan, moments, oracle)
+    return moments
 
 
 def planned(engine: Engine, query: FeatureQuery, options: Options) -> tuple[Plan, Catalog]:
@@ -104,9 +116,7 @@ def check_rows(plan: Plan, moments: Moments) -> None:
             )
 
 
-def class_weights(wanted: ClassWeights, moments: Moments) -> tuple[float, float]:
-    """(W-, W+); balanced: both classes weigh the same in all, and the mean weight is 1."""
-    if isinstance(wanted, tuple):
-        return wanted
+def balanced(moments: Moments) -> tuple[float, float]:
+    """(W-, W+) with which both classes weigh the same in all, and a row weighs 1 on average."""
     negative = moments.n_negative
     return moments.n / (2 * negative), moments.n / (2 * (moments.n - negative))

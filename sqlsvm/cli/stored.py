@@ -116,8 +116,8 @@ def weights(
 def drop(name: str, dsn: str | None, model_file: str | None, version: int | None, yes: bool) -> None:
     """Forget a model, or one version of it. A file that held it is removed."""
     with model_store(dsn, model_file) as store:
-        found = store.load(name, version)  # so that nobody is asked about a model that is not there
-        what = f'version {version} of the model "{found.name}"' if version else f'every version of the model "{name}"'
+        store.load(name, version)  # so that nobody is asked about a model that is not there
+        what = f'{f"version {version}" if version else "every version"} of the model "{name}"'
         if not yes and not _agreed(what):
             show_answer("nothing was dropped")
             return

@@ -32,15 +32,16 @@ TIE = "o"
 
 PLACE = "at"
 """On the grid the key and the bucket of an extended state as one number: planners know the distinct values of a column,
-not those of a pair, and take the wrong side of a join for the small one if there are two."""
+not those of a pair, and take the wrong side of a join for the small one if there are two. It is a double, because
+PostgreSQL hashes an integer by folding its halves together, which would make key and bucket collide."""
 
-WIDTH = 32
-"""Bits of a place that hold the bucket."""
+WIDTH = 24
+"""Bits of a place that hold the bucket; 29 are left for the key."""
 
 
 def place(code: exp.Expression, bucket: exp.Expression) -> exp.Expression:
-    """code * 2^32 + 2^31 + bucket: never negative, so that shifting it right gives the code back."""
-    return sql.plus(sql.product(code, sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)), bucket)
+    """code * 2^24 + 2^23 + bucket, exact as a double; never negative, so that shifting it right gives the code back."""
+    return sql.double(sql.plus(sql.product(code, sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)), bucket))
 
 
 def scored_table(bag: int) -> str:
@@ -165,11 +166,10 @@ class Messages:
 
     def _unplaced(self, states: exp.Select, code: str) -> exp.Select:
         """The code and the bucket out of the place."""
-        high = exp.BitwiseRightShift(this=sql.column(PLACE), expression=sql.integer(WIDTH))
-        base = sql.product(exp.paren(high), sql.integer(1 << WIDTH))
-        low = exp.Sub(
-            this=exp.Sub(this=sql.column(PLACE), expression=exp.paren(base)), expression=sql.integer(1 << (WIDTH - 1))
-        )
+        at = exp.cast(sql.column(PLACE), exp.DType.BIGINT)
+        high = exp.BitwiseRightShift(this=at, expression=sql.integer(WIDTH))
+        whole = sql.plus(sql.product(exp.paren(high), sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)))
+        low = exp.Sub(this=at, expression=exp.paren(whole))
         kept: Named = [(sql.column(n), n) for n in states.named_selects if n != PLACE]
         return sql.select([(high, code), (low, "s"), *kept], sql.derived(states, "e"))
 
@@ -195,7 +195,8 @@ class Messages:
         yield statement("the two sides meet", made, "sqlsvm_centre")
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             names = [*keys, "s", *([TIE] if carries else []), "v"]
-            outputs: Named = [(sql.column(n), n) for n in names]
+            outputs: Named = []
+            outputs += [(sql.column(n), n) for n in names]
             if self.placed(bag, len(self.steps(bag))):
                 outputs.append((place(sql.column(self.steps(bag)[-1].rest[0]), sql.column("s")), PLACE))
             own = sql.select(outputs, exp.to_table("sqlsvm_centre"))
@@ -263,7 +264,8 @@ class Messages:
         yield statement(f"{self._name(step.bag)} returns", sql.grouping_sets(made, own, sent), table)
         for side, bag, at, keys in ((0, step.bag, step.step, own), (1, step.child, len(self.steps(step.child)), sent)):
             prefix = "qm"[side]
-            picked = [(sql.column(f"{prefix}_{e.name}"), e.name) for e in keys]
+            picked: Named = []
+            picked += [(sql.column(f"{prefix}_{e.name}"), e.name) for e in keys]
             if self.placed(bag, at):
                 code = sql.column(f"{prefix}_{self.steps(bag)[at - 1].rest[0]}")
                 picked.append((place(code, sql.column(f"{prefix}_s")), PLACE))

@@ -31,9 +31,9 @@ def active_rows(bag: int) -> exp.Expr:
     return exp.alias_(exp.to_table(active_table(bag)), "r", table=True)
 
 
-LARGEST_BUCKET = 2.0**27
-"""Sums of sixteen buckets stay below half of what `messages.place` leaves for them. A score that is further out is
-counted as if it were there: what that rounds away is measured, as all rounding is."""
+LARGEST_BUCKET = 2.0**19 - 1
+"""Sums of sixteen buckets fit into what `messages.place` leaves for them. A score that is further out is counted as if
+it were there: what that rounds away is measured, as all rounding is."""
 
 
 def bucket_of(p: exp.Expression) -> exp.Expression:

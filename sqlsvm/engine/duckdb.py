@@ -9,7 +9,19 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm.engine.base import Column, Engine, Kind, Parameters, Rows, Sent, StatementError, Values, as_rows, as_values
+from sqlsvm.engine.base import (
+    Column,
+    Engine,
+    Kind,
+    Parameters,
+    Rows,
+    Sent,
+    StatementError,
+    Text,
+    Values,
+    as_rows,
+    as_values,
+)
 from sqlsvm.errors import EngineError
 
 T = TypeVar("T")
@@ -32,8 +44,7 @@ SELECT CASE WHEN table_schema = current_schema() THEN table_name ELSE table_sche
 FROM information_schema.tables ORDER BY 1"""
 
 _VOLATILE_FUNCTIONS = """\
-SELECT DISTINCT function_name FROM duckdb_functions()
-WHERE list_contains($1::VARCHAR[], lower(function_name)) AND (stability = 'VOLATILE' OR has_side_effects) ORDER BY 1"""
+SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE stability = 'VOLATILE' OR has_side_effects"""
 
 _UNIQUE_KEYS = """\
 SELECT [lower(name) FOR name IN constraint_column_names] FROM duckdb_constraints()
@@ -52,6 +63,7 @@ class DuckDB(Engine):
         self._connection = _connect(path or ":memory:")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
         self._in_snapshot = False
+        self._volatile: frozenset[str] | None = None
 
     @property
     def url(self) -> str:
@@ -64,8 +76,13 @@ class DuckDB(Engine):
     def fold(self, name: str, quoted: bool) -> str:
         return "".join(c.lower() if c.isascii() else c for c in name)
 
+    def text(self, statement: Sent) -> Text:
+        """DuckDB keeps its statistics by itself: there is nothing to say for ANALYZE."""
+        return Text() if isinstance(statement, exp.Analyze) else super().text(statement)
+
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
-        self._run(lambda: self._send(self.text(statement), parameters))
+        if text := self.text(statement):
+            self._run(lambda: self._send(text, parameters))
 
     def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         return self._run(lambda: _rows(self._send(self.text(statement), parameters)))
@@ -79,7 +96,10 @@ class DuckDB(Engine):
         return tuple(name for (name,) in self._run(lambda: self._send(_TABLE_NAMES).fetchall()))
 
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(name for (name,) in self._run(lambda: self._send(_VOLATILE_FUNCTIONS, [list(names)]).fetchall()))
+        if self._volatile is None:  # the list takes longer to make than most queries; nobody else adds to it here
+            found = self._run(lambda: self._send(_VOLATILE_FUNCTIONS).fetchall())
+            self._volatile = frozenset(name for (name,) in found)
+        return tuple(sorted(name for name in set(names) if name.lower() in self._volatile))
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())

@@ -1,7 +1,7 @@
 """What every store does, and how it complains."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -32,11 +32,9 @@ class Stored:
     converged: bool
 
     def as_json(self) -> dict[str, Any]:
-        found = asdict(self)
-        found["model"] = found.pop("name")
-        found["lambda"] = found.pop("lam")
-        found["created_at"] = self.created_at.isoformat()
-        return {"model": found.pop("model"), **{name: plain(value) for name, value in found.items()}}
+        renamed = {"name": "model", "lam": "lambda"}
+        found = {renamed.get(name, name): plain(value) for name, value in vars(self).items()}
+        return {**found, "created_at": self.created_at.isoformat()}
 
 
 class Store(Protocol):
@@ -57,14 +55,9 @@ class Store(Protocol):
 
 def check_name(name: str) -> None:
     """A name reaches the database only as a value, so all that it must be is text that can be stored."""
-    try:
-        storable = name and "\0" not in name and name.encode()
-    except UnicodeEncodeError:
-        storable = False
-    if not storable:
-        raise OptionError(
-            f"a model cannot be named {name!r}", hint="use any text of at least one character, without NUL"
-        )
+    if not name or "\0" in name or any("\ud800" <= c <= "\udfff" for c in name):
+        hint = "use any text of at least one character, without NUL"
+        raise OptionError(f"a model cannot be named {name!r}", hint=hint)
 
 
 def ordered(listing: Iterable[Stored]) -> tuple[Stored, ...]:

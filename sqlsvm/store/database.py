@@ -4,9 +4,10 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TypeVar
 
 from sqlglot import exp, parse_one
@@ -54,7 +55,9 @@ _ATTEMPTS = 50
 _DENIED = "42501"
 # Serialisation failure, deadlock, and whatever two first savers meet when both make the tables.
 _RACE = ("40001", "40P01", "23505", "42P06", "42P07", "XX000")
-_RACE_IN_DUCKDB = ("TransactionContext Error", "Constraint Error: Duplicate key")  # it has no codes
+# Only one process can have a DuckDB file open. Its sessions take turns: after a lost race DuckDB 1.4 may go on taking
+# for a duplicate what was rolled back.
+_TURN = Lock()
 
 
 class DatabaseStore(Store):
@@ -62,6 +65,7 @@ class DatabaseStore(Store):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._turn: AbstractContextManager[object] = _TURN if engine.dialect == "duckdb" else nullcontext()
         self._catalog = str(engine.fetch(parse_one("SELECT CURRENT_DATABASE() AS name"))["name"][0])
 
     def save(self, model: Model) -> int:
@@ -97,10 +101,10 @@ class DatabaseStore(Store):
         """Who loses a race against another session starts again, and then sees what that one has done."""
         for _ in range(_ATTEMPTS):
             try:
-                with self._engine.snapshot():
+                with self._turn, self._engine.snapshot():
                     return work()
             except StatementError as error:
-                if not _lost_a_race(error):
+                if error.sqlstate not in _RACE:
                     raise
                 lost = error
                 time.sleep(random.uniform(0, 0.02))
@@ -207,7 +211,3 @@ def _listing(rows: Rows) -> Iterator[Stored]:
 
 def _is_schema_comment(statement: exp.Expr) -> bool:
     return isinstance(statement, exp.Comment) and statement.args["kind"] == "SCHEMA"
-
-
-def _lost_a_race(error: StatementError) -> bool:
-    return error.sqlstate in _RACE or error.message.startswith(_RACE_IN_DUCKDB)

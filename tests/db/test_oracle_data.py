@@ -139,7 +139,6 @@ def test_where_no_row_is_active_the_cut_is_zero(engine: Engine) -> None:
         assert (cut.offset, cut.value_low, cut.slope.tolist()) == (0, 0, [0, 0, 0, 0])
 
 
-@pytest.mark.xfail(reason="class weights are set after the copies are made, which then lack them")
 @pytest.mark.parametrize("output", ["s.qty", "s.qty > 0 AS much"])
 def test_class_weights_reach_relations_that_are_copied(shop: Engine, output: str) -> None:
     """The parent of a LEFT JOIN is copied, and its rows are merged where no feature is a number."""

@@ -1,0 +1,87 @@
+CREATE TABLE sqlsvm.schema_version (
+    version INTEGER NOT NULL PRIMARY KEY,
+    installed_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+
+COMMENT ON TABLE sqlsvm.schema_version IS 'The form of these tables; the highest number holds';
+COMMENT ON COLUMN sqlsvm.schema_version.version IS 'Counted up by each change of the tables';
+COMMENT ON COLUMN sqlsvm.schema_version.installed_at IS 'When the tables took this form';
+
+INSERT INTO sqlsvm.schema_version (version) VALUES (1);
+
+CREATE TABLE sqlsvm.models (
+    name TEXT NOT NULL PRIMARY KEY,
+    last_version INTEGER NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+
+COMMENT ON TABLE sqlsvm.models IS 'One row a model; what was learnt stands in its versions';
+COMMENT ON COLUMN sqlsvm.models.name IS 'Any text that is not empty';
+COMMENT ON COLUMN sqlsvm.models.last_version IS 'The highest number ever given, also to versions that were dropped';
+COMMENT ON COLUMN sqlsvm.models.created_at IS 'When the first version was stored';
+
+CREATE TABLE sqlsvm.versions (
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    engine TEXT NOT NULL,
+    query TEXT NOT NULL,
+    label TEXT NOT NULL,
+    lam DOUBLE PRECISION NOT NULL,
+    solver TEXT NOT NULL,
+    counting TEXT NOT NULL,
+    join_rows DOUBLE PRECISION NOT NULL,
+    passes INTEGER NOT NULL,
+    seconds DOUBLE PRECISION NOT NULL,
+    objective DOUBLE PRECISION NOT NULL,
+    objective_upper DOUBLE PRECISION NOT NULL,
+    lower_bound DOUBLE PRECISION NOT NULL,
+    gap DOUBLE PRECISION NOT NULL,
+    converged BOOLEAN NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (name, version)
+);
+
+COMMENT ON TABLE sqlsvm.versions IS 'One row a training: the certificate in columns, all of the model as JSON';
+COMMENT ON COLUMN sqlsvm.versions.name IS 'The model';
+COMMENT ON COLUMN sqlsvm.versions.version IS '1 for the first training of the model; a number is never given twice';
+COMMENT ON COLUMN sqlsvm.versions.created_at IS 'When it was stored';
+COMMENT ON COLUMN sqlsvm.versions.engine IS 'The database that it was trained in';
+COMMENT ON COLUMN sqlsvm.versions.query IS 'The query whose rows it was trained on';
+COMMENT ON COLUMN sqlsvm.versions.label IS 'The column of the query that it predicts';
+COMMENT ON COLUMN sqlsvm.versions.lam IS 'lambda: the objective is the mean hinge loss + lambda |beta|^2';
+COMMENT ON COLUMN sqlsvm.versions.solver IS 'dane, bundle or descent';
+COMMENT ON COLUMN sqlsvm.versions.counting IS 'How rows were counted: exact, grid or sketch';
+COMMENT ON COLUMN sqlsvm.versions.join_rows IS 'Rows of the query';
+COMMENT ON COLUMN sqlsvm.versions.passes IS 'Passes over the tables';
+COMMENT ON COLUMN sqlsvm.versions.seconds IS 'What the training took';
+COMMENT ON COLUMN sqlsvm.versions.objective IS 'A lower bound on the objective of this model';
+COMMENT ON COLUMN sqlsvm.versions.objective_upper IS 'An upper bound on the objective of this model';
+COMMENT ON COLUMN sqlsvm.versions.lower_bound IS 'A lower bound on the objective of every model';
+COMMENT ON COLUMN sqlsvm.versions.gap IS '(objective_upper - lower_bound) / objective_upper';
+COMMENT ON COLUMN sqlsvm.versions.converged IS 'Whether the gap came down to what was asked for';
+COMMENT ON COLUMN sqlsvm.versions.body IS 'The whole model, weights included, as JSON; infinite numbers as the text "Infinity"';
+
+CREATE TABLE sqlsvm.iterations (
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    pass INTEGER NOT NULL,
+    objective DOUBLE PRECISION,
+    objective_upper DOUBLE PRECISION,
+    lower_bound DOUBLE PRECISION,
+    gap DOUBLE PRECISION,
+    buckets INTEGER,
+    seconds DOUBLE PRECISION,
+    PRIMARY KEY (name, version, pass)
+);
+
+COMMENT ON TABLE sqlsvm.iterations IS 'One row a pass of a training: the certificate after it';
+COMMENT ON COLUMN sqlsvm.iterations.name IS 'The model';
+COMMENT ON COLUMN sqlsvm.iterations.version IS 'Its version';
+COMMENT ON COLUMN sqlsvm.iterations.pass IS '1 for the first';
+COMMENT ON COLUMN sqlsvm.iterations.objective IS 'A lower bound on the objective of the best model so far';
+COMMENT ON COLUMN sqlsvm.iterations.objective_upper IS 'An upper bound on the objective of the best model so far';
+COMMENT ON COLUMN sqlsvm.iterations.lower_bound IS 'A lower bound on the objective of every model';
+COMMENT ON COLUMN sqlsvm.iterations.gap IS '(objective_upper - lower_bound) / objective_upper';
+COMMENT ON COLUMN sqlsvm.iterations.buckets IS 'How finely scores were counted; NULL where they were counted exactly';
+COMMENT ON COLUMN sqlsvm.iterations.seconds IS 'What the pass took';
