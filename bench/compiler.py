@@ -1,13 +1,14 @@
 """How long one pass takes, beside the flat-join aggregate that computes the same gradient where that can be run at all.
 
-python bench/compiler.py [postgres|duckdb] [star|chain|hub|doubling] ...
+python -m bench.compiler [URL] [star] [chain] [hub]
 Figures are medians; a ratio compares two figures of the same run on the same machine, alternating.
 """
 
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from sqlglot import exp
@@ -89,24 +90,40 @@ def opened(work: Workspace, text: str) -> JoinOracle:
     return JoinOracle(work, plan, found, scaling(plan.design, found, "standard"))
 
 
-def flat_pass(engine: Engine, oracle: JoinOracle, text: str) -> Callable[[Values], object]:
-    """The same gradient by one aggregate over the join that the query makes."""
+Pass = Callable[[Values], object]
+
+
+def flat_passes(engine: Engine, oracle: JoinOracle, text: str) -> dict[str, Pass]:
+    """The same gradient by one aggregate over the join that the query makes, written in two ways.
+
+    filtered: WHERE keeps the active rows, then the sums; the best that we know how to write by hand.
+    cased:    SUM(CASE WHEN y * score < 1 THEN y * x END) for every column, as the formula reads.
+    """
     inner = exp.maybe_parse(text, dialect=engine.dialect).subquery("j")
     names = [c.feature for c in oracle.plan.design.coordinates if c.feature]
+    one = sql.integer(1)
+    y = sql.case(exp.GT(this=sql.column("y"), expression=sql.integer(0)), sql.number(1), sql.number(-1))
 
-    def run(beta: Values) -> object:
+    def rows(beta: Values) -> exp.Subquery:
         theta = oracle.scaling.to_raw(beta)
-        terms = [
-            sql.number(theta[0]),
-            *(sql.product(sql.number(t), sql.column(n)) for t, n in zip(theta[1:], names, strict=True)),
-        ]
-        y = sql.case(exp.GT(this=sql.column("y"), expression=sql.integer(0)), sql.number(1), sql.number(-1))
-        rows = exp.select("*", exp.alias_(y, "sign"), exp.alias_(sql.plus(*terms), "p")).from_(inner.copy())
-        sums = [(sql.total(sql.product(sql.column("sign"), sql.column(n))), n) for n in names]
-        active = exp.LT(this=sql.product(sql.column("sign"), sql.column("p")), expression=sql.integer(1))
-        return engine.fetch(sql.select([*sums, (sql.count(), "n")], sql.derived(rows, "r")).where(active))
+        products = [sql.product(sql.number(t), sql.column(n)) for t, n in zip(theta[1:], names, strict=True)]
+        score = sql.plus(sql.number(theta[0]), *products)
+        return sql.derived(exp.select("*", exp.alias_(y, "sign"), exp.alias_(score, "p")).from_(inner.copy()), "r")
 
-    return run
+    def active() -> exp.Expression:
+        return exp.LT(this=sql.product(sql.column("sign"), sql.column("p")), expression=one.copy())
+
+    def signed(name: str) -> exp.Expression:
+        return sql.product(sql.column("sign"), sql.column(name))
+
+    def filtered(beta: Values) -> object:
+        sums = [(sql.total(signed(n)), n) for n in names]
+        return engine.fetch(sql.select([*sums, (sql.count(), "n")], rows(beta)).where(active()))
+
+    def cased(beta: Values) -> object:
+        return engine.fetch(sql.select([(sql.total(sql.case(active(), signed(n))), n) for n in names], rows(beta)))
+
+    return {"filtered": filtered, "cased": cased}
 
 
 def timed(what: Callable[[], object]) -> float:
@@ -115,23 +132,34 @@ def timed(what: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def measure(engine: Engine, name: str, text: str, buckets: int | None, flat: bool) -> Iterator[str]:
+def measure(engine: Engine, name: str, text: str, buckets: int | None, beta: Callable[[int], Values]) -> float:
+    """Prints a line: the pass, and beside it the flat aggregates where the join is small enough to be made."""
     with workspace(engine) as work:
         oracle = opened(work, text)
-        beta = (
-            np.full(oracle.dimension, 0.8) if flat else np.random.default_rng(0).normal(size=oracle.dimension) * 0.25
-        )  # scores of order 1
-        beta[0] = 0.0
-        other = flat_pass(engine, oracle, text) if flat else None
-        ours, theirs = [], []
+        at = beta(oracle.dimension)
+        runs: dict[str, Callable[[], object]] = {"pass": lambda: oracle.pass_(at, buckets)}
+        if buckets is None:
+            flat = flat_passes(engine, oracle, text)
+            runs |= {form: partial(run, at) for form, run in flat.items()}
+        seconds: dict[str, list[float]] = {form: [] for form in runs}
         for _ in range(RUNS):
-            ours.append(timed(lambda: oracle.pass_(beta, buckets)))
-            if other:
-                theirs.append(timed(lambda: other(beta)))
-        line = f"{name:10} N = {oracle.moments.n:.3g}  pass {statistics.median(ours):.3f} s (min {min(ours):.3f}, max {max(ours):.3f})"
-        if theirs:
-            line += f"  flat {statistics.median(theirs):.3f} s  ratio {statistics.median(ours) / statistics.median(theirs):.3f}"
-        yield line
+            for form, run in runs.items():
+                seconds[form].append(timed(run))
+        medians = {form: statistics.median(found) for form, found in seconds.items()}
+        shown = [f"{form} {medians[form]:.3f} s ({min(found):.3f}-{max(found):.3f})" for form, found in seconds.items()]
+        ratios = [f"{medians['pass'] / m:.2f} x {form}" for form, m in medians.items() if form != "pass"]
+        print(f"{name:14} N = {oracle.moments.n:.2g}  " + "  ".join([*shown, *ratios]), flush=True)
+        return medians["pass"]
+
+
+def near_the_optimum(dimension: int) -> Values:
+    """Of the star: one row in five is active."""
+    return np.concatenate([[0.0], np.full(dimension - 1, 0.8)])
+
+
+def of_order_one(dimension: int) -> Values:
+    """Scores whose deviation is about 1, as margins are at an optimum."""
+    return np.concatenate([[0.0], np.random.default_rng(0).normal(size=dimension - 1) / np.sqrt(dimension - 1)])
 
 
 def main() -> None:
@@ -139,11 +167,16 @@ def main() -> None:
     with connect(url) as engine:
         print(engine.version)
         if not tasks or "star" in tasks:
-            print(*measure(engine, "star", star(engine), None, True), sep="\n", flush=True)
+            measure(engine, "star", star(engine), None, near_the_optimum)
         if not tasks or "chain" in tasks:
-            print(*measure(engine, "chain", chain(engine), 32, False), sep="\n", flush=True)
+            once = measure(engine, "chain, H = 32", chain(engine), 32, of_order_one)
+            for name in ("ta", "tb", "tc"):
+                engine.execute(sql.drop(name))
+            # twice the rows at the same fan-out: twice the keys
+            twice = measure(engine, "  twice as long", chain(engine, 200_000, 2000), 32, of_order_one)
+            print(f"{'':14} twice the rows take {twice / once:.2f} x the time")
         if not tasks or "hub" in tasks:
-            print(*measure(engine, "hub", hub(engine), 16, False), sep="\n", flush=True)
+            measure(engine, "hub, H = 16", hub(engine), 16, of_order_one)
 
 
 if __name__ == "__main__":

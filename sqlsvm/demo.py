@@ -14,6 +14,7 @@ from sqlsvm.terminal import amount
 
 SCHEMA = "sqlsvm_demo"
 LABEL = "returned"
+MODEL = "returned"
 
 # An item meets every tag of its product, and every visit of its customer: two many-to-many joins.
 QUERY = """\
@@ -168,10 +169,16 @@ class Shop:
     @property
     def next_steps(self) -> str:
         if self.schema is None:
-            return "\nThis database is gone now. `sqlsvm demo --dsn embedded:shop` keeps one in the folder shop."
+            return (
+                "\nThis database is gone now. `sqlsvm demo --dsn embedded:shop` keeps one in the folder shop, with the model;\n"
+                f"then `sqlsvm predict {MODEL} --dsn embedded:shop --sql` prints the score as SQL, for psql."
+            )
+        dsn = f"--dsn {shlex.quote(self.url)}"
         return (
-            "\nThe tables stay. With the query above in shop.sql, look at it again by\n"
-            f"  sqlsvm inspect --dsn {shlex.quote(self.url)} --label {LABEL} --query shop.sql"
+            "\nTables and model stay. With the query above in shop.sql, look at it again, and predict, by\n"
+            f"  sqlsvm inspect {dsn} --label {LABEL} --query shop.sql\n"
+            f'  sqlsvm predict {MODEL} {dsn} --input "$(cat shop.sql) LIMIT 5"\n'
+            f"  sqlsvm predict {MODEL} {dsn} --sql    # the score as SQL, for psql"
         )
 
 

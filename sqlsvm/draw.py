@@ -5,7 +5,7 @@ The text is complete without colour. Names are the user's and may hold anything:
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from typing import TextIO
 
@@ -39,6 +39,16 @@ def on_paper(stream: TextIO, *parts: RenderableType) -> str:
         console.print(part)
     paper.seek(0)
     return "\n".join(line.rstrip() for line in paper.read().splitlines())
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Table:
+    """Names in bold, and what is to be said of each."""
+    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, fact in pairs:
+        table.add_row(name, Text(fact))
+    return table
 
 
 def columns(*titles: str, numbers: Sequence[str] = ()) -> Table:

@@ -7,6 +7,7 @@ w counts as w rows; class weights, which are a matter of training, do not count.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
+from typing import cast
 
 import numpy as np
 
@@ -15,14 +16,16 @@ from sqlsvm.compile.messages import TIE
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET
-from sqlsvm.design import Design
-from sqlsvm.engine.base import Rows, Values
+from sqlsvm.design import Design, Nulls
+from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.evaluation import Bounded, Evaluation, Histogram
-from sqlsvm.model import Model
+from sqlsvm.model import Model, plain
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
+from sqlsvm.problem import Options, open_problem
 from sqlsvm.program import Workspace
+from sqlsvm.read_query import respelt
 
 LONGEST_LIST = 1e7
 """Pairs of entries that may meet at the centre for an exact list of scores; more are put on the grid."""
@@ -39,6 +42,28 @@ def evaluate(oracle: JoinOracle, of: Values | Model, *, buckets: int = 256, bins
     plan = oracle.plan
     theta = theta_of(plan.design, of) if isinstance(of, Model) else oracle.scaling.to_raw(np.asarray(of, dtype=float))
     return evaluate_plan(oracle.work, plan, theta, buckets=buckets, bins=bins)
+
+
+def evaluate_model(engine: Engine, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+    """On the rows that the model's query has now, prepared as for its training."""
+    options = options_of(model)
+    with open_problem(engine, respelt(engine, model.query, model.dialect), options) as problem:
+        return evaluate(problem.oracle, model, buckets=buckets, bins=bins)
+
+
+def options_of(model: Model) -> Options:
+    """What its rows were made by. Class weights and scaling are matters of the training alone: the weights of a model
+    are those of the query's own columns."""
+    stored = model.options.get("problem", {})
+    kept = {name: stored[name] for name in ("weight", "counting", "intercept") if name in stored}
+    return Options(
+        label=model.label,
+        positive=model.positive,
+        nulls=cast(Nulls, model.nulls),
+        categorical=tuple(stored.get("categorical", ())),
+        scale="none",
+        **kept,
+    )
 
 
 def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 256, bins: int = 100) -> Evaluation:
@@ -61,7 +86,7 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 
 def theta_of(design: Design, model: Model) -> Values:
     """A model's weights on the raw coordinates of a design; a category that it does not know weighs 0."""
     numbers = {w.feature: w for w in model.weights if w.category is None}
-    categories = {(w.feature, w.category): w.weight for w in model.weights if w.category is not None}
+    categories = {(w.feature, plain(w.category)): w.weight for w in model.weights if w.category is not None}
     theta = np.zeros(design.size)
     for c in design.coordinates:
         if not c.feature:
@@ -74,7 +99,7 @@ def theta_of(design: Design, model: Model) -> Values:
             raise OptionError(f"model {model.name} has no weight for the number {c.feature}", hint=hint)
     for d in design.dictionaries:
         for n, category in enumerate(d.categories):
-            theta[d.offset + n] = categories.get((d.feature, category), 0.0)
+            theta[d.offset + n] = categories.get((d.feature, plain(category)), 0.0)
     if model.intercept and not any(c.role == "intercept" for c in design.coordinates):
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
     return theta

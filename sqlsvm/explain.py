@@ -215,7 +215,7 @@ def _statements(engine: Engine, plan: Plan, catalog: Catalog, buckets: int) -> I
     expected, spoken = estimates(plan, catalog, buckets), dict(_spoken(plan))
     for phase, program in programs(plan):
         for statement in program:
-            texts = tuple(pretty(engine.text(ast), engine.dialect) for ast in statement.asts)
+            texts = tuple(pretty(text, engine.dialect) for ast in statement.asts if (text := engine.text(ast)))
             name = spoken.get(statement.name, statement.name)
             yield StatementFacts(phase, name, statement, texts, expected.get(statement.table or ""))
 

@@ -23,7 +23,7 @@ from sqlsvm.model import Model
 from sqlsvm.program import workspace
 from sqlsvm.query import FeatureQuery, parse
 from sqlsvm.query.guards import as_typed, fragment
-from sqlsvm.read_query import read_query
+from sqlsvm.read_query import read_query, respelt
 
 Of = Literal["features", "query"]
 Kind = Literal["table", "view"]
@@ -110,9 +110,7 @@ def _own_expressions(model: Model) -> dict[str, exp.Expression]:
 
 def query_rows(engine: Engine, model: Model) -> exp.Select:
     """The model's query, each output under the name of its feature even where it was given none."""
-    text = model.query
-    if model.dialect != engine.dialect:
-        text = parse(text, model.dialect).sql(dialect=engine.dialect)
+    text = respelt(engine, model.query, model.dialect)
     outputs = read_query(engine, text).features
     select = parse(text, engine.dialect)
     select.set("expressions", [exp.alias_(f.expression.copy(), f.name, quoted=True) for f in outputs])

@@ -37,6 +37,11 @@ def read_query(
     return with_implied_filters(with_kinds(query, kinds))
 
 
+def respelt(engine: Engine, text: str, dialect: str) -> str:
+    """A query that was written for another kind of database, as this one reads it."""
+    return text if dialect == engine.dialect else parse(text, dialect).sql(dialect=engine.dialect)
+
+
 def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
     try:
         return engine.describe(source.probe)

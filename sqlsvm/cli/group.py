@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -35,9 +37,16 @@ def examples(*lines: str) -> str:
 
 
 def show_answer(text: str) -> None:
-    """Print a verb's answer; a reader that has seen enough, as `head` may, is no error."""
-    try:
+    """Print a verb's answer."""
+    with answering():
         print(text, flush=True)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """For what writes to stdout; a reader that has seen enough, as `head` may, is no error."""
+    try:
+        yield
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left in the buffer
         if isinstance(error, BrokenPipeError):

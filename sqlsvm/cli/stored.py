@@ -13,6 +13,8 @@ from sqlsvm.cli.options import Missing, json_wanted, option, together
 from sqlsvm.errors import OptionError
 
 if TYPE_CHECKING:
+    from sqlsvm.engine.base import Engine
+    from sqlsvm.model import Model
     from sqlsvm.store import Store
 
 model_place = together(
@@ -27,7 +29,7 @@ model_wanted = click.argument("name", metavar="[MODEL]", required=False)
 def model_store(dsn: str | None, model_file: str | None) -> Iterator["Store"]:
     """Where the options say that models are. A file is never meant by accident, so it goes before $SQLSVM_DSN."""
     from sqlsvm.engine import connect
-    from sqlsvm.store import lasting, open_store
+    from sqlsvm.store import open_store
 
     if model_file:
         yield open_store(model_file)
@@ -35,13 +37,37 @@ def model_store(dsn: str | None, model_file: str | None) -> Iterator["Store"]:
     if not dsn:
         hint = "--dsn URL, or set SQLSVM_DSN, or --model-file model.json"
         raise Missing("--dsn is missing", hint, click.get_current_context())
+    _check_lasting(dsn)
+    with connect(dsn) as engine:
+        yield open_store(engine)
+
+
+@contextmanager
+def model_and_rows(
+    name: str | None, dsn: str | None, model_file: str | None, version: int | None
+) -> Iterator[tuple["Model", "Engine"]]:
+    """A stored model, and the database that it is to be used on: the one that keeps it, unless a file does."""
+    from sqlsvm.engine import connect
+    from sqlsvm.store import open_store
+
+    if not dsn:
+        hint = "--dsn URL, or set SQLSVM_DSN; the rows are read there"
+        raise Missing("--dsn is missing", hint, click.get_current_context())
+    if not model_file:
+        _check_lasting(dsn)
+    with connect(dsn) as engine:
+        store = open_store(model_file or engine)
+        yield store.load(named(store, name), version), engine
+
+
+def _check_lasting(dsn: str) -> None:
+    from sqlsvm.store import lasting
+
     if not lasting(dsn):
         raise OptionError(
             f"{dsn} keeps no models: it is gone with the command that uses it",
             hint=f"--model-file model.json keeps a model beside it; {dsn.partition(':')[0]}:PATH keeps everything",
         )
-    with connect(dsn) as engine:
-        yield open_store(engine)
 
 
 @cli.command(
@@ -77,7 +103,7 @@ def show(name: str | None, dsn: str | None, model_file: str | None, version: int
     from sqlsvm.store.draw import draw_model
 
     with model_store(dsn, model_file) as store:
-        model = store.load(_named(store, name), version)
+        model = store.load(named(store, name), version)
     if as_json:
         show_answer(json.dumps(model.as_json(), indent=2, allow_nan=False))
     else:
@@ -101,7 +127,7 @@ def weights(
     from sqlsvm.store.draw import draw_weights, weights_as_json
 
     with model_store(dsn, model_file) as store:
-        model = store.load(_named(store, name), version)
+        model = store.load(named(store, name), version)
     if as_json:
         show_answer(json.dumps(weights_as_json(model, top), indent=2, allow_nan=False))
     else:
@@ -125,7 +151,7 @@ def drop(name: str, dsn: str | None, model_file: str | None, version: int | None
     show_answer(f"dropped version{'s' * (len(dropped) > 1)} {', '.join(str(n) for n in dropped)}")
 
 
-def _named(store: "Store", name: str | None) -> str:
+def named(store: "Store", name: str | None) -> str:
     """The model that is meant: where there is only one it need not be named."""
     if name is not None:
         return name

@@ -40,6 +40,9 @@ class Stored:
 class Store(Protocol):
     """Versions are numbered 1, 2, ... under each name. Names are any text but the empty one."""
 
+    def check(self, name: str) -> None:
+        """Complain now if a model of that name could not be saved: training it may take long."""
+
     def save(self, model: Model) -> int:
         """Keep a model as the newest version of its name; the number it got."""
 

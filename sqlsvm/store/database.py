@@ -4,11 +4,11 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from sqlglot import exp, parse_one
 
@@ -60,6 +60,10 @@ _RACE = ("40001", "40P01", "23505", "42P06", "42P07", "XX000")
 _TURN = Lock()
 
 
+class _Rehearsed(Exception):
+    """All went well, and is to be taken back."""
+
+
 class DatabaseStore(Store):
     """The schema `sqlsvm` of a database, made by the first save. Not to be used inside a snapshot."""
 
@@ -67,6 +71,11 @@ class DatabaseStore(Store):
         self._engine = engine
         self._turn: AbstractContextManager[object] = _TURN if engine.dialect == "duckdb" else nullcontext()
         self._catalog = str(engine.fetch(parse_one("SELECT CURRENT_DATABASE() AS name"))["name"][0])
+
+    def check(self, name: str) -> None:
+        check_name(name)
+        with self._denials("SELECT, INSERT, UPDATE, DELETE"), suppress(_Rehearsed):
+            self._transaction(lambda: self._rehearse(name))
 
     def save(self, model: Model) -> int:
         check_name(model.name)
@@ -122,6 +131,12 @@ class DatabaseStore(Store):
         for place, record in enumerate(model.history, 1):
             self._engine.execute(line, [model.name, version, place, *(record.get(column) for column in _PASS)])
         return version
+
+    def _rehearse(self, name: str) -> NoReturn:
+        if not self._is_made():
+            self._make()
+        self._fetch(_NEXT_VERSION, name)
+        raise _Rehearsed
 
     def _delete(self, name: str, version: int | None) -> tuple[int, ...]:
         self._fetch_nothing(_DROP_ITERATIONS, name, version)

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.draw import columns, on_paper
+from sqlsvm.draw import columns, facts, on_paper
 from sqlsvm.model import Model, Weight, plain
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share
@@ -38,12 +38,8 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
 
 
 def draw_model(model: Model, stream: TextIO) -> str:
-    facts = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, show_header=False)
-    facts.add_column(style="bold")
-    facts.add_column(overflow="fold")
-    for name, fact in _facts(model):
-        facts.add_row(name, Text(fact))
-    return on_paper(stream, facts, "", _history(model)) if model.history else on_paper(stream, facts)
+    found = facts(_facts(model))
+    return on_paper(stream, found, "", _history(model)) if model.history else on_paper(stream, found)
 
 
 def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:

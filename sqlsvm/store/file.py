@@ -19,14 +19,15 @@ class FileStore(Store):
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path).expanduser()
 
+    def check(self, name: str) -> None:
+        self._before(name)
+        folder = self._path.resolve().parent
+        if not os.access(folder, os.W_OK | os.X_OK):
+            why = "the folder may not be written to" if folder.is_dir() else "there is no such folder"
+            raise SqlsvmError(f"cannot write the model file {self._path}", detail=f"{folder}: {why}")
+
     def save(self, model: Model) -> int:
-        check_name(model.name)
-        before = self._model()
-        if before is not None and before.name != model.name:
-            raise OptionError(
-                f'{self._path} holds the model "{before.name}", not "{model.name}"',
-                hint="a file holds one model: name another file, or remove this one",
-            )
+        before = self._before(model.name)
         version = before.version + 1 if before else 1
         self._write(json.dumps(replace(model, version=version).as_json(), ensure_ascii=False, indent=1))
         return version
@@ -52,6 +53,17 @@ class FileStore(Store):
         except OSError as error:
             raise SqlsvmError(f"cannot remove {self._path}", detail=str(error)) from error
         return (model.version,)
+
+    def _before(self, name: str) -> Model | None:
+        """The model that one of that name would replace."""
+        check_name(name)
+        before = self._model()
+        if before is not None and before.name != name:
+            raise OptionError(
+                f'{self._path} holds the model "{before.name}", not "{name}"',
+                hint="a file holds one model: name another file, or remove this one",
+            )
+        return before
 
     def _model(self) -> Model | None:
         """The model in the file; None where there is no file."""

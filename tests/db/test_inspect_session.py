@@ -70,7 +70,8 @@ def test_it_only_reads_and_keeps_temporary_tables(filled: Engine, statements: li
     assert made
     assert len(set(made)) == len(made)
     changes = {s for s in sent if " " in s}
-    assert changes == {f"{word} {table}" for table in made for word in ("CREATE", "ANALYZE", "DROP")}
+    words = ("CREATE", "ANALYZE", "DROP") if filled.dialect == "postgres" else ("CREATE", "DROP")
+    assert changes == {f"{word} {table}" for table in made for word in words}
     assert {s for s in sent if " " not in s} <= {"BEGIN", "COMMIT", "SELECT", "DESCRIBE"}
 
 

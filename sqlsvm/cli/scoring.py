@@ -1,0 +1,150 @@
+"""The verbs that use a stored model: evaluate and predict."""
+
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlsvm.cli.group import answering, cli, examples, show_answer
+from sqlsvm.cli.options import database, json_wanted, option, together
+from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
+from sqlsvm.errors import OptionError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from sqlsvm.engine.base import Engine
+    from sqlsvm.model import Model
+
+model_file_wanted = option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead.")
+
+
+@cli.command(
+    short_help="Measure a model on the rows of its query.",
+    epilog=examples("sqlsvm evaluate late_flights", "sqlsvm evaluate --model-file late.json --json"),
+)
+@model_wanted
+@database
+@model_file_wanted
+@version_wanted
+@json_wanted
+def evaluate(name: str | None, dsn: str, model_file: str | None, version: int | None, as_json: bool) -> None:
+    """Measure a model on the rows that its query has now, without making them.
+
+    Confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC; exact, or with bounds. With
+    --json also the histogram of the scores of each class. MODEL may be left out where there is only one.
+    """
+    from sqlsvm.draw_evaluation import draw_evaluation
+    from sqlsvm.evaluate import evaluate_model
+    from sqlsvm.predict import label_values
+
+    with model_and_rows(name, dsn, model_file, version) as (model, engine):
+        found = evaluate_model(engine, model)
+    if as_json:
+        said = {"model": model.name, "version": model.version, **found.as_json()}
+        show_answer(json.dumps(said, indent=2, allow_nan=False))
+    else:
+        show_answer(draw_evaluation(found, model.label, label_values(model), sys.stdout))
+
+
+targets = together(
+    click.option("--table", metavar="TABLE", help="Make this table of them."),
+    click.option("--view", metavar="VIEW", help="Make this view of them."),
+    click.option("--csv", "csv_file", metavar="FILE", help="Write them to this file; - is stdout, the default."),
+    click.option("--overwrite", is_flag=True, help="Replace what is there."),
+)
+
+
+@cli.command(
+    short_help="Say what a model predicts, for its rows or others.",
+    epilog=examples(
+        "sqlsvm predict late_flights --input todays_flights --table todays_delays",
+        "sqlsvm predict late_flights --input \"SELECT * FROM flights WHERE day = 'today'\" > delays.csv",
+        "sqlsvm predict late_flights --sql",
+    ),
+)
+@model_wanted
+@option("--dsn", metavar="URL", help="The database with the rows, and with the model unless a file has it.")
+@model_file_wanted
+@version_wanted
+@click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
+@targets
+@click.option("--sql", "as_sql", is_flag=True, help="Print the score as one SQL expression instead.")
+def predict(
+    name: str | None,
+    dsn: str | None,
+    model_file: str | None,
+    version: int | None,
+    rows: str | None,
+    table: str | None,
+    view: str | None,
+    csv_file: str | None,
+    overwrite: bool,
+    as_sql: bool,
+) -> None:
+    """Add score and prediction to rows: to those of the model's query, or to those of --input.
+
+    --input is a table, a SELECT or, in DuckDB, a CSV file. A category that training has not seen weighs 0. Without
+    --input the query of the model is run as it is: where its join is large, so is the answer.
+    """
+    _check_targets(dict(table=table, view=view, csv=csv_file), overwrite, as_sql, rows)
+    if as_sql:
+        return _print_sql(name, dsn, model_file, version)
+    from sqlsvm import predict as predicting
+
+    with model_and_rows(name, dsn, model_file, version) as (model, engine):
+        found = predicting.predict(engine, model, rows)
+        if table or view:
+            kind: predicting.Kind = "table" if table else "view"
+            target = table or view or ""
+            predicting.save(engine, found, target, kind, overwrite=overwrite)
+            show_answer(f"the predictions are in the {kind} {target}")
+        elif csv_file in (None, "-"):
+            with answering():
+                predicting.write_csv(engine, found, sys.stdout)
+                sys.stdout.flush()
+        else:
+            written = _write_file(engine, found, Path(csv_file or ""), overwrite)
+            show_answer(f"{written:,} predictions are in {csv_file}")
+
+
+def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool, rows: str | None) -> None:
+    given = [f"--{name}" for name, target in targets.items() if target is not None]
+    if as_sql:
+        given += ["--sql"] + (["--input"] if rows is not None else [])
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other", click.get_current_context())
+    if overwrite and given in ([], ["--sql"]):
+        raise click.UsageError("--overwrite needs --table, --view or --csv", click.get_current_context())
+
+
+def _print_sql(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> None:
+    from sqlsvm.predict import score_sql
+
+    with model_store(dsn, model_file) as store:
+        model: Model = store.load(named(store, name), version)
+    show_answer(score_sql(model))
+
+
+def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:
+    """All of it or nothing; how many rows it was."""
+    from sqlsvm.predict import write_csv
+
+    if path.exists() and not overwrite:
+        raise OptionError(f"{path} exists already", hint="choose another name, or say --overwrite")
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as out:
+            written = write_csv(engine, found, out)
+        beside.replace(target)
+    except OSError as error:
+        raise OptionError(f"cannot write {path}", detail=str(error)) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+    return written

@@ -1,0 +1,229 @@
+"""The verb train: a query in, a model and its proof out."""
+
+import json
+import sys
+import time
+from dataclasses import replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.options import (
+    counting_wanted,
+    database,
+    feature_query,
+    finite,
+    json_wanted,
+    nulls_wanted,
+    option,
+    together,
+)
+from sqlsvm.cli.progress import progress
+from sqlsvm.errors import EngineError, SqlsvmError
+
+if TYPE_CHECKING:
+    from sqlsvm.engine.base import Engine
+    from sqlsvm.model import Model
+    from sqlsvm.store import Store
+    from sqlsvm.train import Training
+
+NOT_CONVERGED = 3
+
+
+def _sample(_context: click.Context, parameter: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not (value.isascii() and value.isdigit() and int(value) > 0):
+        raise click.BadParameter(f"{value!r} is neither auto nor a number of rows.", param=parameter)
+    return int(value)
+
+
+def _class_weight(_context: click.Context, parameter: click.Parameter, value: str) -> str | tuple[float, float]:
+    if value in ("none", "balanced"):
+        return value
+    try:
+        negative, positive = (float(part) for part in value.split(":"))
+    except ValueError:
+        negative = positive = 0.0
+    if not (0 < negative and 0 < positive and isfinite(negative + positive)):
+        raise click.BadParameter(f"{value!r} is neither none, balanced nor two weights as 1:5.", param=parameter)
+    return negative, positive
+
+
+def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bool:
+    return value == "yes"
+
+
+problem_wanted = together(
+    option(
+        "--scale",
+        type=click.Choice(["standard", "maxabs", "none"]),
+        help="How numbers are made comparable.  [default: standard; maxabs for descent]",
+    ),
+    option(
+        "--intercept",
+        type=click.Choice(["yes", "no"]),
+        default="yes",
+        show_default=True,
+        callback=_yes,
+        help="Whether the score has a constant.",
+    ),
+    option(
+        "--class-weight",
+        metavar="none|balanced|W-:W+",
+        default="none",
+        show_default=True,
+        callback=_class_weight,
+        help="How much a row of each class counts.",
+    ),
+)
+
+effort_wanted = together(
+    option(
+        "--lambda", "lam", type=float, default=1e-4, show_default=True, callback=finite, help="Weight of the penalty."
+    ),
+    option("--tol", type=float, default=1e-3, show_default=True, callback=finite, help="The gap to be proven."),
+    option(
+        "--solver",
+        type=click.Choice(["dane", "bundle", "descent"]),
+        default="dane",
+        show_default=True,
+        help="With a sample's curvature, with cuts alone, or by the paper's descent.",
+    ),
+    option(
+        "--epsilon",
+        type=click.FloatRange(0, 1, min_open=True),
+        default=0.1,
+        show_default=True,
+        help="How much descent may count too little.",
+    ),
+    option(
+        "--max-passes",
+        type=click.IntRange(1),
+        default=100,
+        show_default=True,
+        help="Stop after so many passes, proof or not.",
+    ),
+    option(
+        "--sample",
+        metavar="auto|K",
+        default="auto",
+        show_default=True,
+        callback=_sample,
+        help="Join rows that dane takes the curvature from.",
+    ),
+    option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
+)
+EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
+
+place_wanted = together(
+    option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called."),
+    option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
+)
+
+
+@cli.command(
+    short_help="Train a model on the rows of a query, with a proof.",
+    epilog=examples(
+        "sqlsvm train --query features.sql --label late --name late_flights",
+        "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
+        "sqlsvm train --dsn duckdb: --query features.sql --label late --model-file late.json",
+    ),
+)
+@database
+@feature_query
+@nulls_wanted
+@problem_wanted
+@counting_wanted
+@effort_wanted
+@place_wanted
+@json_wanted
+def train(dsn: str, query: str, name: str, model_file: str | None, as_json: bool, **options: Any) -> int:
+    """Train a linear support vector machine on the rows of a query, without making them.
+
+    A line a pass goes to stderr. The gap is a proof: no weights whatever have an objective below (1 - gap) times that
+    of the model. A model whose gap stays above --tol is kept as well, and the exit code is 3.
+    """
+    from sqlsvm.engine import connect
+
+    training = _training(**options)
+    with connect(dsn) as engine:
+        store = _store(engine, dsn, model_file)
+        if store:
+            _check(store, name)
+        else:
+            click.echo(f"note: the model will not be kept, for {dsn} does not last; --model-file keeps one", err=True)
+        return train_and_keep(engine, store, name, query, training, model_file=model_file, as_json=as_json)
+
+
+def train_and_keep(
+    engine: "Engine",
+    store: "Store | None",
+    name: str,
+    query: str,
+    training: "Training",
+    *,
+    model_file: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """The exit code. The answer is given even where the model could not be stored: nobody trains for nothing."""
+    from sqlsvm.train import train
+
+    began = time.monotonic()
+    with progress() as on_pass:
+        model = train(engine, name, query, training, on_pass)
+    seconds = time.monotonic() - began
+    try:
+        model = replace(model, version=store.save(model)) if store else model
+    except SqlsvmError:
+        _answer(model, seconds, "not kept", as_json)
+        raise
+    _answer(model, seconds, f"kept in {model_file or engine.url}" if store else "not kept", as_json)
+    return 0 if model.converged else _warn(model, training)
+
+
+def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, **options: Any) -> "Training":
+    from sqlsvm.problem import Options
+    from sqlsvm.solve.solution import Options as Effort
+    from sqlsvm.train import Training
+
+    effort = Effort(**{name: options.pop(name) for name in EFFORT})
+    scale = scale or ("maxabs" if solver == "descent" else "standard")
+    return Training(Options(categorical=tuple(categorical), scale=scale, **options), lam, solver, effort)
+
+
+def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":
+    """None where the database is gone with this command."""
+    from sqlsvm.store import lasting, open_store
+
+    if model_file:
+        return open_store(model_file)
+    return open_store(engine) if lasting(dsn) else None
+
+
+def _check(store: "Store", name: str) -> None:
+    try:
+        store.check(name)
+    except EngineError as error:
+        hint = "--model-file model.json keeps the model beside the database"
+        hint = f"{hint}; {error.hint}" if error.hint else hint
+        raise EngineError(error.message, detail=error.detail, hint=hint) from error
+
+
+def _answer(model: "Model", seconds: float, place: str, as_json: bool) -> None:
+    from sqlsvm.draw_training import draw_training
+
+    if as_json:
+        show_answer(json.dumps(model.as_json(), indent=2, allow_nan=False))
+    else:
+        show_answer(draw_training(model, seconds, place, sys.stdout))
+
+
+def _warn(model: "Model", training: "Training") -> int:
+    effort = training.effort
+    click.echo(f"warning: not converged: the gap is {model.gap:.2g} and should be {effort.tol:g}", err=True)
+    better = "--solver dane proves more" if training.solver == "descent" else "a larger --max-passes or --tol"
+    click.echo(f"HINT: {better}", err=True)
+    return NOT_CONVERGED

@@ -1,0 +1,338 @@
+"""RelationalSVC: training, scoring and evaluation in the manners of scikit-learn, which it does not need."""
+
+import inspect
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Literal, Protocol, Self, get_args
+
+import numpy as np
+
+from sqlsvm import predict as predicting
+from sqlsvm.design import Nulls, Scale
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
+from sqlsvm.evaluate import evaluate_model
+from sqlsvm.evaluation import Evaluation
+from sqlsvm.model import Model, Weight
+from sqlsvm.planner import Counting
+from sqlsvm.problem import ClassWeights, Options
+from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.train import Solver, Training, train
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "solver": get_args(Solver),
+    "counting": get_args(Counting),
+    "scale": get_args(Scale),
+    "nulls": get_args(Nulls),
+}
+
+
+class NotFittedError(SqlsvmError, ValueError, AttributeError):
+    """There is no model before `fit`."""
+
+
+class ParameterError(OptionError, ValueError):
+    """A parameter is unknown, or its value is."""
+
+
+class ConvergenceWarning(UserWarning):
+    """The passes ran out before the gap was proven."""
+
+
+class Frame(Protocol):
+    """Columns by name: a mapping, a data frame, a structured array."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class RelationalSVC:
+    """A linear SVM over the rows of a query. The options are those of `sqlsvm train`, and so are their defaults.
+
+    `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows.
+
+    After `fit`:
+        coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
+        intercept_          its shape is (1,)
+        feature_names_in_   the name of a number, or name=category
+        classes_            the label's own values, the negative one first
+        n_iter_             passes made
+        objective_, objective_upper_, lower_bound_, gap_
+                            the certificate: objective_ <= F(model) <= objective_upper_ and lower_bound_ <= min F
+        history_            the certificate after every pass
+        model_              all of it
+    """
+
+    coef_: Values
+    intercept_: Values
+    feature_names_in_: Values
+    classes_: Values
+    n_iter_: int
+    objective_: float
+    objective_upper_: float
+    lower_bound_: float
+    gap_: float
+    history_: tuple[Mapping[str, Any], ...]
+    model_: Model
+
+    def __init__(
+        self,
+        lam: float = 1e-4,
+        *,
+        tol: float = 1e-3,
+        solver: Solver = "dane",
+        counting: Counting = "auto",
+        epsilon: float = 0.1,
+        max_passes: int = 100,
+        scale: Scale = "standard",
+        intercept: bool = True,
+        class_weight: ClassWeights = "none",
+        nulls: Nulls = "error",
+        positive: str | None = None,
+        categorical: Sequence[str] = (),
+        weight: str | None = None,
+        sample: int | Literal["auto"] = "auto",
+        seed: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.tol = tol
+        self.solver = solver
+        self.counting = counting
+        self.epsilon = epsilon
+        self.max_passes = max_passes
+        self.scale = scale
+        self.intercept = intercept
+        self.class_weight = class_weight
+        self.nulls = nulls
+        self.positive = positive
+        self.categorical = categorical
+        self.weight = weight
+        self.sample = sample
+        self.seed = seed
+
+    # -- parameters ----------------------------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _defaults()}
+
+    def set_params(self, **params: Any) -> Self:
+        """All of them or, if one is unknown, none."""
+        for name in params:
+            if name not in _defaults():
+                hint = nearest(name, _defaults()) or f"there are {', '.join(_defaults())}"
+                raise ParameterError(f"RelationalSVC has no parameter {name}", hint=hint)
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """Only what is not as it would be anyway."""
+        given = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(_defaults()[n])]
+        return f"RelationalSVC({', '.join(given)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle holds no session, and no password that a URL may have in it."""
+        return {name: value for name, value in vars(self).items() if name != "_database"}
+
+    # -- training ------------------------------------------------------------------------------------------------------
+
+    def fit(self, database: str | Engine, query: str, label: str) -> Self:
+        """Train on the rows of the query, inside the database: a URL, or an engine that stays open."""
+        training = self._training(label)
+        with _opened(database) as engine:
+            model = train(engine, label, query, training)
+        self._database = database
+        self._take(model)
+        if not model.converged:
+            warnings.warn(
+                f"the gap is {model.gap:.2g} after {model.passes} passes, not {self.tol:g}: raise max_passes, or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _training(self, label: str) -> Training:
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}", hint=f"it can be {', '.join(known)}")
+        effort = Effort(
+            tol=self.tol,
+            max_passes=self.max_passes,
+            seed=self.seed,
+            sample=None if self.sample == "auto" else self.sample,
+            epsilon=self.epsilon,
+        )
+        return Training(self._problem(label), self.lam, self.solver, effort)
+
+    def _problem(self, label: str) -> Options:
+        if isinstance(self.categorical, str):
+            raise ParameterError(f"categorical is {self.categorical!r}", hint=f"write [{self.categorical!r}]")
+        return Options(
+            label=label,
+            weight=self.weight,
+            positive=self.positive,
+            categorical=tuple(self.categorical),
+            counting=self.counting,
+            scale=self.scale,
+            intercept=self.intercept,
+            nulls=self.nulls,
+            class_weight=_class_weights(self.class_weight),
+        )
+
+    def _take(self, model: Model) -> None:
+        self.model_ = model
+        self.coef_ = np.array([[w.weight for w in model.weights]])
+        self.intercept_ = np.array([model.intercept])
+        self.feature_names_in_ = np.array([_name(w) for w in model.weights], dtype=object)
+        self.classes_ = np.array(predicting.label_values(model))
+        self.n_iter_ = model.passes
+        self.objective_, self.objective_upper_ = model.objective, model.objective_upper
+        self.lower_bound_, self.gap_ = model.lower_bound, model.gap
+        self.history_ = model.history
+
+    # -- use -----------------------------------------------------------------------------------------------------------
+
+    def decision_function(self, frame: Frame) -> Values:
+        """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it."""
+        return scores(self._fitted(), frame)
+
+    def predict(self, frame: Frame) -> Values:
+        """The label's own value for each row: the positive one where the score is above 0."""
+        found = self.decision_function(frame)
+        if (lost := int(np.isnan(found).sum())) > 0:
+            raise DataError(
+                f"{lost:,} rows have no score: a feature is missing in them", hint="train with nulls='mean'"
+            )
+        return np.asarray(self.classes_[(found > 0).astype(int)])
+
+    def score_sql(self, dialect: str | None = None, of: predicting.Of = "features") -> str:
+        """The score as one SQL expression, to take elsewhere."""
+        return predicting.score_sql(self._fitted(), dialect, of)
+
+    def evaluate(self, database: str | Engine | None = None, query: str | None = None) -> Evaluation:
+        """How good the model is on the rows of its own query, or of another with the same outputs."""
+        model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
+        if where is None:
+            raise OptionError("this model came without its database", hint="evaluate(URL or engine)")
+        with _opened(where) as engine:
+            if query is not None:
+                model = replace(model, query=query, dialect=engine.dialect)
+            return evaluate_model(engine, model)
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this RelationalSVC is not fitted yet", hint="fit(database, query, label)")
+        return self.model_
+
+
+def _defaults() -> dict[str, Any]:
+    found = inspect.signature(RelationalSVC).parameters
+    return {name: parameter.default for name, parameter in found.items()}
+
+
+@contextmanager
+def _opened(database: str | Engine) -> Iterator[Engine]:
+    """An engine is the caller's to close."""
+    if not isinstance(database, str):
+        yield database
+        return
+    with connect(database) as engine:
+        yield engine
+
+
+def _class_weights(wanted: ClassWeights) -> ClassWeights:
+    if wanted == "none" or wanted == "balanced":
+        return wanted
+    if not isinstance(wanted, str) and len(wanted) == 2 and all(w > 0 for w in wanted):
+        return float(wanted[0]), float(wanted[1])
+    raise ParameterError(f"class_weight is {wanted!r}", hint="it can be none, balanced or (W-, W+), both positive")
+
+
+def _name(weight: Weight) -> str:
+    return weight.feature if weight.category is None else f"{weight.feature}={weight.category}"
+
+
+# -- rows in memory ----------------------------------------------------------------------------------------------------
+
+
+def scores(model: Model, frame: Frame) -> Values:
+    """What `predict.score_sql` says, of columns in memory."""
+    names = _names(frame)
+    total = np.full(len(_column(frame, names[0])) if names else 0, model.intercept)
+    for feature, weights in groupby(model.weights, key=lambda w: w.feature):
+        found = _column(frame, _found(feature, names))
+        if found.shape != total.shape:
+            raise OptionError(f"the columns differ in length: {feature} has the shape {found.shape}")
+        total = total + _term(list(weights), found, model.nulls)
+    return total
+
+
+def _names(frame: Frame) -> list[str]:
+    columns = frame.dtype.names if isinstance(frame, np.ndarray) else getattr(frame, "columns", None)
+    if columns is None and isinstance(frame, Mapping):
+        columns = frame
+    if columns is None:
+        raise OptionError("the rows have no column names", hint="a mapping, a data frame or a structured array has")
+    return list(columns)
+
+
+def _found(feature: str, names: Iterable[str]) -> str:
+    """The column of a feature: as it is spelt, else but for its case."""
+    by_name = {str(name).casefold(): name for name in names} | {name: name for name in names}
+    for name in (feature, feature.casefold()):
+        if name in by_name:
+            return by_name[name]
+    raise OptionError(f"the rows have no column {feature}", hint=nearest(feature, map(str, names)))
+
+
+def _column(frame: Frame, name: str) -> Values:
+    values = frame[name]
+    cells = np.array(values)
+    if np.ma.isMaskedArray(values):
+        cells = cells.astype(object)
+        cells[np.ma.getmaskarray(values)] = None
+    return cells
+
+
+def _term(weights: Sequence[Weight], values: Values, nulls: str) -> Values:
+    number = next((w for w in weights if w.category is None), None)
+    if number is None:
+        return _category_weights(weights, values, nulls)
+    found = _numbers(number.feature, values)
+    missing = np.nan if number.missing is None else number.missing
+    return number.weight * np.where(np.isnan(found), missing, found)
+
+
+def _numbers(feature: str, values: Values) -> Values:
+    if values.dtype.kind in "biuf":
+        return values.astype(float)
+    return np.array([np.nan if _is_missing(v) else _number(feature, v) for v in values.tolist()], dtype=float)
+
+
+def _number(feature: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"feature {feature} is a number, not {value!r}") from error
+
+
+def _category_weights(weights: Sequence[Weight], values: Values, nulls: str) -> Values:
+    """0 for a value that training has not seen. Values are told apart as text if the categories are text."""
+    known, spelled = {w.category: w.weight for w in weights}, isinstance(weights[0].category, str)
+    missing = np.nan if nulls == "drop" else 0.0
+
+    def weight(value: Any) -> float:
+        if _is_missing(value):
+            return missing
+        return known.get(str(value) if spelled else _number(weights[0].feature, value), 0.0)
+
+    return np.array([weight(v) for v in values.tolist()], dtype=float)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, nan, or a missing value of pandas, which equals nothing, not even for sure."""
+    same = value == value
+    return value is None or not isinstance(same, bool | np.bool_) or not same
