@@ -170,7 +170,7 @@ class Shop:
     def next_steps(self) -> str:
         if self.schema is None:
             return (
-                "\nThis database is gone now. `sqlsvm demo --dsn embedded:shop` keeps one in the folder shop, with the model;\n"
+                "\nThis database is gone now. `sqlsvm demo --dsn embedded:shop` keeps one, and its model, in ./shop;\n"
                 f"then `sqlsvm predict {MODEL} --dsn embedded:shop --sql` prints the score as SQL, for psql."
             )
         dsn = f"--dsn {shlex.quote(self.url)}"

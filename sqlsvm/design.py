@@ -38,6 +38,10 @@ class Coordinate:
     def column(self) -> str:
         return f"x{self.index}"
 
+    def of(self, table: str) -> exp.Expression:
+        """Its value in the rows of a table; the constant 1 is no column of any."""
+        return sql.number(1) if self.role == "intercept" else sql.column(self.column, table)
+
 
 @dataclass(frozen=True)
 class Dictionary:

@@ -2,6 +2,7 @@
 
 from typing import TextIO
 
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -20,7 +21,8 @@ def draw_evaluation(found: Evaluation, label: str, classes: tuple[object, object
 
 def _matrix(found: Evaluation, label: str, classes: tuple[object, object]) -> Table:
     negative, positive = (printable(str(value)) for value in classes)
-    table = columns(Text(printable(label)), numbers=("rows", f"predicted {negative}", f"predicted {positive}"))
+    predicted = (f"predicted {escape(name)}" for name in (negative, positive))
+    table = columns(escape(printable(label)), numbers=("rows", *predicted))
     for name, rows, cells in (
         (negative, found.negatives, (found.true_negative, found.false_positive)),
         (positive, found.positives, (found.false_negative, found.true_positive)),

@@ -18,14 +18,14 @@ def pass_line(record: Record) -> str:
     >>> pass_line(Record(2, 0.667371, 0.667371, 0.656613, 0.01612, 16, 0.8157))
     'pass 2   objective 0.667371   lower bound 0.656613   gap 0.016   16 buckets   0.82 s'
     """
-    parts = (
+    parts = [
         f"pass {record.pass_}",
         f"objective {record.objective:.6f}",
         f"lower bound {record.lower_bound:.6f}",
         f"gap {record.gap:.2g}",
-        "exact" if record.buckets is None else f"{record.buckets} buckets",
+        *([] if record.buckets is None else [f"{record.buckets} buckets"]),
         f"{record.seconds:.2f} s",
-    )
+    ]
     return "   ".join(parts)
 
 

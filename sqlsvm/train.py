@@ -65,7 +65,7 @@ def solve(problem: Problem, training: Training, on_pass: OnPass | None = None) -
 
 
 def model_of(engine: Engine, name: str, text: str, problem: Problem, training: Training, solution: Solution) -> Model:
-    moments, proof = problem.moments, solution.certificate
+    proof, rows = solution.certificate, _label_rows(problem)
     theta = problem.oracle.scaling.to_raw(solution.beta)
     intercept = next((theta[c.index] for c in problem.plan.design.coordinates if c.role == "intercept"), 0.0)
     return Model(
@@ -80,8 +80,8 @@ def model_of(engine: Engine, name: str, text: str, problem: Problem, training: T
         counting=problem.plan.method,
         nulls=training.problem.nulls,
         bags=len(problem.plan.bags),
-        join_rows=moments.n,
-        label_rows={"-1": moments.n_negative, "1": moments.n - moments.n_negative},
+        join_rows=sum(rows.values()),
+        label_rows=rows,
         passes=len(solution.history),
         seconds=sum(record.seconds for record in solution.history),
         objective=proof.objective,
@@ -100,6 +100,15 @@ def model_of(engine: Engine, name: str, text: str, problem: Problem, training: T
 def as_json(record: Record) -> dict[str, Any]:
     found = asdict(record)
     return {"pass": found.pop("pass_"), **found}
+
+
+def _label_rows(problem: Problem) -> dict[str, float]:
+    """Class weights aside, which are a matter of training; a row of weight w still counts as w rows."""
+    design, moments = problem.plan.design, problem.moments
+    counts = (moments.n_negative, moments.n - moments.n_negative)
+    rows = [count / weight for count, weight in zip(counts, design.class_weights, strict=True)]
+    negative, positive = rows if design.weight else (float(round(n)) for n in rows)
+    return {"-1": negative, "1": positive}
 
 
 def _weights(problem: Problem, theta: Values, beta: Values, nulls: str) -> list[Weight]:

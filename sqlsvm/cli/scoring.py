@@ -13,12 +13,14 @@ from sqlsvm.cli.group import answering, cli, examples, show_answer
 from sqlsvm.cli.options import database, json_wanted, option, together
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError
+from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
     from sqlsvm.engine.base import Engine
     from sqlsvm.model import Model
+    from sqlsvm.predict import Kind
 
 model_file_wanted = option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead.")
 
@@ -91,25 +93,25 @@ def predict(
     --input is a table, a SELECT or, in DuckDB, a CSV file. A category that training has not seen weighs 0. Without
     --input the query of the model is run as it is: where its join is large, so is the answer.
     """
-    _check_targets(dict(table=table, view=view, csv=csv_file), overwrite, as_sql, rows)
+    _check_targets({"table": table, "view": view, "csv": csv_file}, overwrite, as_sql, rows)
     if as_sql:
-        return _print_sql(name, dsn, model_file, version)
-    from sqlsvm import predict as predicting
+        _print_sql(name, dsn, model_file, version)
+        return
+    from sqlsvm.predict import predict, save, write_csv
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
-        found = predicting.predict(engine, model, rows)
-        if table or view:
-            kind: predicting.Kind = "table" if table else "view"
-            target = table or view or ""
-            predicting.save(engine, found, target, kind, overwrite=overwrite)
-            show_answer(f"the predictions are in the {kind} {target}")
-        elif csv_file in (None, "-"):
-            with answering():
-                predicting.write_csv(engine, found, sys.stdout)
-                sys.stdout.flush()
+        found = predict(engine, model, rows)
+        if table is not None or view is not None:
+            kind: Kind = "view" if table is None else "table"
+            save(engine, found, table or view or "", kind, overwrite=overwrite)
+            show_answer(f"the predictions are in the {kind} {printable(table or view or '')}")
+        elif csv_file not in (None, "-"):
+            written = _write_file(engine, found, Path(csv_file), overwrite)
+            show_answer(f"{written:,} predictions are in {printable(csv_file)}")
         else:
-            written = _write_file(engine, found, Path(csv_file or ""), overwrite)
-            show_answer(f"{written:,} predictions are in {csv_file}")
+            with answering():
+                write_csv(engine, found, sys.stdout)
+                sys.stdout.flush()
 
 
 def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool, rows: str | None) -> None:

@@ -47,7 +47,7 @@ def _class_weight(_context: click.Context, parameter: click.Parameter, value: st
         negative, positive = (float(part) for part in value.split(":"))
     except ValueError:
         negative = positive = 0.0
-    if not (0 < negative and 0 < positive and isfinite(negative + positive)):
+    if not (negative > 0 and positive > 0 and isfinite(negative + positive)):
         raise click.BadParameter(f"{value!r} is neither none, balanced nor two weights as 1:5.", param=parameter)
     return negative, positive
 

@@ -43,7 +43,7 @@ def _of_node(plan: Plan, counts: Counts, node: int) -> Iterator[Statement]:
     coordinates, dictionaries = plan.coordinates(node), plan.dictionaries(node)
     if not coordinates and not dictionaries:
         return
-    columns = [(sql.column(c.column, "n"), c.column) for c in coordinates]
+    columns = [(c.of("n"), c.column) for c in coordinates if c.role != "intercept"]
     columns += [(sql.column(d.column, "n"), d.column) for d in dictionaries]
     rows = counts.joined(node, [*columns, (counts.total(node), "total"), (counts.negative(node), "negative")])
     if coordinates:
@@ -60,7 +60,7 @@ def _of_node(plan: Plan, counts: Counts, node: int) -> Iterator[Statement]:
 def _measures(plan: Plan, node: int) -> Iterator[tuple[exp.Expression, str]]:
     total, negative = sql.column("total", "t"), sql.column("negative", "t")
     for c in plan.coordinates(node):
-        x = sql.column(c.column, "t")
+        x = c.of("t")
         yield _sum(sql.product(total, x)), f"total{c.index}"
         yield _sum(sql.product(total, x, x)), f"squares{c.index}"
         yield sql.coalesce(sql.largest(exp.Abs(this=x.copy())), sql.number(0)), f"largest{c.index}"

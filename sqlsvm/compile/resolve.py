@@ -74,7 +74,7 @@ def sums(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
     """SELECT SUM(c * x7) AS x7, ...; for a dictionary SELECT n, SUM(c) AS c."""
     coordinates = plan.coordinates(node)
     if coordinates:
-        outputs = [(_summed(sql.column(c.column, "r")), c.column) for c in coordinates]
+        outputs = [(_summed(c.of("r")), c.column) for c in coordinates]
         yield statement(sums_name(node), sql.select(outputs, counted.copy()))
     for d in plan.dictionaries(node):
         yield statement(category_name(d), _by_category(d, counted))

@@ -17,7 +17,7 @@ Bend = Callable[[exp.Expression], exp.Expression]
 def outputs(plan: Plan, node: int) -> list[Output]:
     """What a node gives besides its keys: coordinates, categories, the label's sign and a weight."""
     design, relations = plan.design, plan.tree.nodes[node]
-    made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node)]
+    made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node) if c.role != "intercept"]
     made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]
     if design.label.relation in relations:
         made.append(Output(design.label.relation, design.sign, "y"))
@@ -71,7 +71,7 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, b
     """
     r = "r"
     coordinates = plan.coordinates(node)
-    terms = [bend(sql.product(theta(sql.integer(c.index + 1)), sql.column(c.column, r))) for c in coordinates]
+    terms = [bend(sql.product(theta(sql.integer(c.index + 1)), c.of(r))) for c in coordinates]
     homes = dict.fromkeys(plan.tree.variables_of(node), r)
     weights = [sql.column("w", r)] if plan.weighted(node) else []
     sign = sql.column("y", r) if node == plan.label_node else None
@@ -111,7 +111,7 @@ def reachable(plan: Plan, node: int) -> set[int]:
 
 def carried(plan: Plan, node: int) -> Named:
     """What the rows of a core keep so that their counts can be resolved: coordinates, categories."""
-    made: Named = [(sql.column(c.column, "r"), c.column) for c in plan.coordinates(node)]
+    made: Named = [(c.of("r"), c.column) for c in plan.coordinates(node) if c.role != "intercept"]
     return made + [(sql.column(d.column, "r"), d.column) for d in plan.dictionaries(node)]
 
 

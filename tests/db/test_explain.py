@@ -154,7 +154,8 @@ def run_as_printed(engine: Engine, found: Explanation, given: dict[str, object])
 def test_laid_out_statements_are_the_ones_that_run(engine: Engine, counting: Counting) -> None:
     uniform(engine)
     for s in explain(engine, CHAIN, options(counting)).statements:
-        for ast, text in zip(s.statement.asts, s.texts, strict=True):
+        sent = [ast for ast in s.statement.asts if engine.text(ast)]
+        for ast, text in zip(sent, s.texts, strict=True):
             assert parse_one(text, read=engine.dialect).sql(engine.dialect) == engine.text(ast)
             assert "\n" in text or len(text) < 80
 

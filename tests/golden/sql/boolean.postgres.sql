@@ -1,18 +1,16 @@
 -- active rows (bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT x0 AS x0, x1 AS x1, x2 AS x2, CAST(y AS DOUBLE PRECISION) AS c
+SELECT x1 AS x1, x2 AS x2, CAST(y AS DOUBLE PRECISION) AS c
 FROM (
   SELECT
-    r.x0 AS x0,
     r.x1 AS x1,
     r.x2 AS x2,
-    (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
       (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
    ) + ((CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2) AS p,
     r.y AS y
   FROM (
     SELECT
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CASE
         WHEN "facts"."x" > 0.25
         THEN CAST(1.0 AS DOUBLE PRECISION)
@@ -36,7 +34,7 @@ FROM sqlsvm_a0;
 
 -- sums 0
 SELECT
-  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1,
   COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM sqlsvm_a0 AS r;

@@ -10,7 +10,6 @@ JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 -- scores of m (bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_s1 AS
 SELECT
-  s.x0 AS x0,
   s.p AS p,
   s.y AS y,
   sqlsvm_g0.g AS g0,
@@ -19,12 +18,11 @@ SELECT
   p - y * CAST($1 AS DOUBLE PRECISION) AS s,
   CASE WHEN y < 0 THEN 1 ELSE 0 END AS o
 FROM (
-  SELECT r.k0 AS k0, r.k1 AS k1, r.x0 AS x0, (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 AS p, r.y AS y
+  SELECT r.k0 AS k0, r.k1 AS k1, (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y
   FROM (
     SELECT
       "m"."i" AS k0,
       "m"."j" AS k1,
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CASE WHEN "m"."y" = 1 THEN 1 ELSE CASE WHEN NOT "m"."y" IS NULL THEN -1 END END AS y
     FROM m AS "m"
  ) AS r
@@ -135,7 +133,7 @@ JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
 
 -- counts of m
 CREATE TEMPORARY TABLE sqlsvm_a1 AS
-SELECT r.x0 AS x0, r.y AS y, r.w * a.v AS c
+SELECT r.y AS y, r.w * a.v AS c
 FROM sqlsvm_s1 AS r
 JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s AND r.o = a.o;
 
@@ -154,7 +152,7 @@ SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
 
 -- sums 1
-SELECT COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0
+SELECT COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
 FROM sqlsvm_a1 AS r;
 
 -- sums 2

@@ -1,7 +1,6 @@
 -- scores of m (bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_s0 AS
 SELECT
-  s.x0 AS x0,
   s.x1 AS x1,
   s.p AS p,
   s.y AS y,
@@ -10,15 +9,13 @@ SELECT
   CASE WHEN y < 0 THEN 1 ELSE 0 END AS o
 FROM (
   SELECT
-    r.x0 AS x0,
     r.x1 AS x1,
-    (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
       (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
    ) AS p,
     r.y AS y
   FROM (
     SELECT
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CAST("m"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "m"."y" = 1 THEN 1 ELSE CASE WHEN NOT "m"."y" IS NULL THEN -1 END END AS y
     FROM m AS "m"
@@ -78,7 +75,7 @@ WHERE side = 1 AND v > 0;
 
 -- counts of m
 CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT r.x0 AS x0, r.x1 AS x1, r.y AS y, r.w * a.v AS c
+SELECT r.x1 AS x1, r.y AS y, r.w * a.v AS c
 FROM sqlsvm_s0 AS r
 JOIN sqlsvm_v0_0 AS a ON r.s = a.s AND r.o = a.o;
 
@@ -94,7 +91,7 @@ FROM sqlsvm_a0;
 
 -- sums 0
 SELECT
-  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
 

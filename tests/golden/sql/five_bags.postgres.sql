@@ -6,8 +6,8 @@ SELECT
   sqlsvm_g0.g AS g0,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
-    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-    CAST(-134217728.0 AS DOUBLE PRECISION)
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k0 AS k0, r.x1 AS x1, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 AS p
@@ -18,23 +18,21 @@ JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 -- scores of m (bound, buckets, theta)
 CREATE TEMPORARY TABLE sqlsvm_s1 AS
 SELECT
-  s.x0 AS x0,
   s.p AS p,
   s.y AS y,
   sqlsvm_g0.g AS g0,
   sqlsvm_g1.g AS g1,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
-    LEAST(ROUND(p * CAST($2 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-    CAST(-134217728.0 AS DOUBLE PRECISION)
+    LEAST(ROUND(p * CAST($2 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
  ) AS BIGINT) - y * CAST(CEIL(CAST($1 AS DOUBLE PRECISION) * CAST($2 AS DOUBLE PRECISION)) AS BIGINT) AS s
 FROM (
-  SELECT r.k0 AS k0, r.k1 AS k1, r.x0 AS x0, (CAST($3 AS DOUBLE PRECISION[]))[1] * r.x0 AS p, r.y AS y
+  SELECT r.k0 AS k0, r.k1 AS k1, (CAST($3 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y
   FROM (
     SELECT
       "m"."i" AS k0,
       "m"."j" AS k1,
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CASE WHEN "m"."y" = 1 THEN 1 ELSE CASE WHEN NOT "m"."y" IS NULL THEN -1 END END AS y
     FROM m AS "m"
  ) AS r
@@ -49,8 +47,8 @@ SELECT
   sqlsvm_g1.g AS g1,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
-    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-    CAST(-134217728.0 AS DOUBLE PRECISION)
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
  ) AS BIGINT) AS s
 FROM (SELECT r.k1 AS k1, CAST(0.0 AS DOUBLE PRECISION) AS p FROM (SELECT "r"."j" AS k1 FROM r AS "r") AS r) AS s
 JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
@@ -63,8 +61,8 @@ SELECT
   sqlsvm_g2.g AS g2,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
-    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-    CAST(-134217728.0 AS DOUBLE PRECISION)
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k1 AS k1, r.k2 AS k2, CAST(0.0 AS DOUBLE PRECISION) AS p
@@ -81,8 +79,8 @@ SELECT
   sqlsvm_g2.g AS g2,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
-    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-    CAST(-134217728.0 AS DOUBLE PRECISION)
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k2 AS k2, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
@@ -104,12 +102,15 @@ GROUP BY g0, g1, s;
 
 -- m meets l
 CREATE TEMPORARY TABLE sqlsvm_q1_1 AS
-SELECT at >> 32 AS g1, at - ((at >> 32) * 4294967296) - 2147483648 AS s, c AS c
+SELECT
+  CAST(at AS BIGINT) >> 24 AS g1,
+  CAST(at AS BIGINT) - ((CAST(at AS BIGINT) >> 24) * 16777216 + 8388608) AS s,
+  c AS c
 FROM (
-  SELECT q.g1 * 4294967296 + 2147483648 + (q.s + m.s) AS at, SUM(q.c * m.c) AS c
+  SELECT CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at, SUM(q.c * m.c) AS c
   FROM sqlsvm_q1_0 AS q
   JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
-  GROUP BY q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+  GROUP BY CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 ) AS e;
 
 -- states of r
@@ -120,12 +121,15 @@ GROUP BY g1, s;
 
 -- r meets m
 CREATE TEMPORARY TABLE sqlsvm_q2_1 AS
-SELECT at >> 32 AS g1, at - ((at >> 32) * 4294967296) - 2147483648 AS s, c AS c
+SELECT
+  CAST(at AS BIGINT) >> 24 AS g1,
+  CAST(at AS BIGINT) - ((CAST(at AS BIGINT) >> 24) * 16777216 + 8388608) AS s,
+  c AS c
 FROM (
-  SELECT q.g1 * 4294967296 + 2147483648 + (q.s + m.s) AS at, SUM(q.c * m.c) AS c
+  SELECT CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at, SUM(q.c * m.c) AS c
   FROM sqlsvm_q2_0 AS q
   JOIN sqlsvm_q1_1 AS m ON q.g1 = m.g1
-  GROUP BY q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+  GROUP BY CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 ) AS e;
 
 -- states of q
@@ -142,12 +146,15 @@ GROUP BY g1, g2, s;
 
 -- p meets q
 CREATE TEMPORARY TABLE sqlsvm_q3_1 AS
-SELECT at >> 32 AS g1, at - ((at >> 32) * 4294967296) - 2147483648 AS s, c AS c
+SELECT
+  CAST(at AS BIGINT) >> 24 AS g1,
+  CAST(at AS BIGINT) - ((CAST(at AS BIGINT) >> 24) * 16777216 + 8388608) AS s,
+  c AS c
 FROM (
-  SELECT q.g1 * 4294967296 + 2147483648 + (q.s + m.s) AS at, SUM(q.c * m.c) AS c
+  SELECT CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at, SUM(q.c * m.c) AS c
   FROM sqlsvm_q3_0 AS q
   JOIN sqlsvm_q4_0 AS m ON q.g2 = m.g2
-  GROUP BY q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+  GROUP BY CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 ) AS e;
 
 -- the two sides meet
@@ -171,13 +178,13 @@ FROM (
 
 -- values of r
 CREATE TEMPORARY TABLE sqlsvm_v2_1 AS
-SELECT g1 AS g1, s AS s, v AS v, g1 * 4294967296 + 2147483648 + s AS at
+SELECT g1 AS g1, s AS s, v AS v, CAST(g1 * 16777216 + 8388608 + s AS DOUBLE PRECISION) AS at
 FROM sqlsvm_centre
 WHERE side = 0 AND v > 0;
 
 -- values of p
 CREATE TEMPORARY TABLE sqlsvm_v3_1 AS
-SELECT g1 AS g1, s AS s, v AS v, g1 * 4294967296 + 2147483648 + s AS at
+SELECT g1 AS g1, s AS s, v AS v, CAST(g1 * 16777216 + 8388608 + s AS DOUBLE PRECISION) AS at
 FROM sqlsvm_centre
 WHERE side = 1 AND v > 0;
 
@@ -194,8 +201,8 @@ SELECT
     MAX(
       ABS(
         GREATEST(
-          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-          CAST(-134217728.0 AS DOUBLE PRECISION)
+          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+          CAST(-524287.0 AS DOUBLE PRECISION)
        ) - p * CAST($1 AS DOUBLE PRECISION)
      )
    ),
@@ -209,8 +216,8 @@ SELECT
     MAX(
       ABS(
         GREATEST(
-          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-          CAST(-134217728.0 AS DOUBLE PRECISION)
+          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+          CAST(-524287.0 AS DOUBLE PRECISION)
        ) - p * CAST($1 AS DOUBLE PRECISION)
      )
    ),
@@ -224,8 +231,8 @@ SELECT
     MAX(
       ABS(
         GREATEST(
-          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(134217728.0 AS DOUBLE PRECISION)),
-          CAST(-134217728.0 AS DOUBLE PRECISION)
+          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+          CAST(-524287.0 AS DOUBLE PRECISION)
        ) - p * CAST($1 AS DOUBLE PRECISION)
      )
    ),
@@ -245,7 +252,7 @@ SELECT
   GROUPING(q.s) AS side
 FROM sqlsvm_q2_0 AS q
 JOIN sqlsvm_q1_1 AS m ON q.g1 = m.g1
-JOIN sqlsvm_v2_1 AS a ON a.at = q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+JOIN sqlsvm_v2_1 AS a ON a.at = CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 GROUP BY GROUPING SETS ((q.g1, q.s), (m.g1, m.s));
 
 -- values of r
@@ -256,7 +263,7 @@ WHERE side = 0;
 
 -- values of m
 CREATE TEMPORARY TABLE sqlsvm_v1_1 AS
-SELECT m_g1 AS g1, m_s AS s, m_g1 * 4294967296 + 2147483648 + m_s AS at, m_v AS v
+SELECT m_g1 AS g1, m_s AS s, CAST(m_g1 * 16777216 + 8388608 + m_s AS DOUBLE PRECISION) AS at, m_v AS v
 FROM sqlsvm_r2_0
 WHERE side = 1;
 
@@ -273,7 +280,7 @@ SELECT
   GROUPING(q.s) AS side
 FROM sqlsvm_q1_0 AS q
 JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
-JOIN sqlsvm_v1_1 AS a ON a.at = q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+JOIN sqlsvm_v1_1 AS a ON a.at = CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 GROUP BY GROUPING SETS ((q.g0, q.g1, q.s), (m.g0, m.s));
 
 -- values of m
@@ -301,7 +308,7 @@ SELECT
   GROUPING(q.s) AS side
 FROM sqlsvm_q3_0 AS q
 JOIN sqlsvm_q4_0 AS m ON q.g2 = m.g2
-JOIN sqlsvm_v3_1 AS a ON a.at = q.g1 * 4294967296 + 2147483648 + (q.s + m.s)
+JOIN sqlsvm_v3_1 AS a ON a.at = CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 GROUP BY GROUPING SETS ((q.g1, q.g2, q.s), (m.g2, m.s));
 
 -- values of p
@@ -324,7 +331,7 @@ JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
 
 -- counts of m
 CREATE TEMPORARY TABLE sqlsvm_a1 AS
-SELECT r.x0 AS x0, r.y AS y, r.w * a.v AS c
+SELECT r.y AS y, r.w * a.v AS c
 FROM sqlsvm_s1 AS r
 JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s;
 
@@ -355,7 +362,7 @@ SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
 
 -- sums 1
-SELECT COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0
+SELECT COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
 FROM sqlsvm_a1 AS r;
 
 -- sums 4

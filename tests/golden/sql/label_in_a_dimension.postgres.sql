@@ -7,14 +7,13 @@ FROM (
   JOIN (
     SELECT
       r.k0 AS k0,
-      (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+      (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
         (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2
      ) AS p,
       r.y AS y
     FROM (
       SELECT
         "d"."d" AS k0,
-        CAST(1.0 AS DOUBLE PRECISION) AS x0,
         CAST("d"."z" AS DOUBLE PRECISION) AS x2,
         CASE WHEN "d"."y" = 1 THEN 1 ELSE CASE WHEN NOT "d"."y" IS NULL THEN -1 END END AS y
       FROM dims AS "d"
@@ -39,7 +38,7 @@ GROUP BY r.k0;
 
 -- sums 1
 SELECT
-  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
@@ -47,7 +46,6 @@ FROM (
   JOIN (
     SELECT
       "d"."d" AS k0,
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CAST("d"."z" AS DOUBLE PRECISION) AS x2,
       CASE WHEN "d"."y" = 1 THEN 1 ELSE CASE WHEN NOT "d"."y" IS NULL THEN -1 END END AS y
     FROM dims AS "d"

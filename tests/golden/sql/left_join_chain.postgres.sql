@@ -1,12 +1,11 @@
 -- active rows (bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT k0 AS k0, x0 AS x0, CAST(y AS DOUBLE PRECISION) AS c
+SELECT k0 AS k0, CAST(y AS DOUBLE PRECISION) AS c
 FROM (
-  SELECT r.k0 AS k0, r.x0 AS x0, (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + f1.p AS p, r.y AS y
+  SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + f1.p AS p, r.y AS y
   FROM (
     SELECT
       COALESCE(sqlsvm_match0.k0, 0) AS k0,
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
     FROM facts AS "f"
     LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0.m0
@@ -50,7 +49,7 @@ SELECT COALESCE(SUM(ABS(c)), CAST(0.0 AS DOUBLE PRECISION)) AS b
 FROM sqlsvm_a0;
 
 -- sums 0
-SELECT COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0
+SELECT COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
 FROM sqlsvm_a0 AS r;
 
 -- counts back to d

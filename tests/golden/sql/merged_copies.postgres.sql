@@ -1,7 +1,6 @@
 -- scores of m (bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_s0 AS
 SELECT
-  s.x0 AS x0,
   s.p AS p,
   s.y AS y,
   sqlsvm_g0.g AS g0,
@@ -9,7 +8,7 @@ SELECT
   p - y * CAST($1 AS DOUBLE PRECISION) AS s,
   CASE WHEN y < 0 THEN 1 ELSE 0 END AS o
 FROM (
-  SELECT r.k0 AS k0, r.x0 AS x0, (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 AS p, r.y AS y, r.w AS w
+  SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y, r.w AS w
   FROM sqlsvm_n0 AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
@@ -69,7 +68,7 @@ WHERE side = 1 AND v > 0;
 
 -- counts of m
 CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT r.x0 AS x0, r.y AS y, r.w * a.v AS c
+SELECT r.y AS y, r.w * a.v AS c
 FROM sqlsvm_s0 AS r
 JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s AND r.o = a.o;
 
@@ -84,7 +83,7 @@ SELECT COALESCE(SUM(y * c), CAST(0.0 AS DOUBLE PRECISION)) AS b
 FROM sqlsvm_a0;
 
 -- sums 0
-SELECT COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0
+SELECT COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
 FROM sqlsvm_a0 AS r;
 
 -- sums 1

@@ -1,17 +1,15 @@
 -- active rows (bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT x0 AS x0, x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
+SELECT x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
 FROM (
   SELECT
-    r.x0 AS x0,
     r.x1 AS x1,
-    (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
       (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
    ) AS p,
     r.y AS y
   FROM (
     SELECT
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CAST("facts"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "facts"."y" = 1 THEN 1 ELSE CASE WHEN NOT "facts"."y" IS NULL THEN -1 END
       END AS y
@@ -26,6 +24,6 @@ FROM sqlsvm_a0;
 
 -- sums 0
 SELECT
-  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;

@@ -1,19 +1,17 @@
 -- active rows (bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT k0 AS k0, x0 AS x0, x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
+SELECT k0 AS k0, x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
 FROM (
   SELECT
     r.k0 AS k0,
-    r.x0 AS x0,
     r.x1 AS x1,
-    (CAST($2 AS DOUBLE PRECISION[]))[1] * r.x0 + (
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
       (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
    ) + f1.p AS p,
     r.y AS y
   FROM (
     SELECT
       "g"."d" AS k0,
-      CAST(1.0 AS DOUBLE PRECISION) AS x0,
       CAST("g"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "g"."y" = 1 THEN 1 ELSE CASE WHEN NOT "g"."y" IS NULL THEN -1 END END AS y
     FROM good AS "g"
@@ -34,7 +32,7 @@ FROM sqlsvm_a0;
 
 -- sums 0
 SELECT
-  COALESCE(SUM(r.c * r.x0), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
 

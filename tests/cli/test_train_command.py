@@ -1,0 +1,268 @@
+"""`sqlsvm train`, `evaluate` and `predict`: from a query to a kept model with its proof, and back to rows."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from psycopg.conninfo import make_conninfo
+from sqlglot import exp, parse
+
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.model import Model
+from sqlsvm.store import open_store
+from tests.cli.command import sqlsvm
+
+TABLES = """
+CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x,
+    CASE WHEN i % 2 = 0 THEN 'in' ELSE 'out' END AS side, CASE WHEN i % 9 > 0 THEN i % 4 END AS hole, i = 77 AS never,
+    CASE WHEN i % 50 > 0 THEN i / 3.0 ELSE CAST('NaN' AS DOUBLE PRECISION) END AS broken
+    FROM GENERATE_SERIES(0, 59) AS r(i);
+CREATE TABLE b AS SELECT i % 7 AS k, 'tone ' || (i % 3) AS tone, i / 8.0 AS z FROM GENERATE_SERIES(0, 39) AS r(i)
+"""
+QUERY = "SELECT a.y, a.x, b.tone, b.z FROM a JOIN b ON a.k = b.k"
+WITH = "SELECT a.y, a.side, a.never, a.{} AS f, b.z FROM a JOIN b ON a.k = b.k"
+ROWS = 344
+"""Of the join of QUERY."""
+KEYS = (
+    *("engine", "query", "dialect", "label", "positive", "solver", "counting", "nulls", "bags", "join_rows"),
+    *("label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap", "converged"),
+    *("intercept", "weights", "history", "options", "trained_on", "version", "model", "lambda", "features"),
+)
+
+
+def filled(url: str) -> str:
+    with connect(url) as engine:
+        for statement in parse(TABLES, read="postgres"):
+            assert statement
+            engine.execute(statement)
+    return url
+
+
+def relations(url: str) -> set[str]:
+    with connect(url) as engine:
+        return set(engine.table_names())
+
+
+def train(dsn: str, *more: object, query: str = QUERY, label: str = "y") -> subprocess.CompletedProcess[str]:
+    return sqlsvm("train", "--dsn", dsn, "--query", query, "--label", label, *more)
+
+
+def answer(*arguments: object) -> str:
+    done = sqlsvm(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def complaint(done: subprocess.CompletedProcess[str], code: int = 1) -> str:
+    assert (done.returncode, done.stdout) == (code, "")
+    return done.stderr
+
+
+class Trained(NamedTuple):
+    dsn: str
+    said: str
+    progress: list[str]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A DuckDB file with the model `model`, and what the training said."""
+    dsn = filled(f"duckdb:{tmp_path_factory.mktemp('train') / 'x.duckdb'}")
+    done = train(dsn, "--lambda", 0.01)
+    assert done.returncode == 0
+    return Trained(dsn, done.stdout, done.stderr.splitlines())
+
+
+# -- train -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_training_says(trained: Trained) -> None:
+    said = trained.said
+    assert said.startswith(f"model         model, version 1, kept in {trained.dsn}\n")
+    assert f"{ROWS} rows of 3 features, about 11 kB; it was never made" in said
+    assert ", converged\n" in said
+    assert said.index("feature ") < said.index("(intercept)") < said.index("tone 1")
+
+
+def test_a_line_a_pass(trained: Trained) -> None:
+    for number, line in enumerate(trained.progress, 1):
+        words = line.split()
+        assert words[:3] == ["pass", str(number), "objective"]
+        assert [w for w in words if w.isalpha()][-3:] == ["bound", "gap", "s"]
+
+
+def test_nothing_but_the_model_is_left(trained: Trained) -> None:
+    stored = {"models", "versions", "iterations", "schema_version"}
+    assert {name.rpartition(".")[2] for name in relations(trained.dsn)} - stored == {"a", "b"}
+
+
+def test_the_join_has_those_rows(trained: Trained) -> None:
+    with connect(trained.dsn) as engine:
+        (query,) = parse(QUERY, read="duckdb")
+        assert query
+        assert len(engine.fetch(query)["y"]) == ROWS
+
+
+def test_json_not_converged_and_into_a_file(trained: Trained, tmp_path: Path) -> None:
+    """One run: the exit code, the keys, the file, and the progress that leaves stdout alone."""
+    file, tables = tmp_path / "m.json", relations(trained.dsn)
+    more = ("--max-passes", 1, "--tol", 1e-9, "--name", "hasty", "--model-file", file, "--json")
+    done = train(trained.dsn, *more, "--class-weight", "1:2", "--intercept", "no", "--sample", 500)
+    assert done.returncode == 3
+    line, warning, hint = done.stderr.splitlines()
+    assert line.startswith("pass 1 ")
+    assert warning.startswith("warning: not converged: the gap is ")
+    assert hint == "HINT: a larger --max-passes or --tol"
+    found = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert set(found) == set(KEYS)
+    assert (found["model"], found["features"], found["intercept"], found["passes"]) == ("hasty", 3, 0, 1)
+    assert found["join_rows"] == sum(found["label_rows"].values()) == ROWS  # class weights aside
+    assert not found["converged"]
+    assert {tuple(w) for w in found["weights"]} == {("feature", "category", "weight", "scaled_weight", "missing")}
+    numbers = ("pass", "objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
+    assert [tuple(record) for record in found["history"]] == [numbers]
+    options = found["options"]["problem"]
+    assert (options["class_weight"], options["intercept"], found["options"]["effort"]["sample"]) == ([1, 2], False, 500)
+    assert Model.from_json(found) == open_store(file).load("hasty")
+    assert relations(trained.dsn) == tables
+
+
+def test_a_database_that_does_not_last(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("y,x\n1,2\n0,1\n1,3\n0,0\n")
+    done = sqlsvm("train", "--dsn", "duckdb:", "--query", "SELECT y, x FROM 'x.csv'", "--label", "y", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.startswith("note: the model will not be kept, for duckdb: does not last; --model-file keeps")
+    assert done.stdout.startswith("model         model, not kept\n")
+
+
+@pytest.mark.parametrize(
+    ("more", "query", "label", "complains"),
+    [
+        ([], WITH.format("x"), "never", "the label never has one class only"),
+        ([], QUERY + " WHERE a.x > 99", "y", "the join has no rows"),
+        ([], WITH.format("broken"), "y", "feature f is NaN or infinite in some rows"),
+        ([], WITH.format("hole"), "y", "feature f is NULL in "),
+        ([], WITH.format("x"), "side", "--positive"),
+        (["--lambda", "0"], QUERY, "y", "lambda must be positive, not 0"),
+        (["--tol=-1"], QUERY, "y", "tol must be at least 0"),
+        (["--counting", "sketch"], QUERY, "y", "sketched counts prove nothing"),
+        (["--name", ""], QUERY, "y", "a model cannot be named ''"),
+        (["--model-file", "no/such/folder/m.json"], QUERY, "y", "cannot write the model file"),
+    ],
+)
+def test_errors_leave_nothing_behind(trained: Trained, more: list[str], query: str, label: str, complains: str) -> None:
+    before = relations(trained.dsn)
+    said = complaint(train(trained.dsn, *more, query=query, label=label))
+    assert said.startswith("error: ")
+    assert complains in said
+    assert relations(trained.dsn) == before
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--solver", "newton"],
+        ["--lambda", "nan"],
+        ["--sample", "0"],
+        ["--class-weight", "1:-1"],
+        ["--intercept", "maybe"],
+        ["--offload"],
+    ],
+)
+def test_wrong_usage_of_train(more: list[str]) -> None:
+    assert "HINT: sqlsvm train --help" in complaint(train("duckdb:", *more), code=2)
+
+
+# -- evaluate and predict ----------------------------------------------------------------------------------------------
+
+
+def predicted(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_evaluation_counts_what_prediction_says(trained: Trained) -> None:
+    """Two ways to the same confusion matrix: one never makes the join, the other writes its rows."""
+    measured = json.loads(answer("evaluate", "model", "--dsn", trained.dsn, "--json"))
+    rows = predicted(answer("predict", "model", "--dsn", trained.dsn))
+    pairs = [(row["y"], row["prediction"]) for row in rows]
+    assert len(rows) == ROWS
+    assert measured["true_positive"] == pairs.count(("true", "true")) > 0
+    assert measured["false_positive"] == pairs.count(("false", "true"))
+    assert measured["true_negative"] == pairs.count(("false", "false")) > 0
+    assert (measured["model"], measured["version"], measured["exact"]) == ("model", 1, True)
+    drawn = answer("evaluate", "--dsn", trained.dsn)
+    assert drawn.splitlines()[0].split() == ["y", "rows", "predicted", "False", "predicted", "True"]
+    assert f"accuracy            {measured['accuracy']:.4f}" in drawn
+
+
+def test_predictions_of_other_rows(trained: Trained, tmp_path: Path) -> None:
+    """A table, a file and the SQL expression say the same."""
+    rows = "SELECT 2 AS x, 'tone 1' AS tone, 0.5 AS z UNION ALL SELECT -2, 'never seen', 3"
+    common = ("predict", "model", "--dsn", trained.dsn)
+    file = tmp_path / "p.csv"
+    assert answer(*common, "--input", rows, "--csv", file) == f"2 predictions are in {file}\n"
+    assert answer(*common, "--input", rows, "--table", "scored") == "the predictions are in the table scored\n"
+    score = answer(*common, "--sql")
+    with connect(trained.dsn) as engine:
+        found = engine.fetch(Text(f"SELECT score, {score} AS again FROM scored ORDER BY x DESC"))
+        engine.execute(exp.Drop(tables=[exp.to_table("scored")], kind="TABLE"))
+    said = [float(row["score"]) for row in predicted(file.read_text())]
+    assert found["score"].tolist() == found["again"].tolist() == said
+    assert said[0] > said[1]
+    assert "already exists" not in (again := complaint(sqlsvm(*common, "--input", rows, "--csv", file)))
+    assert again == f"error: {file} exists already\nHINT: choose another name, or say --overwrite\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complains"),
+    [
+        (["evaluate", "modle"], 1, "HINT: did you mean model?"),
+        (["predict", "model", "--table", "t", "--csv", "c"], 2, "--table and --csv exclude each other"),
+        (["predict", "model", "--overwrite"], 2, "--overwrite needs --table, --view or --csv"),
+        (["predict", "model", "--input", "SELECT 1 AS x"], 1, "the rows have no column"),
+    ],
+)
+def test_wrong_usage_of_a_model(trained: Trained, arguments: list[str], code: int, complains: str) -> None:
+    assert complains in complaint(sqlsvm(*arguments, "--dsn", trained.dsn), code)
+
+
+# -- PostgreSQL --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reader(postgres: Engine, postgres_dsn: str) -> Iterator[str]:
+    """The URL of a role that may read the tables and make temporary ones, and nothing else."""
+    filled(postgres_dsn)
+    name = f"sqlsvm_reader_{os.getpid()}"
+    postgres.execute(Text(f"CREATE ROLE {name}"))
+    postgres.execute(Text(f"GRANT SELECT ON a, b TO {name}"))
+    yield make_conninfo(postgres_dsn, options=f"-c role={name}")
+    postgres.execute(Text(f"DROP OWNED BY {name}"))
+    postgres.execute(Text(f"DROP ROLE {name}"))
+
+
+def test_a_reader_trains_into_a_file(reader: str, postgres_dsn: str, tmp_path: Path) -> None:
+    """What the database may not keep is told before the training, not after."""
+    said = complaint(train(reader))
+    assert said.startswith("error: this role may not use the model store: permission denied for database")
+    assert "HINT: --model-file model.json keeps the model beside the database; the owner" in said
+    place = ("--model-file", str(tmp_path / "m.json"))
+    assert train(reader, *place, "--lambda", 0.01).returncode == 0
+    measured: dict[str, Any] = json.loads(answer("evaluate", "--dsn", reader, *place, "--json"))
+    assert sum(measured["label_rows"].values()) == ROWS
+    assert {name.rpartition(".")[2] for name in relations(postgres_dsn)} == {"a", "b"}
+
+
+def test_looking_whether_a_model_can_be_kept_leaves_nothing(engine: Engine) -> None:
+    store, before = open_store(engine), set(engine.table_names())
+    store.check("model")
+    assert set(engine.table_names()) == before
+    assert store.models() == ()

@@ -1,0 +1,81 @@
+"""Models beside the naive truth: their weights on its columns, and whether what they claim is so."""
+
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.model import Model
+from sqlsvm.problem import Options
+from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.train import Training
+from tests.ground import svm
+from tests.ground.liblinear import liblinear_beta
+from tests.ground.opened import Wish, spelled
+
+ROUNDING = 1e-9
+EFFORT = {f for f in Effort.__dataclass_fields__}
+TRAINING = {"lam", "solver"}
+
+
+def training(label: str = "y", **options: Any) -> Training:
+    """By the names of the command line, wherever they belong."""
+    effort = Effort(**{k: v for k, v in options.items() if k in EFFORT})
+    chosen = {k: v for k, v in options.items() if k in TRAINING}
+    rest = {k: v for k, v in options.items() if k not in EFFORT | TRAINING}
+    return Training(Options(label, **rest), effort=effort, **chosen)
+
+
+def wish_of(trained: Training, **more: Any) -> Wish:
+    """The truth of the same rows."""
+    asked = trained.problem
+    assert asked.label is not None
+    return Wish(
+        label=asked.label,
+        scale=asked.scale,
+        nulls=asked.nulls,
+        intercept=asked.intercept,
+        weight=asked.weight,
+        categorical=asked.categorical,
+        positive=asked.positive,
+        **more,
+    )
+
+
+def beta_of(engine: Engine, model: Model, truth: svm.Design) -> Values:
+    """The scaled weights on the truth's columns; the constant takes back what centring moved into the intercept."""
+    fold = engine.fold
+    known = {(fold(w.feature, True), _category(w.category)): w.scaled_weight for w in model.weights}
+    numbers = [(column, place) for place, column in enumerate(truth.columns) if column != svm.CONSTANT]
+    beta = np.zeros(len(truth.columns))
+    for (feature, category), place in numbers:
+        beta[place] = known[fold(feature, True), category]
+    if svm.CONSTANT in truth.columns:
+        beta[truth.columns.index(svm.CONSTANT)] = model.intercept + float(beta @ (truth.centre / truth.width))
+    return beta
+
+
+def _category(value: object) -> str | None:
+    return None if value is None else spelled(value)
+
+
+def assert_proven(engine: Engine, model: Model, truth: svm.Design) -> Values:
+    """objective <= F(model) <= objective_upper, on all rows of the join; the model's beta."""
+    beta = beta_of(engine, model, truth)
+    found = svm.objective(truth, beta, model.lam)
+    assert model.join_rows == len(truth.y)
+    assert model.objective - ROUNDING <= found <= model.objective_upper + ROUNDING
+    assert model.lower_bound <= model.objective_upper
+    assert model.gap == (model.objective_upper - model.lower_bound) / model.objective_upper
+    return beta
+
+
+def assert_beside_liblinear(model: Model, truth: svm.Design, tol: float = 1e-3, max_iter: int = 20_000) -> None:
+    """The peer is no better than what is proven, and no better than the model by more than what was asked for.
+
+    gap <= tol is (1 - tol) upper <= lower_bound <= F*: so upper <= F* / (1 - tol), which is (1 + tol) F* but for tol^2.
+    """
+    peer = svm.objective(truth, liblinear_beta(truth.x, truth.y, model.lam, max_iter=max_iter), model.lam)
+    assert model.lower_bound <= peer + ROUNDING
+    if model.converged:
+        assert (1 - tol) * model.objective_upper <= peer + ROUNDING
