@@ -7,7 +7,7 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit clean constraints
+.PHONY: help demo test slow lint unit clean constraints
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -15,8 +15,11 @@ help: ## list the targets
 demo: $(READY) ## a small database in a throw-away PostgreSQL, and what sqlsvm makes of it
 	@$(BIN)/sqlsvm demo
 
-test: lint ## everything that CI runs: lint, then all the tests
-	$(BIN)/python -m pytest -n $(WORKERS)
+test: lint ## lint, then the tests; CI runs `make slow` as well
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+slow: $(READY) ## the long campaigns: sketches and training, over many problems
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/python -m ruff check

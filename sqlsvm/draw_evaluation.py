@@ -15,7 +15,7 @@ RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc")
 
 def draw_evaluation(found: Evaluation, label: str, classes: tuple[object, object], stream: TextIO) -> str:
     """`classes` are the label's own values, the negative one first."""
-    said = "exact" if found.exact else "not every row's side is certain: values with their bounds"
+    said = "exact" if found.exact else "between bounds where scores had to be rounded"
     return on_paper(stream, _matrix(found, label, classes), "", _rates(found), "", said)
 
 

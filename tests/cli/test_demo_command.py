@@ -16,10 +16,13 @@ from tests.cli.command import ROOT, sqlsvm
 
 def test_demo_in_a_throw_away_server() -> None:
     done = sqlsvm("demo")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert {line.split()[0] for line in done.stderr.splitlines()} == {"pass"}
     said = done.stdout
     assert said.index("made in a throw-away PostgreSQL 1") < said.index(QUERY.splitlines()[0])
     assert said.index("FROM items i") < said.index("i (items)  100,000 rows") < said.index("The join would have 1.0e9")
+    assert said.index("model         returned, not kept") < said.index(", converged\n") < said.index("(intercept)")
+    assert next(line.split()[1] for line in said.splitlines() if line.startswith("tag  ")) == "fragile"
     assert "sqlsvm demo --dsn embedded:shop" in said
 
 
@@ -32,6 +35,7 @@ def test_it_may_be_made_again(engine: Engine) -> None:
         made = make(engine, SCHEMA)
     assert rows(engine, f"{SCHEMA}.items") == 100_000
     assert "--label returned --query shop.sql" in made.next_steps
+    assert "sqlsvm predict returned --dsn " in made.next_steps
 
 
 def test_the_join_is_large_and_the_tables_are_small(duckdb: Engine) -> None:

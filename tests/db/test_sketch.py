@@ -23,6 +23,8 @@ from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, open_oracle, opened_world
 from tests.ground.schemas import Wishes
 
+pytestmark = pytest.mark.slow
+
 EPSILONS = (0.01, 0.1, 0.5, 1.0)
 SHAPES = {
     "path4": ((0, 1), (1, 2), (2, 3)),

@@ -1,8 +1,9 @@
-"""Training end to end beside LIBLINEAR on the materialised join: the certificate, the model, what it was told of data."""
+"""Training end to end beside LIBLINEAR on the materialised join: the certificate and the model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from tests.ground.liblinear import liblinear_beta
 from tests.ground.opened import Wish, build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
+
+pytestmark = pytest.mark.slow
 
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
@@ -42,7 +45,7 @@ def test_parity(engine: Engine, shape: str) -> None:
     """On some thousand rows, by both ways to count."""
     join = JOINS[shape](np.random.default_rng(3))
     join.create(engine)
-    asked = training(nulls="mean", categorical=join.categorical, sample=8000)
+    asked = training(nulls="mean", categorical=join.categorical, sample=5000)
     rows = truth(engine, join.query, wish_of(asked))
     assert 2e3 <= len(rows.y) <= 2e4
     server = engine.dialect == "postgres"
@@ -76,37 +79,34 @@ def test_the_bundle_alone(engine: Engine, counting: Counting) -> None:
     assert_beside_liblinear(model, rows, tol=1e-2)
 
 
-REFUSALS = ("has one class only", "the join has no rows", "has the value", "more than two values")
+REFUSALS = "has one class only|the join has no rows|has the value"
 
 
 @pytest.mark.parametrize("nulls", ["mean", "drop"])
 def test_the_certificate_is_never_wrong(shared_engine: Engine, nulls: svm.Nulls) -> None:
     """On small worlds of any shape: separable, with constant features, with one row of one class, with evil names."""
-    trained = separable = 0
+    trained = 0
     for seed in range(0, 40, 2) if nulls == "mean" else range(1, 40, 2):
         rng = np.random.default_rng(seed)
-        world = random_world(rng, max_relations=4, continuous=seed % 3 == 0)
+        world = random_world(rng, max_relations=3, continuous=seed % 3 == 0)
         assert world.label
         counting: Counting = "grid" if seed % 4 < 2 else "exact"
         scale: svm.Scale = ("standard", "none", "maxabs")[seed % 3]
         lam = float(10.0 ** -rng.integers(0, 5))
         asked = training(
-            world.label.name, nulls=nulls, scale=scale, counting=counting, lam=lam, sample=300, max_passes=15
+            world.label.name, nulls=nulls, scale=scale, counting=counting, lam=lam, sample=100, max_passes=4
         )
         with noted(f"seed {seed}"), world.created(shared_engine) as live:
             text = live.query(shared_engine.dialect)
-            try:
-                model = train(shared_engine, "w", text, asked)
-            except DataError as error:
-                assert any(reason in error.message for reason in REFUSALS), error
-                rows = truth(shared_engine, text, wish_of(asked))
-                assert len(set(rows.y.tolist())) < 2
-                continue
             rows = truth(shared_engine, text, wish_of(asked))
-            beta = assert_proven(shared_engine, model, rows)
+            if len(set(rows.y.tolist())) < 2:
+                with pytest.raises(DataError, match=REFUSALS):
+                    train(shared_engine, "w", text, asked)
+                continue
+            model = train(shared_engine, "w", text, asked)
+            assert_proven(shared_engine, model, rows)
             assert_beside_liblinear(model, rows)
             trained += 1
-            separable += svm.hinge(rows, beta).value < 1e-9
     assert trained >= 8
 
 
@@ -115,7 +115,7 @@ def test_separable(engine: Engine, columns: str) -> None:
     """And a constant, a duplicate, a category that all rows share."""
     build(engine, "CREATE TABLE f (y INT, x INT, c TEXT); INSERT INTO f VALUES (1, 2, 'a'), (0, -2, 'a'), (1, 3, 'a')")
     text = f"SELECT f.y, {columns} FROM f"
-    model = train(engine, "s", text, training(lam=1e-4, scale="none"))
+    model = train(engine, "s", text, training(lam=1e-4, scale="none", sample=200))
     rows = truth(engine, text, Wish())
     beta = assert_proven(engine, model, rows)
     assert model.converged
@@ -173,15 +173,17 @@ def plain_weights(model: Model) -> Model:
         ({"weight": "times", "class_weight": (3.0, 1.0)}, {"class_weights": (3, 1)}),
     ],
 )
-def test_weights_are_repeated_rows(engine: Engine, options: dict[str, object], more: dict[str, object]) -> None:
+def test_weights_are_repeated_rows(engine: Engine, options: dict[str, Any], more: dict[str, Any]) -> None:
     join = chain(np.random.default_rng(7), rows=120, fan_out=3)
     join.create(engine)
     text = join.query.replace("m.v,", "m.v, CASE WHEN m.u > 0 THEN 3 ELSE 1 END AS times,")
-    asked = training(lam=1e-2, sample=2000, **(options if "weight" in options else {**options, "scale": "maxabs"}))
+    asked = training(lam=1e-2, sample=2000, **options)
     rows = truth(engine, text, wish_of(asked, **more))
     model = train(engine, "w", text, asked)
     assert model.converged
-    assert_proven(engine, model, rows)
+    plain = truth(engine, text, wish_of(asked))
+    assert_proven(engine, model, rows, len(plain.y))
+    assert len(plain.y) < len(rows.y) or not more
     assert_beside_liblinear(model, rows)
 
 
@@ -189,8 +191,8 @@ def test_balanced_classes_weigh_the_same(engine: Engine) -> None:
     """W- N- = W+ N+ = N / 2: as if every row of one class were repeated as often as there are rows of the other."""
     build(engine, "CREATE TABLE f (y INT, x FLOAT8); INSERT INTO f VALUES (1, 2), (0, -2), (0, 1), (0, 0.5), (0, -1)")
     text = "SELECT f.y, f.x FROM f"
-    found = train(engine, "b", text, training(lam=1e-2, class_weight="balanced", scale="none"))
-    pair = train(engine, "p", text, training(lam=1e-2, class_weight=(5 / 8, 5 / 2), scale="none"))
+    found = train(engine, "b", text, training(lam=1e-2, class_weight="balanced", scale="none", sample=200))
+    pair = train(engine, "p", text, training(lam=1e-2, class_weight=(5 / 8, 5 / 2), scale="none", sample=200))
     assert found.label_rows == pair.label_rows
     assert found.weights == pair.weights
 

@@ -1,0 +1,197 @@
+"""RelationalSVC without a database: its parameters, and scores of rows in memory."""
+
+import pickle
+import subprocess
+import sys
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sqlsvm import NotFittedError, RelationalSVC
+from sqlsvm.errors import DataError, OptionError, SqlsvmError
+from sqlsvm.estimator import ParameterError
+from sqlsvm.model import Weight
+from tests.ground.modelled import category, modelled, number
+
+PARAMETERS = {
+    *("lam", "tol", "solver", "counting", "epsilon", "max_passes", "scale", "intercept", "class_weight", "nulls"),
+    *("positive", "categorical", "weight", "sample", "seed"),
+}
+
+
+def fitted(nulls: str = "mean", more: tuple[Weight, ...] = ()) -> RelationalSVC:
+    """price and fresh are numbers, colour is text, month is an integer by name."""
+    missing = 0.5 if nulls == "mean" else None
+    weights = [number("price", -1.0, missing), number("fresh", 0.25, missing)]
+    weights += [category("colour", "red", 3.0), category("colour", "7", 5.0), category("month", 7, 10.0), *more]
+    svc = RelationalSVC(nulls="mean")
+    svc._take(modelled(weights, 0.5, nulls=nulls, trained_on={"label_values": ["no", "yes"]}))
+    return svc
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+def test_parameters() -> None:
+    svc = RelationalSVC(1e-2, nulls="mean")
+    assert set(svc.get_params()) == PARAMETERS
+    assert svc.set_params(tol=1e-2, categorical=["month"]) is svc
+    assert (svc.lam, svc.tol, svc.nulls, svc.categorical) == (1e-2, 1e-2, "mean", ["month"])
+    assert repr(svc) == "RelationalSVC(lam=0.01, tol=0.01, nulls='mean', categorical=['month'])"
+    assert repr(RelationalSVC()) == "RelationalSVC()"
+
+
+def test_scikit_learn_can_clone_it() -> None:
+    svc = fitted().set_params(lam=0.5, categorical=("month",), class_weight=(1.0, 2.0))
+    copy = clone(svc)
+    assert copy.get_params() == svc.get_params()
+    assert not hasattr(copy, "coef_")
+
+
+def test_an_unknown_parameter_is_refused_and_none_is_set() -> None:
+    svc = RelationalSVC()
+    with pytest.raises(ValueError, match="has no parameter max_pass\nHINT: did you mean max_passes") as refused:
+        svc.set_params(tol=1.0, max_pass=3)
+    assert isinstance(refused.value, SqlsvmError)
+    assert svc.tol == 1e-3
+    unknown: Any = {"lamda": 1e-3}
+    with pytest.raises(TypeError, match="lamda"):
+        RelationalSVC(**unknown)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "solver": ({"solver": "sgd"}, "solver is 'sgd'\nHINT: it can be dane, bundle, descent"),
+    "scale": ({"scale": None}, "scale is None\nHINT: it can be standard, maxabs, none"),
+    "class_weight": ({"class_weight": (1, -2)}, r"class_weight is \(1, -2\)"),
+    "class_weight word": ({"class_weight": "ba"}, "class_weight is 'ba'"),
+    "categorical": ({"categorical": "month"}, r"categorical is 'month'\nHINT: write \['month'\]"),
+    "lam": ({"lam": 0.0}, "lambda must be positive"),
+    "max_passes": ({"max_passes": 0}, "max_passes must be at least 1"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_values_are_checked_before_anything_is_opened(name: str) -> None:
+    given, message = REFUSED[name]
+    with pytest.raises(OptionError, match=message):
+        RelationalSVC().set_params(**given).fit("postgresql://nowhere.invalid/x", "SELECT 1", "y")
+
+
+def test_not_fitted() -> None:
+    svc = RelationalSVC()
+    for use in (svc.evaluate, svc.score_sql, lambda: svc.predict({"x": [1]}), lambda: svc.decision_function({})):
+        with pytest.raises(NotFittedError, match="not fitted yet") as refused:
+            use()
+        assert isinstance(refused.value, ValueError)
+        assert isinstance(refused.value, AttributeError)
+    assert not hasattr(svc, "coef_")
+
+
+def test_it_is_imported_only_when_asked_for() -> None:
+    code = "import sys, sqlsvm; assert 'numpy' not in sys.modules; sqlsvm.RelationalSVC; assert 'numpy' in sys.modules"
+    code += "; assert not {'sklearn', 'psycopg', 'duckdb'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    import sqlsvm
+
+    with pytest.raises(AttributeError, match="has no attribute 'RelationalSVM'"):
+        _ = sqlsvm.RelationalSVM
+
+
+def test_attributes_have_the_shapes_of_scikit_learn() -> None:
+    svc = fitted()
+    assert svc.feature_names_in_.tolist() == ["price", "fresh", "colour=red", "colour=7", "month=7"]
+    assert svc.coef_.tolist() == [[-1.0, 0.25, 3.0, 5.0, 10.0]]
+    assert svc.intercept_.tolist() == [0.5]
+    assert svc.classes_.tolist() == ["no", "yes"]
+
+
+def test_a_pickle_scores_but_holds_no_password() -> None:
+    svc = fitted()
+    svc._database = "postgresql://me:secret@host/db"
+    data = pickle.dumps(svc)
+    assert b"secret" not in data
+    copy = pickle.loads(data)
+    assert copy.decision_function(ROWS).tolist() == svc.decision_function(ROWS).tolist()
+    with pytest.raises(OptionError, match="came without its database"):
+        copy.evaluate()
+
+
+# -- rows in memory ----------------------------------------------------------------------------------------------------
+
+ROWS: dict[str, list[Any]] = {
+    "price": [1, 2.5, None, Decimal("4")],
+    "fresh": [True, False, None, True],
+    "colour": ["red", "blue", None, 7],
+    "month": [7, 8, None, "7"],
+}
+SCORES = [0.5 - 1 + 0.25 + 3 + 10, 0.5 - 2.5, 0.5 - 0.5 + 0.125, 0.5 - 4 + 0.25 + 5 + 10]
+
+
+class Table:
+    """What a data frame is to us."""
+
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self.columns = [*columns, "other"]
+        self.held = {name: np.array(values, dtype=object) for name, values in columns.items()}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.held.get(name, np.zeros(4))
+
+
+def test_scores_of_a_mapping_and_of_a_frame() -> None:
+    assert fitted().decision_function(ROWS).tolist() == SCORES
+    assert fitted().decision_function(Table(ROWS)).tolist() == SCORES
+    assert fitted().decision_function({k.upper(): v for k, v in ROWS.items()}).tolist() == SCORES
+    assert fitted().predict(ROWS).tolist() == ["yes", "no", "yes", "yes"]
+
+
+def test_scores_of_a_structured_array() -> None:
+    types = [("price", "f4"), ("fresh", "?"), ("colour", "U5"), ("month", "i4")]
+    rows = np.array([(1, True, "red", 7), (2.5, False, "blue", 8), (np.nan, False, "", 7)], dtype=types)
+    assert fitted().decision_function(rows).tolist() == [*SCORES[:2], 0.5 - 0.5 + 10]
+
+
+def test_a_masked_cell_is_missing() -> None:
+    columns: dict[str, Any] = {**ROWS, "price": np.ma.masked_equal([1.0, 2.5, 99.0, 4.0], 99.0)}
+    assert fitted().decision_function(columns).tolist() == SCORES
+
+
+def test_no_rows() -> None:
+    assert fitted().predict({name: [] for name in ROWS}).tolist() == []
+
+
+def test_a_missing_value_without_a_mean_has_no_score() -> None:
+    known = {**ROWS, "price": [1, 2.5, 3, 4], "fresh": [True] * 4}
+    assert np.isnan(fitted("error").decision_function(ROWS)).tolist() == [False, False, True, False]
+    assert np.isnan(fitted("drop").decision_function(known)).tolist() == [False, False, True, False]
+    assert not np.isnan(fitted("error").decision_function(known)).any()
+    with pytest.raises(DataError, match="1 rows have no score"):
+        fitted("drop").predict(known)
+
+
+def test_a_score_of_zero_is_negative() -> None:
+    svc = RelationalSVC()
+    svc._take(modelled([number("x", 1.0)], trained_on={"label_values": [False, True]}))
+    assert svc.predict({"x": [0.0, 1e-300, -1.0]}).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({**ROWS, "price": ["cheap"] * 4}, "feature price is a number, not 'cheap'"),
+        ({**ROWS, "month": ["May"] * 4}, "feature month is a number, not 'May'"),
+        ({"prices": [1], "fresh": [1]}, "no column price\nHINT: did you mean prices"),
+        ({**ROWS, "fresh": [True]}, "the columns differ in length: fresh"),
+        (np.zeros((3, 4)), "the rows have no column names"),
+    ],
+)
+def test_rows_that_cannot_be_scored(frame: Any, message: str) -> None:
+    with pytest.raises(SqlsvmError, match=message):
+        fitted().decision_function(frame)
+
+
+def test_parameter_errors_are_value_errors() -> None:
+    assert issubclass(ParameterError, ValueError)
