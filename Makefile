@@ -16,10 +16,10 @@ demo: $(READY) ## a small database in a throw-away PostgreSQL, and what sqlsvm m
 	@$(BIN)/sqlsvm demo
 
 test: lint ## lint, then the tests; CI runs `make slow` as well
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
-slow: $(READY) ## the long campaigns: sketches and training, over many problems
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+slow: $(READY) ## the long campaigns: training, sketches, evaluation, over many problems
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/python -m ruff check
@@ -27,7 +27,7 @@ lint: $(READY) ## ruff and mypy
 	$(BIN)/python -m mypy
 
 unit: $(READY) ## the tests that need no database
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest tests/unit -m "not slow"
 
 clean: ## remove the environment, caches and build results
 	rm -rf $(VENV) build dist report.html .pytest_cache .mypy_cache .ruff_cache .hypothesis

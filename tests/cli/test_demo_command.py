@@ -14,6 +14,7 @@ from sqlsvm.inspect import inspect
 from tests.cli.command import ROOT, sqlsvm
 
 
+@pytest.mark.slow
 def test_demo_in_a_throw_away_server() -> None:
     done = sqlsvm("demo")
     assert done.returncode == 0

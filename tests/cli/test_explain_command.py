@@ -67,7 +67,7 @@ def test_sql_is_a_script(dsn: str) -> None:
     assert not any(line.startswith("-- measure") for line in said)
     statements = parse(script, read="duckdb")
     assert len(statements) > 20
-    assert {type(s).__name__ for s in statements if s} == {"Create", "Analyze", "Select"}
+    assert {type(s).__name__ for s in statements if s} == {"Create", "Select"}
 
 
 def test_json(dsn: str) -> None:

@@ -15,6 +15,8 @@ from tests.ground import svm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import Opened, Wish, build, opened, opened_world
 
+pytestmark = pytest.mark.slow
+
 
 def on_oracle(found: Opened, beta: Values) -> Values:
     """A beta of the truth's columns, on the oracle's."""

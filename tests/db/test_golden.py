@@ -149,6 +149,7 @@ def multiplies_messages(statement: Statement) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_rows(engine: Engine, name: str) -> None:
     """Scores are multiples of 1/4, so with four buckets the grid errs nowhere either."""

@@ -12,6 +12,8 @@ from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import Wish, build, opened
 from tests.ground.schemas import World, random_world
 
+pytestmark = pytest.mark.slow
+
 BUCKETS = 5
 
 

@@ -84,6 +84,7 @@ def assert_certificate_holds(solution: Solution, oracle: NumpyOracle, lam: float
     assert all(a.objective_upper >= b.objective_upper for a, b in pairwise(solution.history))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_certificate_is_never_wrong(kind: Callable[[np.random.Generator], Problem]) -> None:
     """300 problems: 10 kinds, 5 lambdas, 3 seeds, 2 solvers, half of them counted on a grid."""

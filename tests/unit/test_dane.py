@@ -26,6 +26,7 @@ def small(exact: bool = True) -> NumpyOracle:
     return flat_oracle(rows, np.where(rows[:, 0] + 0.5 * rng.normal(size=2000) > 0, 1.0, -1.0), exact=exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
 @pytest.mark.parametrize("lam", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize(
