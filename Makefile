@@ -27,7 +27,7 @@ lint: $(READY) ## ruff and mypy
 	$(BIN)/python -m mypy
 
 unit: $(READY) ## the tests that need no database
-	$(BIN)/python -m pytest tests/unit -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
 
 clean: ## remove the environment, caches and build results
 	rm -rf $(VENV) build dist report.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
