@@ -15,7 +15,7 @@ from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.messages import TIE
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET
+from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET, rounding, rounding_name
 from sqlsvm.design import Design, Nulls
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError, nearest
@@ -144,7 +144,7 @@ def _on_grid(work: Workspace, plan: Plan, theta: Values, buckets: int) -> _Asked
     spans = [asked.run(compiled.span(plan, bag))[compiled.span_name(bag)] for bag in plan.bags]
     asked = replace(asked, steps=steps_per_unit(spans, buckets))
     asked.run(*compiled.towards_centre(plan), compiled.list_of_pairs(plan))
-    blurs = [asked.run(compiled.blur(bag))[compiled.blur_name(bag)] for bag in plan.bags]
+    blurs = [asked.run(rounding(bag))[rounding_name(bag)] for bag in plan.bags]
     delta = sum(float(blur["error"][0]) for blur in blurs)
     return replace(asked, delta=delta + NUDGE if delta else 0.0)
 

@@ -13,10 +13,10 @@ from sqlsvm.catalog import Catalog
 from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import category_moments_name, moments, moments_name
-from sqlsvm.compile.oracle import oracle_pass, rounding_name
+from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL
+from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, rounding_name
 from sqlsvm.counting import EPSILON, Given, is_sketched, read_beta, row_count_program
 from sqlsvm.engine.base import Engine
 from sqlsvm.estimates import estimates

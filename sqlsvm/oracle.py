@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from sqlsvm.compile.moments import category_moments_name, moments, moments_name
-from sqlsvm.compile.oracle import BOUND, BUCKETS, NEAR, TOTALS, oracle_pass, reach, rounding_name
+from sqlsvm.compile.oracle import NEAR, TOTALS, oracle_pass, reach
 from sqlsvm.compile.resolve import COUNT, category_name, sums_name
 from sqlsvm.compile.sample import category_number, drawn_nodes, points, sample, sample_name
+from sqlsvm.compile.tally import BOUND, BUCKETS, rounding_name
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan import Plan

@@ -16,12 +16,12 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.compress import window
-from sqlsvm.compile.messages import TIE, Messages, scored_table
+from sqlsvm.compile.messages import TIE, Messages
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Named, scored
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import BUCKETS, Tally, bucket_of
+from sqlsvm.compile.tally import Tally
 from sqlsvm.plan import Bag, Plan
 
 LIST = "sqlsvm_list"
@@ -101,18 +101,6 @@ def span(plan: Plan, bag: Bag) -> Statement:
 
 def span_name(bag: Bag) -> str:
     return f"span {bag.number}"
-
-
-def blur(bag: Bag) -> Statement:
-    """The largest rounding error of a bag, in buckets."""
-    exact = sql.product(sql.column("p"), sql.parameter(BUCKETS))
-    error = exp.Abs(this=exp.Sub(this=bucket_of(sql.column("p")), expression=exact))
-    rows = exp.to_table(scored_table(bag.number))
-    return statement(blur_name(bag), sql.select([(sql.coalesce(sql.largest(error), sql.number(0)), "error")], rows))
-
-
-def blur_name(bag: Bag) -> str:
-    return f"blur {bag.number}"
 
 
 # -- without the list --------------------------------------------------------------------------------------------------

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import Messages, scored_table
+from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import COUNT, resolve, sums
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, Tally, active_rows, active_table, bucket_of
-from sqlsvm.plan import Bag, Plan
-
-__all__ = ["BOUND", "BUCKETS", "LABEL", "oracle_pass", "reach", "rounding_name"]
+from sqlsvm.compile.tally import Tally, active_rows, active_table, rounding
+from sqlsvm.plan import Plan
 
 TOTALS = "totals"
 NEAR = "near the hinge"
@@ -32,7 +30,7 @@ def oracle_pass(plan: Plan) -> Iterator[Statement]:
         yield from messages.merge()
         if plan.method == "grid":
             yield messages.near(reach(plan), NEAR)
-            yield from (_rounding(bag) for bag in plan.bags if plan.scored(bag))
+            yield from (rounding(bag) for bag in plan.bags if plan.scored(bag))
         yield from messages.backward()
         yield from tally.counts(messages)
     else:
@@ -46,18 +44,6 @@ def reach(plan: Plan) -> int:
     """Totals this far from the hinge may be on the other side of it: each rounding errs by half a bucket at most."""
     blurred = sum(plan.scored(bag) for bag in plan.bags)
     return max(0, (blurred + 1) // 2 - 1)
-
-
-def rounding_name(bag: Bag) -> str:
-    return f"rounding {bag.number}"
-
-
-def _rounding(bag: Bag) -> Statement:
-    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
-    exact = sql.product(sql.column("p"), sql.parameter(BUCKETS))
-    error = exp.Abs(this=exp.Sub(this=bucket_of(sql.column("p")), expression=exact))
-    rows = exp.to_table(scored_table(bag.number))
-    return statement(rounding_name(bag), sql.select([(sql.coalesce(sql.largest(error), sql.number(0)), "error")], rows))
 
 
 def _totals(plan: Plan) -> Statement:

@@ -43,6 +43,18 @@ def bucket_of(p: exp.Expression) -> exp.Expression:
     return exp.Greatest(this=below, expressions=[sql.number(-LARGEST_BUCKET)])
 
 
+def rounding_name(bag: Bag) -> str:
+    return f"rounding {bag.number}"
+
+
+def rounding(bag: Bag) -> Statement:
+    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
+    exact = sql.product(sql.column("p"), sql.parameter(BUCKETS))
+    error = exp.Abs(this=exp.Sub(this=bucket_of(sql.column("p")), expression=exact))
+    rows = exp.to_table(scored_table(bag.number))
+    return statement(rounding_name(bag), sql.select([(sql.coalesce(sql.largest(error), sql.number(0)), "error")], rows))
+
+
 @dataclass(frozen=True)
 class Tally:
     plan: Plan
