@@ -9,7 +9,14 @@ from math import inf
 
 from sqlsvm.catalog import Catalog
 from sqlsvm.compile.count import down_table, up_table
-from sqlsvm.compile.messages import Messages, scored_table, states_table, value_table
+from sqlsvm.compile.messages import (
+    CENTRE_TABLE,
+    Messages,
+    returned_table,
+    scored_table,
+    states_table,
+    value_table,
+)
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import codes_table, match_table, node_table
 from sqlsvm.compile.resolve import counts_table
@@ -72,5 +79,5 @@ def _lists(messages: Messages, sizes: Sizes) -> Iterator[tuple[str, float]]:
             yield states_table(bag, step), entries
             yield value_table(bag, step), entries
         for met in messages.steps(bag):
-            yield f"sqlsvm_r{bag}_{met.step}", rows[met.step] + lists[met.child][-1]
-    yield "sqlsvm_centre", lists[messages.left][-1] + lists[messages.right][-1]
+            yield returned_table(bag, met.step), rows[met.step] + lists[met.child][-1]
+    yield CENTRE_TABLE, lists[messages.left][-1] + lists[messages.right][-1]

@@ -102,7 +102,7 @@ def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: st
 def _survivors(tree: JoinTree, alias: str) -> exp.Select:
     """How many rows of a relation are part of a join row; the made-up row of a LEFT JOIN is none of them."""
     node = tree.node_of(alias)
-    whole = exp.alias_(exp.to_table(total_table(node)), "t", table=True)
+    whole = sql.table(total_table(node), "t")
     size: exp.Expression = sql.column("w", "t")
     own = [v for v in tree.variables if v.match and v.match.relation == alias]
     real = [exp.NEQ(this=sql.column(key(v.index), "t"), expression=sql.integer(0)) for v in own]

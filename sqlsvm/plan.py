@@ -113,8 +113,8 @@ def links_of(tree: JoinTree) -> tuple[Link, ...]:
     return tuple(Link(e, (bag_number(tree, e.left), bag_number(tree, e.right))) for e in tree.edges if e not in folded)
 
 
-def other_side(tree: JoinTree, link: Link, bag: int) -> tuple[int, ...]:
-    """The bags that are cut off from `bag`'s other neighbours when `link` is cut: those on its side."""
+def side_of(tree: JoinTree, link: Link, bag: int) -> tuple[int, ...]:
+    """The bags that stay connected with `bag` when `link` is cut."""
     side, todo = {bag}, [bag]
     while todo:
         here = todo.pop()

@@ -13,7 +13,7 @@ from sqlsvm.catalog import Catalog
 from sqlsvm.design import Design
 from sqlsvm.errors import OptionError
 from sqlsvm.join_tree import JoinTree, estimated_rows
-from sqlsvm.plan import Link, Method, Plan, bags_of, links_of, other_side
+from sqlsvm.plan import Link, Method, Plan, bags_of, links_of, side_of
 
 Counting = Literal["auto", "exact", "grid", "sketch"]
 
@@ -94,7 +94,7 @@ def is_discrete(tree: JoinTree, design: Design, node: int) -> bool:
 
 def half_joins(tree: JoinTree, catalog: Catalog, link: Link) -> float:
     """The rows of the two joins that cutting a link leaves: what exact counting has to sort."""
-    return sum(_joined_rows(tree, catalog, other_side(tree, link, bag)) for bag in link.bags)
+    return sum(_joined_rows(tree, catalog, side_of(tree, link, bag)) for bag in link.bags)
 
 
 def _joined_rows(tree: JoinTree, catalog: Catalog, bags: tuple[int, ...]) -> float:

@@ -110,6 +110,11 @@ def select(outputs: Sequence[tuple[exp.Expression, str]], source: exp.Expr | Non
     return made if source is None else made.from_(source, copy=False)
 
 
+def table(name: str, alias: str) -> exp.Expr:
+    """A table of ours as an item of FROM."""
+    return exp.alias_(exp.to_table(name), alias, table=True)
+
+
 def derived(query: exp.Query, alias: str) -> exp.Subquery:
     return query.subquery(alias)
 

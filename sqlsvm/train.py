@@ -5,14 +5,11 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-import numpy as np
-from sqlglot import exp
-
-from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.label import label_sign
 from sqlsvm.model import Model, Weight
+from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
 from sqlsvm.program import workspace
 from sqlsvm.pseudo import PseudoJoinOracle
@@ -138,24 +135,10 @@ def _trained_on(engine: Engine, text: str, problem: Problem, positive: str | Non
         "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
         "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
         "booleans": [f.name for f in query.features if f.kind == "boolean"],
-        "label_values": _label_values(engine, problem, positive),
+        "label_values": list(read_label_values(engine, problem.query, label_sign(engine, problem.query, positive))),
         "database": engine.url,
         "versions": {name: _version(name) for name in ("sqlsvm", "sqlglot")},
     }
-
-
-def _label_values(engine: Engine, problem: Problem, positive: str | None) -> list[object]:
-    """The label's own values for -1 and +1."""
-    label = problem.plan.design.label
-    sign = label_sign(engine, problem.query, positive)
-    rows = problem.catalog.rows_of(label.relation, [(label.expression.copy(), "v"), (sign, "y")])
-    seen = engine.fetch(exp.select("y", "v").distinct().from_(sql.derived(rows, "r")))
-    by_sign = {int(y): v for y, v in zip(seen["y"], seen["v"], strict=True) if y == y}
-    return [_plain(by_sign[-1]), _plain(by_sign[1])]
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _version(package: str) -> str | None:

@@ -36,7 +36,7 @@ def total_table(node: int) -> str:
 
 
 def merged_rows(node: int) -> exp.Expr:
-    return exp.alias_(exp.to_table(node_table(node)), "n", table=True)
+    return sql.table(node_table(node), "n")
 
 
 @dataclass(frozen=True)

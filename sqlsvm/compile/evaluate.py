@@ -17,7 +17,6 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.compress import window
 from sqlsvm.compile.messages import TIE, Messages
-from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Named, scored
 from sqlsvm.compile.statement import Statement, statement
@@ -79,7 +78,7 @@ def _messages(plan: Plan) -> Messages:
 def pairs(plan: Plan) -> Statement:
     """How many pairs of entries meet at the centre."""
     messages = _messages(plan)
-    keys = [link_key(v) for v in messages.centre.edge.on]
+    keys = messages.centre_keys()
     sides = []
     for bag in (messages.left, messages.right):
         columns: Named = [(sql.column(k), k) for k in keys]
@@ -110,7 +109,7 @@ def above_at_centre(plan: Plan) -> Statement:
     """SELECT o, the rows with a score above 0, by one sort per key: a left entry at s has above it the right entries at
     -s that stand before it."""
     messages = _messages(plan)
-    keys = [link_key(v) for v in messages.centre.edge.on]
+    keys = messages.centre_keys()
     same: Named = [(sql.column(k), k) for k in keys]
     s, c, zero = sql.column("s"), sql.column("c"), sql.number(0)
     left: Named = [*same, (sql.column(TIE), TIE), (s, "at"), (sql.integer(0), "rank"), (c, "c"), (zero, "partners")]

@@ -53,6 +53,15 @@ def states_table(bag: int, step: int) -> str:
     return f"sqlsvm_q{bag}_{step}"
 
 
+CENTRE_TABLE = "sqlsvm_centre"
+"""Both lists where they meet, each entry with its v."""
+
+
+def returned_table(bag: int, step: int) -> str:
+    """v for the states and for the messages of a meeting, side by side."""
+    return f"sqlsvm_r{bag}_{step}"
+
+
 def value_table(bag: int, step: int) -> str:
     """v for each of these states."""
     return f"sqlsvm_v{bag}_{step}"
@@ -93,6 +102,9 @@ class Messages:
 
     def link_keys(self, bag: int) -> list[str]:
         return sorted({link_key(v) for link in self.plan.links if bag in link.bags for v in link.edge.on})
+
+    def centre_keys(self) -> list[str]:
+        return [link_key(v) for v in self.centre.edge.on]
 
     def towards(self, bag: int) -> Link:
         order = [*self.plan.upwards(self.left, self.centre), *self.plan.upwards(self.right, self.centre)]
@@ -174,16 +186,16 @@ class Messages:
         return sql.select([(high, code), (low, "s"), *kept], sql.derived(states, "e"))
 
     def _met(self, outputs: Named, step: Step) -> exp.Select:
-        made = sql.select(outputs, _from(states_table(step.bag, step.step), "q"))
+        made = sql.select(outputs, sql.table(states_table(step.bag, step.step), "q"))
         meet = [sql.equal(sql.column(k, "q"), sql.column(k, "m")) for k in step.meet]
-        return sql.join(made, _from(self.last(step.child), "m"), meet)
+        return sql.join(made, sql.table(self.last(step.child), "m"), meet)
 
     # -- at the centre
 
     def merge(self) -> Iterator[Statement]:
         """One list of both sides, ordered by where an entry stands: a left entry at -s, a right one at s. A left entry
         counts the right ones before it; a right entry counts the left ones after it."""
-        keys = [link_key(v) for v in self.centre.edge.on]
+        keys = self.centre_keys()
         tie = self.tied(self.left, len(self.steps(self.left)))
         left, right = self._side(self.left, keys, tie, True), self._side(self.right, keys, tie, False)
         merged = exp.union(left, right, distinct=False)
@@ -192,17 +204,20 @@ class Messages:
         after = _running(sql.column("cl"), keys, descending=True)
         v = sql.case(sql.equal(sql.column("side"), sql.integer(0)), before, after)
         made = sql.select([*((sql.column(n), n) for n in columns), (v, "v")], sql.derived(merged, "e"))
-        yield statement("the two sides meet", made, "sqlsvm_centre")
+        yield statement("the two sides meet", made, CENTRE_TABLE)
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             names = [*keys, "s", *([TIE] if carries else []), "v"]
-            outputs: Named = []
-            outputs += [(sql.column(n), n) for n in names]
-            if self.placed(bag, len(self.steps(bag))):
-                outputs.append((place(sql.column(self.steps(bag)[-1].rest[0]), sql.column("s")), PLACE))
-            own = sql.select(outputs, exp.to_table("sqlsvm_centre"))
+            kept: Named = [(sql.column(n), n) for n in names]
+            own = sql.select([*kept, *self._place(bag, len(self.steps(bag)), kept)], exp.to_table(CENTRE_TABLE))
             own = own.where(sql.equal(sql.column("side"), sql.integer(side)), _positive("v"))
-            table = value_table(bag, len(self.steps(bag)))
-            yield statement(f"values of {self._name(bag)}", own, table)
+            yield statement(f"values of {self._name(bag)}", own, value_table(bag, len(self.steps(bag))))
+
+    def _place(self, bag: int, step: int, columns: Named) -> Named:
+        """The place that these columns of a list of states make, where such states have one."""
+        if not self.placed(bag, step):
+            return []
+        named = {name: column for column, name in columns}
+        return [(place(named[self.steps(bag)[step - 1].rest[0]], named["s"]), PLACE)]
 
     def _side(self, bag: int, keys: list[str], tie: bool, is_left: bool) -> exp.Select:
         s, c, zero = sql.column("s"), sql.column("c"), sql.number(0)
@@ -219,22 +234,24 @@ class Messages:
 
     def across(self, outputs: Named) -> exp.Select:
         """SELECT outputs FROM the left list l JOIN the right list r: every pair of entries. Only for few of them."""
-        keys = [link_key(v) for v in self.centre.edge.on]
+        keys = self.centre_keys()
         meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
-        return sql.join(sql.select(outputs, _from(self.last(self.left), "l")), _from(self.last(self.right), "r"), meet)
+        return sql.join(
+            sql.select(outputs, sql.table(self.last(self.left), "l")), sql.table(self.last(self.right), "r"), meet
+        )
 
     def near(self, reach: int, name: str) -> Statement:
         """SELECT total, how many join rows, for the totals within `reach` buckets of the hinge."""
-        keys = [link_key(v) for v in self.centre.edge.on]
+        keys = self.centre_keys()
         totals: exp.Query = exp.select(exp.alias_(sql.integer(-reach), "total"))
         for total in range(-reach + 1, reach + 1):
             totals = exp.union(totals, exp.select(exp.alias_(sql.integer(total), "total")), distinct=False)
         size = sql.total(sql.product(sql.column("c", "l"), sql.column("c", "r")))
-        made = sql.select([(sql.column("total", "t"), "total"), (size, "c")], _from(self.last(self.left), "l"))
+        made = sql.select([(sql.column("total", "t"), "total"), (size, "c")], sql.table(self.last(self.left), "l"))
         made = sql.join(made, sql.derived(totals, "t"), [])
         opposite = exp.Sub(this=sql.column("total", "t"), expression=sql.column("s", "l"))
         meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
-        made = sql.join(made, _from(self.last(self.right), "r"), [*meet, sql.equal(sql.column("s", "r"), opposite)])
+        made = sql.join(made, sql.table(self.last(self.right), "r"), [*meet, sql.equal(sql.column("s", "r"), opposite)])
         return statement(name, sql.group(made, [sql.column("total", "t")]))
 
     # -- and back
@@ -259,17 +276,14 @@ class Messages:
         ]
         to_message = exp.Grouping(expressions=[sql.column("s", "q")])
         made = self._met([*columns, *sums, (to_message, "side")], step)
-        made = sql.join(made, _from(value_table(step.bag, step.step + 1), "a"), self._extension(step))
-        table = f"sqlsvm_r{step.bag}_{step.step}"
+        made = sql.join(made, sql.table(value_table(step.bag, step.step + 1), "a"), self._extension(step))
+        table = returned_table(step.bag, step.step)
         yield statement(f"{self._name(step.bag)} returns", sql.grouping_sets(made, own, sent), table)
         for side, bag, at, keys in ((0, step.bag, step.step, own), (1, step.child, len(self.steps(step.child)), sent)):
             prefix = "qm"[side]
-            picked: Named = []
-            picked += [(sql.column(f"{prefix}_{e.name}"), e.name) for e in keys]
-            if self.placed(bag, at):
-                code = sql.column(f"{prefix}_{self.steps(bag)[at - 1].rest[0]}")
-                picked.append((place(code, sql.column(f"{prefix}_s")), PLACE))
-            rows = sql.select([*picked, (sql.column(f"{prefix}_v"), "v")], exp.to_table(table))
+            picked: Named = [(sql.column(f"{prefix}_{e.name}"), e.name) for e in keys]
+            v = sql.column(f"{prefix}_v")
+            rows = sql.select([*picked, *self._place(bag, at, picked), (v, "v")], exp.to_table(table))
             rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
             yield statement(f"values of {self._name(bag)}", rows, value_table(bag, at))
 
@@ -291,10 +305,6 @@ class Messages:
 def _positive(name: str) -> exp.Expression:
     """Entries that count nothing have nothing to hand back; about half of them are such."""
     return exp.GT(this=sql.column(name), expression=sql.integer(0))
-
-
-def _from(table: str, alias: str) -> exp.Expr:
-    return exp.alias_(exp.to_table(table), alias, table=True)
 
 
 def _tie(step: Step) -> exp.Expression | None:

@@ -63,7 +63,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     yield statement(f"counts back to {plan.tree.name(child)}", sql.group(summed, [k.copy() for k in keys]), table)
     everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), sql.column(COUNT, "t")]
     meet = [sql.equal(sql.column(key(v), "q"), sql.column(key(v), "t")) for v in edge.on]
-    met = exp.select(*everything).from_(exp.alias_(exp.to_table(table), "t", table=True))
+    met = exp.select(*everything).from_(sql.table(table, "t"))
     yield from resolve(plan, child, sql.derived(sql.join(met, source(plan, child, "q"), meet), "r"), answer)
 
 

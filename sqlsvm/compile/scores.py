@@ -50,7 +50,7 @@ def _weighed(found: exp.Query) -> exp.Select:
 def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
     """A node as an item of FROM."""
     if node in plan.copied:
-        return exp.alias_(exp.to_table(node_table(node)), alias, table=True)
+        return sql.table(node_table(node), alias)
     return sql.derived(rows(plan, node), alias)
 
 

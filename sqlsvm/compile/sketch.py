@@ -260,7 +260,7 @@ def _of_states(made: exp.Select) -> exp.Select:
 
 
 def _from(table: str, alias: str) -> exp.Expr:
-    return exp.alias_(exp.to_table(table), alias, table=True)
+    return sql.table(table, alias)
 
 
 def _same(keys: Sequence[str], left: str, right: str) -> list[exp.Expression]:

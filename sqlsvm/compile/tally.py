@@ -28,7 +28,7 @@ def active_table(bag: int) -> str:
 
 
 def active_rows(bag: int) -> exp.Expr:
-    return exp.alias_(exp.to_table(active_table(bag)), "r", table=True)
+    return sql.table(active_table(bag), "r")
 
 
 LARGEST_BUCKET = 2.0**19 - 1
@@ -140,8 +140,8 @@ class Tally:
         names += [name for _, name in carried(self.plan, bag.core)]
         names += ["y"] if bag.number == messages.label_bag else []
         count = sql.product(sql.column("w", "r"), sql.column("v", "a"))
-        rows = exp.alias_(exp.to_table(scored_table(bag.number)), "r", table=True)
+        rows = sql.table(scored_table(bag.number), "r")
         made = sql.select([*((sql.column(n, "r"), n) for n in names), (count, COUNT)], rows)
         same = [*messages.link_keys(bag.number), "s", *([TIE] if messages.tied(bag.number, 0) else [])]
         meet = [sql.equal(sql.column(n, "r"), sql.column(n, "a")) for n in same]
-        return sql.join(made, exp.alias_(exp.to_table(value_table(bag.number, 0)), "a", table=True), meet)
+        return sql.join(made, sql.table(value_table(bag.number, 0), "a"), meet)
