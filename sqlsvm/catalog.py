@@ -35,6 +35,9 @@ def rows_of(relation: Relation, outputs: Outputs, *, optional: bool) -> exp.Quer
     return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
 
 
+EARLY = 5000
+
+
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
@@ -96,7 +99,22 @@ class Catalog:
         return self.key(alias, terms).distinct
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        return self._declared_unique(alias, terms) or self.key(alias, terms).largest <= 1
+        if self._declared_unique(alias, terms):
+            return True
+        if (alias, terms) not in self._keys and self._repeats_early(alias, terms):
+            return False
+        return self.key(alias, terms).largest <= 1
+
+    def _repeats_early(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        """A key that repeats among the first rows is proof enough, and most that repeat do so early."""
+        first = sql.derived(self.own_rows(alias, terms), "r")
+        names = _names(len(terms))
+        rows = sql.derived(
+            sql.select([(sql.column(k), k) for k in names], first).where(_whole(names)).limit(EARLY), "r"
+        )
+        repeated = sql.group(sql.select([(sql.count(), "c")], rows), [sql.column(k) for k in names])
+        largest = sql.select([(sql.largest(sql.column("c")), "n")], sql.derived(repeated, "g"))
+        return bool(names) and self._one(largest)["n"] > 1
 
     def _declared_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         """A constraint saves the scan, where the terms are bare columns of a table."""

@@ -118,7 +118,7 @@ def design(
 def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
     """NaN and infinity have no place in a model; a NULL only where it was said what to do with it."""
     for c in design.coordinates:
-        if not np.isfinite(moments.squares[c.index]):
+        if not np.isfinite(moments.total[c.index]):
             raise DataError(
                 f"feature {c.feature} is NaN or infinite in some rows of the join",
                 hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
@@ -204,7 +204,7 @@ def dictionary_values(catalog: Catalog, feature: Feature) -> exp.Query:
 
 @dataclass(frozen=True)
 class Moments:
-    """Of every coordinate over the join: total weight, sums of x and x^2, largest |x|, and the same for y = -1."""
+    """Of every coordinate over the join: the sums of x and x^2, the largest |x|, the sum for y = -1."""
 
     n: float
     n_negative: float

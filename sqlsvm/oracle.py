@@ -1,13 +1,14 @@
 """The join as an oracle for the solvers: passes through the database in, cuts out."""
 
 from collections.abc import Mapping
+from math import ceil
 
 import numpy as np
 
-from sqlsvm.compile.moments import category_moments_name, moments, moments_name
+from sqlsvm.compile.moments import EVERY, category_moments_name, moments, moments_name
 from sqlsvm.compile.oracle import NEAR, TOTALS, oracle_pass, reach
 from sqlsvm.compile.resolve import COUNT, category_name, sums_name
-from sqlsvm.compile.sample import category_number, drawn_nodes, points, sample, sample_name
+from sqlsvm.compile.sample import DENSITY, category_number, drawn_nodes, points, sample, sample_name
 from sqlsvm.compile.tally import BOUND, BUCKETS, rounding_name
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
@@ -19,32 +20,25 @@ from sqlsvm.solve.oracle import Cut, Sample
 Answers = Mapping[str, Rows]
 
 
-def read_moments(work: Workspace, plan: Plan) -> Moments:
-    """N, N- and the moments of every coordinate."""
+def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
+    """N, N- and the moments of every coordinate; nan for what was not measured."""
     with work.scratch():
-        answers = work.run(moments(plan))
+        answers = work.run(moments(plan, measured))
     design, size = plan.design, plan.design.size
-    found = {name: np.zeros(size) for name in ("total", "squares", "largest", "negative")}
+    found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}
     for node in range(len(plan.tree.nodes)):
         for c in plan.coordinates(node):
-            for name, values in found.items():
-                values[c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
+            for name in measured:
+                found[name][c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
     for d in design.dictionaries:
         rows = answers[category_moments_name(d.number)]
         places = d.offset + rows["n"].astype(int) - 1
-        found["total"][places] = found["squares"][places] = rows["total"]
-        found["negative"][places] = rows["negative"]
-        found["largest"][places] = 1.0
-    sizes = {name: float(values[0]) for name, values in answers["sizes"].items()}
-    return Moments(
-        sizes["n"],
-        sizes["n_negative"],
-        sizes["n_unlabelled"],
-        found["total"],
-        found["squares"],
-        found["largest"],
-        found["negative"],
-    )
+        of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows.get("negative")}
+        for name in measured:
+            found[name][places] = of_one[name]
+    root = answers[moments_name(plan.label_node)]
+    n, n_negative, n_unlabelled = (float(root[name][0]) for name in ("n", "n_negative", "n_unlabelled"))
+    return Moments(n, n_negative, n_unlabelled, *(found[m] for m in ("total", "squares", "largest", "negative")))
 
 
 class JoinOracle:
@@ -78,18 +72,26 @@ class JoinOracle:
     def sample(self, size: int, seed: int) -> Sample:
         """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many dense
         rows would not fit in memory."""
-        size = max(1, min(size, LARGEST_SAMPLE // max(1, self.dimension)))
+        size = max(1, min(size, LARGEST_SAMPLE // max(1, self.dimension), self._enough))
         with self.work.scratch():
             answers = self.work.run(sample(self.plan), self._places(size, seed))
         labels = answers[sample_name(self.plan.label_node)]["y"].astype(float)
         return Sample(self._features(answers, size), labels, np.ones(size))
 
-    def _places(self, size: int, seed: int) -> dict[str, Values]:
+    @property
+    def _enough(self) -> int:
+        """One point a row, where that is the whole join: where no row is repeated and all weigh the same."""
+        design, every = self.plan.design, self.plan.centre is None
+        plain = design.weight is None and design.class_weights == (1.0, 1.0)
+        return ceil(self.moments.n) if every and plain else LARGEST_SAMPLE
+
+    def _places(self, size: int, seed: int) -> dict[str, object]:
         """Stratified over the whole join at the root, uniform within what is left at every node below."""
         rng = np.random.default_rng(seed)
         places = {points(node): rng.random(size) for node, _ in drawn_nodes(self.plan)}
         root = points(self.plan.label_node)
-        return places | {root: (np.arange(size) + places[root]) / size * self.moments.n}
+        stratified = (np.arange(size) + places[root]) / size * self.moments.n
+        return places | {root: stratified, DENSITY: size / self.moments.n}
 
     def _features(self, answers: Answers, size: int) -> Values:
         """The sample as beta sees it: scaled numbers, then a 0/1 column for each category."""

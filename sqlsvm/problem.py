@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.moments import needed
 from sqlsvm.design import Moments, Nulls, Scale, check_values, design, drop_nulls, scaling
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
@@ -82,7 +83,7 @@ def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
 
 def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
     work.run(working_tables(plan))
-    moments = read_moments(work, plan)
+    moments = read_moments(work, plan, needed(plan, options.scale))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
     return moments

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.label import label_sign
 from sqlsvm.model import Model, Weight
 from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
@@ -90,7 +89,7 @@ def model_of(engine: Engine, name: str, text: str, problem: Problem, training: T
         weights=tuple(_weights(problem, theta, solution.beta, training.problem.nulls)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
-        trained_on=_trained_on(engine, text, problem, training.problem.positive),
+        trained_on=_trained_on(engine, text, problem),
     )
 
 
@@ -129,13 +128,13 @@ def _weights(problem: Problem, theta: Values, beta: Values, nulls: str) -> list[
     return found
 
 
-def _trained_on(engine: Engine, text: str, problem: Problem, positive: str | None) -> dict[str, Any]:
+def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
     query = problem.query
     return {
         "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
         "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
         "booleans": [f.name for f in query.features if f.kind == "boolean"],
-        "label_values": list(read_label_values(engine, problem.query, label_sign(engine, problem.query, positive))),
+        "label_values": list(read_label_values(engine, query, problem.plan.design.sign)),
         "database": engine.url,
         "versions": {name: _version(name) for name in ("sqlsvm", "sqlglot")},
     }

@@ -55,7 +55,9 @@ def _with_levels(entries: exp.Select, keys: list[str]) -> exp.Query:
 
 def window(value: exp.Expression, keys: list[str], order: list[str], *, running: bool = False) -> exp.Window:
     """value OVER (PARTITION BY keys ORDER BY order), NULLs last; running: from the first row to this one."""
-    ordered = exp.Order(expressions=[exp.Ordered(this=sql.column(n), nulls_first=False) for n in order])
+    ordered = (
+        exp.Order(expressions=[exp.Ordered(this=sql.column(n), nulls_first=False) for n in order]) if order else None
+    )
     rows = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "CURRENT ROW", "end_side": None}
     by = [sql.column(k) for k in keys]
     frame = exp.WindowSpec(**rows) if running else None

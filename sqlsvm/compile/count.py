@@ -3,9 +3,8 @@
 A message over an edge says, for each value of the shared key, how many rows of the sub-join behind it carry that value.
 Upwards:    up(key)   = SUM over the child's rows r with that key of w(r) * product of what came up from its children.
 At a node:  total(r)  = w(r) * product of all messages that arrive = the number of join rows that r is part of.
-Downwards:  down(key) = SUM over the parent's rows r with that key of total(r), divided by what came up over this edge:
-that factor is the same for all r of a key, so the division undoes the multiplication and a hub with many children
-needs no product per child. Rows without a partner meet no message and drop out: the survivors have a total.
+Downwards:  down(key) = SUM over the parent's rows r with that key of w(r) * product of all other messages that arrive.
+Rows without a partner meet no message and drop out: the survivors have a total.
 
 The root is the label's node, so whoever wants the rows with y = -1 apart carries their share `neg` in the messages that
 come down from there, beside the count c.
@@ -60,23 +59,23 @@ class Counts:
             if parent:
                 yield Statement(f"count down to {self.tree.name(node)}", self._down(node, parent), down_table(node))
 
-    def joined(self, node: int, outputs: list[tuple[exp.Expression, str]]) -> exp.Select:
-        """SELECT outputs FROM node n JOIN every message that arrives there."""
+    def joined(self, node: int, outputs: list[tuple[exp.Expression, str]], but: str | None = None) -> exp.Select:
+        """SELECT outputs FROM node n JOIN every message that arrives there, but for one."""
         found = sql.select(outputs, self.rows(node))
-        for edge, table in self._arriving(node, self._parent(node)):
+        for edge, table in self._arriving(node, but):
             found = sql.join(found, exp.to_table(table), _meet(edge, table))
         return found
 
-    def total(self, node: int) -> exp.Expression:
+    def total(self, node: int, but: str | None = None) -> exp.Expression:
         """In how many join rows a row takes part, where `joined` puts it."""
-        tables = [table for _, table in self._arriving(node, self._parent(node))]
-        return sql.product(*self._weight(node), *(sql.column("c", table) for table in tables))
+        counts = [sql.column("c", table) for _, table in self._arriving(node, but)]
+        return sql.product(*self._weight(node), *counts)
 
-    def negative(self, node: int) -> exp.Expression:
+    def negative(self, node: int, but: str | None = None) -> exp.Expression:
         """In how many of those the label is -1."""
         if node == self.tree.root:
-            return self._if_negative(self.total(node))
-        arriving = [table for _, table in self._arriving(node, self._parent(node))]
+            return self._if_negative(self.total(node, but))
+        arriving = [table for _, table in self._arriving(node, but)]
         counts = [sql.column("neg" if table == down_table(node) else "c", table) for table in arriving]
         return sql.product(*self._weight(node), *counts)
 
@@ -90,29 +89,26 @@ class Counts:
     def _parent(self, node: int) -> Edge | None:
         return next(parent for n, parent in self.tree.down() if n == node)
 
-    def _arriving(self, node: int, parent: Edge | None) -> list[tuple[Edge, str]]:
-        up = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
-        return [*up, (parent, down_table(node))] if parent else up
+    def _arriving(self, node: int, but: str | None = None) -> list[tuple[Edge, str]]:
+        parent = self._parent(node)
+        found = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
+        found += [(parent, down_table(node))] if parent else []
+        return [(edge, table) for edge, table in found if table != but]
 
     def _up(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * children) AS c FROM node JOIN children GROUP BY key"""
-        children = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
-        keys = [sql.column(key(v), "n") for v in parent.on]
-        size = sql.product(*self._weight(node), *(sql.column("c", table) for _, table in children))
-        found = sql.select([*((k, k.name) for k in keys), (sql.total(size), "c")], self.rows(node))
-        for edge, table in children:
-            found = sql.join(found, exp.to_table(table), _meet(edge, table))
-        return _grouped(found, keys, size)
+        return self._sent(node, parent, [(self.total(node, down_table(node)), "c")], down_table(node))
 
     def _down(self, node: int, parent: Edge) -> exp.Select:
-        """SELECT key, SUM(total) / up AS c FROM parent GROUP BY key"""
+        """SELECT key, SUM(w * all others) AS c FROM parent JOIN all others GROUP BY key"""
         above, came = parent.other(node), up_table(node)
-        keys = [sql.column(key(v), "n") for v in parent.on]
-        sizes = [(self.total(above), "c"), *([(self.negative(above), "neg")] if self.signed else [])]
-        share = sql.largest(sql.column("c", came))
-        outputs = [(exp.Div(this=sql.total(size), expression=share.copy()), name) for size, name in sizes]
-        found = self.joined(above, [*((k, k.name) for k in keys), *outputs])
-        return _grouped(found, keys, sizes[0][0])
+        sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.signed else [])]
+        return self._sent(above, parent, sizes, came)
+
+    def _sent(self, node: int, over: Edge, sizes: list[tuple[exp.Expression, str]], but: str) -> exp.Select:
+        keys = [sql.column(key(v), "n") for v in over.on]
+        sums = [(sql.total(size), name) for size, name in sizes]
+        return _grouped(self.joined(node, [*((k, k.name) for k in keys), *sums], but), keys, sizes[0][0])
 
 
 def count_pass(tree: JoinTree) -> Iterator[Statement]:

@@ -4,7 +4,9 @@ A row of the root is part of W(r) = w(r) * product of what came up from its chil
 are the interval [0, N), and the K points (j - 1 + U_j) K-ths of the way along it are rows of the root. Below, the rows
 with one key are intervals that fill [0, M(key)), M the message that came up, and each point drawn so far gets a
 uniform place in the one of its key. All randomness comes in as parameters: the same numbers give the same rows, for
-the rows of a node are laid down in the order of their columns (so of equal rows it does not matter which is drawn).
+below the root the rows of a key are laid down in the order of their columns (so of equal rows it does not matter which
+is drawn). The root, which may be long, is laid down as it is read, and the intervals without a point are dropped at
+once: with one point in each K-th, how many lie below a place is a division and one look into the array.
 
 Which interval holds which point is found by one sort of starts and points together; a range join would compare all.
 """
@@ -35,10 +37,15 @@ def sample(plan: Plan) -> Iterator[Statement]:
         if parent and parent.unique_at(node):
             yield statement(f"drawn rows of {name}", _met(plan, node, parent), drawn_table(node))
         else:
-            yield statement(f"intervals of {name}", _intervals(plan, node, parent), intervals_table(node))
+            intervals = _intervals(plan, node, parent) if parent else _root_intervals(plan, node)
+            yield statement(f"intervals of {name}", intervals, intervals_table(node))
             yield statement(f"drawn rows of {name}", _hit(plan, node, parent), drawn_table(node))
     for node, _ in drawn_nodes(plan):
         yield statement(sample_name(node), _answer(plan, node))
+
+
+DENSITY = "density"
+"""The parameter K / N: points in a unit of the interval."""
 
 
 def sample_name(node: int) -> str:
@@ -87,7 +94,34 @@ def _numbers(plan: Plan, node: int) -> list[str]:
     return label + [c.column for c in plan.coordinates(node) if c.role != "intercept"]
 
 
-def _intervals(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
+def _root_intervals(plan: Plan, node: int) -> exp.Select:
+    """SELECT columns, their number in order, the low end of their interval: of the rows as they are read only those
+    whose interval holds a point.
+
+    The first is kept in any case: no rounding may leave the first point without an interval that starts before it."""
+    columns, size = _columns(plan, node), sql.column("size")
+    through = window(sql.total(size), [], [], running=True)
+    rows = sql.derived(_sized(plan, node, None, columns), "s")
+    ends = sql.derived(sql.select([*_same([*columns, "size"]), (through, "high")], rows), "e")
+    low = exp.Sub(this=sql.column("high"), expression=size.copy())
+    laid = sql.derived(sql.select([*_same([*columns, "size", "high"]), (low, "low")], ends), "l")
+    holds = exp.GT(this=_points_below("high", node), expression=_points_below("low", node))
+    wanted = exp.paren(exp.Or(this=holds, expression=sql.equal(sql.column("low"), sql.number(0))))
+    hit = sql.select(_same([*columns, "low"]), laid).where(_positive(size), wanted)
+    numbered = (window(exp.RowNumber(), [], ["low"]), "number")
+    return sql.select([*_same([*columns, "low"]), numbered], sql.derived(hit, "h"))
+
+
+def _points_below(place: str, node: int) -> exp.Expression:
+    """How many of the root's points lie below a place: one for each whole K-th, and perhaps that of the next."""
+    whole = exp.Floor(this=sql.product(sql.column(place), sql.parameter(DENSITY)))
+    next_ = exp.cast(exp.Add(this=whole.copy(), expression=sql.integer(1)), exp.DType.INT)
+    point = exp.Bracket(this=exp.paren(_places(node), copy=False), expressions=[next_], offset=1)
+    below = exp.LT(this=point, expression=sql.column(place))
+    return sql.plus(whole, sql.case(below, sql.integer(1), sql.integer(0)))
+
+
+def _intervals(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """SELECT columns, their number in order, the low end of their interval FROM node JOIN messages from below"""
     columns, size = _columns(plan, node), sql.column("size")
     shared = _keys(parent)
@@ -98,8 +132,8 @@ def _intervals(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
         (exp.Sub(this=end, expression=size.copy()), "low"),
     ]
     rows = sql.derived(_sized(plan, node, parent, columns), "s")
-    found = sql.select([*((sql.column(c), c) for c in columns), *numbered], rows)
-    return found.where(exp.GT(this=size.copy(), expression=sql.integer(0)))
+    found = sql.select([*_same(columns), *numbered], rows)
+    return found.where(_positive(size))
 
 
 def _sized(plan: Plan, node: int, parent: Edge | None, columns: list[str]) -> exp.Select:
@@ -136,8 +170,7 @@ def _starts(node: int, shared: list[str]) -> exp.Select:
 def _points(node: int, parent: Edge | None) -> exp.Select:
     """The points with their keys, as the message spells them. At a start they come after it: it is theirs."""
     came, p = up_table(node), "p"
-    array = exp.cast(exp.Placeholder(this=points(node)), exp.DataType.build("double[]"))
-    parameter = exp.Unnest(expressions=[array], alias=exp.TableAlias(this=p, columns=["u", "j"]), offset=True)
+    parameter = exp.Unnest(expressions=[_places(node)], alias=exp.TableAlias(this=p, columns=["u", "j"]), offset=True)
     u = sql.product(sql.column("u", p), *([sql.column("c", came)] if parent else []))
     keys = [(sql.column(k, came), k) for k in _keys(parent)]
     row: Named = [(_no_number(), "number"), (sql.column("j", p), "j")]
@@ -147,6 +180,18 @@ def _points(node: int, parent: Edge | None) -> exp.Select:
     above = drawn_table(parent.other(node))
     found = sql.join(found, exp.to_table(above), [sql.equal(sql.column("j", above), sql.column("j", p))])
     return sql.join(found, exp.to_table(came), _meet(parent, above, came))
+
+
+def _positive(size: exp.Column) -> exp.Expression:
+    return exp.GT(this=size.copy(), expression=sql.integer(0))
+
+
+def _places(node: int) -> exp.Expression:
+    return exp.cast(exp.Placeholder(this=points(node)), exp.DataType.build("double[]"))
+
+
+def _same(names: list[str]) -> Named:
+    return [(sql.column(n), n) for n in names]
 
 
 def _no_number() -> exp.Expression:

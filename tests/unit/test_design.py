@@ -131,10 +131,10 @@ def test_columns_are_named_after_features_and_categories() -> None:
 # -- what has no place in a model ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("squares", [np.nan, np.inf])
-def test_what_is_not_finite_is_refused(squares: float) -> None:
+@pytest.mark.parametrize("total", [np.nan, np.inf])
+def test_what_is_not_finite_is_refused(total: float) -> None:
     rows = moments_of(ROWS)
-    rows.squares[3] = squares
+    rows.total[3] = total
     with pytest.raises(DataError) as refused:
         check_values(made(), rows, "mean")
     assert refused.value.message == "feature b is NaN or infinite in some rows of the join"
