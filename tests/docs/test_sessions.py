@@ -4,6 +4,7 @@ All in one folder, one shell, one PostgreSQL. What is printed must be what stand
 that differ in numbers alone: a training may need a pass more or less. A line `...` stands for any lines.
 """
 
+import io
 import os
 import re
 import shlex
@@ -15,10 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlglot import parse_one
 
+from sqlsvm.demo import LABEL, SCHEMA, make
+from sqlsvm.draw import draw
+from sqlsvm.engine.base import Engine
+from sqlsvm.inspect import inspect
 from tests import servers
 from tests.cli.command import environment
 from tests.docs.markdown import ROOT, Block, blocks
+from tests.ground.opened import build
 
 README = ROOT / "README.md"
 MARK = "=== done"
@@ -99,6 +106,35 @@ def test_commands() -> None:
         Command("d \\\n  e  # it's", ()),
         Command("f", ()),
     ]
+
+
+# -- what stands there
+
+
+def test_the_inspection(duckdb: Engine) -> None:
+    """To the last number what the demo's shop gives, on this engine as on the other."""
+    make(duckdb, SCHEMA)
+    text = README.read_text(encoding="utf-8")
+    every = [command for block in blocks(text, "console") for command in commands(block)]
+    command = next(command for command in every if command.text.startswith("sqlsvm inspect "))
+    query = dict(files(text))[command.text.split()[3]]
+    assert draw(inspect(duckdb, query, label=LABEL), io.StringIO()) == "\n".join(command.printed)
+
+
+def test_before_and_after(duckdb: Engine) -> None:
+    """The two ways to add up the visits of customers give the same sum."""
+    build(duckdb, TABLES)
+    section = README.read_text(encoding="utf-8").partition("## How it works")[2]
+    before, after = (parse_one(block.text, read="postgres") for block in list(blocks(section, "sql"))[:2])
+    (expected,), (got,) = (next(iter(duckdb.fetch(query).values())) for query in (before, after))
+    assert got == expected == 5 + 5 + 3
+
+
+TABLES = """
+    CREATE TABLE items AS SELECT * FROM (VALUES (1, 0.5), (1, 0.25), (2, 2.0)) AS t(customer_id, score);
+    CREATE TABLE visits AS
+        SELECT * FROM (VALUES (1, 0.25, 5), (1, 0.5, 3), (1, 0.75, 4), (2, 0.0, 9)) AS t(customer_id, score, minutes);
+"""
 
 
 # -- the sessions
