@@ -7,6 +7,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
+COMING = {
+    *("--holdout", "--resume", "--offload", "--work-schema"),
+    *("report", "install", "upgrade", "uninstall", "check", "extension", "compile"),
+    *("models(", "predict(", "train("),
+}
+"""Options, verbs and SQL functions that may be named though they are not there yet. A release has none."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -41,6 +48,11 @@ def blocks(text: str, language: str | None = None) -> Iterator[Block]:
             yield Block(opened, first, tuple(lines[first:number]))
         opened = None
     assert opened is None, f"the block that starts in line {first} has no end"
+
+
+def section(text: str, heading: str) -> str:
+    """From a heading to the next of its kind."""
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
 def prose(text: str) -> str:

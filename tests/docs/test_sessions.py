@@ -11,20 +11,22 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from sqlglot import parse_one
 
+from sqlsvm.cli import cli
 from sqlsvm.demo import LABEL, SCHEMA, make
 from sqlsvm.draw import draw
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Text
 from sqlsvm.inspect import inspect
 from tests import servers
 from tests.cli.command import environment
-from tests.docs.markdown import ROOT, Block, blocks
+from tests.docs.markdown import COMING, ROOT, Block, blocks, section
 from tests.ground.opened import build
 
 README = ROOT / "README.md"
@@ -79,8 +81,12 @@ def plain_lines(text: str) -> list[str]:
 
 
 def says(got: str, wanted: str) -> bool:
-    pattern = "".join(r"(.*\n)*?" if line == "..." else f"{re.escape(line)}\n" for line in plain_lines(wanted))
-    return re.fullmatch(pattern, "".join(f"{line}\n" for line in plain_lines(got))) is not None
+    return are(plain_lines(got), plain_lines(wanted))
+
+
+def are(got: Sequence[str], wanted: Sequence[str]) -> bool:
+    pattern = "".join(r"(.*\n)*?" if line == "..." else f"{re.escape(line)}\n" for line in wanted)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in got)) is not None
 
 
 @pytest.mark.parametrize(
@@ -118,14 +124,14 @@ def test_the_inspection(duckdb: Engine) -> None:
     every = [command for block in blocks(text, "console") for command in commands(block)]
     command = next(command for command in every if command.text.startswith("sqlsvm inspect "))
     query = dict(files(text))[command.text.split()[3]]
-    assert draw(inspect(duckdb, query, label=LABEL), io.StringIO()) == "\n".join(command.printed)
+    assert are(draw(inspect(duckdb, query, label=LABEL), io.StringIO()).splitlines(), command.printed)
 
 
 def test_before_and_after(duckdb: Engine) -> None:
     """The two ways to add up the visits of customers give the same sum."""
     build(duckdb, TABLES)
-    section = README.read_text(encoding="utf-8").partition("## How it works")[2]
-    before, after = (parse_one(block.text, read="postgres") for block in list(blocks(section, "sql"))[:2])
+    told = section(README.read_text(encoding="utf-8"), "How it works")
+    before, after = (parse_one(block.text, read="postgres") for block in blocks(told, "sql"))
     (expected,), (got,) = (next(iter(duckdb.fetch(query).values())) for query in (before, after))
     assert got == expected == 5 + 5 + 3
 
@@ -137,13 +143,21 @@ TABLES = """
 """
 
 
+def test_length() -> None:
+    """A page that is read to its end, with a session where one looks first."""
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 300
+    assert lines.index("```console") < 25
+    assert lines.index("```console") < next(n for n, line in enumerate(lines) if line.startswith("gap  ")) < 40
+
+
 # -- the sessions
 
 
 @pytest.mark.slow
 def test_readme() -> None:
     text = README.read_text(encoding="utf-8")
-    wanted = [command for block in blocks(text, "console") for command in commands(block)]
+    wanted = [command for block in blocks(text, "console") if is_there(block) for command in commands(block)]
     assert wanted
     with tempfile.TemporaryDirectory(dir=servers.fast_directory()) as name:
         folder = Path(name)
@@ -153,9 +167,26 @@ def test_readme() -> None:
         for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
             assert status == 0 or any(line.startswith("error:") for line in command.printed), f"{command.text}\n{got}"
             assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
+        if "compile" in cli.commands:
+            run_functions(folder, section(text, "SQL functions"))
         for block in blocks(text, "python"):
             run = typed(folder, [sys.executable, "-W", "error", "-c", block.text])
             assert run.returncode == 0, run.stdout
+
+
+def is_there(block: Block) -> bool:
+    """Is it about what there is already?"""
+    verbs = {words[1] for command in commands(block) if (words := command.text.split())[0] == "sqlsvm"}
+    return not verbs & COMING - cli.commands.keys()
+
+
+def run_functions(folder: Path, text: str) -> None:
+    """The statements for psql."""
+    statements = [found for block in blocks(text, "sql") for found in block.text.split(";\n") if found]
+    assert statements
+    with connect(f"embedded:{folder / 'shop'}") as engine:
+        for found in statements:
+            assert all(len(values) for values in engine.fetch(Text(found)).values()), found
 
 
 def files(text: str) -> Iterator[tuple[str, str]]:
