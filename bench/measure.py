@@ -39,6 +39,7 @@ class Answer:
     said: dict[str, Any] | None
     error: str = ""
     server_bytes: float | None = None
+    timed_out: bool = False
 
 
 class Server:
@@ -100,7 +101,7 @@ def run(job: dict[str, Any], timeout: float, server: Server | None = None) -> An
                 command, input=json.dumps(job), capture_output=True, text=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
-            return Answer(None, f"more than {timeout:.0f} s")
+            return Answer(None, f"more than {timeout:.0f} s", timed_out=True)
     if done.returncode:
         return Answer(None, _last_line(done.stderr) or f"exit code {done.returncode}")
     return Answer(json.loads(done.stdout.splitlines()[-1]), server_bytes=peak[0] if peak else None)

@@ -80,10 +80,10 @@ class RaceResult:
 class Results:
     machine: dict[str, Any]
     races: list[RaceResult] = field(default_factory=list)
+    looks: list[dict[str, Any]] = field(default_factory=list)
+    """{race, engine, forms, statements}: one pass of a race from inside (bench/one_pass.py)."""
     passes: list[dict[str, Any]] = field(default_factory=list)
-    """Passes to a certified gap, by solver and lambda (bench/passes.py)."""
-    statements: list[dict[str, Any]] = field(default_factory=list)
-    """Where the time of a pass goes (bench/profile.py)."""
+    """{solver, lam, tol, passes of each seed}: bench/passes.py."""
     minutes: float = 0.0
 
     def save(self, path: Path) -> None:

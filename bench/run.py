@@ -10,6 +10,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,6 +30,7 @@ REFERENCE_TOL = 1e-4
 SHORT, LONG = 6.0, 20.0
 """A competitor that takes up to SHORT seconds gets all runs, up to LONG at most three, beyond that one."""
 
+PASSES_TIMEOUT = 60.0
 LEAST = 5.0
 """Seconds that a run is given even when the time of the whole benchmark is over."""
 
@@ -104,6 +106,8 @@ class _Heats:
                 if not entry.error and turn < allowed(entry.seconds, self.race.runs) and not (turn and late):
                     self._run(entry)
         self._judge()
+        if self.race.look and time.monotonic() < self.runner.ends:
+            self._look()
 
     def _refer(self) -> None:
         """A finer run before the race: how large the join is, and which objective is to be reached."""
@@ -177,11 +181,24 @@ class _Heats:
         for entry, (low, high) in zip(open_, answer.said["intervals"], strict=True):
             entry.objective = low, high
 
+    def _look(self) -> None:
+        """Into one pass, in both engines."""
+        for engine, url in self.runner.urls.items():
+            job = {**self._job("look"), "url": url, "runs": self.race.look}
+            answer = measure.run(job, self.race.timeout)
+            if answer.said is None:
+                self.runner.say(f"  one pass, {engine}: {answer.error}")
+            else:
+                self.runner.found.looks.append({"race": self.race.name, "engine": engine, **answer.said})
+
     def _ask(self, competitor: str, **more: Any) -> measure.Answer:
         url = self.runner.urls[COMPETITORS[competitor].engine]
         job = {**self._job("compete"), "competitor": competitor, "url": url, **more}
         left = max(LEAST, self.runner.ends - time.monotonic())
-        return measure.run(job, min(self.race.timeout, left), self.runner.server)
+        answer = measure.run(job, min(self.race.timeout, left), self.runner.server)
+        if answer.timed_out and left < self.race.timeout:
+            return replace(answer, error="out of time")
+        return answer
 
     def _job(self, role: str) -> dict[str, Any]:
         return {"role": role, "family": self.task.family, "sizes": dict(self.task.sizes)}
@@ -215,18 +232,19 @@ def main() -> None:
     parser = ArgumentParser(description="Race sqlsvm beside its peers.")
     parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
-    parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (19, quick 2.7)")
+    parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
     parser.add_argument("--out", type=Path, default=None, help="where to write (bench/, with --quick build/bench/)")
     arguments = parser.parse_args()
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.quick or arguments.only else HERE)
-    minutes = arguments.minutes or (2.7 if arguments.quick else 19.0)
+    minutes = arguments.minutes or (2.3 if arguments.quick else 18.0)
     races = QUICK if arguments.quick else (*FULL, *growth())
     if arguments.only:
         races = tuple(r for r in races if arguments.only in r.name or arguments.only in r.series)
-    run(races, out, minutes, quick=arguments.quick, races_only=bool(arguments.only))
+    rows = 0 if arguments.only else 500 if arguments.quick else 1000
+    run(races, out, minutes, rows)
 
 
-def run(races: Sequence[Race], out: Path, minutes: float, *, quick: bool, races_only: bool) -> None:
+def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int) -> None:
     began = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     with postgres() as dsn, TemporaryDirectory(prefix="sqlsvm-bench-") as folder:
@@ -236,7 +254,28 @@ def run(races: Sequence[Race], out: Path, minutes: float, *, quick: bool, races_
         for race in races:
             runner.race(race)
             _write(found, out, began)
+    if passes_of_rows:
+        found.passes = _passes(passes_of_rows)
     _write(found, out, began)
+    _draw(found, out)
+
+
+def _passes(rows: int) -> list[dict[str, Any]]:
+    answer = measure.run({"role": "passes", "rows": rows}, PASSES_TIMEOUT)
+    if answer.said is None:
+        print(f"passes by solver: {answer.error}", flush=True)
+        return []
+    return list(answer.said["passes"])
+
+
+def _draw(found: Results, out: Path) -> None:
+    """Pictures are worth a line, not a failure, where matplotlib is not installed."""
+    try:
+        from bench.draw import draw
+    except ModuleNotFoundError as error:
+        print(f"no pictures: {error}", flush=True)
+        return
+    draw(found, out / "pictures")
 
 
 def _write(found: Results, out: Path, began: float) -> None:

@@ -7,20 +7,44 @@ from pathlib import Path
 from typing import Any
 
 from bench import tasks
+from sqlsvm.engine import connect
 from sqlsvm.model import plain
 
+Job = dict[str, Any]
 
-def work(job: dict[str, Any]) -> dict[str, Any]:
-    task = tasks.task(job.pop("family"), **job.pop("sizes"))
-    if job["role"] == "judge":
-        from bench.judge import judge
 
-        return {"intervals": judge(task, job["url"], job["models"], job["cells"])}
+def compete(job: Job) -> Job:
     from bench.competitors import COMPETITORS, Order
 
-    del job["role"]
-    outcome = COMPETITORS[job.pop("competitor")].run(Order(task, **job))
+    competitor = COMPETITORS[job.pop("competitor")]
+    outcome = competitor.run(Order(_task(job), **job))
     return {"outcome": asdict(outcome), "seconds": outcome.seconds}
+
+
+def judge(job: Job) -> Job:
+    from bench.judge import judge
+
+    return {"intervals": judge(_task(job), **job)}
+
+
+def look(job: Job) -> Job:
+    from bench.one_pass import look
+
+    with connect(job["url"]) as engine:
+        return look(engine, _task(job), job["runs"])
+
+
+def passes(job: Job) -> Job:
+    from bench.passes import table
+
+    return {"passes": table(job["rows"])}
+
+
+ROLES = {role.__name__: role for role in (compete, judge, look, passes)}
+
+
+def _task(job: Job) -> tasks.Task:
+    return tasks.task(job.pop("family"), **job.pop("sizes"))
 
 
 def peak_memory() -> float | None:
@@ -33,7 +57,8 @@ def peak_memory() -> float | None:
 
 
 def main() -> None:
-    answer = work(json.load(sys.stdin))
+    job = json.load(sys.stdin)
+    answer = ROLES[job.pop("role")](job)
     print(json.dumps(plain({**answer, "client_bytes": peak_memory()})))
 
 
