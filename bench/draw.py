@@ -13,12 +13,14 @@ import matplotlib
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from bench.results import RaceResult, Results
 
 HERE = Path(__file__).parent
 DPI = 110
 OURS = "#0b5394"
+OURS_DRAWN = {"sqlsvm": ("-", "o"), "sqlsvm, DuckDB": ("--", "h"), "sqlsvm, offloaded": ("-.", "*")}
 OTHERS = ("#444444", "#9c5700", "#38761d", "#783f80", "#a61c00", "#666666", "#1c4587", "#7f6000")
 DASHES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), "--", ":")
 MARKS = ("s", "^", "D", "v", "P", "X", "<", ">")
@@ -50,7 +52,7 @@ def join_rows(name: str, members: Sequence[RaceResult], path: Path) -> None:
     _log_log(axes, lines_of(members, [race.join_rows or race.x for race in members]))
     axes.set_xlabel(name)
     axes.set_ylabel("seconds, whole task")
-    axes.set_title("Time against rows of the join", loc="left")
+    axes.set_title("A line ends where the join can no longer be gone through", loc="left", fontsize=10)
     _save(figure, path)
 
 
@@ -86,14 +88,17 @@ def _log_log(axes: Any, lines: Sequence[Line]) -> None:
         style = _style(name, number)
         axes.plot(xs, ys, markersize=5, **style)
         ends.append((name, xs[-1], ys[-1], style["color"]))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     _name_ends(axes, ends)
     axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
 
 
 def _style(name: str, number: int) -> dict[str, Any]:
     if name.startswith("sqlsvm"):
-        marks = {"sqlsvm": "o", "sqlsvm, DuckDB": "h", "sqlsvm, offloaded": "*"}
-        return {"color": OURS, "linewidth": 2.2, "marker": marks.get(name, "o")}
+        dashes, mark = OURS_DRAWN.get(name, ("-", "o"))
+        return {"color": OURS, "linestyle": dashes, "linewidth": 2.2, "marker": mark}
     place = number % len(OTHERS)
     return {"color": OTHERS[place], "linestyle": DASHES[place], "linewidth": 1.3, "marker": MARKS[place]}
 
@@ -168,9 +173,8 @@ def passes(found: Sequence[dict[str, Any]], path: Path) -> None:
             axes.set_xticks(list(places), [f"{p['tol']:g}" for p in mine])
         axes.set_title(f"lambda {lam:g}", fontsize=9, loc="left")
         axes.set_xlabel("certified gap")
-        axes.margins(y=0.12)
-        axes.set_ylim(bottom=0)
     every[0][0].set_ylabel("passes")
+    every[0][0].set_ylim(0, 1.12 * max(sum(p["passes"]) / len(p["passes"]) for p in found))
     _save(figure, path)
 
 

@@ -11,9 +11,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
+from bench.competitors import scaled
 from bench.flat import FlatOracle
+from bench.matrix import Given
 from bench.tasks import Task, load, task, unload
 from sqlsvm.compile.resolve import sums_name
 from sqlsvm.compile.statement import Statement
@@ -21,19 +21,24 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.problem import open_problem
+from sqlsvm.solve import dane
+from sqlsvm.solve.solution import Options as Effort
 from sqlsvm.terminal import amount
 
 BUCKETS = 32
+NEAR = 1e-2
 FLAT_ROWS = 2e7
 """Rows of a join up to which the flat aggregates are timed as well."""
 
 Seconds = dict[str, list[float]]
 
 
-def look(engine: Engine, made: Task, runs: int) -> dict[str, Any]:
-    """{"forms": seconds of each way to the gradient, in turns, "statements": name, rows and seconds of each}."""
+def look(engine: Engine, made: Task, runs: int, model: Given | None = None) -> dict[str, Any]:
+    """{"forms": seconds of each way to the gradient, in turns, "statements": name, rows and seconds of each}.
+
+    At the model, or else near the optimum: how many rows are active there decides what a pass takes."""
     with open_problem(engine, made.text, made.options) as problem:
-        beta = margins_of_one(problem.oracle.dimension)
+        beta = scaled(problem, model) if model else dane.solve(problem.oracle, made.lam, Effort(tol=NEAR)).beta
         forms: dict[str, Callable[[], object]] = {"pass": partial(problem.oracle.pass_, beta, BUCKETS)}
         if problem.moments.n <= FLAT_ROWS:
             forms |= flat_forms(engine, made, beta)
@@ -71,11 +76,6 @@ def statements(oracle: JoinOracle, beta: Values) -> list[dict[str, Any]]:
     oracle.pass_(beta, BUCKETS)
     oracle.work.on_done = None
     return found
-
-
-def margins_of_one(dimension: int) -> Values:
-    """Weights with which scores have a deviation of about 1, as margins do at an optimum."""
-    return np.concatenate([[0.0], np.random.default_rng(0).normal(size=dimension - 1) / np.sqrt(dimension - 1)])
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from dataclasses import dataclass
 from time import perf_counter
 
-from bench.one_pass import margins_of_one
+from bench.one_pass import NEAR
 from bench.tasks import FAMILIES, Task, load, task
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
@@ -15,6 +15,8 @@ from sqlsvm.engine.base import Engine, Rows, Text
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.problem import labelled, prepared
 from sqlsvm.program import Workspace, workspace
+from sqlsvm.solve import dane
+from sqlsvm.solve.solution import Options as Effort
 
 PREFIX = {"postgres": "EXPLAIN (ANALYZE, BUFFERS) ", "duckdb": "EXPLAIN ANALYZE "}
 
@@ -47,13 +49,12 @@ class ExplainingWorkspace(Workspace):
 
 
 def profile(engine: Engine, made: Task, buckets: int) -> list[Explained]:
-    """A first pass warms the caches, a second one is explained."""
+    """A pass near the optimum, where how many rows are active is as in most passes of a training."""
     query = labelled(engine, made.text, made.options)
     with workspace(engine) as work:
         problem = prepared(work, query, made.options)
         oracle, explaining = problem.oracle, ExplainingWorkspace(engine)
-        beta = margins_of_one(oracle.dimension)
-        oracle.pass_(beta, buckets)
+        beta = dane.solve(oracle, made.lam, Effort(tol=NEAR)).beta
         JoinOracle(explaining, problem.plan, problem.moments, oracle.scaling).pass_(beta, buckets)
         return explaining.explained
 

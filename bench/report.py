@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.competitors import TOL
 from bench.grids import said
+from bench.lines import lines
 from bench.measure import Spread
 from bench.results import REACHED, Entry, RaceResult, Results
 from sqlsvm.terminal import amount
@@ -38,6 +39,16 @@ def _head(found: Results) -> Iterator[str]:
         f"{m['postgres']}, {versions}; revision {m['revision']}."
     )
     yield "Compare times within a table only. How they were taken stands at the end."
+
+
+def _lines(found: Results) -> Iterator[str]:
+    """What must hold; only a full run says anything about it."""
+    asked = lines(found)
+    if all(line.found is None for line in asked):
+        return
+    yield from ("", "## What was asked for", "")
+    rows = [[li.asked, f"{li.limit:g}", "" if li.found is None else f"{li.found:.2f}", li.verdict] for li in asked]
+    yield from table(["", "at most", "found", ""], rows)
 
 
 # -- races -------------------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ class _Heats:
     def _look(self) -> None:
         """Into one pass, in both engines."""
         for engine, url in self.runner.urls.items():
-            job = {**self._job("look"), "url": url, "runs": self.race.look}
+            job = {**self._job("look"), "url": url, "runs": self.race.look, "model": self.reference}
             answer = measure.run(job, self.race.timeout)
             if answer.said is None:
                 self.runner.say(f"  one pass, {engine}: {answer.error}")

@@ -31,7 +31,7 @@ def look(job: Job) -> Job:
     from bench.one_pass import look
 
     with connect(job["url"]) as engine:
-        return look(engine, _task(job), job["runs"])
+        return look(engine, _task(job), job["runs"], job["model"])
 
 
 def passes(job: Job) -> Job:
