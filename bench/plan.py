@@ -70,7 +70,7 @@ def growth() -> tuple[Race, ...]:
 SMALL_FAN_OUT = FAN_OUT.replace("20,000", "2,000")
 
 QUICK = (
-    Race("star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, *TABLE),
+    Race("small star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, *TABLE),
          {"facts": 50_000, "rows": 1000}, 2, 25, 30, look=2),
     Race("chain of 10^6 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), {"rows": 1500, "keys": 60}, 2, 25, 30),
     *(

@@ -13,12 +13,8 @@ OURS = "sqlsvm"
 
 
 def report(found: Results) -> str:
-    return (
-        "\n".join(
-            [*_head(found), *_races(found.races), *_series(found.races), *_looks(found), *_passes(found), *_how()]
-        )
-        + "\n"
-    )
+    parts = (_head(found), _lines(found), _races(found.races), _series(found.races), _looks(found), _passes(found))
+    return "\n".join(line for part in (*parts, _how()) for line in part) + "\n"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

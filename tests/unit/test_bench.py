@@ -1,7 +1,7 @@
 """The parts of the benchmarks that measure nothing: statistics, tables, tuning, the guard, what a matrix means."""
 
+import doctest
 import json
-from doctest import testmod
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +137,8 @@ def test_a_matrix_gives_its_weights_on_the_original_columns_and_takes_them_back(
 
 
 def test_examples_of_the_docstrings_are_so() -> None:
-    assert testmod(grids).failed == 0
-    assert testmod(pytest.importorskip("bench.draw", reason="the extra bench is not installed")).failed == 0
+    assert doctest.testmod(grids).failed == 0
+    assert doctest.testmod(pytest.importorskip("bench.draw", reason="the extra bench is not installed")).failed == 0
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
