@@ -43,6 +43,8 @@ def draw(found: Results, folder: Path) -> None:
         convergence(trained, folder / "convergence.png")
     if found.passes:
         passes(found.passes, folder / "passes.png")
+    if found.descent:
+        descent(found.descent, folder / "descent.png")
     if found.looks:
         statements(found.looks, folder / "statements.png")
 
@@ -175,6 +177,25 @@ def passes(found: Sequence[dict[str, Any]], path: Path) -> None:
         axes.set_xlabel("certified gap")
     every[0][0].set_ylabel("passes")
     every[0][0].set_ylim(0, 1.12 * max(sum(p["passes"]) / len(p["passes"]) for p in found))
+    _save(figure, path)
+
+
+def descent(found: Sequence[dict[str, Any]], path: Path) -> None:
+    """The paper's descent beside exact subgradient descent."""
+    figure, axes = plt.subplots(figsize=(8, 4.6))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ends = []
+    for number, curve in enumerate(found):
+        exact = curve["epsilon"] == 0.0
+        colour = OURS if exact else OTHERS[number % len(OTHERS)]
+        places = range(1, len(curve["excess"]) + 1)
+        axes.plot(places, curve["excess"], color=colour, linestyle="-" if exact else DASHES[number % len(DASHES)])
+        name = "exact subgradients" if exact else f"counts within 1 + {curve['epsilon']:g}"
+        ends.append((name, places[-1], curve["excess"][-1], colour))
+    _name_ends(axes, ends)
+    axes.set_xlabel("pass")
+    axes.set_ylabel("(F of the best iterate - F*) / F*")
     _save(figure, path)
 
 

@@ -84,6 +84,8 @@ class Results:
     """{race, engine, forms, statements}: one pass of a race from inside (bench/one_pass.py)."""
     passes: list[dict[str, Any]] = field(default_factory=list)
     """{solver, lam, tol, passes of each seed}: bench/passes.py."""
+    descent: list[dict[str, Any]] = field(default_factory=list)
+    """{epsilon, excess of F after each pass}: bench/descent.py."""
     minutes: float = 0.0
 
     def save(self, path: Path) -> None:

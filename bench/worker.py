@@ -40,7 +40,13 @@ def passes(job: Job) -> Job:
     return {"passes": table(job["rows"])}
 
 
-ROLES = {role.__name__: role for role in (compete, judge, look, passes)}
+def descent(_job: Job) -> Job:
+    from bench.descent import curves
+
+    return {"descent": curves()}
+
+
+ROLES = {role.__name__: role for role in (compete, judge, look, passes, descent)}
 
 
 def _task(job: Job) -> tasks.Task:
