@@ -5,13 +5,16 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
+from sqlsvm.design import Design, Moments
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
+from sqlsvm.holdout import Holdout, counted_part, prepared_part
 from sqlsvm.model import Model, Weight
 from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
-from sqlsvm.program import workspace
+from sqlsvm.program import Workspace, workspace
 from sqlsvm.pseudo import PseudoJoinOracle
+from sqlsvm.query import FeatureQuery
 from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.solution import OnPass, Record, Solution
 from sqlsvm.solve.solution import Options as Effort
@@ -27,6 +30,8 @@ class Training:
     lam: float = 1e-4
     solver: Solver = "dane"
     effort: Effort = field(default_factory=Effort)
+    holdout: float | None = None
+    """The share of the rows of the label's relation that is kept from the training; `effort.seed` says which."""
 
     def __post_init__(self) -> None:
         if not self.lam > 0:
@@ -37,15 +42,30 @@ class Training:
             raise OptionError(
                 "sketched counts prove nothing: they are no cuts", hint="use --solver descent, or --counting grid"
             )
+        if self.holdout is not None:
+            Holdout(self.holdout)
+
+    @property
+    def held(self) -> Holdout | None:
+        return None if self.holdout is None else Holdout(self.holdout, self.effort.seed)
 
 
 def train(engine: Engine, name: str, text: str, training: Training, on_pass: OnPass | None = None) -> Model:
     """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
     query = labelled(engine, text, training.problem)
     with workspace(engine) as work:
-        problem = prepared(work, query, training.problem)
+        problem, left_out = opened(work, query, training)
         solution = solve(problem, training, on_pass)
-        return model_of(engine, name, text, problem, training, solution)
+        return model_of(engine, name, text, problem, training, solution, left_out)
+
+
+def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
+    """The problem that is trained on, and the sizes of what is held out of it."""
+    holdout = training.held
+    if holdout is None:
+        return prepared(work, query, training.problem), None
+    left_out = counted_part(work, query, training.problem, holdout, "holdout")
+    return prepared_part(work, query, training.problem, holdout, "train"), left_out
 
 
 def solve(problem: Problem, training: Training, on_pass: OnPass | None = None) -> Solution:
@@ -60,16 +80,26 @@ def solve(problem: Problem, training: Training, on_pass: OnPass | None = None) -
 # -- the model ---------------------------------------------------------------------------------------------------------
 
 
-def model_of(engine: Engine, name: str, text: str, problem: Problem, training: Training, solution: Solution) -> Model:
-    proof, rows = solution.certificate, _label_rows(problem)
+def model_of(
+    engine: Engine,
+    name: str,
+    text: str,
+    problem: Problem,
+    training: Training,
+    solution: Solution,
+    left_out: Moments | None = None,
+) -> Model:
+    proof, design = solution.certificate, problem.plan.design
+    rows = _label_rows(problem.moments, design, design.class_weights)
+    held_out = {} if left_out is None else {"held_out": _label_rows(left_out, design, (1.0, 1.0))}
     theta = problem.oracle.scaling.to_raw(solution.beta)
-    intercept = next((theta[c.index] for c in problem.plan.design.coordinates if c.role == "intercept"), 0.0)
+    intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
     return Model(
         name=name,
         engine=engine.version,
         query=text,
         dialect=engine.dialect,
-        label=problem.plan.design.label.name,
+        label=design.label.name,
         positive=training.problem.positive,
         lam=training.lam,
         solver=training.solver,
@@ -89,7 +119,7 @@ def model_of(engine: Engine, name: str, text: str, problem: Problem, training: T
         weights=tuple(_weights(problem, theta, solution.beta, training.problem.nulls)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
-        trained_on=_trained_on(engine, text, problem),
+        trained_on=_trained_on(engine, text, problem) | held_out,
     )
 
 
@@ -98,11 +128,10 @@ def as_json(record: Record) -> dict[str, Any]:
     return {"pass": found.pop("pass_"), **found}
 
 
-def _label_rows(problem: Problem) -> dict[str, float]:
+def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, float]) -> dict[str, float]:
     """Class weights aside, which are a matter of training; a row of weight w still counts as w rows."""
-    design, moments = problem.plan.design, problem.moments
     counts = (moments.n_negative, moments.n - moments.n_negative)
-    rows = [count / weight for count, weight in zip(counts, design.class_weights, strict=True)]
+    rows = [count / weight for count, weight in zip(counts, class_weights, strict=True)]
     negative, positive = rows if design.weight else (float(round(n)) for n in rows)
     return {"-1": negative, "1": positive}
 

@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,18 +39,27 @@ def evaluate(name: str | None, dsn: str, model_file: str | None, version: int | 
 
     Confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC; exact, or with bounds. With
     --json also the histogram of the scores of each class. MODEL may be left out where there is only one.
+
+    A model trained with --holdout is measured twice: on the rows that it was trained on, and on those held out.
     """
-    from sqlsvm.draw_evaluation import draw_evaluation
-    from sqlsvm.evaluate import evaluate_model
+    from sqlsvm.draw_evaluation import draw_evaluation, draw_parts
+    from sqlsvm.evaluate import evaluate_model, evaluate_parts
+    from sqlsvm.holdout import Holdout
     from sqlsvm.predict import label_values
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
-        found = evaluate_model(engine, model)
+        classes = label_values(model)
+        if Holdout.of(model.options):
+            parts = evaluate_parts(engine, model)
+            said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
+            drawn = draw_parts(parts, model.label, classes, sys.stdout)
+        else:
+            found = evaluate_model(engine, model)
+            said, drawn = found.as_json(), draw_evaluation(found, model.label, classes, sys.stdout)
     if as_json:
-        said = {"model": model.name, "version": model.version, **found.as_json()}
-        show_answer(json.dumps(said, indent=2, allow_nan=False))
+        show_answer(json.dumps({"model": model.name, "version": model.version, **said}, indent=2, allow_nan=False))
     else:
-        show_answer(draw_evaluation(found, model.label, label_values(model), sys.stdout))
+        show_answer(drawn)
 
 
 targets = together(

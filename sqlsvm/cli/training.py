@@ -114,6 +114,12 @@ effort_wanted = together(
         callback=_sample,
         help="Join rows that dane takes the curvature from.",
     ),
+    option(
+        "--holdout",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="FRACTION",
+        help="Keep this share of the label's rows from the training; `evaluate` then measures both.",
+    ),
     option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
 )
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
@@ -184,14 +190,14 @@ def train_and_keep(
     return 0 if model.converged else _warn(model, training)
 
 
-def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, **options: Any) -> "Training":
+def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, **options: Any) -> "Training":
     from sqlsvm.problem import Options
     from sqlsvm.solve.solution import Options as Effort
     from sqlsvm.train import Training
 
     effort = Effort(**{name: options.pop(name) for name in EFFORT})
     scale = scale or ("maxabs" if solver == "descent" else "standard")
-    return Training(Options(categorical=tuple(categorical), scale=scale, **options), lam, solver, effort)
+    return Training(Options(categorical=tuple(categorical), scale=scale, **options), lam, solver, effort, holdout)
 
 
 def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":

@@ -36,6 +36,7 @@ LAYERS = (
     "program",
     "oracle",
     "problem",
+    "holdout",
     "pseudo",
     "counting",
     "estimates",
