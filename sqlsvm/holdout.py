@@ -88,12 +88,8 @@ def _held_out(query: FeatureQuery, alias: str, holdout: Holdout) -> exp.Expressi
     return exp.LT(this=digest, expression=exp.Literal.string(threshold))
 
 
-def _reference(column: Column, alias: str) -> exp.Column:
-    return exp.column(column.name, table=alias, quoted=True)
-
-
 def _written(column: Column, alias: str) -> exp.Expression:
-    own = _reference(column, alias)
+    own = sql.named(column.name, alias)
     if column.kind == "numeric":
         return _number_written(sql.double(own))
     type = column.type.lower()
@@ -121,7 +117,7 @@ def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
     if _is_optional(query, alias):
         return query
     relation = query.relation(alias)
-    columns = [_reference(c, alias) for c in query.used_columns(alias)]
+    columns = [sql.named(c.name, alias) for c in query.used_columns(alias)]
     rows = exp.select(*columns).from_(relation.source.copy()).where(*(f.copy() for f in relation.filters))
     work.run([Statement(f"rows of {alias} on one side", rows, KEPT)])
     table = exp.to_table(KEPT)

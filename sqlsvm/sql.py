@@ -15,6 +15,11 @@ def column(name: str, table: str | None = None) -> exp.Column:
     return exp.column(name, table=table)
 
 
+def named(name: str, alias: str) -> exp.Column:
+    """A column of the user's, by its real name."""
+    return exp.column(name, table=alias, quoted=True)
+
+
 def number(value: float) -> exp.Expression:
     """A double. A bare 1.0 would be an exact decimal, slow and of another type, in both engines.
 

@@ -1,7 +1,7 @@
 """Training end to end: a problem is opened, a solver makes passes, a model with its certificate comes out."""
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
@@ -15,8 +15,9 @@ from sqlsvm.problem import Options, Problem, labelled, prepared
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.pseudo import PseudoJoinOracle
 from sqlsvm.query import FeatureQuery
+from sqlsvm.resume import Continuation
 from sqlsvm.solve import bundle, dane, descent
-from sqlsvm.solve.solution import OnPass, Record, Solution
+from sqlsvm.solve.solution import OnPass, OnState, Record, Solution, State
 from sqlsvm.solve.solution import Options as Effort
 
 Solver = Literal["dane", "bundle", "descent"]
@@ -50,12 +51,25 @@ class Training:
         return None if self.holdout is None else Holdout(self.holdout, self.effort.seed)
 
 
-def train(engine: Engine, name: str, text: str, training: Training, on_pass: OnPass | None = None) -> Model:
+def train(
+    engine: Engine,
+    name: str,
+    text: str,
+    training: Training,
+    on_pass: OnPass | None = None,
+    continuation: Continuation | None = None,
+) -> Model:
     """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
     query = labelled(engine, text, training.problem)
     with workspace(engine) as work:
         problem, left_out = opened(work, query, training)
-        solution = solve(problem, training, on_pass)
+        state = on_state = None
+        if continuation:
+            state = continuation.begin(engine, problem, objective(engine, text, training), training.lam)
+            on_state = continuation.remember
+        solution = solve(problem, training, on_pass, state, on_state)
+        if continuation and not solution.converged:
+            continuation.remember(solution.state)
         return model_of(engine, name, text, problem, training, solution, left_out)
 
 
@@ -68,13 +82,35 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Pr
     return prepared_part(work, query, training.problem, holdout, "train"), left_out
 
 
-def solve(problem: Problem, training: Training, on_pass: OnPass | None = None) -> Solution:
-    oracle = problem.oracle
+def objective(engine: Engine, text: str, training: Training) -> dict[str, Any]:
+    """All that the cuts of a training depend on besides the rows: they serve dane and bundle alike, for any lambda. The
+    steps of descent are its own."""
+    options = asdict(training.problem)
+    counting = options.pop("counting")
+    seed = training.effort.seed if training.holdout else None
+    found = {"query": text, "database": engine.version, **options, "holdout": training.holdout, "seed": seed}
+    if training.solver != "descent":
+        return found | {"solver": "dane or bundle"}
+    effort = training.effort
+    steps = {"lambda": training.lam, "epsilon": effort.epsilon, "step": effort.step}
+    return found | {"solver": "descent", "counting": counting, **steps}
+
+
+def solve(
+    problem: Problem,
+    training: Training,
+    on_pass: OnPass | None = None,
+    state: State | None = None,
+    on_state: OnState | None = None,
+) -> Solution:
+    """Passes that were made before are not counted against max_passes."""
+    oracle, effort = problem.oracle, training.effort
+    effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
         pseudo = PseudoJoinOracle(oracle.work, problem.plan, problem.moments, oracle.scaling)
-        return descent.solve(pseudo, training.lam, training.effort, on_pass)
+        return descent.solve(pseudo, training.lam, effort, on_pass, state, on_state)
     chosen = dane.solve if training.solver == "dane" else bundle.solve
-    return chosen(oracle, training.lam, training.effort, on_pass)
+    return chosen(oracle, training.lam, effort, on_pass, state, on_state)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------

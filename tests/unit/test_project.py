@@ -53,6 +53,7 @@ LAYERS = (
     "draw_training",
     "draw_evaluation",
     "report",
+    "resume",
     "train",
     "install",
     "estimator",
