@@ -13,6 +13,7 @@ from typing import Literal, Protocol, Self
 import numpy as np
 from sqlglot import ErrorLevel, UnsupportedError, exp
 
+from sqlsvm import sql
 from sqlsvm.errors import EngineError
 
 Kind = Literal["numeric", "boolean", "categorical", "other"]
@@ -67,10 +68,15 @@ class Engine(Protocol):
     def fold(self, name: str, quoted: bool) -> str:
         """The name that an identifier of the query means: two identifiers are one when their folds are equal."""
 
+    suffix: str = ""
+    """Ends the names of working tables, where some table of the user's might be called like one."""
+
     def text(self, statement: Sent) -> Text:
         """The statement as this engine wants to read it."""
         if isinstance(statement, Text):
             return statement
+        if self.suffix:
+            statement = statement.transform(lambda node: sql.suffixed(node, self.suffix))
         try:
             return Text(statement.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE))
         except UnsupportedError as error:
