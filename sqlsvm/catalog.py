@@ -30,9 +30,14 @@ def rows_of(relation: Relation, outputs: Outputs, *, optional: bool) -> exp.Quer
     )
     if not optional:
         return matched
-    one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
-    missing = sql.join(sql.select(outputs, one), relation.source.copy(), [exp.false()], "left")
+    missing = no_match(relation).select(*(exp.alias_(e, name) for e, name in outputs))
     return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
+
+
+def no_match(relation: Relation) -> exp.Select:
+    """FROM one row in which every column of the relation is NULL."""
+    one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
+    return sql.join(sql.select([], one), relation.source.copy(), [exp.false()], "left")
 
 
 EARLY = 5000

@@ -54,7 +54,8 @@ class RelationalSVC:
     """A linear SVM over the rows of a query. The options are those of `sqlsvm train`, and so are their defaults.
 
     `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows; `holdout` is the
-    share of the label's rows that is kept from the training, for `evaluate(part="holdout")`.
+    share of the label's rows that is kept from the training, for `evaluate(part="holdout")`;
+    with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, and it trains there.
 
     After `fit`:
         coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
@@ -99,6 +100,7 @@ class RelationalSVC:
         sample: int | Literal["auto"] = "auto",
         holdout: float | None = None,
         seed: int = 0,
+        offload: bool = False,
     ) -> None:
         self.lam = lam
         self.tol = tol
@@ -116,6 +118,7 @@ class RelationalSVC:
         self.sample = sample
         self.holdout = holdout
         self.seed = seed
+        self.offload = offload
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
@@ -169,7 +172,7 @@ class RelationalSVC:
             sample=None if self.sample == "auto" else self.sample,
             epsilon=self.epsilon,
         )
-        return Training(self._problem(label), self.lam, self.solver, effort, self.holdout)
+        return Training(self._problem(label), self.lam, self.solver, effort, self.holdout, self.offload)
 
     def _problem(self, label: str) -> Options:
         if isinstance(self.categorical, str):

@@ -128,6 +128,15 @@ def derived(query: exp.Query, alias: str) -> exp.Subquery:
     return query.subquery(alias)
 
 
+def numbered(values: exp.Query) -> exp.Select:
+    """Of a SELECT of v: SELECT v, n where n numbers the distinct values from 1 in their order, NULL aside. It is the
+    same number whenever it is asked for in one snapshot."""
+    v = column("v")
+    distinct = exp.select("v").distinct().from_(derived(values, "r")).where(not_null(v))
+    n = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=v.copy())]))
+    return select([(v, "v"), (n, "n")], derived(distinct, "d"))
+
+
 FENCE = "sqlsvm_fence"
 
 

@@ -1,6 +1,8 @@
 """Training end to end: a problem is opened, a solver makes passes, a model with its certificate comes out."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -10,6 +12,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.holdout import Holdout, counted_part, prepared_part
 from sqlsvm.model import Model, Weight
+from sqlsvm.offload import OnCopy, offloaded
 from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
 from sqlsvm.program import Workspace, workspace
@@ -33,6 +36,7 @@ class Training:
     effort: Effort = field(default_factory=Effort)
     holdout: float | None = None
     """The share of the rows of the label's relation that is kept from the training; `effort.seed` says which."""
+    offload: bool = False
 
     def __post_init__(self) -> None:
         if not self.lam > 0:
@@ -58,19 +62,32 @@ def train(
     training: Training,
     on_pass: OnPass | None = None,
     continuation: Continuation | None = None,
+    on_copy: OnCopy | None = None,
 ) -> Model:
     """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
     query = labelled(engine, text, training.problem)
-    with workspace(engine) as work:
+    with _brought(engine, query, training, on_copy) as (here, query), workspace(here) as work:
         problem, left_out = opened(work, query, training)
         state = on_state = None
         if continuation:
-            state = continuation.begin(engine, problem, objective(engine, text, training), training.lam)
+            state = continuation.begin(here, problem, objective(_engine(engine, here), text, training), training.lam)
             on_state = continuation.remember
         solution = solve(problem, training, on_pass, state, on_state)
         if continuation and not solution.converged:
             continuation.remember(solution.state)
         return model_of(engine, name, text, problem, training, solution, left_out)
+
+
+@contextmanager
+def _brought(
+    engine: Engine, query: FeatureQuery, training: Training, on_copy: OnCopy | None
+) -> Iterator[tuple[Engine, FeatureQuery]]:
+    """Where to train: on the database itself, or on copies in this process."""
+    if not training.offload:
+        yield engine, query
+        return
+    with offloaded(engine, query, on_copy) as found:
+        yield found
 
 
 def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
@@ -82,13 +99,13 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Pr
     return prepared_part(work, query, training.problem, holdout, "train"), left_out
 
 
-def objective(engine: Engine, text: str, training: Training) -> dict[str, Any]:
+def objective(database: str, text: str, training: Training) -> dict[str, Any]:
     """All that the cuts of a training depend on besides the rows: they serve dane and bundle alike, for any lambda. The
     steps of descent are its own."""
     options = asdict(training.problem)
     counting = options.pop("counting")
     seed = training.effort.seed if training.holdout else None
-    found = {"query": text, "database": engine.version, **options, "holdout": training.holdout, "seed": seed}
+    found = {"query": text, "database": database, **options, "holdout": training.holdout, "seed": seed}
     if training.solver != "descent":
         return found | {"solver": "dane or bundle"}
     effort = training.effort
@@ -132,7 +149,7 @@ def model_of(
     intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
     return Model(
         name=name,
-        engine=engine.version,
+        engine=_engine(engine, problem.oracle.work.engine),
         query=text,
         dialect=engine.dialect,
         label=design.label.name,
@@ -157,6 +174,10 @@ def model_of(
         options=asdict(training),
         trained_on=_trained_on(engine, text, problem) | held_out,
     )
+
+
+def _engine(engine: Engine, here: Engine) -> str:
+    return engine.version if here is engine else f"{here.version}, offloaded from {engine.version}"
 
 
 def as_json(record: Record) -> dict[str, Any]:
@@ -194,12 +215,12 @@ def _weights(problem: Problem, theta: Values, beta: Values, nulls: str) -> list[
 
 
 def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
-    query = problem.query
+    query, here = problem.query, problem.oracle.work.engine
     return {
         "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
         "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
         "booleans": [f.name for f in query.features if f.kind == "boolean"],
-        "label_values": list(read_label_values(engine, query, problem.plan.design.sign)),
+        "label_values": list(read_label_values(here, query, problem.plan.design.sign)),
         "database": engine.url,
         "versions": {name: _version(name) for name in ("sqlsvm", "sqlglot")},
     }

@@ -124,6 +124,11 @@ effort_wanted = together(
     ),
     option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
 )
+offload_wanted = option(
+    "--offload",
+    is_flag=True,
+    help="Copy the columns used from PostgreSQL into a DuckDB of this process, and train there.",
+)
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
 
 place_wanted = together(
@@ -139,6 +144,7 @@ place_wanted = together(
         "sqlsvm train --query features.sql --label late --name late_flights",
         "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
         "sqlsvm train --query features.sql --label late --name late_flights --resume",
+        "sqlsvm train --offload --query features.sql --label late",
         "sqlsvm train --dsn duckdb: --query features.sql --label late --model-file late.json",
     ),
 )
@@ -148,6 +154,7 @@ place_wanted = together(
 @problem_wanted
 @counting_wanted
 @effort_wanted
+@offload_wanted
 @place_wanted
 @json_wanted
 def train(dsn: str, query: str, name: str, model_file: str | None, resume: bool, as_json: bool, **options: Any) -> int:
@@ -197,8 +204,8 @@ def train_and_keep(
 
     began, place = time.monotonic(), model_file or engine.url
     continuation = Continuation(before, say)
-    with outliving(store, name, continuation, dsn, place), progress() as on_pass:
-        model = train(engine, name, query, training, on_pass, continuation)
+    with outliving(store, name, continuation, dsn, place), progress(training.offload) as (on_pass, on_copy):
+        model = train(engine, name, query, training, on_pass, continuation, on_copy)
     seconds = time.monotonic() - began
     try:
         model = replace(model, version=store.save(model)) if store else model
@@ -215,14 +222,17 @@ def train_and_keep(
     return 0 if model.converged else NOT_CONVERGED
 
 
-def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, **options: Any) -> "Training":
+def _training(
+    *, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, offload: bool, **options: Any
+) -> "Training":
     from sqlsvm.problem import Options
     from sqlsvm.solve.solution import Options as Effort
     from sqlsvm.train import Training
 
     effort = Effort(**{name: options.pop(name) for name in EFFORT})
     scale = scale or ("maxabs" if solver == "descent" else "standard")
-    return Training(Options(categorical=tuple(categorical), scale=scale, **options), lam, solver, effort, holdout)
+    problem = Options(categorical=tuple(categorical), scale=scale, **options)
+    return Training(problem, lam, solver, effort, holdout, offload)
 
 
 def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":

@@ -39,11 +39,7 @@ def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     """SELECT v, its number n from 1, in the order in which the design lists the categories."""
     query = plan.tree.query
     optional = d.relation in {j.relation for j in query.left_joins}
-    values = rows_of(query.relation(d.relation), [(d.value.copy(), "v")], optional=optional)
-    v = sql.column("v")
-    distinct = exp.select("v").distinct().from_(sql.derived(values, "r")).where(sql.not_null(v))
-    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=v.copy())]))
-    return sql.select([(v, "v"), (number, "n")], sql.derived(distinct, "d"))
+    return sql.numbered(rows_of(query.relation(d.relation), [(d.value.copy(), "v")], optional=optional))
 
 
 def _merged(plan: Plan, node: int) -> exp.Select:

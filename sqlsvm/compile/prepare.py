@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.catalog import no_match
 from sqlsvm.compile.statement import Statement
 from sqlsvm.join_tree import JoinTree
 from sqlsvm.query import LeftJoin
@@ -111,10 +112,9 @@ def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.
 def _no_match(tree: JoinTree, own: Variable, alias: str, outputs: Sequence[Output]) -> exp.Select:
     """The row number 0: every column NULL, every expression what it is over NULLs."""
     zero: Named = [(sql.integer(0), key(own.index))]
-    one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
-    nothing = sql.join(sql.select([], one), tree.query.relation(alias).source.copy(), [exp.false()], "left")
-    found = _with_matches(tree, alias, nothing, [*zero, *_keys(tree, alias), *_outputs(alias, outputs)])
-    return found.where(*(f.copy() for f in tree.query.relation(alias).late_filters))
+    relation = tree.query.relation(alias)
+    found = _with_matches(tree, alias, no_match(relation), [*zero, *_keys(tree, alias), *_outputs(alias, outputs)])
+    return found.where(*(f.copy() for f in relation.late_filters))
 
 
 def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:

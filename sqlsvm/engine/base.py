@@ -4,7 +4,7 @@ An engine executes sqlglot ASTs; nothing above this package ever sees a driver. 
 expressed in that engine's own file: the compiler has no `if dialect`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -113,7 +113,13 @@ class Engine(Protocol):
         """An integer for each row of an item of FROM, from all its columns."""
 
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
-        """Append rows, column by column, by the engine's fastest way in."""
+        """Append rows, column by column, by the engine's fastest way in. A masked cell is NULL."""
+
+    def copy_out(self, query: exp.Query) -> Iterator[Rows]:
+        """The rows of a query of numbers, booleans and times, a block at a time, by the engine's fastest way out.
+
+        Types stay as they are, a NULL is masked, and a time is what the server holds: days or microseconds since 2000.
+        """
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything inside sees the same data; what it created is gone after it, unless committed by intent."""

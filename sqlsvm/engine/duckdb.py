@@ -125,6 +125,9 @@ class DuckDB(Engine):
         finally:
             self._connection.unregister("sqlsvm_copy_in")
 
+    def copy_out(self, query: exp.Query) -> Iterator[Rows]:
+        yield self._run(lambda: _as_they_are(self._send(self.text(query))))
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         if self._in_snapshot:
@@ -199,6 +202,11 @@ def _rows(cursor: duckdb.DuckDBPyConnection) -> Rows:
     return as_rows(names, (_from_python(column, type) for column, type in zip(cells, types, strict=True)))
 
 
+def _as_they_are(cursor: duckdb.DuckDBPyConnection) -> Rows:
+    names = [name for name, *_ in cursor.description or ()]
+    return as_rows(names, cursor.fetchnumpy().values())
+
+
 def _from_numpy(values: Any) -> Values:
     missing, values = np.ma.getmaskarray(values), np.ma.getdata(values)
     if values.dtype == object:
@@ -238,14 +246,20 @@ def _parameter(value: object) -> object:
 def _copied(place: int, values: Values) -> tuple[dict[str, Values], exp.Expr]:
     """The arrays that carry one column into DuckDB, and the expression over them that gives the column back.
 
-    DuckDB takes nan in an array for NULL, so a second array says where it was nan."""
-    value = exp.column(f"v{place}")
+    DuckDB takes nan in an array for NULL, so a second array says where it was nan; a masked cell is one that is not."""
+    value: exp.Expr = exp.column(f"v{place}")
+    parts: dict[str, Values] = {}
+    if np.ma.is_masked(values):
+        parts[f"m{place}"] = np.ma.getmaskarray(values)
+        value = exp.case().when(exp.column(f"m{place}"), exp.null()).else_(value)
+    values = np.ma.getdata(values)
     nan = np.asarray(values != values, dtype=bool) if values.dtype.kind in "fO" else np.zeros(0, dtype=bool)
-    if not nan.any():
-        return {f"v{place}": values}, value
-    values = _none_where(nan, values) if values.dtype == object else values
-    literal = exp.cast(exp.Literal.string("NaN"), "DOUBLE")
-    return {f"v{place}": values, f"n{place}": nan}, exp.case().when(exp.column(f"n{place}"), literal).else_(value)
+    if nan.any():
+        parts[f"n{place}"] = nan
+        literal = exp.cast(exp.Literal.string("NaN"), "DOUBLE")
+        value = exp.case().when(exp.column(f"n{place}"), literal).else_(value)
+        values = _none_where(nan, values) if values.dtype == object else values
+    return parts | {f"v{place}": values}, value
 
 
 def _none_where(missing: Values, values: Values) -> Values:

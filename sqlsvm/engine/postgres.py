@@ -167,6 +167,16 @@ class Postgres(Engine):
         else:
             self._copy(_copy(target, "text"), lambda copy: _write_rows(copy, columns))
 
+    def copy_out(self, query: exp.Query) -> Iterator[Rows]:
+        nothing = exp.select("*").from_(query.copy().subquery("q")).limit(0)
+        result = self._result(self._send(self.text(nothing)))
+        names = _names(result)
+        dtypes = [wire.COPIED[result.ftype(place)] for place in range(len(names))]
+        text = self._said(_copy(query.subquery(), "binary", "STDOUT"))
+        with self._driver_errors(), self._connection.cursor().copy(text.encode()) as copy:
+            for columns in wire.read_copy(copy, dtypes):
+                yield as_rows(names, columns)
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
@@ -227,11 +237,14 @@ class Postgres(Engine):
         return [(name, self._kinds[oid]) for oid, (name, _) in zip(oids, answer, strict=True)]
 
     def _copy(self, statement: exp.Copy, write: Callable[[psycopg.Copy], None]) -> None:
+        with self._driver_errors(), self._connection.cursor().copy(self._said(statement).encode()) as copy:
+            write(copy)
+
+    def _said(self, statement: Sent) -> Text:
         text = self.text(statement)
         if self.on_statement:
             self.on_statement(text)
-        with self._driver_errors(), self._connection.cursor().copy(text.encode()) as copy:
-            write(copy)
+        return text
 
     @contextmanager
     def _driver_errors(self) -> Iterator[None]:
@@ -304,6 +317,8 @@ def _parameter(value: object) -> object:
 
 def _fit(name: str, values: Values, oid: int) -> Values:
     """Numbers as wide as the table's column wants them; whatever is not a number is left to the server to parse."""
+    if np.ma.is_masked(values):
+        return np.array([None if cell is np.ma.masked else cell for cell in values.astype(object)], dtype=object)
     if oid not in wire.DTYPES or values.dtype.kind not in "biuf":
         return values.astype(object)
     fitted = np.asarray(values, dtype=float) if wire.DTYPES[oid].kind == "f" else _whole(values, wire.DTYPES[oid])
@@ -318,9 +333,9 @@ def _whole(values: Values, wanted: np.dtype[Any]) -> Values | None:
     return fitted if np.array_equal(fitted, values) else None
 
 
-def _copy(target: exp.Schema, format: Literal["binary", "text"]) -> exp.Copy:
+def _copy(what: exp.Expr, format: Literal["binary", "text"], end: Literal["STDIN", "STDOUT"] = "STDIN") -> exp.Copy:
     choice = exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(format))
-    return exp.Copy(this=target, kind=True, files=[exp.to_identifier("STDIN")], params=[choice])
+    return exp.Copy(this=what, kind=end == "STDIN", files=[exp.to_identifier(end)], params=[choice])
 
 
 def _write_rows(copy: psycopg.Copy, columns: Mapping[str, Values]) -> None:

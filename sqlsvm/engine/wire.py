@@ -1,7 +1,8 @@
 """PostgreSQL's binary formats for fixed-width numbers, written and read by numpy: no Python object per value."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,15 @@ DTYPES = {
 }
 """OID -> how one value of that type looks on the wire."""
 
+COPIED = {**DTYPES, 1082: np.dtype(">i4"), 1083: np.dtype(">i8"), 1114: np.dtype(">i8"), 1184: np.dtype(">i8")}
+"""The same with date, time, timestamp and timestamptz."""
+
+Message = bytes | bytearray | memoryview
+
+COPY_BLOCK = 1 << 16
+"""Rows of a COPY that are made into arrays at a time."""
+
+_FIELDS, _WIDTH = np.dtype(">i2"), np.dtype(">i4")
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _COPY_TRAILER = struct.pack(">h", -1)
 
@@ -50,11 +60,57 @@ def float8_array(values: Values) -> bytes:
 
 def copy_rows(columns: Mapping[str, Values], oids: Sequence[int]) -> bytes:
     """Whole columns as the body of COPY ... (FORMAT binary), each already of the width that its OID asks for."""
-    layout: list[tuple[str, str]] = [("fields", ">i2")]
-    for place, oid in enumerate(oids):
-        layout += [(f"width{place}", ">i4"), (f"value{place}", DTYPES[oid].str)]
-    rows = np.empty(len(next(iter(columns.values()))), dtype=layout)
+    rows = np.empty(len(next(iter(columns.values()))), dtype=_row_layout([DTYPES[oid] for oid in oids]))
     rows["fields"] = len(oids)
     for place, (values, oid) in enumerate(zip(columns.values(), oids, strict=True)):
         rows[f"width{place}"], rows[f"value{place}"] = DTYPES[oid].itemsize, values
     return _COPY_HEADER + rows.tobytes() + _COPY_TRAILER
+
+
+def read_copy(messages: Iterable[Message], dtypes: Sequence[np.dtype[Any]]) -> Iterator[list[Values]]:
+    """COPY ... TO (FORMAT binary), a row a message, the header before the first row -> blocks of columns."""
+    arriving = iter(messages)
+    data = bytearray(bytes(next(arriving, b""))[len(_COPY_HEADER) :])
+    ends = [len(data)] if len(data) > len(_COPY_TRAILER) else []
+    for message in arriving:
+        if len(message) > len(_COPY_TRAILER):
+            data += message
+            ends.append(len(data))
+        if len(ends) == COPY_BLOCK:
+            yield _columns(data, ends, dtypes)
+            data, ends = bytearray(), []
+    if ends:
+        yield _columns(data, ends, dtypes)
+
+
+def _columns(data: bytearray, ends: list[int], dtypes: Sequence[np.dtype[Any]]) -> list[Values]:
+    """Rows without a NULL are all of one width: then they are one array as they stand."""
+    layout = _row_layout(dtypes)
+    if ends[-1] == len(ends) * layout.itemsize:
+        rows = np.frombuffer(data, dtype=layout, count=len(ends))
+        return [_in_order(rows[f"value{place}"]) for place in range(len(dtypes))]
+    raw, at = np.frombuffer(data, dtype=np.uint8, count=ends[-1]), np.array([0, *ends[:-1]]) + _FIELDS.itemsize
+    found = []
+    for dtype in dtypes:
+        missing = _picked(raw, at, _WIDTH) < 0
+        values = _picked(raw, np.where(missing, 0, at + _WIDTH.itemsize), dtype)
+        found.append(np.ma.MaskedArray(_in_order(values), mask=missing) if missing.any() else _in_order(values))
+        at += np.where(missing, _WIDTH.itemsize, _WIDTH.itemsize + dtype.itemsize)
+    return found
+
+
+def _row_layout(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+    fields: list[tuple[str, np.dtype[Any]]] = [("fields", _FIELDS)]
+    for place, dtype in enumerate(dtypes):
+        fields += [(f"width{place}", _WIDTH), (f"value{place}", dtype)]
+    return np.dtype(fields)
+
+
+def _picked(raw: Values, at: Values, dtype: np.dtype[Any]) -> Values:
+    """The values that begin at those bytes."""
+    return raw[at[:, None] + np.arange(dtype.itemsize)].view(dtype)[:, 0]
+
+
+def _in_order(values: Values) -> Values:
+    """In the machine's byte order."""
+    return values.astype(values.dtype.newbyteorder("="))

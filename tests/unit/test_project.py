@@ -39,6 +39,7 @@ LAYERS = (
     "holdout",
     "pseudo",
     "counting",
+    "offload",
     "estimates",
     "inspect",
     "explain",

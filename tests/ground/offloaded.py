@@ -1,0 +1,74 @@
+"""A problem in place and the same one offloaded, by names that both have: coordinates by feature and category."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.offload import offloaded
+from sqlsvm.problem import Options, Problem, labelled, prepared
+from sqlsvm.program import workspace
+from sqlsvm.query import FeatureQuery
+
+BUCKETS = 16
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a problem says of its rows: sizes, moments of each feature, and one cut."""
+
+    sizes: tuple[float, ...]
+    moments: dict[str, Values]
+    slope: dict[str, float]
+    cut: tuple[float, ...]
+
+    def same_as(self, other: "Found") -> bool:
+        """Up to rounding. What is zero everywhere, a category of rows that meet nothing, may be left out."""
+        nothing = np.zeros(4)
+        return (
+            np.allclose(self.sizes, other.sizes)
+            and np.allclose(self.cut, other.cut)
+            and all(
+                np.allclose(self.moments.get(name, nothing), other.moments.get(name, nothing))
+                for name in {*self.moments, *other.moments}
+            )
+            and all(
+                np.isclose(self.slope.get(name, 0.0), other.slope.get(name, 0.0))
+                for name in {*self.slope, *other.slope}
+            )
+        )
+
+
+def both(engine: Engine, text: str, options: Options) -> tuple[Found, Found]:
+    query = labelled(engine, text, options)
+    here = found(engine, query, options)
+    with offloaded(engine, query) as (local, copied):
+        return here, found(local, copied, options)
+
+
+def found(engine: Engine, query: FeatureQuery, options: Options) -> Found:
+    with workspace(engine) as work:
+        problem = prepared(work, query, options)
+        oracle, m = problem.oracle, problem.moments
+        names = [name for name, _ in _features(problem)]
+        beta = np.array([np.sin(crc32(name.encode())) for name in names])
+        cut = oracle.pass_(beta, None if oracle.exact else BUCKETS)
+        table = np.array([m.total, m.squares, m.largest, m.total_negative]).T
+        return Found(
+            (m.n, m.n_negative),
+            {name: table[index] for name, index in _features(problem)},
+            dict(zip(names, cut.slope.tolist(), strict=True)),
+            (cut.offset, cut.value_low, cut.error),
+        )
+
+
+def _features(problem: Problem) -> Iterator[tuple[str, int]]:
+    """The features that beta is over, each with its place among the moments."""
+    design = problem.plan.design
+    for index in problem.oracle.scaling.kept.tolist():
+        yield design.coordinates[index].feature, index
+    for d in design.dictionaries:
+        for n, category in enumerate(d.categories):
+            yield f"{d.feature}={category!r}", d.offset + n
