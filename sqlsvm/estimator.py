@@ -101,6 +101,7 @@ class RelationalSVC:
         holdout: float | None = None,
         seed: int = 0,
         offload: bool = False,
+        work_schema: str | None = None,
     ) -> None:
         self.lam = lam
         self.tol = tol
@@ -119,6 +120,7 @@ class RelationalSVC:
         self.holdout = holdout
         self.seed = seed
         self.offload = offload
+        self.work_schema = work_schema
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
@@ -150,6 +152,8 @@ class RelationalSVC:
         """Train on the rows of the query, inside the database: a URL, or an engine that stays open."""
         training = self._training(label)
         with _opened(database) as engine:
+            if self.work_schema:
+                engine.work_in(self.work_schema)
             model = train(engine, label, query, training)
         self._database = database
         self._take(model)

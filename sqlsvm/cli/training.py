@@ -22,7 +22,7 @@ from sqlsvm.cli.options import (
 )
 from sqlsvm.cli.progress import progress
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
-from sqlsvm.errors import EngineError, SqlsvmError
+from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -124,10 +124,17 @@ effort_wanted = together(
     ),
     option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
 )
-offload_wanted = option(
-    "--offload",
-    is_flag=True,
-    help="Copy the columns used from PostgreSQL into a DuckDB of this process, and train there.",
+where_wanted = together(
+    option(
+        "--offload",
+        is_flag=True,
+        help="Copy the columns used from PostgreSQL into a DuckDB of this process, and train there.",
+    ),
+    option(
+        "--work-schema",
+        metavar="SCHEMA",
+        help="Make working tables unlogged ones of this schema: PostgreSQL reads those in parallel.",
+    ),
 )
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
 
@@ -154,10 +161,19 @@ place_wanted = together(
 @problem_wanted
 @counting_wanted
 @effort_wanted
-@offload_wanted
+@where_wanted
 @place_wanted
 @json_wanted
-def train(dsn: str, query: str, name: str, model_file: str | None, resume: bool, as_json: bool, **options: Any) -> int:
+def train(
+    dsn: str,
+    query: str,
+    name: str,
+    model_file: str | None,
+    resume: bool,
+    as_json: bool,
+    work_schema: str | None,
+    **options: Any,
+) -> int:
     """Train a linear support vector machine on the rows of a query, without making them.
 
     A line a pass goes to stderr. The gap is a proof: no weights whatever have an objective below (1 - gap) times that
@@ -170,7 +186,13 @@ def train(dsn: str, query: str, name: str, model_file: str | None, resume: bool,
     from sqlsvm.engine import connect
 
     training = _training(**options)
+    if training.offload and work_schema:
+        raise OptionError(
+            "--work-schema is about tables on the server, and --offload makes none there", hint="choose one of them"
+        )
     with connect(dsn) as engine:
+        if work_schema:
+            engine.work_in(work_schema)
         store = _store(engine, dsn, model_file)
         if store:
             _check(store, name)

@@ -124,6 +124,9 @@ class Engine(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything inside sees the same data; what it created is gone after it, unless committed by intent."""
 
+    def work_in(self, schema: str) -> None:
+        """Keep the temporary tables that are made from now on in this schema; an error where that cannot be."""
+
     def cancel(self) -> None:
         """Stop the running statement; may be called from another thread or a signal handler."""
 

@@ -22,7 +22,7 @@ from sqlsvm.engine.base import (
     as_rows,
     as_values,
 )
-from sqlsvm.errors import EngineError
+from sqlsvm.errors import EngineError, OptionError
 
 T = TypeVar("T")
 
@@ -144,6 +144,9 @@ class DuckDB(Engine):
             self._run(lambda: self._send("COMMIT"))
         finally:
             self._in_snapshot = False
+
+    def work_in(self, schema: str) -> None:
+        raise OptionError("only PostgreSQL has a use for a work schema", hint="leave --work-schema out")
 
     def cancel(self) -> None:
         self._connection.interrupt()

@@ -27,7 +27,8 @@ from sqlsvm.engine.base import (
     as_rows,
     as_values,
 )
-from sqlsvm.errors import EngineError
+from sqlsvm.engine.unlogged import Unlogged
+from sqlsvm.errors import EngineError, OptionError
 
 _IDENTIFIER_BYTES = 63
 
@@ -63,6 +64,11 @@ WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indi
   AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
 GROUP BY i.indexrelid ORDER BY i.indexrelid"""
 
+_WORK_SCHEMA = """\
+SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE'),
+  quote_ident(given.name), quote_ident(current_user)
+FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = given.name"""
+
 _SESSION = (
     # Compilation costs more than it gains on statements that run for a second, and makes timings jump.
     "SET jit = off",
@@ -95,6 +101,7 @@ class Postgres(Engine):
         self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
         self._url = url or _safe_url(self._connection.info)
         self._kinds = dict(_KINDS)
+        self._unlogged: Unlogged | None = None
         for setting in _SESSION:
             self._send(setting)
 
@@ -113,15 +120,9 @@ class Postgres(Engine):
         return name.encode()[:_IDENTIFIER_BYTES].decode(errors="ignore")
 
     def text(self, statement: Sent) -> Text:
-        """PostgreSQL would pull a fenced sub-query up and compute its expressions for every row that it is joined to.
-        OFFSET 0 stops that, and unlike a materialised CTE it leaves parallel plans alone."""
-        if isinstance(statement, Text) or not any(node.meta.get(sql.FENCE) for node in statement.find_all(exp.Select)):
-            return super().text(statement)
-        fenced = statement.copy()
-        for query in fenced.find_all(exp.Select):
-            if query.meta.get(sql.FENCE):
-                query.set("offset", exp.Offset(expression=exp.Literal.string("0")))
-        return super().text(fenced)
+        if isinstance(statement, Text):
+            return statement
+        return super().text(_fenced(self._unlogged.placed(statement) if self._unlogged else statement))
 
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         self._send(self.text(statement), parameters).close()
@@ -190,6 +191,16 @@ class Postgres(Engine):
             raise
         if self._send("COMMIT").statusmessage == "ROLLBACK":
             raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
+
+    def work_in(self, schema: str) -> None:
+        (found,) = self._send(_WORK_SCHEMA, [schema]).fetchall()
+        known, allowed, quoted, user = found
+        grant = f"GRANT USAGE, CREATE ON SCHEMA {quoted} TO {user}"
+        if not known:
+            raise OptionError(f"there is no schema {schema}", hint=f"type: CREATE SCHEMA {quoted}; {grant}")
+        if not allowed:
+            raise OptionError(f"{user} may not make tables in schema {schema}", hint=f"its owner types: {grant}")
+        self._unlogged = Unlogged(schema)
 
     def cancel(self) -> None:
         with self._driver_errors():
@@ -303,6 +314,18 @@ def _safe_url(info: psycopg.ConnectionInfo) -> str:
         return f"postgresql://{user}@/{database}?{urlencode({'host': info.host, 'port': info.port}, safe='/')}"
     host = f"[{info.host}]" if ":" in info.host else info.host
     return f"postgresql://{user}@{host}:{info.port}/{database}"
+
+
+def _fenced(statement: exp.Expr) -> exp.Expr:
+    """PostgreSQL would pull a fenced sub-query up and compute its expressions for every row that it is joined to.
+    OFFSET 0 stops that, and unlike a materialised CTE it leaves parallel plans alone."""
+    if not any(node.meta.get(sql.FENCE) for node in statement.find_all(exp.Select)):
+        return statement
+    fenced = statement.copy()
+    for query in fenced.find_all(exp.Select):
+        if query.meta.get(sql.FENCE):
+            query.set("offset", exp.Offset(expression=exp.Literal.string("0")))
+    return fenced
 
 
 def _names(result: pq.abc.PGresult) -> list[str]:

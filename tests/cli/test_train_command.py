@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlglot import exp, parse
 
 from sqlsvm.engine import connect
@@ -273,6 +273,28 @@ def test_a_reader_trains_into_a_file(reader: str, postgres_dsn: str, tmp_path: P
     measured: dict[str, Any] = json.loads(answer("evaluate", "--dsn", reader, *place, "--json"))
     assert sum(measured["label_rows"].values()) == ROWS
     assert {name.rpartition(".")[2] for name in relations(postgres_dsn)} == {"a", "b"}
+
+
+def test_a_replica_is_offloaded_into_a_file(reader: str, tmp_path: Path) -> None:
+    """Where nothing can be written, not even a temporary table."""
+    only = make_conninfo(reader, options=f"{conninfo_to_dict(reader)['options']} -c default_transaction_read_only=on")
+    place = ("--model-file", str(tmp_path / "m.json"))
+    assert "read-only transaction" in complaint(train(only, *place))
+    done = train(only, *place, "--offload", "--lambda", 0.01, "--json")
+    assert done.returncode == 0
+    model = json.loads(done.stdout)
+    assert (model["join_rows"], model["converged"], model["options"]["offload"]) == (ROWS, True, True)
+    assert ", offloaded from PostgreSQL " in model["engine"]
+
+
+def test_a_work_schema_is_for_the_server(postgres: Engine, postgres_dsn: str) -> None:
+    filled(postgres_dsn)
+    place = ("--work-schema", "work")
+    assert "there is no schema work" in complaint(train(postgres_dsn, *place))
+    postgres.execute(Text("CREATE SCHEMA work"))
+    assert train(postgres_dsn, *place, "--lambda", 0.01).returncode == 0
+    assert not any(name.startswith("work.") for name in relations(postgres_dsn))
+    assert "choose one of them" in complaint(train(postgres_dsn, *place, "--offload"))
 
 
 def test_looking_whether_a_model_can_be_kept_leaves_nothing(engine: Engine) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.offload import offloaded
+from sqlsvm.oracle import read_moments
 from sqlsvm.problem import Options, Problem, labelled, prepared
 from sqlsvm.program import workspace
 from sqlsvm.query import FeatureQuery
@@ -51,7 +52,7 @@ def both(engine: Engine, text: str, options: Options) -> tuple[Found, Found]:
 def found(engine: Engine, query: FeatureQuery, options: Options) -> Found:
     with workspace(engine) as work:
         problem = prepared(work, query, options)
-        oracle, m = problem.oracle, problem.moments
+        oracle, m = problem.oracle, read_moments(work, problem.plan)
         names = [name for name, _ in _features(problem)]
         beta = np.array([np.sin(crc32(name.encode())) for name in names])
         cut = oracle.pass_(beta, None if oracle.exact else BUCKETS)

@@ -1,0 +1,40 @@
+"""Working tables as unlogged tables of a schema: PostgreSQL reads those, unlike temporary ones, with parallel workers.
+
+    CREATE TEMPORARY TABLE sqlsvm_n0 AS SELECT d.v FROM sqlsvm_d0 AS d
+    CREATE UNLOGGED TABLE work.sqlsvm_n0_7f3a90c1 AS SELECT d.v FROM work.sqlsvm_d0_7f3a90c1 AS d
+
+They are made, used and dropped in one transaction, so nobody else ever sees them, and a session that dies leaves none.
+The suffix keeps the sessions apart that work in one schema at the same time: they would wait for each other's names.
+"""
+
+from secrets import token_hex
+
+from sqlglot import exp
+
+
+class Unlogged:
+    """What stands for the temporary tables of one session."""
+
+    def __init__(self, schema: str) -> None:
+        self.schema = exp.to_identifier(schema, quoted=True)
+        self._suffix = token_hex(4)
+        self._tables: dict[str, exp.Table] = {}
+
+    def placed(self, statement: exp.Expr) -> exp.Expr:
+        """The statement with every table that was or is made temporary at its place in the schema."""
+        properties = statement.args.get("properties") if isinstance(statement, exp.Create) else None
+        if properties and properties.find(exp.TemporaryProperty):
+            name = statement.this.name
+            self._tables[name] = exp.Table(this=exp.to_identifier(f"{name}_{self._suffix}"), db=self.schema.copy())
+            statement = statement.copy()
+            statement.set("properties", exp.Properties(expressions=[exp.UnloggedProperty()]))
+        return statement.transform(self._moved) if self._tables else statement
+
+    def _moved(self, node: exp.Expr) -> exp.Expr:
+        """In FROM a table goes on by its old name, for columns may be qualified with it."""
+        if not isinstance(node, exp.Table) or node.db or node.name not in self._tables:
+            return node
+        found = self._tables[node.name].copy()
+        if isinstance(node.parent, exp.From | exp.Join):
+            found.set("alias", node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name)))
+        return found
