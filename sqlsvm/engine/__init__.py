@@ -29,6 +29,13 @@ def connect(url: str) -> Engine:
     raise OptionError(_complaint(scheme, colon), hint=_FORMS)
 
 
+def scratch() -> Engine:
+    """A DuckDB in memory that nobody else can reach."""
+    from sqlsvm.engine.duckdb import DuckDB
+
+    return DuckDB(private=True)
+
+
 def _complaint(scheme: str, colon: str) -> str:
     """Only the scheme is repeated: what follows it may hold a password."""
     if not scheme:

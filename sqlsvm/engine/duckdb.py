@@ -1,8 +1,11 @@
 """DuckDB, in memory or in a file. The only file that imports duckdb."""
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from secrets import token_hex
 from typing import Any, TypeVar
 
 import duckdb
@@ -57,11 +60,13 @@ class DuckDB(Engine):
 
     dialect = "duckdb"
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", *, private: bool = False) -> None:
+        """A private one is read and written by this session alone, which drops what it makes."""
         self.on_statement: Callable[[str], None] | None = None
         self._url = f"duckdb:{path}"
         self._connection = _connect(path or ":memory:")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
+        self._private = private
         self._in_snapshot = False
         self._volatile: frozenset[str] | None = None
 
@@ -134,16 +139,23 @@ class DuckDB(Engine):
             raise EngineError("a snapshot is already open in this session")
         self._in_snapshot = True
         try:
+            with nullcontext() if self._private else self._transaction():
+                yield
+        finally:
+            self._in_snapshot = False
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Until its end DuckDB keeps the memory of every table that was dropped in it: some hundred megabytes of a
+        training, which a session that is alone does without."""
+        try:
             self._run(lambda: self._send("BEGIN TRANSACTION"))
             yield
         except BaseException:
             with suppress(EngineError):  # the first error is the one to report
                 self._run(lambda: self._send("ROLLBACK"))
             raise
-        else:
-            self._run(lambda: self._send("COMMIT"))
-        finally:
-            self._in_snapshot = False
+        self._run(lambda: self._send("COMMIT"))
 
     def work_in(self, schema: str) -> None:
         raise OptionError("only PostgreSQL has a use for a work schema", hint="leave --work-schema out")
@@ -177,8 +189,10 @@ class DuckDB(Engine):
 
 
 def _connect(path: str) -> duckdb.DuckDBPyConnection:
+    """What does not fit into memory goes where temporary files go, not into the user's folder."""
+    spill = {"temp_directory": os.path.join(tempfile.gettempdir(), f"sqlsvm-{os.getpid()}-{token_hex(4)}")}
     try:
-        return duckdb.connect(path, config=_CONFIG)
+        return duckdb.connect(path, config=_CONFIG | (spill if path == ":memory:" else {}))
     except duckdb.Error as error:
         hint = None
         if "lock" in str(error):

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile.prepare import key
-from sqlsvm.engine import connect
+from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.offload.export import KEEP, Carried, Export, exports, match_key, output, outputs, shared
@@ -31,7 +31,7 @@ def offloaded(
     nothing else: it may be a replica, and the role may be one that only reads."""
     if engine.dialect == "duckdb":
         raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
-    with connect("duckdb:") as local:
+    with scratch() as local:
         with engine.snapshot():
             here = _copied(engine, local, query, _Clock(on_copy))
         yield local, here

@@ -1,6 +1,7 @@
 """What an engine promises, on the real ones."""
 
 import datetime
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -379,6 +380,11 @@ def test_a_snapshot_that_swallowed_an_error_does_not_pretend_to_commit(postgres:
         run(postgres, "CREATE TABLE t AS SELECT 1 AS a")
         with pytest.raises(StatementError):
             postgres.fetch(query(postgres, "SELECT * FROM nowhere"))
+
+
+def test_what_does_not_fit_into_memory_is_no_file_of_the_user(duckdb: Engine) -> None:
+    place = duckdb.fetch(query(duckdb, "SELECT CURRENT_SETTING('temp_directory') AS place"))["place"][0]
+    assert Path(place).parent == Path(tempfile.gettempdir())
 
 
 def test_snapshots_do_not_nest(engine: Engine) -> None:

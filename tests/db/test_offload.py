@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from sqlsvm.catalog import Catalog
+from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.offload import copies, offloaded
 from sqlsvm.offload.export import exports
 from sqlsvm.predict import predict
 from sqlsvm.problem import Options, labelled
+from sqlsvm.program import workspace
 from sqlsvm.query import FeatureQuery
 from sqlsvm.train import train
 from tests.db.test_golden import folded
@@ -235,6 +237,19 @@ def test_the_server_is_only_read(postgres: Engine, statements: list[str]) -> Non
         assert statements[-1] == "COMMIT"
         assert {text.split()[0] for text in statements[1:-1]} == {"SELECT", "COPY"}
         assert all(" TO STDOUT" in text for text in statements if text.startswith("COPY"))
+
+
+def test_memory_is_given_back_while_it_trains(postgres: Engine) -> None:
+    """DuckDB would keep a dropped table until the end of a transaction."""
+    with offloaded(postgres, labelled(postgres, made(postgres, "flights"), Options("late"))) as (local, _):
+        numbers = parse_one("SELECT x FROM RANGE(100000) AS r(x)", read="duckdb")
+        assert isinstance(numbers, exp.Query)
+        with workspace(local) as work:
+            for _ in range(20):
+                with work.scratch():
+                    work.run([Statement("numbers", numbers, "numbers")])
+            held = parse_one("SELECT SUM(memory_usage_bytes) AS n FROM duckdb_memory()", read="duckdb")
+            assert local.fetch(held)["n"][0] < 5 * 8 * 100_000
 
 
 def test_an_error_ends_the_snapshot(postgres: Engine, statements: list[str]) -> None:
