@@ -12,9 +12,9 @@ from sqlsvm import sql
 from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile.prepare import key
 from sqlsvm.engine import scratch
-from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
-from sqlsvm.offload.export import KEEP, Carried, Export, exports, match_key, output, outputs, shared
+from sqlsvm.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, outputs, shared
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 
 OnCopy = Callable[[int, float], None]
@@ -75,6 +75,7 @@ class _Clock:
 class Copy:
     export: Export
     table: str
+    columns: tuple[Column, ...]
     no_match: Mapping[str, exp.Expression]
     """The columns that are not NULL where a LEFT JOIN finds no row, COALESCE(x, 0) say, with what they are there."""
 
@@ -104,7 +105,8 @@ def _copy(engine: Engine, local: Engine, number: int, export: Export, clock: _Cl
         clock.count(len(next(iter(rows.values()))))
     if categories:
         _spell(local, table, raw, export, categories)
-    return Copy(export, table, _no_match(engine, table, export, categories) if export.optional else {})
+    columns = local.describe(exp.select("*").from_(table))
+    return Copy(export, table, columns, _no_match(engine, table, export, categories) if export.optional else {})
 
 
 def _create(local: Engine, table: str, columns: Mapping[str, exp.DType]) -> None:
@@ -184,6 +186,7 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
         features=tuple(features[f] for f in query.features),
         label=features[query.label] if query.label else None,
         weight=features[query.weight] if query.weight else None,
+        held_out=of[query.label.relation].value(HELD) if query.label and query.held_out else None,
     )
 
 
@@ -193,7 +196,7 @@ def _relation(copy: Copy) -> Relation:
     source = exp.to_table(copy.table)
     source.set("alias", exp.TableAlias(this=exp.to_identifier(old.alias, quoted=True)))
     late = (copy.value(KEEP),) if old.late_filters else ()
-    return Relation(old.alias, old.table, source, (), (), late)
+    return Relation(old.alias, old.table, source, copy.columns, (), late)
 
 
 def _left_join(of: Mapping[str, Copy], number: int, old: LeftJoin) -> LeftJoin:

@@ -28,6 +28,9 @@ from sqlsvm.query.variables import Variable, join_variables
 KEEP = "keep"
 """Of the optional side of a LEFT JOIN: does WHERE let the row through? It is NULL only where there was no match."""
 
+HELD = "held"
+"""Of the label's relation: `FeatureQuery.held_out`."""
+
 _INTEGERS = {"smallint", "integer", "bigint"}
 _ALIKE = {
     "boolean": exp.DType.BOOLEAN,
@@ -121,6 +124,8 @@ class _Exporter:
     def export(self, relation: Relation) -> Export:
         alias = relation.alias
         columns = [*self._outputs(alias), *self._keys(alias), *self._match_keys(alias)]
+        if self.query.held_out and self.query.label and self.query.label.relation == alias:
+            columns.append(Carried(HELD, self.query.held_out, exp.DType.BOOLEAN))
         if alias in self.optional or not columns:
             keep = sql.every(f.copy() for f in relation.late_filters)
             columns.append(Carried(KEEP, sql.case(keep, exp.true(), exp.false()), exp.DType.BOOLEAN))

@@ -71,6 +71,8 @@ class FeatureQuery:
     features: tuple[Feature, ...]
     label: Feature | None
     weight: Feature | None = None
+    held_out: exp.Expression | None = None
+    """Over the label's relation: is a row kept from the training? Said where what decides stays behind."""
 
     def relation(self, alias: str) -> Relation:
         return next(r for r in self.relations if r.alias == alias)

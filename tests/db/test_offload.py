@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.catalog import Catalog
+from sqlsvm.catalog import Catalog, rows_of
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
@@ -258,6 +258,29 @@ def test_an_error_ends_the_snapshot(postgres: Engine, statements: list[str]) -> 
     with pytest.raises(EngineError, match="division by zero"), offloaded(postgres, query):
         pass
     assert statements[-1] == "ROLLBACK"
+
+
+HELD_OUT = {"f": [True, False, False, True], "p": [True, False, True]}
+"""The last of p is the row that stands for no match."""
+
+
+@pytest.mark.parametrize("owner", HELD_OUT)
+def test_what_the_server_holds_out_is_held_out_here(postgres: Engine, owner: str) -> None:
+    """By columns that stay behind; also where the label is of the optional side."""
+    build(
+        postgres,
+        """CREATE TABLE f (k INT, y INT, note TEXT); CREATE TABLE p (k INT, y INT, note TEXT);
+        INSERT INTO f VALUES (1, 0, 'a'), (2, 1, 'b'), (3, 1, 'c'), (4, 0, 'a');
+        INSERT INTO p VALUES (1, 1, 'a'), (2, 0, 'b')""",
+    )
+    text = f"SELECT COALESCE({owner}.y, 1) AS y, f.k FROM f LEFT JOIN p ON f.k = p.k"
+    held = parse_one(f"COALESCE({owner}.note, 'a') = 'a'", read="postgres")
+    assert isinstance(held, exp.Expression)
+    query = replace(labelled(postgres, text, Options("y")), held_out=held)
+    with offloaded(postgres, query) as (local, copied):
+        assert copied.held_out
+        rows = rows_of(copied.relation(owner), [(copied.held_out, "held")], optional=owner == "p")
+        assert local.fetch(rows)["held"].tolist() == HELD_OUT[owner]
 
 
 def test_a_left_join_to_rows_that_repeat_is_refused_in_the_users_words(postgres: Engine) -> None:
