@@ -173,9 +173,8 @@ class Postgres(Engine):
         result = self._result(self._send(self.text(nothing)))
         names = _names(result)
         dtypes = [wire.COPIED[result.ftype(place)] for place in range(len(names))]
-        text = self._said(_copy(query.subquery(), "binary", "STDOUT"))
-        with self._driver_errors(), self._connection.cursor().copy(text.encode()) as copy:
-            for columns in wire.read_copy(copy, dtypes):
+        with self._driver_errors():
+            for columns in wire.read_copy(self._messages(_copy(query.subquery(), "binary", "STDOUT")), dtypes):
                 yield as_rows(names, columns)
 
     @contextmanager
@@ -250,6 +249,23 @@ class Postgres(Engine):
     def _copy(self, statement: exp.Copy, write: Callable[[psycopg.Copy], None]) -> None:
         with self._driver_errors(), self._connection.cursor().copy(self._said(statement).encode()) as copy:
             write(copy)
+
+    def _messages(self, statement: exp.Copy) -> Iterator[wire.Message]:
+        """The rows of COPY ... TO STDOUT. psycopg waits for one; those that have come with it are taken from libpq
+        without its help, which costs a microsecond a row."""
+        pgconn = self._connection.pgconn
+        with self._connection.cursor().copy(self._said(statement).encode()) as copy:
+            while row := copy.read():
+                yield row
+                size, more = pgconn.get_copy_data(1)
+                while size > 0:
+                    yield more
+                    size, more = pgconn.get_copy_data(1)
+                if size < 0:  # psycopg has not seen the end, so the result is ours to fetch
+                    results = list(iter(pgconn.get_result, None))
+                    if results[0].status != pq.ExecStatus.COMMAND_OK:
+                        raise psycopg.errors.error_from_result(results[0])
+                    return
 
     def _said(self, statement: Sent) -> Text:
         text = self.text(statement)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine, StatementError, Values
 from sqlsvm.engine.wire import COPY_BLOCK
 from tests.ground.opened import build
 
@@ -80,6 +80,15 @@ def test_times_are_copied_out_as_integers(postgres: Engine) -> None:
         CAST('2000-01-01 00:00:02.000003' AS TIMESTAMP) AS ts, CAST('2000-01-01 01:00:00+01' AS TIMESTAMPTZ) AS tz"""
     (block,) = postgres.copy_out(query(postgres, text))
     assert [values.tolist() for values in block.values()] == [[2], [1_000_000], [2_000_003], [0]]
+
+
+@pytest.mark.parametrize("at", [0, 10, COPY_BLOCK])
+def test_an_error_on_the_way_out_is_told(postgres: Engine, at: int) -> None:
+    numbers_up_to(postgres, 2 * COPY_BLOCK)
+    with pytest.raises(StatementError, match="division by zero") as caught:
+        list(postgres.copy_out(query(postgres, f"SELECT 1 / (n - {at}) AS x FROM numbers")))
+    assert caught.value.sqlstate == "22012"
+    assert postgres.fetch(query(postgres, "SELECT 1 AS one"))["one"].tolist() == [1]
 
 
 def test_a_copy_out_may_be_left_early(postgres: Engine) -> None:
