@@ -58,7 +58,7 @@ class Holdout:
 def part_of(query: FeatureQuery, holdout: Holdout, part: Part) -> FeatureQuery:
     """The query with one more conjunct in its WHERE, over the label's relation."""
     alias = _label_relation(query)
-    held = _held_out(query, alias, holdout)
+    held = query.held_out or held_out(query, holdout)
     wanted = held if part == "holdout" else exp.not_(exp.paren(held))
     place = "late_filters" if _is_optional(query, alias) else "filters"
 
@@ -77,8 +77,9 @@ def _is_optional(query: FeatureQuery, alias: str) -> bool:
     return alias in {j.relation for j in query.left_joins}
 
 
-def _held_out(query: FeatureQuery, alias: str, holdout: Holdout) -> exp.Expression:
+def held_out(query: FeatureQuery, holdout: Holdout) -> exp.Expression:
     """MD5(seed || '|' || value || ...) COLLATE "C" < 'threshold': hexadecimal digits compare as the numbers do."""
+    alias = _label_relation(query)
     text: exp.Expression = exp.Literal.string(str(holdout.seed))
     for column in query.used_columns(alias):
         value = sql.coalesce(_written(column, alias), exp.Literal.string(""))

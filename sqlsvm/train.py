@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlsvm.design import Design, Moments
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.holdout import Holdout, counted_part, prepared_part
+from sqlsvm.holdout import Holdout, counted_part, held_out, prepared_part
 from sqlsvm.model import Model, Weight
 from sqlsvm.offload import OnCopy, offloaded
 from sqlsvm.predict import read_label_values
@@ -82,10 +82,13 @@ def train(
 def _brought(
     engine: Engine, query: FeatureQuery, training: Training, on_copy: OnCopy | None
 ) -> Iterator[tuple[Engine, FeatureQuery]]:
-    """Where to train: on the database itself, or on copies in this process."""
+    """Where to train: on the database itself, or on copies in this process. The server says which rows are held out,
+    so that it evaluates on the same ones later."""
     if not training.offload:
         yield engine, query
         return
+    if training.held:
+        query = replace(query, held_out=held_out(query, training.held))
     with offloaded(engine, query, on_copy) as found:
         yield found
 

@@ -32,7 +32,8 @@ class Unlogged:
 
     def _moved(self, node: exp.Expr) -> exp.Expr:
         """In FROM a table goes on by its old name, for columns may be qualified with it."""
-        if not isinstance(node, exp.Table) or node.db or node.name not in self._tables:
+        is_ours = isinstance(node, exp.Table) and not (node.db or node.this.args.get("quoted"))
+        if not is_ours or node.name not in self._tables:
             return node
         found = self._tables[node.name].copy()
         if isinstance(node.parent, exp.From | exp.Join):

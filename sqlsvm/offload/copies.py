@@ -96,7 +96,7 @@ Categories = Mapping[str, list[object]]
 
 
 def _copy(engine: Engine, local: Engine, number: int, export: Export, clock: _Clock) -> Copy:
-    table, raw = f"sqlsvm_copy{number}", f"sqlsvm_raw{number}"
+    table, raw = f"copy{number}", f"raw{number}"
     categories = {c.name: _categories(engine, c.codes) for c in export.columns if c.codes and c.spelled}
     arrives = raw if categories else table
     _create(local, arrives, {c.name: c.type for c in export.columns})

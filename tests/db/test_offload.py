@@ -20,6 +20,7 @@ from sqlsvm.predict import predict
 from sqlsvm.problem import Options, labelled
 from sqlsvm.program import workspace
 from sqlsvm.query import FeatureQuery
+from sqlsvm.resume import Continuation
 from sqlsvm.train import train
 from tests.db.test_golden import folded
 from tests.ground.joins import JOINS
@@ -341,3 +342,28 @@ def test_the_model_belongs_to_the_server(postgres: Engine) -> None:
     assert model.trained_on["label_values"] == ["no", "yes"]
     rows = postgres.fetch(predict(postgres, model))
     assert rows["prediction"].tolist() == rows["y"].tolist()
+
+
+def test_rows_are_held_out_as_in_place(postgres: Engine) -> None:
+    """By the values of the server's columns, of which only the numbers have been copied."""
+    join = JOINS["categories"](np.random.default_rng(3))
+    join.create(postgres)
+    asked = training(categorical=join.categorical, sample=500, lam=1e-2, holdout=0.3, offload=True)
+    model = train(postgres, "m", join.query, asked)
+    in_place = train(postgres, "m", join.query, replace(asked, offload=False))
+    assert model.trained_on["held_out"] == in_place.trained_on["held_out"]
+    assert model.label_rows == in_place.label_rows
+    assert max(model.lower_bound, in_place.lower_bound) <= min(model.objective_upper, in_place.objective_upper)
+
+
+def test_a_training_is_resumed(postgres: Engine) -> None:
+    """Another copy of the same rows: what was proven of the first is proven of it."""
+    join = JOINS["categories"](np.random.default_rng(3))
+    join.create(postgres)
+    asked = training(categorical=join.categorical, sample=500, lam=1e-3, offload=True, solver="bundle", max_passes=2)
+    first, said = Continuation(), list[str]()
+    assert not train(postgres, "m", join.query, asked, continuation=first).converged
+    longer = replace(asked, effort=replace(asked.effort, max_passes=100))
+    resumed = train(postgres, "m", join.query, longer, continuation=Continuation(first.last, said.append))
+    assert said == ["resuming after 2 passes: the rows and the options are the same, so what was proven still is"]
+    assert resumed.converged

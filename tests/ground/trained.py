@@ -15,7 +15,7 @@ from tests.ground.opened import Wish, spelled
 
 ROUNDING = 1e-9
 EFFORT = set(Effort.__dataclass_fields__)
-TRAINING = {"lam", "solver", "offload"}
+TRAINING = {"lam", "solver", "holdout", "offload"}
 
 
 def training(label: str = "y", **options: Any) -> Training:
