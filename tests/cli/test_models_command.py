@@ -98,7 +98,7 @@ def test_the_only_model_need_not_be_named(file: Place, dsn: str) -> None:
     assert "Missing argument 'MODEL'" in complaint("drop", "--dsn", dsn, code=2)
 
 
-@pytest.mark.parametrize("verb", [("models",), ("show", "late"), ("evaluate", "late"), ("predict", "late")])
+@pytest.mark.parametrize("verb", [("models",), ("evaluate", "late")])
 @pytest.mark.parametrize("scheme", ["embedded", "duckdb"])
 def test_a_wrong_path_makes_no_database(verb: tuple[str, ...], scheme: str, tmp_path: Path) -> None:
     url = f"{scheme}:{tmp_path / 'wrong'}"
