@@ -132,21 +132,9 @@ def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
     """The query without the rows in which a feature or the label is NULL: what `--nulls drop` means."""
-    wanted = [f for f in (*query.features, query.label) if f is not None]
-    optional = {j.relation for j in query.left_joins}
-
-    def strengthened(alias: str) -> tuple[exp.Expression, ...]:
-        return tuple(sql.not_null(f.expression) for f in wanted if f.relation == alias)
-
-    return replace(
-        query,
-        relations=tuple(
-            replace(r, late_filters=(*r.late_filters, *strengthened(r.alias)))
-            if r.alias in optional
-            else replace(r, filters=(*r.filters, *strengthened(r.alias)))
-            for r in query.relations
-        ),
-    )
+    for f in (*query.features, query.label):
+        query = query.where(f.relation, sql.not_null(f.expression)) if f else query
+    return query
 
 
 def _missing(catalog: Catalog) -> dict[str, float]:

@@ -20,7 +20,7 @@ from sqlsvm.design import Design, Nulls
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.evaluation import Bounded, Evaluation, Histogram
-from sqlsvm.holdout import PARTS, Holdout, Part, prepared_part
+from sqlsvm.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.model import Model, plain
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
@@ -59,7 +59,7 @@ def evaluate_parts(
     options, holdout = options_of(model), Holdout.of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
-    query = labelled(engine, respelt(engine, model.query, model.dialect), options)
+    query = marked(labelled(engine, respelt(engine, model.query, model.dialect), options), holdout)
     found: dict[Part, Evaluation] = {}
     with workspace(engine) as work:
         for part in parts:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlsvm.design import Design, Moments
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.holdout import Holdout, counted_part, prepared_part
+from sqlsvm.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.model import Model, Weight
 from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
@@ -61,6 +61,8 @@ def train(
 ) -> Model:
     """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
     query = labelled(engine, text, training.problem)
+    if training.held:
+        query = marked(query, training.held)
     with workspace(engine) as work:
         problem, left_out = opened(work, query, training)
         state = on_state = None
