@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     "errors",
     "terminal",
+    "files",
     "solve",
     "sql",
     "engine",
