@@ -1,5 +1,6 @@
 """`sqlsvm demo`: a small shop whose join is large, the same one every time."""
 
+import logging
 import shlex
 import time
 from collections.abc import Iterable
@@ -11,6 +12,8 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine.base import Engine, StatementError, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.terminal import amount
+
+steps = logging.getLogger(__name__)
 
 SCHEMA = "sqlsvm_demo"
 LABEL = "returned"
@@ -190,10 +193,12 @@ def schema_in(url: str) -> str | None:
 def make(engine: Engine, schema: str | None) -> Shop:
     """Make and fill the shop's tables."""
     began = time.monotonic()
+    steps.info("inventing a shop")
     tables = shop()
     if schema is not None:
         _make_room(engine, schema, tables)
     for name, columns in tables.items():
+        steps.info("making the table %s", name)
         engine.execute(_create(name, columns, schema))
         engine.copy_in(exp.table_(name, schema), columns)
     rows = sum(len(next(iter(columns.values()))) for columns in tables.values())

@@ -6,6 +6,7 @@ Of what a model was trained on, two facts are read here: `booleans`, the feature
 """
 
 import csv
+import logging
 from collections.abc import Iterator
 from typing import Any, Literal, TextIO
 
@@ -24,6 +25,8 @@ from sqlsvm.program import workspace
 from sqlsvm.query import FeatureQuery, parse
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.read_query import read_query, respelt
+
+steps = logging.getLogger(__name__)
 
 Of = Literal["features", "query"]
 Kind = Literal["table", "view"]
@@ -175,6 +178,7 @@ def _operand(model: Model, feature: str, column: Column) -> Operand:
 def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, overwrite: bool = False) -> None:
     """CREATE TABLE or VIEW name AS the predictions; what stands there goes only if told to, and only if all is well."""
     target = _target(engine, name)
+    steps.info("writing the predictions")
     try:
         with engine.snapshot():
             if overwrite:

@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from sqlsvm.cli.group import cli
+from sqlsvm.cli.progress import watching
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.terminal import in_colour, printable
 
@@ -33,7 +34,8 @@ def run(arguments: list[str]) -> int:
     _prepare()
     try:
         # Without standalone_mode click hands over exit codes, and raises instead of printing and exiting.
-        code = cli.main(arguments or ["--help"], prog_name="sqlsvm", standalone_mode=False)
+        with watching():
+            code = cli.main(arguments or ["--help"], prog_name="sqlsvm", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         _complain(_usage(error))

@@ -20,13 +20,14 @@ from sqlsvm.cli.options import (
     option,
     together,
 )
-from sqlsvm.cli.progress import progress
+from sqlsvm.cli import progress
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, SqlsvmError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model import Model
+    from sqlsvm.solve.solution import Record
     from sqlsvm.resume import Saved
     from sqlsvm.store import Store
     from sqlsvm.train import Training
@@ -197,7 +198,7 @@ def train_and_keep(
 
     began, place = time.monotonic(), model_file or engine.url
     continuation = Continuation(before, say)
-    with outliving(store, name, continuation, dsn, place), progress() as on_pass:
+    with outliving(store, name, continuation, dsn, place):
         model = train(engine, name, query, training, on_pass, continuation)
     seconds = time.monotonic() - began
     try:
@@ -213,6 +214,12 @@ def train_and_keep(
     elif store and continuation.last:
         keep(store, name, continuation.last, dsn, place)
     return 0 if model.converged else NOT_CONVERGED
+
+
+def on_pass(record: "Record") -> None:
+    from sqlsvm.draw_training import pass_line
+
+    progress.say(pass_line(record))
 
 
 def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, **options: Any) -> "Training":
