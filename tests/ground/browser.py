@@ -84,7 +84,10 @@ def browser(folder: Path) -> Iterator[Browser]:
         f"--user-data-dir={folder}",
     ]
     command += ["--no-first-run", "--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    files: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [(os.POSIX_SPAWN_DUP2, their_in, 3), (os.POSIX_SPAWN_DUP2, their_out, 4)]
+    files: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
+        (os.POSIX_SPAWN_DUP2, their_in, 3),
+        (os.POSIX_SPAWN_DUP2, their_out, 4),
+    ]
     files += [(os.POSIX_SPAWN_OPEN, n, os.devnull, os.O_RDWR, 0) for n in (1, 2)]
     process = os.posix_spawn(command[0], command, os.environ, file_actions=files)
     os.close(their_in)
