@@ -100,6 +100,7 @@ def planned(
 ) -> tuple[Plan, Catalog]:
     """Everything that is decided before the first working table is made. The label's sign is read off the query's own
     rows, unless more is known of it than these say."""
+    steps.info("looking at rows and keys of the tables")
     sign = sign or label_sign(engine, query, options.positive)
     query = drop_nulls(query) if options.nulls == "drop" else query
     catalog = Catalog(engine, query)

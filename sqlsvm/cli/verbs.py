@@ -24,11 +24,12 @@ from sqlsvm.cli.options import (
 
 
 @cli.command(
+    short_help="Show what a query joins, and how many rows that is.",
     epilog=examples(
         "sqlsvm inspect --dsn postgresql://localhost/flights --label late --query '",
         "  SELECT f.arr_delay > 15 AS late, f.distance, p.seats",
         "  FROM flights f JOIN planes p USING (tailnum)'",
-    )
+    ),
 )
 @database
 @feature_query

@@ -72,8 +72,8 @@ def test_a_server_that_does_not_answer() -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["inspct"], ["'inspct'", "\nHINT: sqlsvm --help\n"]),
-        (["inspect", "--lable", "y"], ["--lable", "Did you mean", "--label", "\nHINT: sqlsvm inspect --help\n"]),
+        (["inspct"], ["'inspct'", "\nHINT: did you mean inspect?\n"]),
+        (["inspect", "--lable", "y"], ["--lable", "\nHINT: did you mean --label?\n"]),
         (["inspect", "--query", "SELECT 1"], ["error: --dsn is missing\nHINT: --dsn postgresql://", "SQLSVM_DSN"]),
         (["inspect", "--dsn", "duckdb:"], ["error: --query is missing\nHINT: --query features.sql"]),
         (["inspect", "--dsn", "duckdb:", "--query", "SELECT 1", "surplus"], ["surplus"]),
