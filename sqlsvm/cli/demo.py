@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.reporting import REPORT, check_place, write
+from sqlsvm.cli.reporting import REPORT, check_place, write, writing
 from sqlsvm.cli.training import train_and_keep
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.terminal import printable
@@ -45,8 +45,18 @@ def demo(keep: str | None, dsn: str | None, output: str) -> int:
         show_answer(shop.introduction(made))
         code = _play(engine, made.query)
         _report(engine, output)
-    show_answer(f"\n{shop.next_steps(made)}")
+    show_answer(f"\n{shop.next_steps(made, _query_file(keep, made.query))}")
     return code
+
+
+def _query_file(keep: str | None, query: str) -> str:
+    """The query beside a database that is kept, so that nobody has to copy it from the screen."""
+    if keep is None:
+        return "shop.sql"
+    file = Path(keep) / "shop.sql"
+    with writing(file) as beside:
+        beside.write_text(f"{query}\n", encoding="utf-8")
+    return str(file)
 
 
 def _play(engine: "Engine", query: str) -> int:

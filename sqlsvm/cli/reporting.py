@@ -83,7 +83,7 @@ def write(found: "Report", output: str) -> None:
         with answering():
             print(page, end="", flush=True)
         return
-    with _writing(output) as beside:
+    with writing(output) as beside:
         beside.write_text(page, encoding="utf-8")
     show_answer(f"the report is in {printable(output)}")
 
@@ -138,14 +138,14 @@ def _draw(found: "Report", wanted: Iterable[tuple[str, Path]]) -> None:
         if name not in drawn:
             click.echo(f"note: there is nothing to draw in {printable(str(path))}", err=True)
             continue
-        with _writing(path) as beside:
+        with writing(path) as beside:
             beside.parent.mkdir(parents=True, exist_ok=True)
             png.draw(drawn[name], beside)
         show_answer(f"{drawn[name].title} is in {printable(str(path))}")
 
 
 @contextmanager
-def _writing(place: str | Path) -> Iterator[Path]:
+def writing(place: str | Path) -> Iterator[Path]:
     try:
         with replacing(Path(place)) as beside:
             yield beside

@@ -206,7 +206,7 @@ def train_and_keep(
     except SqlsvmError:
         _answer(model, seconds, "not kept", as_json)
         raise
-    _answer(model, seconds, f"kept in {place}" if store else "not kept", as_json)
+    _answer(model, seconds, _place(place) if store else "not kept", as_json)
     if not model.converged:
         _warn(model, training)
     if store and model.converged:
@@ -239,6 +239,12 @@ def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None"
     if model_file:
         return open_store(model_file)
     return open_store(engine) if lasting(dsn) else None
+
+
+def _place(kept_in: str) -> str:
+    from sqlsvm.store import lasting
+
+    return f"kept in {kept_in}" if lasting(kept_in) else "kept until this database goes"
 
 
 def _check(store: "Store", name: str) -> None:

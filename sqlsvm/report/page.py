@@ -138,7 +138,7 @@ def _cell(value: Any) -> str:
 def _making(model: Model) -> Element:
     bags = "1 bag" if model.bags == 1 else f"{model.bags} bags"
     facts = [("engine", model.engine), ("counting", f"{model.counting}, in {bags}"), *_flat(model.options)]
-    facts += [(f"trained on: {name}", value) for name, value in _flat(model.trained_on)]
+    facts += _training_facts(model.trained_on)
     return section(
         "making",
         "How it was made",
@@ -154,7 +154,22 @@ def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             yield from _flat(value)
         elif value is not None:
-            yield name, value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+            yield name, _value(value)
+
+
+def _training_facts(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Relations of features are in the table of the weights."""
+    for name, value in found.items():
+        if name != "relations":
+            yield f"trained on: {name.replace('_', ' ')}", _value(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_value(part)}" for name, part in value.items())
+    if isinstance(value, float):
+        return f"{value:,.10g}"
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
 
 
 def _absent(report: Report) -> Element | None:

@@ -6,7 +6,7 @@ from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule
 from sqlsvm.report.markup import Element, el
 
 WIDTH, HEIGHT = 420.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 20.0, 12.0, 40.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 20.0, 12.0, 40.0
 
 Place = Callable[[float, float], tuple[float, float]]
 
@@ -70,7 +70,7 @@ def _axes(chart: Chart, place: Place) -> Iterator[Element]:
     yield el("path", d=_path(((left, bottom), (right, bottom))), class_="tick")
     yield el("text", chart.x.label, x=(left + right) / 2, y=bottom + 34, class_="middle label")
     middle = (top + bottom) / 2
-    yield el("text", chart.y.label, x=11, y=middle, class_="middle label", transform=f"rotate(-90 11 {middle:g})")
+    yield el("text", chart.y.label, x=10, y=middle, class_="middle label", transform=f"rotate(-90 10 {middle:g})")
 
 
 # -- marks -------------------------------------------------------------------------------------------------------------
