@@ -200,6 +200,7 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
     return {
         "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
         "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
+        "relations": {f.name: f.relation for f in query.features},
         "booleans": [f.name for f in query.features if f.kind == "boolean"],
         "label_values": list(read_label_values(engine, query, problem.plan.design.sign)),
         "database": engine.url,

@@ -20,13 +20,14 @@ from sqlsvm.cli.options import (
     option,
     together,
 )
-from sqlsvm.cli.progress import progress
+from sqlsvm.cli import progress
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, SqlsvmError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model import Model
+    from sqlsvm.solve.solution import Record
     from sqlsvm.resume import Saved
     from sqlsvm.store import Store
     from sqlsvm.train import Training
@@ -197,7 +198,7 @@ def train_and_keep(
 
     began, place = time.monotonic(), model_file or engine.url
     continuation = Continuation(before, say)
-    with outliving(store, name, continuation, dsn, place), progress() as on_pass:
+    with outliving(store, name, continuation, dsn, place):
         model = train(engine, name, query, training, on_pass, continuation)
     seconds = time.monotonic() - began
     try:
@@ -205,7 +206,7 @@ def train_and_keep(
     except SqlsvmError:
         _answer(model, seconds, "not kept", as_json)
         raise
-    _answer(model, seconds, f"kept in {place}" if store else "not kept", as_json)
+    _answer(model, seconds, _place(place) if store else "not kept", as_json)
     if not model.converged:
         _warn(model, training)
     if store and model.converged:
@@ -213,6 +214,12 @@ def train_and_keep(
     elif store and continuation.last:
         keep(store, name, continuation.last, dsn, place)
     return 0 if model.converged else NOT_CONVERGED
+
+
+def on_pass(record: "Record") -> None:
+    from sqlsvm.draw_training import pass_line
+
+    progress.say(pass_line(record))
 
 
 def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, **options: Any) -> "Training":
@@ -232,6 +239,12 @@ def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None"
     if model_file:
         return open_store(model_file)
     return open_store(engine) if lasting(dsn) else None
+
+
+def _place(kept_in: str) -> str:
+    from sqlsvm.store import lasting
+
+    return f"kept in {kept_in}" if lasting(kept_in) else "kept until this database goes"
 
 
 def _check(store: "Store", name: str) -> None:
