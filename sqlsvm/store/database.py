@@ -120,8 +120,7 @@ class DatabaseStore(Store):
         raise lost
 
     def _insert(self, model: Model) -> int:
-        if not self._is_made():
-            self._make()
+        self.make()
         version = int(self._fetch(_NEXT_VERSION, model.name)["last_version"][0])
         body = {**model.as_json(), "version": version}
         values = [getattr(model, column) for column in _COLUMNS]
@@ -133,8 +132,7 @@ class DatabaseStore(Store):
         return version
 
     def _rehearse(self, name: str) -> NoReturn:
-        if not self._is_made():
-            self._make()
+        self.make()
         self._fetch(_NEXT_VERSION, name)
         raise _Rehearsed
 
@@ -157,7 +155,10 @@ class DatabaseStore(Store):
             )
         return True
 
-    def _make(self) -> None:
+    def make(self) -> None:
+        """The tables, where there are none yet; inside a transaction of the caller."""
+        if self._is_made():
+            return
         postgres = self._engine.dialect == "postgres"
         # The schema may be there already: an administrator made it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
