@@ -179,8 +179,8 @@ class Postgres(Engine):
             raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
 
     def run_script(self, text: str) -> None:
-        """Fixed SQL as it stands: any number of statements, which no parser of ours has to understand. Only the server's
-        simple protocol takes several at once, and it knows neither parameters nor binary answers."""
+        """Fixed SQL as it stands: any number of statements, which no parser of ours has to understand. Only the simple
+        protocol takes several at once, and it knows neither parameters nor binary answers."""
         if self.on_statement:
             self.on_statement(text)
         with self._driver_errors():

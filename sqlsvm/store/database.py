@@ -75,12 +75,12 @@ class DatabaseStore(Store):
     def check(self, name: str) -> None:
         check_name(name)
         with self._denials("SELECT, INSERT, UPDATE, DELETE"), suppress(_Rehearsed):
-            self._transaction(lambda: self._rehearse(name))
+            self.transaction(lambda: self._rehearse(name))
 
     def save(self, model: Model) -> int:
         check_name(model.name)
         with self._denials("SELECT, INSERT, UPDATE, DELETE"):
-            return self._transaction(lambda: self._insert(model))
+            return self.transaction(lambda: self._insert(model))
 
     def load(self, name: str, version: int | None = None) -> Model:
         with self._denials("SELECT"):
@@ -99,14 +99,14 @@ class DatabaseStore(Store):
 
     def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
         with self._denials("SELECT, INSERT, UPDATE, DELETE"):
-            dropped = self._transaction(lambda: self._delete(name, version)) if self._is_made() else ()
+            dropped = self.transaction(lambda: self._delete(name, version)) if self._is_made() else ()
         if not dropped:
             raise unknown(name, version, self.models())
         return dropped
 
     # -- one transaction -----------------------------------------------------------------------------------------------
 
-    def _transaction(self, work: Callable[[], T]) -> T:
+    def transaction(self, work: Callable[[], T]) -> T:
         """Who loses a race against another session starts again, and then sees what that one has done."""
         for _ in range(_ATTEMPTS):
             try:
