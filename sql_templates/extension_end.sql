@@ -1,0 +1,6 @@
+COMMENT ON SCHEMA sqlsvm IS 'Linear support vector machines that sqlsvm trained over joins';
+
+-- pg_dump keeps what is in these tables. The form of the tables is the script's, not the data's.
+SELECT pg_catalog.pg_extension_config_dump(c.oid, '')
+FROM pg_catalog.pg_class AS c
+WHERE c.relnamespace = 'sqlsvm'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_version';
