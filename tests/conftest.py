@@ -1,7 +1,7 @@
 """Engines for tests: `postgres`, `duckdb`, and `engine`, which is one after the other.
 
 Each test gets a database of its own. `statements` lists what the engine of the test sent. `shared_engine` lives as
-long as the session, for hypothesis, which cannot use one per test.
+long as the session, for hypothesis, which cannot use one per test; so does `installed`, which has the SQL functions.
 """
 
 import os
@@ -13,6 +13,7 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
+from sqlsvm.install import install
 from tests import servers
 
 ENGINES = ("postgres", "duckdb")
@@ -100,3 +101,16 @@ def shared_duckdb() -> Iterator[Engine]:
 @pytest.fixture(scope="session", params=ENGINES)
 def shared_engine(request: pytest.FixtureRequest) -> Engine:
     return cast(Engine, request.getfixturevalue(f"shared_{request.param}"))
+
+
+@pytest.fixture(scope="session")
+def installed_dsn(postgres_server: str, prefix: str, template: str) -> Iterator[str]:
+    with servers.database(postgres_server, f"{prefix}_installed", template) as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def installed(installed_dsn: str) -> Iterator[Engine]:
+    with connect(installed_dsn) as engine:
+        install(engine)
+        yield engine

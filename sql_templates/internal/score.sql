@@ -5,7 +5,7 @@ AS $$
     WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._weights(body)),
     given AS MATERIALIZED (
         SELECT w.feature, sqlsvm._feature_value(features, w.feature) AS value
-        FROM (SELECT DISTINCT feature FROM weights) AS w
+        FROM (SELECT feature FROM weights GROUP BY feature ORDER BY min(place)) AS w
     ),
     terms (place, term) AS (
         SELECT 0, (body ->> 'intercept')::double precision

@@ -15,7 +15,7 @@ BEGIN
     END IF;
     RAISE EXCEPTION USING
         ERRCODE = 'SV001',
-        MESSAGE = coalesce(format('there is no model "%s"', model), 'there is no model NULL'),
+        MESSAGE = 'there is no model ' || coalesce('"' || model || '"', 'NULL'),
         HINT = CASE
             WHEN cardinality(names) = 0 THEN 'No model is stored here yet: sqlsvm train stores one.'
             ELSE coalesce('Did you mean ' || sqlsvm._nearest(model, names) || '? ', '')
