@@ -15,7 +15,7 @@ AS $$
                 format('WHEN %L THEN CAST(%L AS double precision)', w.category #>> '{}', w.weight), ' ' ORDER BY w.place),
                 s.body ->> 'nulls' = 'drop')
         END
-        FROM stored AS s CROSS JOIN LATERAL sqlsvm._weights(s.body) AS w
+        FROM stored AS s CROSS JOIN LATERAL sqlsvm._stored_weights(s.body) AS w
         GROUP BY w.feature, s.body ->> 'nulls'
     )
     SELECT string_agg(term, ' + ' ORDER BY place) FROM terms

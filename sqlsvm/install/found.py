@@ -56,8 +56,7 @@ def function_templates() -> tuple[str, ...]:
 
 
 def function_names() -> tuple[str, ...]:
-    helpers = (name.replace("internal/", "_") for name in templates_in("internal"))
-    return (*helpers, *(name.removeprefix("functions/") for name in templates_in("functions")))
+    return tuple(name.rpartition("/")[2] for name in function_templates())
 
 
 def table_names() -> tuple[str, ...]:

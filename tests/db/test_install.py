@@ -67,7 +67,7 @@ def test_the_files_are_the_objects(postgres: Engine) -> None:
     assert set(postgres.fetch(parse_one(tables, read="postgres"))["n"]) == set(table_names())
     assert value(postgres, "SELECT MAX(version) AS v FROM sqlsvm.schema_version") == SCHEMA_VERSION
     assert max(FORMS, default=1) == SCHEMA_VERSION
-    assert f"known_form CONSTANT integer := {SCHEMA_VERSION};" in template("internal/require")
+    assert f"known_form CONSTANT integer := {SCHEMA_VERSION};" in template("internal/_require")
 
 
 def test_the_readme_names_every_file() -> None:

@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._score(body jsonb, features jsonb)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
-    WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._weights(body)),
+    WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._stored_weights(body)),
     given AS MATERIALIZED (
         SELECT w.feature, sqlsvm._feature_value(features, w.feature) AS value
         FROM (SELECT feature FROM weights GROUP BY feature ORDER BY min(place)) AS w

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION sqlsvm._weights(body jsonb)
+CREATE OR REPLACE FUNCTION sqlsvm._stored_weights(body jsonb)
 RETURNS TABLE (place bigint, feature text, category jsonb, weight text, missing text, is_boolean boolean)
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
@@ -7,5 +7,5 @@ AS $$
     FROM jsonb_array_elements(body -> 'weights') WITH ORDINALITY AS w (entry, place)
 $$;
 
-COMMENT ON FUNCTION sqlsvm._weights(jsonb) IS
+COMMENT ON FUNCTION sqlsvm._stored_weights(jsonb) IS
     'The weights of a model in their order. Numbers are the stored text, which is a double to its last digit';
