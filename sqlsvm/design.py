@@ -45,7 +45,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The values of a categorical feature; the n-th has theta[offset + n]."""
+    """The values of a categorical feature; the i-th of them has the place n = offset + i in theta, counted from 1."""
 
     number: int
     relation: str

@@ -89,8 +89,7 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, b
     for d in plan.dictionaries(node):
         meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
         joins.append((exp.to_table(d.table), meet, "left"))
-        place = exp.Add(this=sql.integer(d.offset), expression=sql.column("n", d.table))
-        terms.append(sql.coalesce(bend(theta(place)), sql.number(0)))
+        terms.append(sql.coalesce(bend(theta(sql.column("n", d.table))), sql.number(0)))
     made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
     made += [*(extra or []), (sql.plus(*terms), "p")]
     made += [(sign, "y")] if sign is not None else []
