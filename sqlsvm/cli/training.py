@@ -118,8 +118,9 @@ effort_wanted = together(
 )
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
 
+name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called.")
 place_wanted = together(
-    option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called."),
+    name_wanted,
     option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
 )
 
@@ -148,7 +149,7 @@ def train(dsn: str, query: str, name: str, model_file: str | None, as_json: bool
     """
     from sqlsvm.engine import connect
 
-    training = _training(**options)
+    training = training_of(**options)
     with connect(dsn) as engine:
         store = _store(engine, dsn, model_file)
         if store:
@@ -184,7 +185,7 @@ def train_and_keep(
     return 0 if model.converged else _warn(model, training)
 
 
-def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, **options: Any) -> "Training":
+def training_of(*, lam: float, solver: Any, scale: Any, categorical: Any, **options: Any) -> "Training":
     from sqlsvm.problem import Options
     from sqlsvm.solve.solution import Options as Effort
     from sqlsvm.train import Training

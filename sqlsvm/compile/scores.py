@@ -24,8 +24,8 @@ def outputs(plan: Plan, node: int) -> list[Output]:
     factors: dict[str, list[exp.Expression]] = {}
     if design.weight is not None and design.weight.relation in relations:
         factors.setdefault(design.weight.relation, []).append(sql.double(design.weight.expression.copy()))
-    if design.class_weights != (1.0, 1.0) and design.label.relation in relations:
-        negative, positive = (sql.number(weight) for weight in design.class_weights)
+    if design.class_weighted and design.label.relation in relations:
+        negative, positive = design.class_factors()
         of_class = sql.case(exp.GT(this=exp.paren(design.sign), expression=sql.integer(0)), positive, negative)
         factors.setdefault(design.label.relation, []).append(of_class)
     return made + [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(factors.items())]

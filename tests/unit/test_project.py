@@ -53,6 +53,7 @@ LAYERS = (
     "draw_evaluation",
     "report",
     "train",
+    "stored_program",
     "install",
     "estimator",
     "demo",
