@@ -66,6 +66,11 @@ BEGIN
         );
         COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle';
 
+        CREATE TYPE sqlsvm._seen AS (
+            negatives float8, positives float8, true_positive float8[], false_positive float8[], auc float8[]
+        );
+        COMMENT ON TYPE sqlsvm._seen IS 'What was counted of the scores of all rows; each array is value, lower and upper bound';
+
         CREATE TYPE sqlsvm.training AS (
             model text, version integer, passes integer, objective float8, objective_upper float8,
             lower_bound float8, gap float8, converged boolean, seconds float8

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from sqlsvm import sql
 from sqlsvm.catalog import Catalog, check_left_joins, rows_of
@@ -23,16 +23,15 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import moments
 from sqlsvm.compile.oracle import oracle_pass, reach
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.row_count import thresholds
+from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sample import drawn_nodes, points, sample
 from sqlsvm.compile.scores import source
-from sqlsvm.compile.sketch import reached_levels, sizes
+from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import rounding
-from sqlsvm.counting import is_sketched, row_count_program
 from sqlsvm.design import design, drop_nulls
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, EngineError, OptionError
 from sqlsvm.join_tree import join_tree
 from sqlsvm.label import label_sign
 from sqlsvm.model import plain
@@ -71,6 +70,11 @@ class StoredProgram:
 def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
     """Reads names, types, keys and sizes, and no more of the data than `explain` does."""
     asked = training.problem
+    if training.solver == "descent" or asked.counting == "sketch":
+        raise OptionError(
+            "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
+            hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
+        )
     query = labelled(engine, text, asked)
     sign = label_sign(engine, query, asked.positive)
     values = read_label_values(engine, query, sign)
@@ -110,12 +114,13 @@ def _parts(plan: Plan, query: FeatureQuery, label_values: LabelValues) -> dict[s
         "relations": row_counts(plan),
         "pass": oracle_pass(plan),
         "sample": sample(plan),
-        "row count": row_count_program(plan),
-        "thresholds": reached_levels(plan) if is_sketched(plan) else thresholds(plan),
+        "row count": row_count(plan),
+        "thresholds": thresholds(plan),
         "sizes": sizes(sketched),
         "far sums": far_sums(sketched),
         "list": [evaluation.list_of_rows(plan)] if plan.centre is None else evaluation.towards_centre(plan),
-        "read list": (evaluation.above(), evaluation.area(), evaluation.histogram()),
+        "above": (evaluation.above(),),
+        "area": (evaluation.area(),),
     }
     if plan.centre is not None:
         parts["pairs"] = (evaluation.pairs(plan),)
@@ -301,6 +306,8 @@ INSERT INTO sqlsvm.programs (name, query, label, search_path, description, optio
 VALUES ($1, $2, $3, ARRAY_TO_STRING(ARRAY(SELECT QUOTE_IDENT(s) FROM UNNEST(CURRENT_SCHEMAS(FALSE)) AS s), ', '),
         CAST($4 AS JSONB), CAST($5 AS JSONB))"""
 
+_INSTALLED = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = 'sqlsvm' AND tablename = 'programs'"
+
 _FORGET = "DELETE FROM sqlsvm.programs WHERE name = $1"
 
 _SAVE_STATEMENT = """\
@@ -311,6 +318,8 @@ VALUES ($1, $2, $3, $4, $5, $6)"""
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
     """In place of what was stored under the name; a model of that name and its versions stay."""
     check_name(name)
+    if not engine.fetch(parse_one(_INSTALLED, read="postgres"))["n"][0]:
+        raise EngineError(f"the SQL functions are not in {engine.url}", hint=f"sqlsvm install --dsn {engine.url}")
     with engine.snapshot():
         engine.execute(Text(_FORGET), [name])
         given = [plain(program.description), plain(program.options)]

@@ -1,34 +1,15 @@
--- One pass: a global minorant of the hinge part R, R(b) >= intercept + slope.b, and what counting may have left out.
+-- A pass on scaled features. At beta the value of the cut is the same on either side of the change of variables.
 CREATE OR REPLACE FUNCTION sqlsvm._cut(p sqlsvm._problem, beta float8[], buckets integer)
 RETURNS sqlsvm._cut
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    given sqlsvm._given := sqlsvm._parameters(p, sqlsvm._to_raw(p, beta));
-    answers jsonb;
-    g float8[];
-    b float8;
-    cut sqlsvm._cut;
+    cut sqlsvm._cut := sqlsvm._pass(p, sqlsvm._to_raw(p, beta), buckets);
 BEGIN
-    given.bound := 1;
-    given.buckets := coalesce(buckets, 1);
-    answers := sqlsvm._run(p.program, 'pass', given);
-    PERFORM sqlsvm._drop(p.program, 'pass');
-    g := sqlsvm._sums(p, answers);
-    b := answers -> 'totals' -> 0 ->> 'b';
-    IF (p.design ->> 'one_bag')::boolean THEN
-        g := (SELECT array_agg(-s.g / p.n ORDER BY s.i) FROM unnest(g) WITH ORDINALITY AS s (g, i));
-        cut.intercept := b / p.n;
-    ELSE
-        g := (SELECT array_agg((s.negative - s.g) / p.n ORDER BY s.i)
-            FROM unnest(g, p.negative) WITH ORDINALITY AS s (g, negative, i));
-        cut.intercept := (p.n_negative + b) / p.n;
-    END IF;
-    cut.slope := sqlsvm._from_raw(p, g);
+    cut.slope := sqlsvm._from_raw(p, cut.slope);
     cut.value_low := cut.intercept + sqlsvm._dot(cut.slope, beta);
-    cut.error := sqlsvm._counting_error(p, answers, given.buckets);
     RETURN cut;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._cut(sqlsvm._problem, float8[], integer) IS 'One pass over the tables: a cut and its error';
+COMMENT ON FUNCTION sqlsvm._cut(sqlsvm._problem, float8[], integer) IS 'One pass over the tables: a cut on scaled features';
