@@ -1,4 +1,4 @@
-CREATE TABLE IF NOT EXISTS sqlsvm.programs (
+CREATE TABLE sqlsvm.programs (
     name text PRIMARY KEY,
     compiled_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
     query text NOT NULL,
@@ -17,7 +17,7 @@ COMMENT ON COLUMN sqlsvm.programs.search_path IS 'Where the names of the query w
 COMMENT ON COLUMN sqlsvm.programs.description IS 'The coordinates of theta and how join rows are counted';
 COMMENT ON COLUMN sqlsvm.programs.options IS 'The options of sqlsvm compile: those of the training';
 
-CREATE TABLE IF NOT EXISTS sqlsvm.statements (
+CREATE TABLE sqlsvm.statements (
     program text NOT NULL REFERENCES sqlsvm.programs (name) ON DELETE CASCADE,
     part text NOT NULL,
     place integer NOT NULL,
@@ -35,47 +35,43 @@ COMMENT ON COLUMN sqlsvm.statements.name IS 'What it makes';
 COMMENT ON COLUMN sqlsvm.statements.working_table IS 'The temporary table that keeps its rows; NULL where they are an answer';
 COMMENT ON COLUMN sqlsvm.statements.texts IS 'What is executed: the statement, and for a working table its ANALYZE';
 
--- Types have no IF NOT EXISTS. The order of _given is that of PARAMETERS in the compiler: $1 is theta, $2 is bound.
-DO $$
-BEGIN
-    IF to_regtype('sqlsvm._given') IS NULL THEN
-        CREATE TYPE sqlsvm._given AS (
-            theta float8[], bound float8, buckets float8, label float8, levels float8[], slack float8,
-            shift float8, lowest float8, width float8, points float8[],
-            weight_negative float8, weight_positive float8
-        );
-        COMMENT ON TYPE sqlsvm._given IS 'The parameters of the statements of a program';
+-- The order is that of PARAMETERS in the compiler: $1 is theta, $2 is bound, and so on.
+CREATE TYPE sqlsvm._given AS (
+    theta float8[], bound float8, buckets float8, label float8, levels float8[], slack float8,
+    shift float8, lowest float8, width float8, points float8[],
+    weight_negative float8, weight_positive float8
+);
+COMMENT ON TYPE sqlsvm._given IS 'The parameters of the statements of a program';
 
-        CREATE TYPE sqlsvm._problem AS (
-            program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
-            n float8, n_negative float8,
-            size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[],
-            coordinates integer, dimension integer, constant integer,
-            kept integer[], missing integer[], scale float8[], mean float8[], centre float8[]
-        );
-        COMMENT ON TYPE sqlsvm._problem IS 'A program whose working tables are made: its moments and its scaling';
+CREATE TYPE sqlsvm._problem AS (
+    program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
+    n float8, n_negative float8,
+    size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[],
+    coordinates integer, dimension integer, constant integer,
+    kept integer[], missing integer[], scale float8[], mean float8[], centre float8[]
+);
+COMMENT ON TYPE sqlsvm._problem IS 'A program whose working tables are made: its moments and its scaling';
 
-        CREATE TYPE sqlsvm._cut AS (
-            slope float8[], intercept float8, value_low float8, error float8
-        );
-        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; where it was made value_low <= R <= value_low + error';
+CREATE TYPE sqlsvm._cut AS (
+    slope float8[], intercept float8, value_low float8, error float8
+);
+COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; where it was made value_low <= R <= value_low + error';
 
-        CREATE TYPE sqlsvm._state AS (
-            pass integer, best integer, stalls integer, objective float8, objective_upper float8,
-            bound float8, lower_bound float8, gap float8, gram float8[], offsets float8[], alpha float8[]
-        );
-        COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle';
+CREATE TYPE sqlsvm._state AS (
+    pass integer, best integer, stalls integer, objective float8, objective_upper float8,
+    bound float8, lower_bound float8, gap float8, gram float8[], offsets float8[], alpha float8[]
+);
+COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle';
 
-        CREATE TYPE sqlsvm._seen AS (
-            negatives float8, positives float8, true_positive float8[], false_positive float8[], auc float8[]
-        );
-        COMMENT ON TYPE sqlsvm._seen IS 'What was counted of the scores of all rows; each array is value, lower and upper bound';
+CREATE TYPE sqlsvm._seen AS (
+    negatives float8, positives float8, true_positive float8[], false_positive float8[], auc float8[]
+);
+COMMENT ON TYPE sqlsvm._seen IS 'What was counted of the scores of all rows; each array is value, lower and upper bound';
 
-        CREATE TYPE sqlsvm.training AS (
-            model text, version integer, passes integer, objective float8, objective_upper float8,
-            lower_bound float8, gap float8, converged boolean, seconds float8
-        );
-        COMMENT ON TYPE sqlsvm.training IS 'What sqlsvm.train says of the model that it made';
-    END IF;
-END
-$$;
+CREATE TYPE sqlsvm.training AS (
+    model text, version integer, passes integer, objective float8, objective_upper float8,
+    lower_bound float8, gap float8, converged boolean, seconds float8
+);
+COMMENT ON TYPE sqlsvm.training IS 'What sqlsvm.train says of the model that it made';
+
+INSERT INTO sqlsvm.schema_version (version) VALUES (2);

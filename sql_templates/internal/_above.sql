@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._above(p sqlsvm._problem, answer jsonb, o inte
 RETURNS float8[]
 LANGUAGE sql IMMUTABLE
 AS $$
-    SELECT array_fill(coalesce(sum(r.above), 0) / CASE o WHEN 1 THEN p.weight_negative ELSE p.weight_positive END, ARRAY[3])
+    SELECT array_fill(coalesce(sum(r.above), 0) / CASE _above.o WHEN 1 THEN p.weight_negative ELSE p.weight_positive END, ARRAY[3])
     FROM jsonb_to_recordset(answer) AS r (o integer, above float8) WHERE r.o = _above.o
 $$;
 

@@ -5,7 +5,7 @@ AS $$
 BEGIN
     IF value IS NULL OR value IN ('NaN', 'Infinity', '-Infinity') THEN
         RAISE EXCEPTION '% must be a finite number, not %', name, coalesce(value::text, 'NULL') USING ERRCODE = 'SV003',
-            HINT = format('for example %s', example);
+            HINT = format('For example %s.', example);
     END IF;
 END
 $$;

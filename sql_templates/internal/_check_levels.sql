@@ -7,7 +7,7 @@ BEGIN
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
     IF least(rows, (1 + ln(greatest(1, epsilon * rows))) / epsilon) > 1e6 THEN
         RAISE EXCEPTION 'an epsilon of % makes more than 1,000,000 levels of % rows', epsilon, rows
-            USING ERRCODE = 'SV003', HINT = 'take a larger one: epsilon => 0.1';
+            USING ERRCODE = 'SV003', HINT = 'Take a larger one: epsilon => 0.1.';
     END IF;
 END
 $$;

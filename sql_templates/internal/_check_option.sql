@@ -5,7 +5,7 @@ AS $$
 BEGIN
     IF value IS NOT NULL AND NOT (value > low AND value < 'Infinity' OR inclusive AND value = low) THEN
         RAISE EXCEPTION '% must be % %, not %', name, CASE WHEN inclusive THEN 'at least' ELSE 'above' END, low, value
-            USING ERRCODE = 'SV003', HINT = format('for example %s', example);
+            USING ERRCODE = 'SV003', HINT = format('For example %s.', example);
     END IF;
 END
 $$;

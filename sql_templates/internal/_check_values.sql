@@ -8,11 +8,11 @@ BEGIN
     FOR c IN SELECT i FROM jsonb_array_elements(p.design -> 'coordinates') AS i LOOP
         IF p.squares[(c ->> 'place')::integer] IN ('NaN', 'Infinity') THEN
             RAISE EXCEPTION 'feature "%" is NaN or infinite in some rows of the join', c ->> 'feature'
-                USING ERRCODE = 'SV004', HINT = 'leave those rows out in the query, and compile it again';
+                USING ERRCODE = 'SV004', HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
         ELSIF p.nulls = 'error' AND c ->> 'role' = 'missing' AND p.total[(c ->> 'place')::integer] > 0 THEN
             RAISE EXCEPTION 'feature "%" is NULL in % rows of the join', c ->> 'feature',
                 p.total[(c ->> 'place')::integer] USING ERRCODE = 'SV004',
-                HINT = 'compile again and say what that means: --nulls mean (the mean of the others) or --nulls drop';
+                HINT = 'Compile it again and say what that means: sqlsvm compile --nulls mean (the mean of the others) or --nulls drop.';
         END IF;
     END LOOP;
 END

@@ -7,7 +7,7 @@ DECLARE
 BEGIN
     IF coalesce((beta ->> 'intercept') <> '0', false) AND NOT EXISTS (
         SELECT FROM jsonb_array_elements(program.description -> 'coordinates') AS i WHERE i ->> 'role' = 'intercept') THEN
-        RAISE EXCEPTION 'beta has an intercept, which the features do not' USING ERRCODE = 'SV003', HINT = 'leave it out';
+        RAISE EXCEPTION 'beta has an intercept, which the features do not' USING ERRCODE = 'SV003', HINT = 'Leave it out.';
     END IF;
     FOR c IN
         SELECT 'intercept' AS feature, beta -> 'intercept' AS weight, false AS categorical WHERE beta ? 'intercept'
@@ -19,10 +19,10 @@ BEGIN
         IF c.categorical AND (jsonb_typeof(c.weight) <> 'object' OR EXISTS (
             SELECT FROM jsonb_each(c.weight) AS v WHERE jsonb_typeof(v.value) <> 'number')) THEN
             RAISE EXCEPTION 'the weights of the categorical feature "%" are no object of numbers', c.feature
-                USING ERRCODE = 'SV003', HINT = format('write {"%s": {"VALUE": 0.1}}', c.feature);
+                USING ERRCODE = 'SV003', HINT = format('Write {"%s": {"VALUE": 0.1}}.', c.feature);
         ELSIF NOT c.categorical AND jsonb_typeof(c.weight) <> 'number' THEN
             RAISE EXCEPTION 'the weight of "%" is not a number: %', c.feature, c.weight USING ERRCODE = 'SV003',
-                HINT = format('write {"%s": 0.1}', c.feature);
+                HINT = format('Write {"%s": 0.1}.', c.feature);
         END IF;
     END LOOP;
 END

@@ -3,17 +3,19 @@ RETURNS sqlsvm.programs
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
-    found_program sqlsvm.programs;
-    known text;
+    names CONSTANT text[] := ARRAY(SELECT p.name FROM sqlsvm.programs AS p ORDER BY p.name);
+    program sqlsvm.programs;
 BEGIN
-    SELECT p.* INTO found_program FROM sqlsvm.programs AS p WHERE p.name = _find_program.name;
-    IF found_program.name IS NULL THEN
-        SELECT string_agg(format('"%s"', p.name), ', ' ORDER BY p.name) INTO known FROM sqlsvm.programs AS p;
-        RAISE EXCEPTION 'there is no compiled program "%"', name USING ERRCODE = 'SV002',
-            DETAIL = coalesce('there are ' || known, 'no program is stored in this database'),
-            HINT = 'sqlsvm compile --dsn URL --query FILE --label COLUMN --name NAME stores one';
+    PERFORM sqlsvm._require('reader');
+    SELECT p.* INTO program FROM sqlsvm.programs AS p WHERE p.name = _find_program.name;
+    IF program.name IS NULL THEN
+        RAISE EXCEPTION 'there is no compiled program %', coalesce('"' || name || '"', 'NULL') USING ERRCODE = 'SV002',
+            DETAIL = CASE WHEN cardinality(names) = 0 THEN 'No program is stored in this database.'
+                ELSE format('There are %s.', array_to_string(names, ', ')) END,
+            HINT = coalesce('Did you mean ' || sqlsvm._nearest(name, names) || '? ', '')
+                || 'sqlsvm compile --dsn URL --query FILE --label COLUMN --name NAME stores one.';
     END IF;
-    RETURN found_program;
+    RETURN program;
 END
 $$;
 

@@ -5,7 +5,7 @@ RETURNS jsonb
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
-    form text := 'write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}';
+    form text := 'Write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}.';
     features text[] := ARRAY(
         SELECT c ->> 'feature' FROM jsonb_array_elements(
             program.description -> 'coordinates' || (program.description -> 'dictionaries')) AS c WHERE c ->> 'feature' <> '');
@@ -24,7 +24,7 @@ BEGIN
     odd := (SELECT min(k) FROM jsonb_object_keys(beta -> 'weights') AS k WHERE k <> ALL (features));
     IF odd IS NOT NULL THEN
         RAISE EXCEPTION 'beta has a weight for "%", which is not a feature', odd USING ERRCODE = 'SV003',
-            HINT = format('the features are %s', array_to_string(features, ', '));
+            HINT = format('The features are %s.', array_to_string(features, ', '));
     END IF;
     PERFORM sqlsvm._check_weights(program, beta);
     RETURN beta;

@@ -7,7 +7,7 @@ DECLARE
 BEGIN
     IF body IS NULL THEN
         RAISE EXCEPTION 'the program "%" has trained no model yet', model USING ERRCODE = 'SV001',
-            HINT = format('SELECT * FROM sqlsvm.train(%L) trains one; or give weights of your own: beta => ...', model);
+            HINT = format('SELECT * FROM sqlsvm.train(%L) trains one; or give weights of your own as beta.', model);
     END IF;
     RETURN jsonb_build_object('intercept', body -> 'intercept',
         'weights', (SELECT coalesce(jsonb_object_agg(f.feature, f.weight), '{}') FROM (

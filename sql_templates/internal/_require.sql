@@ -3,7 +3,7 @@ RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    known_form CONSTANT integer := 1;
+    known_form CONSTANT integer := 2;
     rights CONSTANT text[] := CASE role WHEN 'reader' THEN '{SELECT}' ELSE '{SELECT,INSERT,UPDATE,DELETE}' END;
     form integer;
 BEGIN

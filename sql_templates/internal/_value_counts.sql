@@ -6,10 +6,10 @@ DECLARE
     dictionary jsonb;
 BEGIN
     RETURN QUERY
-        SELECT c ->> 'feature', r.value::text, r.c
-        FROM jsonb_array_elements(p.design -> 'coordinates') AS c,
-            jsonb_to_recordset(answers -> ('values ' || ((c ->> 'place')::integer - 1))) AS r (value float8, c float8)
-        WHERE c ->> 'role' = 'value' AND r.c > 0;
+        SELECT coordinate ->> 'feature', r.value::text, r.c
+        FROM jsonb_array_elements(p.design -> 'coordinates') AS coordinate,
+            jsonb_to_recordset(answers -> ('values ' || ((coordinate ->> 'place')::integer - 1))) AS r (value float8, c float8)
+        WHERE coordinate ->> 'role' = 'value' AND r.c > 0;
     FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
         RETURN QUERY EXECUTE format(
             'SELECT $1, d.v::text, r.c FROM jsonb_to_recordset($2) AS r (n integer, c float8)

@@ -17,7 +17,7 @@ BEGIN
     PERFORM sqlsvm._check_option('seed', (effort ->> 'seed')::float8, 0, true, 'seed => 0');
     IF wanted ->> 'solver' NOT IN ('dane', 'bundle') THEN
         RAISE EXCEPTION 'there is no solver "%" here', wanted ->> 'solver' USING ERRCODE = 'SV003',
-            HINT = 'solver => ''dane'' or solver => ''bundle''';
+            HINT = 'Write solver => ''dane'' or solver => ''bundle''.';
     END IF;
     RETURN wanted;
 END

@@ -13,7 +13,7 @@ from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.store.database import SCHEMA
 from sqlsvm.store.templates import template, templates_in
 
-FORMS: dict[int, str] = {}
+FORMS: dict[int, str] = {2: "programs"}
 """The templates that bring the tables from one form to the next, by the number that each writes into schema_version."""
 
 _DENIED = "42501"

@@ -22,7 +22,7 @@ from sqlsvm.store.templates import statements
 T = TypeVar("T")
 
 SCHEMA = "sqlsvm"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at"))
 _PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
