@@ -15,6 +15,10 @@ BEGIN
         RETURNING v.version
     )
     SELECT array_agg(g.version ORDER BY g.version) INTO dropped FROM gone AS g;
+    IF version IS NULL THEN
+        DELETE FROM sqlsvm.programs AS p WHERE p.name = model;
+        dropped := CASE WHEN found THEN coalesce(dropped, '{}') ELSE dropped END;
+    END IF;
     IF dropped IS NULL THEN
         PERFORM sqlsvm._unknown(model, version);
     END IF;
@@ -25,4 +29,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.drop_model(text, integer) IS
-    'Forgets a version of a model, or all of them where none is given; the versions that are gone';
+    'Forgets a version of a model, or where none is given all of it, its program too; the versions that are gone';

@@ -1,9 +1,9 @@
-"""CREATE EXTENSION makes what install makes. The server is the newest, of the wheel: it can be told where to find it."""
+"""CREATE EXTENSION makes what install makes. The server is the wheel's, new enough to be told where extensions are."""
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -11,6 +11,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
 from sqlsvm.engine.embedded import Server, wheel_programs
 from sqlsvm.errors import OptionError
 from sqlsvm.install import install, look, own_version, uninstall, upgrade
@@ -92,7 +93,7 @@ def test_the_extension_is_what_install_makes(dsn: str) -> None:
 
 def test_the_verbs_leave_an_extension_to_postgres(dsn: str) -> None:
     answer(dsn, "CREATE EXTENSION sqlsvm;")
-    hints = {
+    hints: dict[Callable[[Engine], object], str] = {
         install: "ALTER EXTENSION sqlsvm UPDATE;",
         upgrade: "ALTER EXTENSION sqlsvm UPDATE;",
         uninstall: "DROP EXTENSION sqlsvm;",
