@@ -1,5 +1,6 @@
 """The verbs on the SQL functions in PostgreSQL: install, upgrade, uninstall, check, extension."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -84,6 +85,27 @@ def uninstall(dsn: str, force: bool) -> None:
     show_answer(f"removed {gone.functions} functions, {gone.tables} tables, {schema}")
     if gone.models:
         show_answer(f"with the models {', '.join(printable(name) for name in gone.models)}")
+
+
+@cli.command(
+    short_help="Check that the SQL functions work in PostgreSQL.",
+    epilog=examples("sqlsvm check --dsn postgresql://localhost/flights"),
+)
+@database
+def check(dsn: str) -> int:
+    """Train and predict a problem with a known optimum, and say what was found. Everything is taken back at the end.
+
+    It can be run before `sqlsvm install`, to see whether that would work, and after it. Exits with 1 where anything is
+    not as it should be.
+    """
+    from sqlsvm.engine import connect
+    from sqlsvm.install.check import check as findings_of
+    from sqlsvm.install.draw import draw_findings
+
+    with connect(dsn) as engine:
+        findings = findings_of(engine)
+    show_answer(draw_findings(findings, sys.stdout))
+    return 0 if all(finding.good for finding in findings) else 1
 
 
 @cli.command(

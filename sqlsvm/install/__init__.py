@@ -1,4 +1,4 @@
-"""The SQL functions in PostgreSQL: in, up to date, and out again."""
+"""The SQL functions in PostgreSQL: in, up to date, and out again. What trains stands apart, in check.py."""
 
 from sqlsvm.install.found import FORMS, Found, look, own_version
 from sqlsvm.install.put import install, upgrade

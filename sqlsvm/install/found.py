@@ -18,6 +18,10 @@ FORMS: dict[int, str] = {2: "programs"}
 
 _DENIED = "42501"
 
+FUNCTIONS = """\
+SELECT proname AS name FROM pg_catalog.pg_proc
+WHERE pronamespace = TO_REGNAMESPACE('sqlsvm') ORDER BY proname"""
+
 _LOOK = """\
 SELECT to_regprocedure('sqlsvm.version()') IS NOT NULL AS has_functions,
   to_regclass('sqlsvm.schema_version') IS NOT NULL AS has_tables,
@@ -97,12 +101,15 @@ def on_postgres(engine: Engine) -> Postgres:
 # -- statements --------------------------------------------------------------------------------------------------------
 
 
-def row(postgres: Postgres, text: str) -> dict[str, object]:
-    return {name: values[0] for name, values in postgres.fetch(parse_one(text, read="postgres")).items()}
+def row(postgres: Postgres, text: str, *parameters: object) -> dict[str, object]:
+    """The first row of an answer."""
+    answer = postgres.fetch(parse_one(text, read="postgres"), parameters)
+    return {name: values.tolist()[0] for name, values in answer.items()}
 
 
-def names(postgres: Postgres, text: str) -> list[str]:
-    return [str(name) for name in postgres.fetch(parse_one(text, read="postgres"))["name"]]
+def names(postgres: Postgres, text: str, *parameters: object) -> list[str]:
+    """The column `name` of an answer."""
+    return [str(name) for name in postgres.fetch(parse_one(text, read="postgres"), parameters)["name"]]
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.engine.postgres import Postgres
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.install.found import (
+    FUNCTIONS,
     Found,
     check_no_extension,
     found_in,
@@ -21,10 +22,6 @@ from sqlsvm.store.database import SCHEMA, DatabaseStore
 from sqlsvm.store.templates import template
 
 _DEPENDED_ON = "2BP01"
-
-_FUNCTIONS = """\
-SELECT proname AS name FROM pg_catalog.pg_proc
-WHERE pronamespace = TO_REGNAMESPACE('sqlsvm') ORDER BY proname"""
 
 _RELATIONS = """\
 SELECT relname AS name FROM pg_catalog.pg_class
@@ -63,7 +60,7 @@ def uninstall(engine: Engine, *, force: bool = False) -> Removed:
 
 
 def _inventory(postgres: Postgres, found: Found) -> Removed:
-    functions, relations = names(postgres, _FUNCTIONS), names(postgres, _RELATIONS)
+    functions, relations = names(postgres, FUNCTIONS), names(postgres, _RELATIONS)
     if not functions and not relations:
         raise OptionError(f"there is nothing of sqlsvm in {postgres.url}")
     strangers = sorted({*functions, *relations} - {*function_names(), *table_names()})
