@@ -10,9 +10,10 @@ from contextlib import ExitStack
 from typing import cast
 
 import pytest
+from sqlglot import exp
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Text
 from sqlsvm.install import install
 from tests import servers
 
@@ -72,6 +73,17 @@ def postgres(postgres_dsn: str, statements: list[str]) -> Iterator[Engine]:
     with connect(postgres_dsn) as engine:
         engine.on_statement = statements.append
         yield engine
+
+
+@pytest.fixture
+def plain_role(postgres: Engine) -> Iterator[str]:
+    """A role that was given nothing in this database, quoted."""
+    name = exp.to_identifier(f"Plain role {os.getpid()}", quoted=True).sql("postgres")
+    postgres.execute(Text(f"CREATE ROLE {name}"))
+    yield name
+    postgres.execute(Text("RESET ROLE"))
+    postgres.execute(Text(f"DROP OWNED BY {name} CASCADE"))
+    postgres.execute(Text(f"DROP ROLE {name}"))
 
 
 @pytest.fixture

@@ -1,6 +1,13 @@
 """What is installed in the schema sqlsvm, object by object, as text that a person can read through."""
 
+from pathlib import Path
+
+from sqlglot import parse_one
+
 from sqlsvm.engine.base import Engine, Text
+
+INSTALLED = Path(__file__).parent / "golden" / "installed.txt"
+"""The listing of what is to be there, the same on every server."""
 
 _FUNCTIONS = """
 SELECT p.proname || '(' || pg_get_function_arguments(p.oid) || ') -> ' || pg_get_function_result(p.oid) AS head,
@@ -32,3 +39,14 @@ def listing(engine: Engine) -> str:
 def _rows(engine: Engine, text: str) -> list[tuple[str, ...]]:
     found = engine.fetch(Text(text))
     return list(zip(*(values.tolist() for values in found.values()), strict=True))
+
+
+def value(engine: Engine, text: str) -> object:
+    (column,) = engine.fetch(parse_one(text, read="postgres")).values()
+    return column.tolist()[0]
+
+
+def state(engine: Engine) -> str:
+    """All that is installed, and every row of the tables that are never changed by training."""
+    rows = engine.fetch(Text("SELECT string_agg(version::text, ',' ORDER BY version) AS v FROM sqlsvm.schema_version"))
+    return listing(engine) + str(rows["v"][0])

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from sqlglot import parse_one
 
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.engine.postgres import Postgres
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.install.found import (
     FORMS,
     Found,
@@ -22,11 +22,14 @@ from sqlsvm.install.found import (
     own_version,
     rights,
 )
-from sqlsvm.store.database import DatabaseStore
+from sqlsvm.store.database import SCHEMA, DatabaseStore
 from sqlsvm.store.templates import template
 
 OLDEST = 14
 """The first PostgreSQL on which the functions run."""
+
+_THERE_ALREADY = ("42P07", "42710", "42723", "42P13")
+"""A table, a type or a function of that name, or a function with another result."""
 
 _BEFORE = "SET LOCAL check_function_bodies = off"
 """A function may call one that comes after it."""
@@ -49,8 +52,14 @@ def install(engine: Engine, readers: Sequence[str] = (), trainers: Sequence[str]
         _grant(postgres, readers, trainers)
         return found
 
-    with rights(postgres, "install"):
-        return DatabaseStore(postgres).transaction(work)
+    try:
+        with rights(postgres, "install"):
+            return DatabaseStore(postgres).transaction(work)
+    except StatementError as error:
+        if error.sqlstate not in _THERE_ALREADY:
+            raise
+        hint = f"the schema {SCHEMA} holds something else of that name: move or drop it; nothing was installed"
+        raise EngineError(error.message, detail=error.detail, hint=hint) from error
 
 
 def upgrade(engine: Engine) -> Found:

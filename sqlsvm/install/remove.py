@@ -27,12 +27,15 @@ _RELATIONS = """\
 SELECT relname AS name FROM pg_catalog.pg_class
 WHERE relnamespace = TO_REGNAMESPACE('sqlsvm') AND relkind IN ('r', 'v', 'm', 'f', 'p') ORDER BY relname"""
 
+_NAMES = {"models": "SELECT name FROM sqlsvm.models", "programs": "SELECT name FROM sqlsvm.programs"}
+
 
 @dataclass(frozen=True)
 class Removed:
     functions: int
     tables: int
     models: tuple[str, ...]
+    """Those that are compiled and not trained yet are among them."""
     schema: bool
     """Whether the schema went too: one that an administrator made stays."""
 
@@ -70,9 +73,9 @@ def _inventory(postgres: Postgres, found: Found) -> Removed:
             detail=f"sqlsvm {own_version()} did not make that",
             hint="move it to another schema or drop it; nothing was removed",
         )
-    models = names(postgres, "SELECT name FROM sqlsvm.models ORDER BY name") if found.form else []
+    kept = {name for table in ("models", "programs") if table in relations for name in names(postgres, _NAMES[table])}
     owns = "SELECT PG_HAS_ROLE(nspowner, 'USAGE') AS owns FROM pg_catalog.pg_namespace WHERE nspname = 'sqlsvm'"
-    return Removed(len(functions), len(relations), tuple(models), bool(row(postgres, owns)["owns"]))
+    return Removed(len(functions), len(relations), tuple(sorted(kept)), bool(row(postgres, owns)["owns"]))
 
 
 def _kept(removed: Removed, most: int = 10) -> OptionError:

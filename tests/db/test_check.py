@@ -1,11 +1,8 @@
 """`check` finds what is wrong, and leaves everything as it was."""
 
-import os
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from sqlglot import exp
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError
@@ -70,16 +67,6 @@ def test_what_is_broken_is_found(postgres: Engine, broken: str) -> None:
     before = counted(postgres)
     assert bad(postgres) == BROKEN[broken]
     assert counted(postgres) == before
-
-
-@pytest.fixture
-def plain_role(postgres: Engine) -> Iterator[str]:
-    name = exp.to_identifier(f"Plain role {os.getpid()}", quoted=True).sql("postgres")
-    postgres.execute(Text(f"CREATE ROLE {name}"))
-    yield name
-    postgres.execute(Text("RESET ROLE"))
-    postgres.execute(Text(f"DROP OWNED BY {name}"))
-    postgres.execute(Text(f"DROP ROLE {name}"))
 
 
 def test_a_role_that_could_not_install_is_told(postgres: Engine, plain_role: str) -> None:

@@ -15,13 +15,13 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.embedded import Server, wheel_programs
 from sqlsvm.errors import OptionError
 from sqlsvm.install import install, look, own_version, uninstall, upgrade
+from sqlsvm.install.check import check
 from sqlsvm.install.extension import write
 from sqlsvm.store import open_store
 from tests.ground.models import model
-from tests.listing import listing
+from tests.listing import INSTALLED, listing
 from tests.psql import answer, psql
 
-INSTALLED = Path(__file__).parents[1] / "golden" / "installed.txt"
 FEATURES = '{"distance": 1, "heavy": 0, "carrier": "UA", "month": 7}'
 
 
@@ -77,6 +77,7 @@ def test_install_makes_the_same_on_this_server(dsn: str) -> None:
         assert engine.version.startswith("PostgreSQL 18")
         install(engine)
         assert listing(engine) == INSTALLED.read_text(encoding="utf-8")
+        assert [finding for finding in check(engine) if not finding.good] == []
 
 
 def test_the_extension_is_what_install_makes(dsn: str) -> None:

@@ -4,39 +4,25 @@
 """
 
 import os
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
-from sqlglot import exp, parse_one
+from sqlglot import parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.errors import EngineError, OptionError, SqlsvmError
+from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.install import FORMS, install, look, own_version, uninstall, upgrade
 from sqlsvm.install.found import function_names, table_names
 from sqlsvm.store import open_store
 from sqlsvm.store.database import SCHEMA_VERSION
 from sqlsvm.store.templates import folder, template
 from tests.ground.models import model
-from tests.listing import listing
+from tests.listing import INSTALLED, listing, state, value
 from tests.psql import answer, psql
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-INSTALLED = GOLDEN / "installed.txt"
-
-
-def value(engine: Engine, text: str) -> object:
-    (column,) = engine.fetch(parse_one(text, read="postgres")).values()
-    return column.tolist()[0]
-
-
-def state(engine: Engine) -> str:
-    """All that is installed, and every row of the tables that are never changed by training."""
-    rows = engine.fetch(Text("SELECT string_agg(version::text, ',' ORDER BY version) AS v FROM sqlsvm.schema_version"))
-    return listing(engine) + str(rows["v"][0])
 
 
 # -- what there is -----------------------------------------------------------------------------------------------------
@@ -92,6 +78,17 @@ def test_twice_is_once(postgres: Engine) -> None:
     once = state(postgres)
     assert install(postgres).version == own_version()
     assert state(postgres) == once
+
+
+def test_tables_of_others_are_left_alone(postgres: Engine) -> None:
+    for text in ("CREATE SCHEMA sqlsvm", "CREATE TABLE sqlsvm.models AS SELECT 42 AS precious"):
+        postgres.execute(Text(text))
+    with pytest.raises(
+        EngineError, match=r'relation "models" already exists\nHINT: the schema sqlsvm holds something else'
+    ):
+        install(postgres)
+    assert value(postgres, "SELECT precious FROM sqlsvm.models") == 42
+    assert look(postgres).version is None
 
 
 def test_where_the_driver_has_stored_models(postgres: Engine, postgres_dsn: str) -> None:
@@ -189,104 +186,3 @@ def test_a_newer_sqlsvm_is_left_alone(postgres: Engine) -> None:
         with pytest.raises(OptionError, match=r"99\.0 is installed, which is newer .*\nHINT: pip install --upgrade"):
             call(postgres)
     assert look(postgres).version == "99.0"
-
-
-# -- uninstall ---------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_is_left(postgres: Engine) -> None:
-    install(postgres)
-    gone = uninstall(postgres)
-    assert (gone.functions, gone.tables, gone.models, gone.schema) == (
-        len(function_names()),
-        len(table_names()),
-        (),
-        True,
-    )
-    assert value(postgres, "SELECT COUNT(*) AS n FROM pg_catalog.pg_namespace WHERE nspname = 'sqlsvm'") == 0
-    with pytest.raises(OptionError, match="nothing of sqlsvm"):
-        uninstall(postgres)
-
-
-def test_models_are_kept_unless_by_force(postgres: Engine) -> None:
-    install(postgres)
-    store = open_store(postgres)
-    for name in ("late", 'Quote"d'):
-        store.save(model(name))
-    before = state(postgres)
-    with pytest.raises(OptionError, match=r'2 models would be lost: Quote"d, late\nDETAIL: .*\nHINT: --force'):
-        uninstall(postgres)
-    assert state(postgres) == before
-    assert uninstall(postgres, force=True).models == ('Quote"d', "late")
-    assert store.models() == ()
-
-
-OTHERS = {
-    "VIEW v AS SELECT sqlsvm.predict('late', '{}') AS p": r"other objects depend on them\nDETAIL: .*view v depends on",
-    "VIEW v AS SELECT name FROM sqlsvm.models": r"other objects depend on them\nDETAIL: .*view v depends on",
-    "TABLE sqlsvm.mine (a INT)": "the schema sqlsvm also holds mine",
-    "FUNCTION sqlsvm.mine() RETURNS INT LANGUAGE sql AS 'SELECT 1'": "the schema sqlsvm also holds mine",
-}
-
-
-@pytest.mark.parametrize("other", OTHERS)
-def test_what_others_made_is_kept(postgres: Engine, other: str) -> None:
-    install(postgres)
-    postgres.execute(Text(f"CREATE {other}"))
-    before = state(postgres)
-    with pytest.raises(SqlsvmError, match=OTHERS[other]):
-        uninstall(postgres, force=True)
-    assert state(postgres) == before
-
-
-# -- rights ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def plain_role(postgres: Engine) -> Iterator[str]:
-    name = exp.to_identifier(f"Plain role {os.getpid()}", quoted=True).sql("postgres")
-    postgres.execute(Text(f"CREATE ROLE {name}"))
-    yield name
-    postgres.execute(Text("RESET ROLE"))
-    postgres.execute(Text(f"DROP OWNED BY {name} CASCADE"))
-    postgres.execute(Text(f"DROP ROLE {name}"))
-
-
-def test_the_owner_of_a_database_installs(postgres: Engine, plain_role: str) -> None:
-    """No superuser: what a role needs is what the hint says."""
-    postgres.execute(Text(f"SET ROLE {plain_role}"))
-    with pytest.raises(EngineError, match="may not install sqlsvm: permission denied for database") as e:
-        install(postgres)
-    assert e.value.hint
-    postgres.execute(Text("RESET ROLE"))
-    postgres.execute(Text(e.value.hint.partition("can allow it: ")[2]))
-    postgres.execute(Text(f"SET ROLE {plain_role}"))
-    install(postgres)
-    assert listing(postgres) == INSTALLED.read_text(encoding="utf-8")
-    open_store(postgres).save(model())
-    assert uninstall(postgres, force=True).schema
-
-
-def test_a_schema_of_somebody_else(postgres: Engine, plain_role: str) -> None:
-    install(postgres)
-    for text in (f"GRANT USAGE, CREATE ON SCHEMA sqlsvm TO {plain_role}", f"SET ROLE {plain_role}"):
-        postgres.execute(Text(text))
-    owner = value(postgres, "SELECT session_user AS u")
-    for call, verb in ((install, "install"), (upgrade, "upgrade"), (uninstall, "uninstall")):
-        with pytest.raises(EngineError, match=re.escape(f"this role may not {verb} sqlsvm: ")) as e:
-            call(postgres)
-        assert e.value.hint == f"connect as {owner}, who owns the schema sqlsvm"
-
-
-def test_a_schema_that_was_made_for_the_role(postgres: Engine, plain_role: str) -> None:
-    """It may use the schema but not drop it, so it stays when the rest is gone."""
-    for text in (
-        "CREATE SCHEMA sqlsvm",
-        f"GRANT USAGE, CREATE ON SCHEMA sqlsvm TO {plain_role}",
-        f"SET ROLE {plain_role}",
-    ):
-        postgres.execute(Text(text))
-    install(postgres)
-    assert not uninstall(postgres).schema
-    assert (look(postgres).version, look(postgres).form) == (None, 0)
-    assert value(postgres, "SELECT COUNT(*) AS n FROM pg_catalog.pg_namespace WHERE nspname = 'sqlsvm'") == 1
