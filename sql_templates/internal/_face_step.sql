@@ -6,7 +6,7 @@ LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     n integer := cardinality(gradient);
-    lift float8 := (SELECT 1e-12 * greatest(max(abs(v)), 1e-300) FROM unnest(hessian) AS v);
+    lift float8 := (SELECT greatest(1e-12 * max(abs(v)), 1e-30) FROM unnest(hessian) AS v);
     u float8[];
     v float8[];
 BEGIN

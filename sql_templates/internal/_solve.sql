@@ -6,7 +6,7 @@ LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     d integer := cardinality(b);
-    smallest float8 := 1e-14 * (SELECT greatest(max(abs(v)), 1e-300) FROM unnest(a) AS v);
+    smallest float8 := (SELECT greatest(1e-14 * max(abs(v)), 1e-44) FROM unnest(a) AS v);
     x float8[] := b;
     row_i integer;
     row_j integer;

@@ -31,7 +31,8 @@ BEGIN
     END LOOP;
     total := (SELECT sum(a) FROM unnest(alpha) AS a);
     IF total > 0 THEN
-        alpha := ARRAY(SELECT a / total FROM unnest(alpha) WITH ORDINALITY AS s (a, i) ORDER BY i);
+        -- A trace of a cut would only underflow in the products to come.
+        alpha := ARRAY(SELECT CASE WHEN a > 1e-14 * total THEN a / total ELSE 0 END FROM unnest(alpha) WITH ORDINALITY AS s (a, i) ORDER BY i);
     ELSE
         alpha[support[1]] := 1;
     END IF;

@@ -9,6 +9,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.evaluate import evaluate_model
+from sqlsvm.install import install
 from sqlsvm.planner import Counting
 from sqlsvm.predict import predict
 from sqlsvm.problem import labelled
@@ -91,7 +92,8 @@ def test_the_bundle_alone(installed: Engine, dsn: str, solver: str) -> None:
 WEIGHTED = """
     CREATE TABLE f (k INT, y TEXT, x FLOAT8, times INT);
     CREATE TABLE g (k INT PRIMARY KEY, z FLOAT8);
-    INSERT INTO f SELECT i % 9, CASE WHEN sin(i) + sin(i % 9) > 0.4 THEN 'late' ELSE 'in time' END, sin(i * 7), 1 + i % 3
+    INSERT INTO f
+    SELECT i % 9, CASE WHEN sin(i) + sin(i % 9) > 0.4 THEN 'late' ELSE 'in time' END, sin(i * 7), 1 + i % 3
     FROM generate_series(1, 400) AS i;
     INSERT INTO g SELECT i, sin(i) FROM generate_series(0, 8) AS i
 """
@@ -110,8 +112,6 @@ UNWEIGHTED = "SELECT f.y, f.x, g.z FROM f JOIN g ON g.k = f.k"
     ],
 )
 def test_weights_and_scales(postgres: Engine, postgres_dsn: str, query: str, options: dict[str, Any]) -> None:
-    from sqlsvm.install import install
-
     build(postgres, WEIGHTED)
     install(postgres)
     asked = training(positive="late", lam=1e-2, **options)
@@ -132,8 +132,6 @@ def test_weights_and_scales(postgres: Engine, postgres_dsn: str, query: str, opt
 
 def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
     """New rows, new categories before the old ones, NULLs that were not there: a program trains on what it finds."""
-    from sqlsvm.install import install
-
     install(postgres)
     build(postgres, "CREATE TABLE f (y BOOLEAN, c TEXT, d INT, x FLOAT8)")
     fill = "INSERT INTO f SELECT i % 3 > 0, 'c' || i % {c}, i % {d}, {x} FROM generate_series(1, 300) AS i"
