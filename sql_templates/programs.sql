@@ -39,7 +39,7 @@ COMMENT ON COLUMN sqlsvm.statements.texts IS 'What is executed: the statement, a
 CREATE TYPE sqlsvm._given AS (
     theta float8[], bound float8, buckets float8, label float8, levels float8[], slack float8,
     shift float8, lowest float8, width float8, points float8[],
-    weight_negative float8, weight_positive float8
+    weight_negative float8, weight_positive float8, density float8
 );
 COMMENT ON TYPE sqlsvm._given IS 'The parameters of the statements of a program';
 

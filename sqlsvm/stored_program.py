@@ -20,7 +20,7 @@ from sqlsvm import sql
 from sqlsvm.catalog import Catalog, check_left_joins, rows_of
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.compile.moments import moments
+from sqlsvm.compile.moments import moments, needed
 from sqlsvm.compile.oracle import oracle_pass, reach
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.row_count import row_count, thresholds
@@ -29,7 +29,7 @@ from sqlsvm.compile.scores import source
 from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import rounding
-from sqlsvm.design import design, drop_nulls
+from sqlsvm.design import Scale, design, drop_nulls
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError, EngineError, OptionError
 from sqlsvm.join_tree import join_tree
@@ -46,7 +46,7 @@ from sqlsvm.train import Training, package_version
 
 PARAMETERS = (
     *("theta", "bound", "buckets", "label", "levels", "slack", "shift", "lowest", "width", "points"),
-    *("weight_negative", "weight_positive"),
+    *("weight_negative", "weight_positive", "density"),
 )
 """The fields of the type sqlsvm._given, in their order."""
 
@@ -54,6 +54,8 @@ SOURCES = "sources"
 
 LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
+
+Parts = Mapping[str, tuple[Statement, ...]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class StoredProgram:
     label: str
     description: Mapping[str, Any]
     options: Mapping[str, Any]
-    parts: Mapping[str, tuple[Statement, ...]]
+    parts: Parts
 
 
 def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
@@ -90,7 +92,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
         plan.design.label.name,
         {**_description(plan), "label_values": plain(values), "version": engine.version},
         plain(asdict(training)),
-        {name: tuple(map(numbered, part)) for name, part in _parts(plan, query, values).items()},
+        {name: tuple(map(numbered, part)) for name, part in _parts(plan, query, values, asked.scale).items()},
     )
 
 
@@ -102,7 +104,9 @@ def _check_classes(query: FeatureQuery, values: LabelValues) -> None:
         )
 
 
-def _parts(plan: Plan, query: FeatureQuery, label_values: LabelValues) -> dict[str, tuple[Statement, ...]]:
+def _parts(
+    plan: Plan, query: FeatureQuery, label_values: LabelValues, scale: Scale
+) -> dict[str, tuple[Statement, ...]]:
     """By the names under which the functions of sql_templates/ ask for them."""
     sketched = replace(plan, method="sketch") if plan.method == "grid" and plan.centre else plan
     grid = replace(plan, method="grid")
@@ -110,7 +114,7 @@ def _parts(plan: Plan, query: FeatureQuery, label_values: LabelValues) -> dict[s
         SOURCES: sources(query),
         "prepare": working_tables(plan),
         "checks": checks(plan, label_values),
-        "moments": moments(plan),
+        "moments": moments(plan, needed(plan, scale)),
         "relations": row_counts(plan),
         "pass": oracle_pass(plan),
         "sample": sample(plan),

@@ -4,6 +4,8 @@ CREATE OR REPLACE FUNCTION sqlsvm.objective(
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 SET jit = off
+SET synchronize_seqscans = off
+SET default_statistics_target = 10
 SET extra_float_digits = 1
 AS $$
 DECLARE

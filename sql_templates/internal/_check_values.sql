@@ -6,7 +6,7 @@ DECLARE
     c jsonb;
 BEGIN
     FOR c IN SELECT i FROM jsonb_array_elements(p.design -> 'coordinates') AS i LOOP
-        IF p.squares[(c ->> 'place')::integer] IN ('NaN', 'Infinity') THEN
+        IF p.total[(c ->> 'place')::integer] IN ('NaN', 'Infinity', '-Infinity') THEN
             RAISE EXCEPTION 'feature "%" is NaN or infinite in some rows of the join', c ->> 'feature'
                 USING ERRCODE = 'SV004', HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
         ELSIF p.nulls = 'error' AND c ->> 'role' = 'missing' AND p.total[(c ->> 'place')::integer] > 0 THEN

@@ -12,7 +12,7 @@ BEGIN
     PERFORM sqlsvm._check_plan(p, sqlsvm._run(p.program, 'checks', given));
     answers := sqlsvm._run(p.program, 'moments', given);
     PERFORM sqlsvm._drop(p.program, 'moments');
-    sizes := answers -> 'sizes' -> 0;
+    sizes := answers -> ('moments ' || (p.design ->> 'label_node')) -> 0;
     p.n := sizes ->> 'n';
     p.n_negative := sizes ->> 'n_negative';
     PERFORM sqlsvm._check_rows(p, (sizes ->> 'n_unlabelled')::float8);

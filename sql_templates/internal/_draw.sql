@@ -7,9 +7,12 @@ AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._parameters(p);
     label_node text := p.design ->> 'label_node';
+    root_points float8[];
     step record;
 BEGIN
     PERFORM setseed(2 * ((seed % 999983) / 999983.0) - 1);
+    root_points := ARRAY(SELECT (i - 1 + random()) / size * p.n FROM generate_series(1, size) AS i ORDER BY i);
+    given.density := size / p.n;
     FOR step IN
         SELECT s.name, s.working_table, s.texts FROM sqlsvm.statements AS s
         WHERE s.program = p.program AND s.part = 'sample' ORDER BY s.place
@@ -17,11 +20,11 @@ BEGIN
         IF step.working_table IS NULL THEN
             EXECUTE format('CREATE TEMPORARY TABLE %I AS %s', 'sqlsvm_' || step.name, step.texts[1]);
         ELSE
-            given.points := (SELECT array_agg(CASE WHEN step.working_table = 'sqlsvm_drawn' || label_node
-                THEN (i - 1 + random()) / size * p.n ELSE random() END) FROM generate_series(1, size) AS i);
+            given.points := CASE WHEN step.working_table IN ('sqlsvm_intervals' || label_node, 'sqlsvm_drawn' || label_node)
+                THEN root_points ELSE ARRAY(SELECT random() FROM generate_series(1, size)) END;
             EXECUTE step.texts[1]
             USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
-                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive;
+                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
             EXECUTE step.texts[2];
         END IF;
     END LOOP;

@@ -19,12 +19,12 @@ BEGIN
         IF step.working_table IS NULL THEN
             EXECUTE wanted INTO answer
             USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
-                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive;
+                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
             answers := answers || jsonb_build_object(step.name, coalesce(answer, '[]'));
         ELSE
             EXECUTE wanted
             USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
-                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive;
+                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
             EXECUTE step.texts[2];
         END IF;
     END LOOP;

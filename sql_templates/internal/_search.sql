@@ -7,7 +7,7 @@ AS $$
 DECLARE
     lambda float8 := wanted ->> 'lam';
     tol float8 := wanted -> 'effort' ->> 'tol';
-    rows integer := coalesce((wanted -> 'effort' ->> 'sample')::integer, greatest(4000, least(20000, 400 * p.dimension)));
+    rows integer := sqlsvm._sample_size(p, (wanted -> 'effort' ->> 'sample')::integer);
     dane boolean := wanted ->> 'solver' = 'dane' AND p.dimension <= 100;
     at sqlsvm._state;
     began timestamptz;
