@@ -23,9 +23,11 @@ from tests.ground.joins import JOINS, Join
 from tests.ground.sql_program import call, compiled
 from tests.ground.trained import training
 
-CASES: list[tuple[str, Counting]] = [
-    *(("star", "auto"), ("chain", "exact"), ("chain", "grid"), ("left join", "auto")),
-    *(("categories", "exact"), ("categories", "grid"), ("cyclic", "auto")),
+MORE = (("chain", "exact"), ("chain", "grid"), ("left join", "auto"), ("categories", "exact"), ("cyclic", "auto"))
+CASES = [
+    ("star", "auto"),
+    ("categories", "grid"),
+    *(pytest.param(shape, counting, marks=pytest.mark.slow) for shape, counting in MORE),
 ]
 BETAS: dict[str, dict[str, Any]] = {
     "star": {"intercept": 0.5, "weights": {"qty": 0.8, "size": 0.02, "open": -0.25}},

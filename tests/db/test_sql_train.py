@@ -52,7 +52,7 @@ def assert_parity(engine: Engine, dsn: str, shape: str, lam: float, counting: Co
         assert model.trained_on["label_values"] == driven.trained_on["label_values"]
 
 
-@pytest.mark.parametrize(("shape", "counting"), [("star", "exact"), ("chain", "grid"), ("left join", "exact")])
+@pytest.mark.parametrize(("shape", "counting"), [("chain", "grid"), ("left join", "exact")])
 def test_parity(installed: Engine, dsn: str, shape: str, counting: Counting) -> None:
     assert_parity(installed, dsn, shape, 1e-3, counting)
 
@@ -65,7 +65,7 @@ def test_parity_everywhere(installed: Engine, dsn: str, shape: str, lam: float, 
     assert_parity(installed, dsn, shape, lam, counting)
 
 
-@pytest.mark.parametrize("shape", ["star", "categories"])
+@pytest.mark.parametrize("shape", ["star", pytest.param("categories", marks=pytest.mark.slow)])
 def test_the_driver_reads_it(installed: Engine, dsn: str, shape: str) -> None:
     """evaluate and predict of the driver on a model from psql, and sqlsvm.evaluate, say the same."""
     join = JOINS[shape](np.random.default_rng(3))
@@ -79,13 +79,13 @@ def test_the_driver_reads_it(installed: Engine, dsn: str, shape: str) -> None:
         assert sum(map(bool, predictions)) == found["true_positive"] + found["false_positive"]
 
 
-@pytest.mark.parametrize("solver", ["bundle", "dane"])
-def test_the_bundle_alone(installed: Engine, dsn: str, solver: str) -> None:
+@pytest.mark.slow
+def test_the_bundle_alone(installed: Engine, dsn: str) -> None:
     join = JOINS["chain"](np.random.default_rng(5))
     with join.created(installed):
         compiled(installed, "alone", join.query, training())
-        model = trained(installed, dsn, "alone", solver=solver, lam=0.1, tol=1e-2)
-        assert (model.converged, model.solver) == (True, solver)
+        model = trained(installed, dsn, "alone", solver="bundle", lam=0.1, tol=1e-2)
+        assert (model.converged, model.solver) == (True, "bundle")
         assert_proven(installed, model, truth(installed, join.query, Wish(scale="standard")))
 
 
@@ -104,10 +104,10 @@ UNWEIGHTED = "SELECT f.y, f.x, g.z FROM f JOIN g ON g.k = f.k"
 @pytest.mark.parametrize(
     ("query", "options"),
     [
-        (BY_WEIGHT, {"weight": "times"}),
-        (UNWEIGHTED, {"class_weight": (1.0, 3.0)}),
+        pytest.param(BY_WEIGHT, {"weight": "times"}, marks=pytest.mark.slow),
+        pytest.param(UNWEIGHTED, {"class_weight": (1.0, 3.0)}, marks=pytest.mark.slow),
         (UNWEIGHTED, {"class_weight": "balanced"}),
-        (UNWEIGHTED, {"intercept": False, "scale": "maxabs"}),
+        pytest.param(UNWEIGHTED, {"intercept": False, "scale": "maxabs"}, marks=pytest.mark.slow),
         (BY_WEIGHT, {"weight": "times", "class_weight": (2.0, 1.0), "scale": "none"}),
     ],
 )
@@ -172,9 +172,8 @@ def assert_world(engine: Engine, dsn: str, seed: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 5])
-def test_worlds(installed: Engine, dsn: str, seed: int) -> None:
-    assert_world(installed, dsn, seed)
+def test_a_world(installed: Engine, dsn: str) -> None:
+    assert assert_world(installed, dsn, seed=1)
 
 
 @pytest.mark.slow
@@ -185,7 +184,10 @@ def test_many_worlds(installed: Engine, dsn: str) -> None:
 # -- the same SQL ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", JOINS)
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("shape", ["categories", *(pytest.param(s, marks=SLOW) for s in JOINS if s != "categories")])
 def test_the_sql_is_the_drivers(postgres: Engine, statements: list[str], shape: str) -> None:
     """What is stored and what the driver sends differ in where rows are read, and in how parameters are numbered."""
     join = JOINS[shape](np.random.default_rng(3))
