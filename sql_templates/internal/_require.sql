@@ -5,11 +5,12 @@ AS $$
 DECLARE
     known_form CONSTANT integer := 2;
     rights CONSTANT text[] := CASE role WHEN 'reader' THEN '{SELECT}' ELSE '{SELECT,INSERT,UPDATE,DELETE}' END;
+    tables CONSTANT text[] := CASE role WHEN 'reader' THEN '{models,versions,iterations}'
+                                        ELSE '{models,versions,iterations,programs,statements}' END;
     form integer;
 BEGIN
-    IF EXISTS (
-        SELECT FROM unnest('{models,versions,iterations}'::text[]) AS t, unnest(rights) AS needed
-        WHERE NOT has_table_privilege('sqlsvm.' || t, needed)
+    IF NOT has_table_privilege('sqlsvm.schema_version', 'SELECT') OR EXISTS (
+        SELECT FROM unnest(tables) AS t, unnest(rights) AS needed WHERE NOT has_table_privilege('sqlsvm.' || t, needed)
     ) THEN
         RAISE EXCEPTION USING
             ERRCODE = 'SV006',

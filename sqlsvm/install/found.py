@@ -26,9 +26,11 @@ _LOOK = """\
 SELECT to_regprocedure('sqlsvm.version()') IS NOT NULL AS has_functions,
   to_regclass('sqlsvm.schema_version') IS NOT NULL AS has_tables,
   EXISTS (SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'sqlsvm') AS is_extension,
-  (SELECT pg_catalog.pg_get_userbyid(nspowner) FROM pg_catalog.pg_namespace WHERE nspname = 'sqlsvm') AS owner,
-  CURRENT_USER AS role, CURRENT_DATABASE() AS database,
   CAST(CURRENT_SETTING('server_version_num') AS INT) / 10000 AS server"""
+
+_WHO = """\
+SELECT CURRENT_USER AS role, CURRENT_DATABASE() AS database,
+  (SELECT pg_catalog.pg_get_userbyid(nspowner) FROM pg_catalog.pg_namespace WHERE nspname = 'sqlsvm') AS owner"""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def rights(postgres: Postgres, verb: str) -> Iterator[None]:
     except StatementError as error:
         if error.sqlstate != _DENIED:
             raise
-        facts = row(postgres, _LOOK)
+        facts = row(postgres, _WHO)
         role, database = (exp.to_identifier(str(facts[k]), quoted=True).sql("postgres") for k in ("role", "database"))
         hint = f"the owner of the database can allow it: GRANT CREATE ON DATABASE {database} TO {role}"
         if facts["owner"] is not None:

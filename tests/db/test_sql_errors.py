@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Text
 from sqlsvm.install import install
 from sqlsvm.store import open_store
+from sqlsvm.stored_program import save_program, stored_program
 from tests.ground.modelled import category, modelled, number
-from tests.psql import answer, complaint
+from tests.ground.trained import training
+from tests.psql import answer, complaint, psql
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,20 @@ def test_where_no_model_is_stored_yet(postgres: Engine, postgres_dsn: str) -> No
     install(postgres)
     found = complaint(postgres_dsn, "SELECT sqlsvm.predict('late_flights', '{}');")
     assert (found["SQLSTATE"], found["HINT"]) == ("SV001", "No model is stored here yet: sqlsvm train stores one.")
+
+
+def test_what_is_compiled_and_not_trained_yet(postgres: Engine, postgres_dsn: str) -> None:
+    """The hint is typed, and then there is a model."""
+    install(postgres)
+    postgres.execute(Text("CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n"))
+    save_program(postgres, "it's late", stored_program(postgres, "SELECT y, x FROM t", training()))
+    call = "SELECT sqlsvm.predict('it''s late', '{\"x\": 1}') IS NULL;"
+    found = complaint(postgres_dsn, call)
+    assert (found["SQLSTATE"], found["MESSAGE"]) == ("SV001", 'there is no model "it\'s late"')
+    typed = found["HINT"].removeprefix("It is compiled and not trained yet: ")
+    said = psql(postgres_dsn, f"{typed}{call}SELECT sqlsvm.drop_model('it''s late'); {typed}")
+    assert said.lines[1:] == ["f", "{1}"]
+    assert "ERROR:  SV002: " in said.err
 
 
 GOOD = {"distance": 1, "heavy": True, "carrier": "UA", "month": 7}

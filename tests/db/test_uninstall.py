@@ -82,6 +82,14 @@ def test_the_owner_of_a_database_installs(postgres: Engine, plain_role: str) -> 
     assert uninstall(postgres, force=True).schema
 
 
+def test_a_schema_that_is_closed(postgres: Engine, plain_role: str) -> None:
+    install(postgres)
+    postgres.execute(Text(f"SET ROLE {plain_role}"))
+    for call in (install, upgrade, uninstall, look):
+        with pytest.raises(EngineError, match=r"sqlsvm: permission denied for schema sqlsvm\nHINT: connect as "):
+            call(postgres)
+
+
 def test_a_schema_of_somebody_else(postgres: Engine, plain_role: str) -> None:
     install(postgres)
     for text in (f"GRANT USAGE, CREATE ON SCHEMA sqlsvm TO {plain_role}", f"SET ROLE {plain_role}"):
