@@ -71,12 +71,6 @@ def _in_place(postgres: Postgres, before: Found) -> Iterator[Finding]:
         yield Finding("functions", f"all {len(function_names())} of sqlsvm {own_version()}", True)
 
 
-def _functions(postgres: Postgres) -> list[str]:
-    return names(
-        postgres, "SELECT proname AS name FROM pg_catalog.pg_proc WHERE pronamespace = TO_REGNAMESPACE('sqlsvm')"
-    )
-
-
 def _trial(postgres: Postgres, before: Found) -> Iterator[Finding]:
     """Stops at the first error: what comes after it would fail for no reason of its own."""
     step = "install"

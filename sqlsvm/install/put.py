@@ -72,6 +72,7 @@ def upgrade(engine: Engine) -> Found:
             raise OptionError("the SQL functions are not installed here", hint="sqlsvm install puts them in")
         check_no_extension(found, "ALTER EXTENSION sqlsvm UPDATE;")
         _check_newer(found)
+        postgres.run_script(template("upgrade"))
         _bring_up(postgres, found)
         return found
 

@@ -150,6 +150,8 @@ def test_from_the_first_form_of_the_store(postgres: Engine, postgres_dsn: str) -
     said = psql(postgres_dsn, (GOLDEN / "store_form_1.sql").read_text(encoding="utf-8"))
     assert said.code == 0, said.err
     older(postgres)
+    for helper in ("_gone()", "_body(model text, version integer)"):  # one that is no more, one with another result
+        postgres.execute(Text(f"CREATE FUNCTION sqlsvm.{helper} RETURNS integer LANGUAGE sql AS 'SELECT 1'"))
     before = answer(postgres_dsn, "SELECT name, version, created_at, body FROM sqlsvm.versions ORDER BY 1, 2;")
     assert (look(postgres).version, look(postgres).form) == ("0.0.9", 1)
     with pytest.raises(OptionError, match=r"0\.0\.9 is installed\nHINT: sqlsvm upgrade brings it to"):
