@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 SCHEMA = "sqlsvm"
 SCHEMA_VERSION = 2
+"""The newest form of the tables that is known. A store begins with form 1; `sqlsvm install` brings programs into it."""
+_WITH_PROGRAMS = 2
 
 _COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at"))
 _PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
@@ -50,6 +52,8 @@ RETURNING version"""
 
 _DROP_MODEL = """\
 DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.versions AS v WHERE v.name = $1)"""
+
+_DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
 
 _ATTEMPTS = 50
 _DENIED = "42501"
@@ -140,6 +144,8 @@ class DatabaseStore(Store):
         self._fetch_nothing(_DROP_ITERATIONS, name, version)
         dropped = self._fetch(_DROP_VERSIONS, name, version)["version"]
         self._fetch_nothing(_DROP_MODEL, name)
+        if version is None and self._form() >= _WITH_PROGRAMS:
+            self._fetch_nothing(_DROP_PROGRAM, name)
         return tuple(sorted(int(n) for n in dropped))
 
     # -- the tables ----------------------------------------------------------------------------------------------------
@@ -147,13 +153,16 @@ class DatabaseStore(Store):
     def _is_made(self) -> bool:
         if not self._fetch(_TABLES, SCHEMA)["n"][0]:
             return False
-        form = self._fetch(_FORM)["version"][0]
+        form = self._form()
         if form > SCHEMA_VERSION:
             raise EngineError(
-                f"the models in {self._engine.url} are kept in form {form:.0f}, which this sqlsvm does not know",
+                f"the models in {self._engine.url} are kept in form {form}, which this sqlsvm does not know",
                 hint="use the sqlsvm that stored them, or a newer one",
             )
         return True
+
+    def _form(self) -> int:
+        return int(self._fetch(_FORM)["version"][0])
 
     def make(self) -> None:
         """The tables, where there are none yet; inside a transaction of the caller."""

@@ -101,6 +101,18 @@ def test_where_the_driver_has_stored_models(postgres: Engine, postgres_dsn: str)
     assert answer(postgres_dsn, "SELECT version FROM sqlsvm.models();") == ["2", "1"]
 
 
+def test_the_driver_drops_a_program_with_its_model(postgres: Engine) -> None:
+    install(postgres)
+    store = open_store(postgres)
+    store.save(model("late"))
+    store.save(model("late"))
+    postgres.execute(Text("INSERT INTO sqlsvm.programs VALUES ('late', now(), '', '', '', '{}', '{}')"))
+    store.drop("late", 1)
+    assert value(postgres, "SELECT COUNT(*) AS n FROM sqlsvm.programs") == 1
+    store.drop("late")
+    assert value(postgres, "SELECT COUNT(*) AS n FROM sqlsvm.programs") == 0
+
+
 def test_all_or_nothing(postgres: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last file is refused: what the others made is gone with it."""
     broken = "sqlsvm.install.put.function_templates"
