@@ -27,10 +27,11 @@ def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
     The functions have to be there: sqlsvm install puts them into the database.
     """
     from sqlsvm.engine import connect
-    from sqlsvm.stored_program import save_program, stored_program
+    from sqlsvm.stored_program import check_place, save_program, stored_program
 
     training = training_of(**options)
     with connect(dsn) as engine:
+        check_place(engine, name)
         program = stored_program(engine, query, training)
         save_program(engine, name, program)
         statements = sum(map(len, program.parts.values()))
