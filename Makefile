@@ -5,12 +5,13 @@ WORKERS ?= 2
 VENV    := .venv
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
+RACE    := $(VENV)/.ready-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint unit clean constraints
+.PHONY: help demo test slow lint unit bench bench-quick bench-check clean constraints
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(READY) ## a small database in a throw-away PostgreSQL, and what sqlsvm makes of it
 	@$(BIN)/sqlsvm demo
@@ -29,6 +30,15 @@ lint: $(READY) ## ruff and mypy
 unit: $(READY) ## the tests that need no database
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
 
+bench: $(RACE) ## whole tasks beside what users would pick instead, about 20 minutes; writes bench/RESULTS.md
+	$(BIN)/python -m bench.run
+
+bench-quick: $(RACE) ## the same on small tasks, about 3 minutes; writes build/bench/RESULTS.md
+	$(BIN)/python -m bench.run --quick
+
+bench-check: $(READY) ## fail where training costs more than bench/baseline.json; UPDATE=1 makes a new baseline
+	$(BIN)/python -m bench.check $(if $(UPDATE),--update)
+
 clean: ## remove the environment, caches and build results
 	rm -rf $(VENV) build dist report.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
@@ -46,3 +56,8 @@ $(READY): pyproject.toml constraints.txt
 	  $(PYTHON) -m venv --clear $(VENV); }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
 	@touch $(READY)
+
+# The peers of the benchmarks come on top.
+$(RACE): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev,bench]'
+	@touch $(RACE)

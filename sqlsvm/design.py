@@ -249,6 +249,12 @@ class Scaling:
             np.concatenate([self.matrix.T @ beta[: self.matrix.shape[0]], beta[self.matrix.shape[0] :]]) if d else beta
         )
 
+    def to_scaled(self, theta: Values) -> Values:
+        """The beta whose to_raw is theta, but for what a missing value weighs: that follows from the others."""
+        rows = len(self.kept)
+        numbers = np.linalg.solve(self.matrix[:, self.kept].T, theta[self.kept])
+        return np.concatenate([numbers, theta[self.matrix.shape[1] :]]) if rows else theta
+
     def from_raw(self, sums: Values) -> Values:
         d = self.matrix.shape[1]
         return np.concatenate([self.matrix @ sums[:d], sums[d:]])

@@ -1,5 +1,6 @@
 """An evaluation for people: the confusion matrix and the usual rates, with bounds where they are not exact."""
 
+from collections.abc import Mapping
 from typing import TextIO
 
 from rich.markup import escape
@@ -8,6 +9,7 @@ from rich.text import Text
 
 from sqlsvm.draw import columns, on_paper
 from sqlsvm.evaluation import Bounded, Evaluation
+from sqlsvm.holdout import Part
 from sqlsvm.terminal import amount, printable
 
 RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc")
@@ -17,6 +19,13 @@ def draw_evaluation(found: Evaluation, label: str, classes: tuple[object, object
     """`classes` are the label's own values, the negative one first."""
     said = "exact" if found.exact else "between bounds where scores had to be rounded"
     return on_paper(stream, _matrix(found, label, classes), "", _rates(found), "", said)
+
+
+def draw_parts(parts: Mapping[Part, Evaluation], label: str, classes: tuple[object, object], stream: TextIO) -> str:
+    """What the model says of the rows that it has seen, and of those that it has not."""
+    titles = {"train": "the rows that it was trained on", "holdout": "the rows held out"}
+    drawn = (f"{titles[part]}\n\n{draw_evaluation(found, label, classes, stream)}" for part, found in parts.items())
+    return "\n\n\n".join(drawn)
 
 
 def _matrix(found: Evaluation, label: str, classes: tuple[object, object]) -> Table:

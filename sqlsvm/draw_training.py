@@ -6,7 +6,7 @@ from typing import TextIO
 from sqlsvm.draw import facts, on_paper
 from sqlsvm.model import Model
 from sqlsvm.solve.solution import Record
-from sqlsvm.store.draw import draw_weights
+from sqlsvm.store.draw import draw_weights, held_out
 from sqlsvm.terminal import amount, memory, printable, row_count
 
 TOP = 10
@@ -51,6 +51,8 @@ def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]
         "join",
         f"would have been {row_count(model.join_rows)} of {amount(features)} features, about {size}; it was never made",
     )
+    if line := held_out(model):
+        yield "held out", line
 
 
 def _objective(model: Model) -> str:

@@ -15,8 +15,9 @@ from sqlsvm.design import Nulls, Scale
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
-from sqlsvm.evaluate import evaluate_model
+from sqlsvm.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.evaluation import Evaluation
+from sqlsvm.holdout import PARTS, Part
 from sqlsvm.model import Model, Weight
 from sqlsvm.planner import Counting
 from sqlsvm.problem import ClassWeights, Options
@@ -52,7 +53,8 @@ class Frame(Protocol):
 class RelationalSVC:
     """A linear SVM over the rows of a query. The options are those of `sqlsvm train`, and so are their defaults.
 
-    `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows.
+    `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows; `holdout` is the
+    share of the label's rows that is kept from the training, for `evaluate(part="holdout")`.
 
     After `fit`:
         coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
@@ -95,6 +97,7 @@ class RelationalSVC:
         categorical: Sequence[str] = (),
         weight: str | None = None,
         sample: int | Literal["auto"] = "auto",
+        holdout: float | None = None,
         seed: int = 0,
     ) -> None:
         self.lam = lam
@@ -111,6 +114,7 @@ class RelationalSVC:
         self.categorical = categorical
         self.weight = weight
         self.sample = sample
+        self.holdout = holdout
         self.seed = seed
 
     # -- parameters ----------------------------------------------------------------------------------------------------
@@ -165,7 +169,7 @@ class RelationalSVC:
             sample=None if self.sample == "auto" else self.sample,
             epsilon=self.epsilon,
         )
-        return Training(self._problem(label), self.lam, self.solver, effort)
+        return Training(self._problem(label), self.lam, self.solver, effort, self.holdout)
 
     def _problem(self, label: str) -> Options:
         if isinstance(self.categorical, str):
@@ -212,15 +216,20 @@ class RelationalSVC:
         """The score as one SQL expression, to take elsewhere."""
         return predicting.score_sql(self._fitted(), dialect, of)
 
-    def evaluate(self, database: str | Engine | None = None, query: str | None = None) -> Evaluation:
-        """How good the model is on the rows of its own query, or of another with the same outputs."""
+    def evaluate(
+        self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
+    ) -> Evaluation:
+        """How good the model is on the rows of its own query, or of another with the same outputs: on all of them, or
+        on one part of those that `holdout` has parted."""
+        if part not in (None, *PARTS):
+            raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
         if where is None:
             raise OptionError("this model came without its database", hint="evaluate(URL or engine)")
         with _opened(where) as engine:
             if query is not None:
                 model = replace(model, query=query, dialect=engine.dialect)
-            return evaluate_model(engine, model)
+            return evaluate_model(engine, model) if part is None else evaluate_parts(engine, model, [part])[part]
 
     def _fitted(self) -> Model:
         if not hasattr(self, "model_"):

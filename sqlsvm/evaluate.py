@@ -20,11 +20,12 @@ from sqlsvm.design import Design, Nulls
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.evaluation import Bounded, Evaluation, Histogram
+from sqlsvm.holdout import PARTS, Holdout, Part, prepared_part
 from sqlsvm.model import Model, plain
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
-from sqlsvm.problem import Options, open_problem
-from sqlsvm.program import Workspace
+from sqlsvm.problem import Options, labelled, open_problem
+from sqlsvm.program import Workspace, workspace
 from sqlsvm.read_query import respelt
 
 LONGEST_LIST = 1e7
@@ -45,10 +46,27 @@ def evaluate(oracle: JoinOracle, of: Values | Model, *, buckets: int = 256, bins
 
 
 def evaluate_model(engine: Engine, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
-    """On the rows that the model's query has now, prepared as for its training."""
+    """On all rows that the model's query has now, prepared as for its training."""
     options = options_of(model)
     with open_problem(engine, respelt(engine, model.query, model.dialect), options) as problem:
         return evaluate(problem.oracle, model, buckets=buckets, bins=bins)
+
+
+def evaluate_parts(
+    engine: Engine, model: Model, parts: Sequence[Part] = PARTS, *, buckets: int = 256, bins: int = 100
+) -> dict[Part, Evaluation]:
+    """The same for a model that was trained with a holdout: on the rows that its training saw, and on the others."""
+    options, holdout = options_of(model), Holdout.of(model.options)
+    if holdout is None:
+        raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
+    query = labelled(engine, respelt(engine, model.query, model.dialect), options)
+    found: dict[Part, Evaluation] = {}
+    with workspace(engine) as work:
+        for part in parts:
+            with work.scratch():
+                problem = prepared_part(work, query, options, holdout, part)
+                found[part] = evaluate(problem.oracle, model, buckets=buckets, bins=bins)
+    return found
 
 
 def options_of(model: Model) -> Options:

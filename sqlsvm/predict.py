@@ -126,9 +126,12 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
     except (SqlglotError, ValueError) as error:
         raise OptionError("the input is neither a table nor one SELECT", detail=text) from error
     if isinstance(tree, exp.Query) and not tree.find(exp.DML):
+        sql.keep_names(tree)
         return tree
     if isinstance(tree, exp.Column | exp.Dot):
-        return exp.select("*").from_(exp.to_table(text, dialect=engine.dialect))
+        found = exp.select("*").from_(exp.to_table(text, dialect=engine.dialect))
+        sql.keep_names(found)
+        return found
     raise OptionError("the input is neither a table nor one SELECT", detail=text)
 
 

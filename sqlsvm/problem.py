@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sqlglot import exp
+
 from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
@@ -63,16 +65,15 @@ def labelled(engine: Engine, text: str, options: Options) -> FeatureQuery:
     return read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
 
 
-def prepared(work: Workspace, query: FeatureQuery, options: Options) -> Problem:
+def prepared(work: Workspace, query: FeatureQuery, options: Options, sign: exp.Expression | None = None) -> Problem:
     """Balanced class weights are known only after a count of the classes: then all is made once more with them."""
-    plan, catalog = planned(work.engine, query, options)
+    plan, catalog = planned(work.engine, query, options, sign)
     if isinstance(options.class_weight, tuple):
         plan = _weighted(plan, options.class_weight)
-    moments = _counted(work, plan, options)
     if options.class_weight == "balanced":
-        work.drop()
-        plan = _weighted(plan, balanced(moments))
-        moments = _counted(work, plan, options)
+        with work.scratch():
+            plan = _weighted(plan, balanced(_counted(work, plan, options)))
+    moments = _counted(work, plan, options)
     oracle = JoinOracle(work, plan, moments, scaling(plan.design, moments, options.scale))
     return Problem(query, catalog, plan, moments, oracle)
 
@@ -89,9 +90,12 @@ def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
     return moments
 
 
-def planned(engine: Engine, query: FeatureQuery, options: Options) -> tuple[Plan, Catalog]:
-    """Everything that is decided before the first working table is made."""
-    sign = label_sign(engine, query, options.positive)
+def planned(
+    engine: Engine, query: FeatureQuery, options: Options, sign: exp.Expression | None = None
+) -> tuple[Plan, Catalog]:
+    """Everything that is decided before the first working table is made. The label's sign is read off the query's own
+    rows, unless more is known of it than these say."""
+    sign = sign or label_sign(engine, query, options.positive)
     query = drop_nulls(query) if options.nulls == "drop" else query
     catalog = Catalog(engine, query)
     check_left_joins(catalog)

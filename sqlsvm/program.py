@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import count
 from time import perf_counter
 
 from sqlglot import exp
@@ -74,7 +75,7 @@ class Workspace:
 @contextmanager
 def workspace(engine: Engine) -> Iterator[Workspace]:
     """One snapshot of the data for all statements inside; after it the working tables are gone."""
-    with engine.snapshot():
+    with engine.snapshot(), _own_names(engine):
         made = Workspace(engine)
         try:
             yield made
@@ -83,3 +84,16 @@ def workspace(engine: Engine) -> Iterator[Workspace]:
                 made.drop()
             raise
         made.drop()
+
+
+@contextmanager
+def _own_names(engine: Engine) -> Iterator[None]:
+    """A temporary table is found before any other of its name, by the query and by views and functions that it uses. So
+    where tables are called like working tables, these are called otherwise."""
+    taken = [name for table in engine.table_names() if (name := table.lower().split(".")[-1]).startswith(sql.WORKING)]
+    ends = (f"_{n}" for n in count())
+    engine.suffix = next(end for end in ends if not any(name.endswith(end) for name in taken)) if taken else ""
+    try:
+        yield
+    finally:
+        engine.suffix = ""

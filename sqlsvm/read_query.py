@@ -42,12 +42,22 @@ def respelt(engine: Engine, text: str, dialect: str) -> str:
     return text if dialect == engine.dialect else parse(text, dialect).sql(dialect=engine.dialect)
 
 
+def _meant(path: Sequence[str], known: Sequence[str]) -> str | None:
+    """The table of that name in another schema, else the one with the nearest name."""
+    elsewhere = [name for name in known if name.casefold().endswith(f".{path[-1].casefold()}")]
+    if elsewhere:
+        return f"did you mean {elsewhere[0]}?"
+    if not known and path[-1].isidentifier():  # it is no file
+        return "there are no tables in this database; is it the right one?"
+    return nearest(".".join(path), known)
+
+
 def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
     try:
         return engine.describe(source.probe)
     except StatementError as error:
         name = ".".join(source.path) or f"sub-query {source.alias}"
-        hint = nearest(name, engine.table_names()) if source.path else None
+        hint = _meant(source.path, engine.table_names()) if source.path else None
         raise QueryError(
             f"cannot read {name}: {error.message}", detail=error.detail, hint=hint or error.hint
         ) from error

@@ -1,11 +1,15 @@
 """The few words of SQL that everything we send is built from: sqlglot nodes, never strings.
 
-Names of our own are plain lower-case identifiers; names of the user arrive quoted inside expressions.
+Names of our own are plain lower-case identifiers; names of the user arrive quoted inside expressions, and wherever they
+begin like those of working tables.
 """
 
 from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
+
+WORKING = "sqlsvm_"
+"""How the names of working tables begin."""
 
 Query = exp.Query
 Expression = exp.Expression
@@ -13,6 +17,11 @@ Expression = exp.Expression
 
 def column(name: str, table: str | None = None) -> exp.Column:
     return exp.column(name, table=table)
+
+
+def named(name: str, alias: str) -> exp.Column:
+    """A column of the user's, by its real name."""
+    return exp.column(name, table=alias, quoted=True)
 
 
 def number(value: float) -> exp.Expression:
@@ -166,3 +175,16 @@ def analyse(name: str) -> exp.Analyze:
 
 def drop(name: str) -> exp.Drop:
     return exp.Drop(tables=[exp.to_table(name)], kind="TABLE", exists=True)
+
+
+def suffixed(node: exp.Expr, suffix: str) -> exp.Expr:
+    """The name of a working table with an end; any other node as it is. Names of the user are told by their quotes."""
+    is_ours = isinstance(node, exp.Identifier) and not node.quoted and node.name.startswith(WORKING)
+    return exp.to_identifier(f"{node.name}{suffix}") if is_ours else node
+
+
+def keep_names(query: exp.Expr) -> None:
+    """Puts quotes around what the user has called like a working table. Both engines read it in lower case anyway."""
+    for name in query.find_all(exp.Identifier):
+        if not name.quoted and name.name.lower().startswith(WORKING):
+            name.replace(exp.to_identifier(name.name.lower(), quoted=True))

@@ -1,19 +1,23 @@
 """Training end to end: a problem is opened, a solver makes passes, a model with its certificate comes out."""
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
+from sqlsvm.design import Design, Moments
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
+from sqlsvm.holdout import Holdout, counted_part, prepared_part
 from sqlsvm.model import Model, Weight
 from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
-from sqlsvm.program import workspace
+from sqlsvm.program import Workspace, workspace
 from sqlsvm.pseudo import PseudoJoinOracle
+from sqlsvm.query import FeatureQuery
+from sqlsvm.resume import Continuation
 from sqlsvm.solve import bundle, dane, descent
-from sqlsvm.solve.solution import OnPass, Record, Solution
+from sqlsvm.solve.solution import OnPass, OnState, Record, Solution, State
 from sqlsvm.solve.solution import Options as Effort
 
 Solver = Literal["dane", "bundle", "descent"]
@@ -27,6 +31,8 @@ class Training:
     lam: float = 1e-4
     solver: Solver = "dane"
     effort: Effort = field(default_factory=Effort)
+    holdout: float | None = None
+    """The share of the rows of the label's relation that is kept from the training; `effort.seed` says which."""
 
     def __post_init__(self) -> None:
         if not self.lam > 0:
@@ -37,39 +43,99 @@ class Training:
             raise OptionError(
                 "sketched counts prove nothing: they are no cuts", hint="use --solver descent, or --counting grid"
             )
+        if self.holdout is not None:
+            Holdout(self.holdout)
+
+    @property
+    def held(self) -> Holdout | None:
+        return None if self.holdout is None else Holdout(self.holdout, self.effort.seed)
 
 
-def train(engine: Engine, name: str, text: str, training: Training, on_pass: OnPass | None = None) -> Model:
+def train(
+    engine: Engine,
+    name: str,
+    text: str,
+    training: Training,
+    on_pass: OnPass | None = None,
+    continuation: Continuation | None = None,
+) -> Model:
     """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
     query = labelled(engine, text, training.problem)
     with workspace(engine) as work:
-        problem = prepared(work, query, training.problem)
-        solution = solve(problem, training, on_pass)
-        return model_of(engine, name, text, problem, training, solution)
+        problem, left_out = opened(work, query, training)
+        state = on_state = None
+        if continuation:
+            state = continuation.begin(engine, problem, objective(engine, text, training), training.lam)
+            on_state = continuation.remember
+        solution = solve(problem, training, on_pass, state, on_state)
+        if continuation and not solution.converged:
+            continuation.remember(solution.state)
+        return model_of(engine, name, text, problem, training, solution, left_out)
 
 
-def solve(problem: Problem, training: Training, on_pass: OnPass | None = None) -> Solution:
-    oracle = problem.oracle
+def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
+    """The problem that is trained on, and the sizes of what is held out of it."""
+    holdout = training.held
+    if holdout is None:
+        return prepared(work, query, training.problem), None
+    left_out = counted_part(work, query, training.problem, holdout, "holdout")
+    return prepared_part(work, query, training.problem, holdout, "train"), left_out
+
+
+def objective(engine: Engine, text: str, training: Training) -> dict[str, Any]:
+    """All that the cuts of a training depend on besides the rows: they serve dane and bundle alike, for any lambda. The
+    steps of descent are its own."""
+    options = asdict(training.problem)
+    counting = options.pop("counting")
+    seed = training.effort.seed if training.holdout else None
+    found = {"query": text, "database": engine.version, **options, "holdout": training.holdout, "seed": seed}
+    if training.solver != "descent":
+        return found | {"solver": "dane or bundle"}
+    effort = training.effort
+    steps = {"lambda": training.lam, "epsilon": effort.epsilon, "step": effort.step}
+    return found | {"solver": "descent", "counting": counting, **steps}
+
+
+def solve(
+    problem: Problem,
+    training: Training,
+    on_pass: OnPass | None = None,
+    state: State | None = None,
+    on_state: OnState | None = None,
+) -> Solution:
+    """Passes that were made before are not counted against max_passes."""
+    oracle, effort = problem.oracle, training.effort
+    effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
         pseudo = PseudoJoinOracle(oracle.work, problem.plan, problem.moments, oracle.scaling)
-        return descent.solve(pseudo, training.lam, training.effort, on_pass)
+        return descent.solve(pseudo, training.lam, effort, on_pass, state, on_state)
     chosen = dane.solve if training.solver == "dane" else bundle.solve
-    return chosen(oracle, training.lam, training.effort, on_pass)
+    return chosen(oracle, training.lam, effort, on_pass, state, on_state)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
 
 
-def model_of(engine: Engine, name: str, text: str, problem: Problem, training: Training, solution: Solution) -> Model:
-    proof, rows = solution.certificate, _label_rows(problem)
+def model_of(
+    engine: Engine,
+    name: str,
+    text: str,
+    problem: Problem,
+    training: Training,
+    solution: Solution,
+    left_out: Moments | None = None,
+) -> Model:
+    proof, design = solution.certificate, problem.plan.design
+    rows = _label_rows(problem.moments, design, design.class_weights)
+    held_out = {} if left_out is None else {"held_out": _label_rows(left_out, design, (1.0, 1.0))}
     theta = problem.oracle.scaling.to_raw(solution.beta)
-    intercept = next((theta[c.index] for c in problem.plan.design.coordinates if c.role == "intercept"), 0.0)
+    intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
     return Model(
         name=name,
         engine=engine.version,
         query=text,
         dialect=engine.dialect,
-        label=problem.plan.design.label.name,
+        label=design.label.name,
         positive=training.problem.positive,
         lam=training.lam,
         solver=training.solver,
@@ -89,7 +155,7 @@ def model_of(engine: Engine, name: str, text: str, problem: Problem, training: T
         weights=tuple(_weights(problem, theta, solution.beta, training.problem.nulls)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
-        trained_on=_trained_on(engine, text, problem),
+        trained_on=_trained_on(engine, text, problem) | held_out,
     )
 
 
@@ -98,11 +164,10 @@ def as_json(record: Record) -> dict[str, Any]:
     return {"pass": found.pop("pass_"), **found}
 
 
-def _label_rows(problem: Problem) -> dict[str, float]:
+def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, float]) -> dict[str, float]:
     """Class weights aside, which are a matter of training; a row of weight w still counts as w rows."""
-    design, moments = problem.plan.design, problem.moments
     counts = (moments.n_negative, moments.n - moments.n_negative)
-    rows = [count / weight for count, weight in zip(counts, design.class_weights, strict=True)]
+    rows = [count / weight for count, weight in zip(counts, class_weights, strict=True)]
     negative, positive = rows if design.weight else (float(round(n)) for n in rows)
     return {"-1": negative, "1": positive}
 

@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from sqlsvm.cli.group import answering, cli, examples, show_answer
 from sqlsvm.cli.options import database, json_wanted, option, together
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError
-from sqlsvm.terminal import printable
+from sqlsvm.terminal import printable, row_count
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -39,18 +39,27 @@ def evaluate(name: str | None, dsn: str, model_file: str | None, version: int | 
 
     Confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC; exact, or with bounds. With
     --json also the histogram of the scores of each class. MODEL may be left out where there is only one.
+
+    A model trained with --holdout is measured twice: on the rows that it was trained on, and on those held out.
     """
-    from sqlsvm.draw_evaluation import draw_evaluation
-    from sqlsvm.evaluate import evaluate_model
+    from sqlsvm.draw_evaluation import draw_evaluation, draw_parts
+    from sqlsvm.evaluate import evaluate_model, evaluate_parts
+    from sqlsvm.holdout import Holdout
     from sqlsvm.predict import label_values
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
-        found = evaluate_model(engine, model)
+        classes = label_values(model)
+        if Holdout.of(model.options):
+            parts = evaluate_parts(engine, model)
+            said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
+            drawn = draw_parts(parts, model.label, classes, sys.stdout)
+        else:
+            found = evaluate_model(engine, model)
+            said, drawn = found.as_json(), draw_evaluation(found, model.label, classes, sys.stdout)
     if as_json:
-        said = {"model": model.name, "version": model.version, **found.as_json()}
-        show_answer(json.dumps(said, indent=2, allow_nan=False))
+        show_answer(json.dumps({"model": model.name, "version": model.version, **said}, indent=2, allow_nan=False))
     else:
-        show_answer(draw_evaluation(found, model.label, label_values(model), sys.stdout))
+        show_answer(drawn)
 
 
 targets = together(
@@ -91,7 +100,7 @@ def predict(
     """Add score and prediction to rows: to those of the model's query, or to those of --input.
 
     --input is a table, a SELECT or, in DuckDB, a CSV file. A category that training has not seen weighs 0. Without
-    --input the query of the model is run as it is: where its join is large, so is the answer.
+    --input the query of the model is run as it is, unless its join is too large to be meant.
     """
     _check_targets({"table": table, "view": view, "csv": csv_file}, overwrite, as_sql, rows)
     if as_sql:
@@ -100,6 +109,8 @@ def predict(
     from sqlsvm.predict import predict, save, write_csv
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
+        if rows is None and view is None:
+            _check_size(model)
         found = predict(engine, model, rows)
         if table is not None or view is not None:
             kind: Kind = "view" if table is None else "table"
@@ -122,6 +133,18 @@ def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool
         raise click.UsageError(f"{' and '.join(given)} exclude each other", click.get_current_context())
     if overwrite and given in ([], ["--sql"]):
         raise click.UsageError("--overwrite needs --table, --view or --csv", click.get_current_context())
+
+
+MOST_ROWS_UNASKED = 10_000_000
+
+
+def _check_size(model: "Model") -> None:
+    """The whole join is an answer that few mean who leave --input out, and more than most disks hold."""
+    if model.join_rows > MOST_ROWS_UNASKED:
+        raise OptionError(
+            f"the query of {model.name} has {row_count(model.join_rows)}, and predict would make them all",
+            hint='say which you want: --input "SELECT ... LIMIT 100", or a table of them; --view makes none',
+        )
 
 
 def _print_sql(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> None:

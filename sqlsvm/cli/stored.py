@@ -37,7 +37,7 @@ def model_store(dsn: str | None, model_file: str | None) -> Iterator["Store"]:
     if not dsn:
         hint = "--dsn URL, or set SQLSVM_DSN, or --model-file model.json"
         raise Missing("--dsn is missing", hint, click.get_current_context())
-    _check_lasting(dsn)
+    _check_kept(dsn)
     with connect(dsn) as engine:
         yield open_store(engine)
 
@@ -54,15 +54,21 @@ def model_and_rows(
         hint = "--dsn URL, or set SQLSVM_DSN; the rows are read there"
         raise Missing("--dsn is missing", hint, click.get_current_context())
     if not model_file:
-        _check_lasting(dsn)
+        _check_kept(dsn)
     with connect(dsn) as engine:
         store = open_store(model_file or engine)
         yield store.load(named(store, name), version), engine
 
 
-def _check_lasting(dsn: str) -> None:
-    from sqlsvm.store import lasting
+def _check_kept(dsn: str) -> None:
+    """Who asks for a model means a database that is there; a wrong path must not make an empty one."""
+    from sqlsvm.store import absent, lasting
 
+    if absent(dsn):
+        raise OptionError(
+            f"there is no database in {dsn}",
+            hint="paths start at the current folder; sqlsvm train makes a database that is not there",
+        )
     if not lasting(dsn):
         raise OptionError(
             f"{dsn} keeps no models: it is gone with the command that uses it",

@@ -21,11 +21,13 @@ from sqlsvm.cli.options import (
     together,
 )
 from sqlsvm.cli.progress import progress
+from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, SqlsvmError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model import Model
+    from sqlsvm.resume import Saved
     from sqlsvm.store import Store
     from sqlsvm.train import Training
 
@@ -114,6 +116,12 @@ effort_wanted = together(
         callback=_sample,
         help="Join rows that dane takes the curvature from.",
     ),
+    option(
+        "--holdout",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="FRACTION",
+        help="Keep this share of the label's rows from the training; `evaluate` then measures both.",
+    ),
     option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
 )
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
@@ -122,6 +130,7 @@ name_wanted = option("--name", metavar="MODEL", default="model", show_default=Tr
 place_wanted = together(
     name_wanted,
     option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
+    option("--resume", is_flag=True, help="Go on from where a training of that name was interrupted, or gave up."),
 )
 
 
@@ -130,6 +139,7 @@ place_wanted = together(
     epilog=examples(
         "sqlsvm train --query features.sql --label late --name late_flights",
         "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
+        "sqlsvm train --query features.sql --label late --name late_flights --resume",
         "sqlsvm train --dsn duckdb: --query features.sql --label late --model-file late.json",
     ),
 )
@@ -141,11 +151,15 @@ place_wanted = together(
 @effort_wanted
 @place_wanted
 @json_wanted
-def train(dsn: str, query: str, name: str, model_file: str | None, as_json: bool, **options: Any) -> int:
+def train(dsn: str, query: str, name: str, model_file: str | None, resume: bool, as_json: bool, **options: Any) -> int:
     """Train a linear support vector machine on the rows of a query, without making them.
 
     A line a pass goes to stderr. The gap is a proof: no weights whatever have an objective below (1 - gap) times that
     of the model. A model whose gap stays above --tol is kept as well, and the exit code is 3.
+
+    What a training has done when it is interrupted or gives up is kept beside the models. With --resume it is not done
+    again, if query, options and rows are the same; --lambda, --tol, --counting and --max-passes may differ. Else the
+    best weights so far are where the new training begins. One that had converged stays as it is.
     """
     from sqlsvm.engine import connect
 
@@ -156,7 +170,14 @@ def train(dsn: str, query: str, name: str, model_file: str | None, as_json: bool
             _check(store, name)
         else:
             click.echo(f"note: the model will not be kept, for {dsn} does not last; --model-file keeps one", err=True)
-        return train_and_keep(engine, store, name, query, training, model_file=model_file, as_json=as_json)
+        before = state_of(store, name) if resume else None
+        if resume and store and before is None:
+            model = finished(store, name, query, training)
+            _answer(model, model.seconds, f"kept in {model_file or engine.url}", as_json)
+            return 0
+        return train_and_keep(
+            engine, store, name, query, training, model_file=model_file, as_json=as_json, before=before, dsn=dsn
+        )
 
 
 def train_and_keep(
@@ -168,31 +189,41 @@ def train_and_keep(
     *,
     model_file: str | None = None,
     as_json: bool = False,
+    before: "Saved | None" = None,
+    dsn: str | None = None,
 ) -> int:
     """The exit code. The answer is given even where the model could not be stored: nobody trains for nothing."""
+    from sqlsvm.resume import Continuation
     from sqlsvm.train import train
 
-    began = time.monotonic()
-    with progress() as on_pass:
-        model = train(engine, name, query, training, on_pass)
+    began, place = time.monotonic(), model_file or engine.url
+    continuation = Continuation(before, say)
+    with outliving(store, name, continuation, dsn, place), progress() as on_pass:
+        model = train(engine, name, query, training, on_pass, continuation)
     seconds = time.monotonic() - began
     try:
         model = replace(model, version=store.save(model)) if store else model
     except SqlsvmError:
         _answer(model, seconds, "not kept", as_json)
         raise
-    _answer(model, seconds, f"kept in {model_file or engine.url}" if store else "not kept", as_json)
-    return 0 if model.converged else _warn(model, training)
+    _answer(model, seconds, f"kept in {place}" if store else "not kept", as_json)
+    if not model.converged:
+        _warn(model, training)
+    if store and model.converged:
+        store.drop_state(name)
+    elif store and continuation.last:
+        keep(store, name, continuation.last, dsn, place)
+    return 0 if model.converged else NOT_CONVERGED
 
 
-def training_of(*, lam: float, solver: Any, scale: Any, categorical: Any, **options: Any) -> "Training":
+def training_of(*, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, **options: Any) -> "Training":
     from sqlsvm.problem import Options
     from sqlsvm.solve.solution import Options as Effort
     from sqlsvm.train import Training
 
     effort = Effort(**{name: options.pop(name) for name in EFFORT})
     scale = scale or ("maxabs" if solver == "descent" else "standard")
-    return Training(Options(categorical=tuple(categorical), scale=scale, **options), lam, solver, effort)
+    return Training(Options(categorical=tuple(categorical), scale=scale, **options), lam, solver, effort, holdout)
 
 
 def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":
@@ -222,9 +253,8 @@ def _answer(model: "Model", seconds: float, place: str, as_json: bool) -> None:
         show_answer(draw_training(model, seconds, place, sys.stdout))
 
 
-def _warn(model: "Model", training: "Training") -> int:
+def _warn(model: "Model", training: "Training") -> None:
     effort = training.effort
     click.echo(f"warning: not converged: the gap is {model.gap:.2g} and should be {effort.tol:g}", err=True)
     better = "--solver dane proves more" if training.solver == "descent" else "a larger --max-passes or --tol"
     click.echo(f"HINT: {better}", err=True)
-    return NOT_CONVERGED

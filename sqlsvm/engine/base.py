@@ -13,6 +13,7 @@ from typing import Literal, Protocol, Self
 import numpy as np
 from sqlglot import ErrorLevel, UnsupportedError, exp
 
+from sqlsvm import sql
 from sqlsvm.errors import EngineError
 
 Kind = Literal["numeric", "boolean", "categorical", "other"]
@@ -67,10 +68,15 @@ class Engine(Protocol):
     def fold(self, name: str, quoted: bool) -> str:
         """The name that an identifier of the query means: two identifiers are one when their folds are equal."""
 
+    suffix: str = ""
+    """Ends the names of working tables, where some table of the user's might be called like one."""
+
     def text(self, statement: Sent) -> Text:
         """The statement as this engine wants to read it."""
         if isinstance(statement, Text):
             return statement
+        if self.suffix:
+            statement = statement.transform(lambda node: sql.suffixed(node, self.suffix))
         try:
             return Text(statement.sql(dialect=self.dialect, unsupported_level=ErrorLevel.RAISE))
         except UnsupportedError as error:
@@ -94,6 +100,17 @@ class Engine(Protocol):
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         """The sets of columns that a constraint or an index declares unique, NULLs aside."""
+
+    def digest(self, rows: exp.Query) -> str:
+        """A short text that is the same for the same rows in whatever order, and another for others: their number, and
+        the sum of their hashes. It means something in this version of this engine only."""
+        hashes = exp.Sum(this=self.row_hash("r"))
+        outputs = [exp.alias_(exp.Count(this=exp.Star()), "n"), exp.alias_(exp.cast(hashes, "text"), "hashes")]
+        found = self.fetch(exp.select(*outputs).from_(rows.subquery("r")))
+        return f"{found['n'][0]:.0f} {found['hashes'][0]}"
+
+    def row_hash(self, alias: str) -> exp.Expression:
+        """An integer for each row of an item of FROM, from all its columns."""
 
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         """Append rows, column by column, by the engine's fastest way in."""

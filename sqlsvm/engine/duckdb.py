@@ -105,6 +105,9 @@ class DuckDB(Engine):
         found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())
         return tuple(frozenset(columns) for (columns,) in found)
 
+    def row_hash(self, alias: str) -> exp.Expression:
+        return exp.Anonymous(this="hash", expressions=[exp.column(alias)])
+
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         if not columns or not len(next(iter(columns.values()))):
             return

@@ -149,6 +149,9 @@ class Postgres(Engine):
         name = self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
         return tuple(frozenset(columns) for (columns,) in self._send(_UNIQUE_KEYS, [name]).fetchall())
 
+    def row_hash(self, alias: str) -> exp.Expression:
+        return exp.Anonymous(this="hash_record_extended", expressions=[exp.column(alias), exp.Literal.number(0)])
+
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         if not columns or not len(next(iter(columns.values()))):
             return

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.install.found import FORMS, function_templates, own_version
+from sqlsvm.install.found import FORMS, TABLES, function_templates, own_version
 from sqlsvm.store.templates import template
 
 # PostgreSQL makes the schema itself. Nothing in the script asks for more than what the role has that runs it.
@@ -35,5 +35,5 @@ def write(folder: Path) -> tuple[Path, Path]:
 
 def extension_script() -> str:
     """All that `sqlsvm install` runs but the making of the schema, in the same order."""
-    names = ("extension_begin", "tables", "references", *FORMS.values(), *function_templates(), "extension_end")
+    names = ("extension_begin", *TABLES, "references", *FORMS.values(), *function_templates(), "extension_end")
     return "\n".join(template(name) for name in names)

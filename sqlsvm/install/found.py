@@ -13,6 +13,9 @@ from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.store.database import SCHEMA
 from sqlsvm.store.templates import template, templates_in
 
+TABLES = ("tables", "states")
+"""The templates of the model store, which the driver makes too."""
+
 FORMS: dict[int, str] = {2: "programs"}
 """The templates that bring the tables from one form to the next, by the number that each writes into schema_version."""
 
@@ -66,7 +69,7 @@ def function_names() -> tuple[str, ...]:
 
 
 def table_names() -> tuple[str, ...]:
-    texts = (template(name) for name in ("tables", *FORMS.values()))
+    texts = (template(name) for name in (*TABLES, *FORMS.values()))
     return tuple(name for text in texts for name in re.findall(rf"^CREATE TABLE {SCHEMA}\.(\w+)", text, re.MULTILINE))
 
 

@@ -74,3 +74,13 @@ class FeatureQuery:
 
     def relation(self, alias: str) -> Relation:
         return next(r for r in self.relations if r.alias == alias)
+
+    def used_columns(self, alias: str) -> tuple[Column, ...]:
+        """The columns of a relation that the query mentions anywhere, in the order of the relation."""
+        relation = self.relation(alias)
+        outputs = [f.expression for f in (*self.features, self.label, self.weight) if f]
+        equalities = (*self.equalities, *(e for j in self.left_joins for e in j.equalities))
+        terms = [t.expression for e in equalities for t in (e.left, e.right)]
+        mentioned = [*outputs, *terms, *relation.filters, *relation.late_filters]
+        names = {c.name for e in mentioned for c in e.find_all(exp.Column) if c.table == alias}
+        return tuple(column for column in relation.columns if column.name in names)

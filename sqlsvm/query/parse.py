@@ -7,6 +7,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sqlsvm import sql
 from sqlsvm.errors import QueryError
 from sqlsvm.query.guards import check, fragment
 from sqlsvm.query.sources import from_items
@@ -27,6 +28,7 @@ def parse(text: str, dialect: str) -> exp.Select:
         check(select, dialect)
         if dialect == "duckdb":
             _name_files(select)
+        sql.keep_names(select)
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
     return select

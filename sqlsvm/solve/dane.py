@@ -16,7 +16,7 @@ from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Array, Oracle
 from sqlsvm.solve.run import Run
-from sqlsvm.solve.solution import OnPass, Options, Solution, State
+from sqlsvm.solve.solution import OnPass, OnState, Options, Solution, State
 
 HOPE = 0.01  # a good pass leaves a hundredth of the gap
 WIDTHS = (0.2, 0.07, 0.02, 0.007, 0.002)
@@ -33,9 +33,10 @@ def solve(
     options: Options | None = None,
     on_pass: OnPass | None = None,
     state: State | None = None,
+    on_state: OnState | None = None,
 ) -> Solution:
     """Minimise F until the certified gap is at most options.tol."""
-    run = Run(oracle, lam, options or Options(), on_pass, state)
+    run = Run(oracle, lam, options or Options(), on_pass, state, on_state)
     if not run.finished:
         size = run.options.sample or sample_size(oracle.dimension)
         local = LocalProblem.of(oracle.sample(size, run.options.seed), lam)
@@ -56,6 +57,8 @@ def propose(run: Run, local: LocalProblem) -> Array:
     A pass that hardly shrank the gap is followed by one with a narrower hinge from the best iterate, the next such by
     a level step, whose convergence needs no sample; and so in turn, until the level bundle takes over.
     """
+    if not run.cuts and run.start is not None:
+        return run.start
     if not run.cuts:
         return _tilted_optimum(local, np.zeros(run.oracle.dimension), None, run.options.tol)
     if run.stalls % 3 == 2 or run.stalls > PATIENCE:

@@ -18,7 +18,7 @@ import numpy as np
 from sqlsvm.errors import OptionError
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Array, PseudoOracle
-from sqlsvm.solve.solution import OnPass, Options, Record, Solution, State
+from sqlsvm.solve.solution import OnPass, OnState, Options, Record, Solution, State
 
 
 def solve(
@@ -27,12 +27,13 @@ def solve(
     options: Options | None = None,
     on_pass: OnPass | None = None,
     state: State | None = None,
+    on_state: OnState | None = None,
 ) -> Solution:
     """Descend for the theorem's T passes or options.max_passes; converged means that the theorem's T was reached, or
     that even the trivial lower bound closes the gap."""
     if not lam > 0.0:
         raise OptionError(f"lambda must be positive, not {lam}")
-    descent = _Descent(oracle, lam, options or Options(), on_pass, state)
+    descent = _Descent(oracle, lam, options or Options(), on_pass, state, on_state)
     while not descent.finished:
         descent.step()
     return descent.solution()
@@ -70,9 +71,16 @@ class _Descent:
     """The log of the iterates; `slopes` are the counted parts of the pseudo-gradients."""
 
     def __init__(
-        self, oracle: PseudoOracle, lam: float, options: Options, on_pass: OnPass | None, state: State | None
+        self,
+        oracle: PseudoOracle,
+        lam: float,
+        options: Options,
+        on_pass: OnPass | None,
+        state: State | None,
+        on_state: OnState | None,
     ) -> None:
-        self.oracle, self.lam, self.options, self.on_pass = oracle, lam, options, on_pass
+        self.oracle, self.lam, self.options = oracle, lam, options
+        self.on_pass, self.on_state = on_pass, on_state
         self.radius = ball_radius(oracle.dimension, lam)
         self.enough = theorem_passes(oracle.dimension, lam, options)
         self.points: list[Array] = []
@@ -98,6 +106,8 @@ class _Descent:
         slope = self.oracle.pseudo_gradient(point, self.options.epsilon)
         low = self.oracle.value_low(point, self.options.epsilon)
         self._log(point, slope, low, perf_counter() - began)
+        if self.on_state and not self.finished:
+            self.on_state(self._state())
         if self.on_pass:
             self.on_pass(self.history[-1])
 

@@ -7,7 +7,7 @@ import numpy as np
 from sqlsvm.errors import OptionError
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.oracle import Array, Cut, Oracle
-from sqlsvm.solve.solution import OnPass, Options, Record, Solution, State
+from sqlsvm.solve.solution import OnPass, OnState, Options, Record, Solution, State
 
 STALL = 0.6
 """A pass that leaves more than this of the gap did not do its work."""
@@ -18,11 +18,19 @@ class Run:
     never stopped."""
 
     def __init__(
-        self, oracle: Oracle, lam: float, options: Options, on_pass: OnPass | None = None, state: State | None = None
+        self,
+        oracle: Oracle,
+        lam: float,
+        options: Options,
+        on_pass: OnPass | None = None,
+        state: State | None = None,
+        on_state: OnState | None = None,
     ) -> None:
         if not lam > 0.0:
             raise OptionError(f"lambda must be positive, not {lam}")
         self.oracle, self.lam, self.options, self._on_pass = oracle, lam, options, on_pass
+        self._on_state = on_state
+        self.start = None if state is None else state.start
         self.bundle = Bundle(lam, oracle.dimension)
         self.points: list[Array] = []
         self.cuts: list[Cut] = []
@@ -61,6 +69,8 @@ class Run:
         began = perf_counter()
         cut = self.oracle.pass_(point, buckets)
         self._log(point, cut, perf_counter() - began)
+        if self._on_state and not self.finished:
+            self._on_state(self.state())
         if self._on_pass:
             self._on_pass(self.history[-1])
 

@@ -62,6 +62,8 @@ class State:
     errors: Array
     buckets: Array  # nan where the pass counted exactly
     seconds: Array
+    start: Array | None = None
+    """Where to look first, if no pass was made yet."""
 
     @classmethod
     def of(cls, points: Sequence[Array], cuts: Sequence[Cut], seconds: Sequence[float]) -> "State":
@@ -76,6 +78,13 @@ class State:
             np.array(seconds),
         )
 
+    @classmethod
+    def at(cls, start: Array) -> "State":
+        """No pass is known, but a good place for the first."""
+        none = np.zeros(0)
+        nowhere = np.zeros((0, len(start)))
+        return cls(nowhere, nowhere, none, none, none, none, none, start)
+
     def __len__(self) -> int:
         return len(self.points)
 
@@ -85,6 +94,10 @@ class State:
             buckets = None if np.isnan(self.buckets[i]) else int(self.buckets[i])
             cut = Cut(self.slopes[i], float(self.offsets[i]), float(self.lows[i]), float(self.errors[i]), buckets)
             yield self.points[i], cut, float(self.seconds[i])
+
+
+OnState = Callable[[State], None]
+"""Given all passes so far after each but the last, so that they outlive whatever ends the run."""
 
 
 @dataclass(frozen=True)

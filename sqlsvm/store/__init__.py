@@ -1,13 +1,14 @@
 """Where models are kept: the schema `sqlsvm` of a database, or a JSON file that holds one model."""
 
 from os import PathLike
+from pathlib import Path
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.store.base import Store, Stored
 from sqlsvm.store.database import DatabaseStore
 from sqlsvm.store.file import FileStore
 
-__all__ = ["Store", "Stored", "lasting", "open_store"]
+__all__ = ["Store", "Stored", "absent", "lasting", "open_store"]
 
 _THROW_AWAY = ("duckdb:", "duckdb::memory:", "embedded:")
 
@@ -24,3 +25,13 @@ def lasting(url: str) -> bool:
     (False, True)
     """
     return url not in _THROW_AWAY
+
+
+def absent(url: str) -> bool:
+    """Whether a URL names a place on this machine where nothing is yet. To open it would make a database there.
+
+    >>> absent("embedded:no/such/shop"), absent("postgresql://localhost/shop"), absent("duckdb:")
+    (True, False, False)
+    """
+    scheme, _, path = url.partition(":")
+    return scheme in ("duckdb", "embedded") and lasting(url) and not Path(path).expanduser().exists()

@@ -1,6 +1,6 @@
 """What every store does, and how it complains."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -54,6 +54,15 @@ class Store(Protocol):
 
     def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
         """Forget a version, or all of them; which ones that were."""
+
+    def save_state(self, name: str, state: Mapping[str, Any]) -> None:
+        """Keep what a training of that name needs to be resumed, in place of what was kept before."""
+
+    def load_state(self, name: str) -> Mapping[str, Any] | None:
+        """What was kept; None where nothing was."""
+
+    def drop_state(self, name: str) -> None:
+        """Forget it, if there is any."""
 
 
 def check_name(name: str) -> None:

@@ -3,12 +3,12 @@
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from threading import Lock
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp, parse_one
 
@@ -54,9 +54,19 @@ _DROP_MODEL = """\
 DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.versions AS v WHERE v.name = $1)"""
 
 _DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
+_HAS_STATES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'states'"
+
+_SAVE_STATE = """\
+INSERT INTO sqlsvm.states (name, body) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET body = EXCLUDED.body, saved_at = EXCLUDED.saved_at"""
+
+_LOAD_STATE = "SELECT body FROM sqlsvm.states WHERE name = $1"
+
+_DROP_STATE = "DELETE FROM sqlsvm.states WHERE name = $1"
 
 _ATTEMPTS = 50
 _DENIED = "42501"
+_CHANGE = "SELECT, INSERT, UPDATE, DELETE"
 # Serialisation failure, deadlock, and whatever two first savers meet when both make the tables.
 _RACE = ("40001", "40P01", "23505", "42P06", "42P07", "XX000")
 # Only one process can have a DuckDB file open. Its sessions take turns: after a lost race DuckDB 1.4 may go on taking
@@ -78,12 +88,12 @@ class DatabaseStore(Store):
 
     def check(self, name: str) -> None:
         check_name(name)
-        with self._denials("SELECT, INSERT, UPDATE, DELETE"), suppress(_Rehearsed):
+        with self._denials(_CHANGE), suppress(_Rehearsed):
             self.transaction(lambda: self._rehearse(name))
 
     def save(self, model: Model) -> int:
         check_name(model.name)
-        with self._denials("SELECT, INSERT, UPDATE, DELETE"):
+        with self._denials(_CHANGE):
             return self.transaction(lambda: self._insert(model))
 
     def load(self, name: str, version: int | None = None) -> Model:
@@ -102,11 +112,28 @@ class DatabaseStore(Store):
             return ordered(_listing(self._engine.fetch(self._select())))
 
     def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
-        with self._denials("SELECT, INSERT, UPDATE, DELETE"):
+        with self._denials(_CHANGE):
             dropped = self.transaction(lambda: self._delete(name, version)) if self._is_made() else ()
         if not dropped:
             raise unknown(name, version, self.models())
         return dropped
+
+    def save_state(self, name: str, state: Mapping[str, Any]) -> None:
+        check_name(name)
+        with self._denials(_CHANGE):
+            self.transaction(lambda: self._insert_state(name, json.dumps(state)))
+
+    def load_state(self, name: str) -> Mapping[str, Any] | None:
+        with self._denials("SELECT"):
+            if not self._has_states():
+                return None
+            found = self._fetch(_LOAD_STATE, name)["body"].tolist()
+        return dict(json.loads(found[0])) if found else None
+
+    def drop_state(self, name: str) -> None:
+        with self._denials(_CHANGE):
+            if self._has_states():
+                self.transaction(lambda: self._fetch_nothing(_DROP_STATE, name))
 
     # -- one transaction -----------------------------------------------------------------------------------------------
 
@@ -135,6 +162,12 @@ class DatabaseStore(Store):
             self._engine.execute(line, [model.name, version, place, *(record.get(column) for column in _PASS)])
         return version
 
+    def _insert_state(self, name: str, body: str) -> None:
+        self.make()
+        if not self._has_states():
+            self._run("states")
+        self._fetch_nothing(_SAVE_STATE, name, body)
+
     def _rehearse(self, name: str) -> NoReturn:
         self.make()
         self._fetch(_NEXT_VERSION, name)
@@ -146,6 +179,8 @@ class DatabaseStore(Store):
         self._fetch_nothing(_DROP_MODEL, name)
         if version is None and self._form() >= _WITH_PROGRAMS:
             self._fetch_nothing(_DROP_PROGRAM, name)
+        if version is None and self._has_states():
+            self._fetch_nothing(_DROP_STATE, name)
         return tuple(sorted(int(n) for n in dropped))
 
     # -- the tables ----------------------------------------------------------------------------------------------------
@@ -171,10 +206,17 @@ class DatabaseStore(Store):
         postgres = self._engine.dialect == "postgres"
         # The schema may be there already: an administrator made it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
-        names += ["tables", "references"] if postgres else ["tables"]
+        names += ["tables", "states", "references"] if postgres else ["tables", "states"]
+        self._run(*names)
+
+    def _run(self, *names: str) -> None:
+        """Templates, as far as the engine knows what they say."""
         for statement in (statement for name in names for statement in statements(name)):
-            if postgres or not _is_schema_comment(statement):
+            if self._engine.dialect == "postgres" or not _is_schema_comment(statement):
                 self._engine.execute(self._placed(statement))
+
+    def _has_states(self) -> bool:
+        return bool(self._fetch(_HAS_STATES, SCHEMA)["n"][0])
 
     # -- statements ----------------------------------------------------------------------------------------------------
 

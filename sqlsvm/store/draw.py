@@ -70,9 +70,9 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "model", f"{printable(model.name)}, version {model.version}"
     yield "query", "\n".join(printable(line) for line in model.query.expandtabs().splitlines())
     yield "label", printable(model.label + (f" = {model.positive}" if model.positive is not None else ""))
-    known = sum(model.label_rows.values())
-    classes = [f"{amount(n)} {int(sign):+d} ({share(n, known)})" for sign, n in model.label_rows.items() if known]
-    yield "join", f"{row_count(model.join_rows)}: {', '.join(classes)}" if classes else row_count(model.join_rows)
+    yield "join", _rows(model.label_rows) or row_count(model.join_rows)
+    if line := held_out(model):
+        yield "held out", line
     passes = "1 pass" if model.passes == 1 else f"{model.passes} passes"
     yield "trained", f"{passes} of {model.solver}, counting {model.counting}, in {model.seconds:.2f} s"
     yield "in", printable(model.engine)
@@ -84,6 +84,19 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "features", f"{len({w.feature for w in model.weights})}, with {len(model.weights)} weights"
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(model.trained_on))
+
+
+def held_out(model: Model) -> str | None:
+    """What the training did not see."""
+    rows = model.trained_on.get("held_out")
+    return rows and f"{_rows(rows)}; sqlsvm evaluate {printable(model.name)} measures both"
+
+
+def _rows(labels: Mapping[str, float]) -> str:
+    """Join rows, and those of each class; nothing where none are known."""
+    known = sum(labels.values())
+    classes = ", ".join(f"{amount(n)} {int(sign):+d} ({share(n, known)})" for sign, n in labels.items() if known)
+    return f"{row_count(known)}: {classes}" if classes else ""
 
 
 def _pairs(found: Mapping[str, Any]) -> Iterator[str]:

@@ -2,15 +2,19 @@
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
+from typing import Any, TypeVar
 
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.model import Model
 from sqlsvm.store.base import Store, Stored, check_name, unknown
+
+T = TypeVar("T")
 
 
 class FileStore(Store):
@@ -29,7 +33,7 @@ class FileStore(Store):
     def save(self, model: Model) -> int:
         before = self._before(model.name)
         version = before.version + 1 if before else 1
-        self._write(json.dumps(replace(model, version=version).as_json(), ensure_ascii=False, indent=1))
+        _write(self._path, json.dumps(replace(model, version=version).as_json(), ensure_ascii=False, indent=1))
         return version
 
     def load(self, name: str, version: int | None = None) -> Model:
@@ -48,11 +52,29 @@ class FileStore(Store):
 
     def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
         model = self.load(name, version)
-        try:
-            self._path.unlink()
-        except OSError as error:
-            raise SqlsvmError(f"cannot remove {self._path}", detail=str(error)) from error
+        _remove(self._path)
+        self.drop_state(name)
         return (model.version,)
+
+    # -- the state of a training stands in a file beside ---------------------------------------------------------------
+
+    @property
+    def _state_path(self) -> Path:
+        return self._path.with_name(f"{self._path.name}.state")
+
+    def save_state(self, name: str, state: Mapping[str, Any]) -> None:
+        self._before(name)
+        _write(self._state_path, json.dumps({"model": name, "state": state}))
+
+    def load_state(self, name: str) -> Mapping[str, Any] | None:
+        found = _read(self._state_path, "training state", lambda text: dict(json.loads(text)))
+        return found["state"] if found and found.get("model") == name else None
+
+    def drop_state(self, name: str) -> None:
+        if self.load_state(name) is not None:
+            _remove(self._state_path)
+
+    # ------------------------------------------------------------------------------------------------------------------
 
     def _before(self, name: str) -> Model | None:
         """The model that one of that name would replace."""
@@ -67,24 +89,36 @@ class FileStore(Store):
 
     def _model(self) -> Model | None:
         """The model in the file; None where there is no file."""
-        try:
-            return Model.from_json(json.loads(self._path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise OptionError(f"cannot read the model file {self._path}", detail=str(error)) from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise OptionError(f"{self._path} is not a model file", detail=f"{type(error).__name__}: {error}") from error
+        return _read(self._path, "model", lambda text: Model.from_json(json.loads(text)))
 
-    def _write(self, text: str) -> None:
-        """All of it or nothing: a reader, or an interrupt, never meets half a model."""
-        target = self._path.resolve()
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            beside.write_text(text + "\n", encoding="utf-8")
-            beside.replace(target)
-        except OSError as error:
-            raise SqlsvmError(f"cannot write the model file {self._path}", detail=str(error)) from error
-        finally:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
+
+def _read(path: Path, what: str, understood: Callable[[str], T]) -> T | None:
+    try:
+        return understood(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OptionError(f"cannot read the {what} file {path}", detail=str(error)) from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise OptionError(f"{path} is not a {what} file", detail=f"{type(error).__name__}: {error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing: a reader, or an interrupt, never meets half a model."""
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        beside.write_text(text + "\n", encoding="utf-8")
+        beside.replace(target)
+    except OSError as error:
+        raise SqlsvmError(f"cannot write the model file {path}", detail=str(error)) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError as error:
+        raise SqlsvmError(f"cannot remove {path}", detail=str(error)) from error

@@ -54,6 +54,11 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
         )
+    if training.holdout is not None:
+        raise OptionError(
+            "a stored program trains on all rows of its query",
+            hint="leave rows out in WHERE, or hold them out of sqlsvm train --holdout",
+        )
     query = labelled(engine, text, asked)
     sign = label_sign(engine, query, asked.positive)
     values = read_label_values(engine, query, sign)

@@ -1,17 +1,14 @@
 """`sqlsvm demo`: the same shop every time, in a throw-away server or in a schema that it does not take from others."""
 
-import io
-
 import numpy as np
 import pytest
 from sqlglot import parse_one
 
 from sqlsvm.demo import LABEL, QUERY, SCHEMA, make, shop
-from sqlsvm.draw import draw
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.inspect import inspect
-from tests.cli.command import ROOT, sqlsvm
+from tests.cli.command import sqlsvm
 
 
 @pytest.mark.slow
@@ -46,15 +43,6 @@ def test_the_join_is_large_and_the_tables_are_small(duckdb: Engine) -> None:
     assert len(found.tree.bags) > 1
     assert found.label is not None
     assert 0.3 < found.label.positive / found.join_rows < 0.7
-
-
-def test_the_session_in_the_readme(duckdb: Engine) -> None:
-    """What it prints there is what the demo prints, on this engine as on the other."""
-    make(duckdb, SCHEMA)
-    session = (ROOT / "README.md").read_text(encoding="utf-8").partition("$ sqlsvm inspect ")[2].partition("```")[0]
-    _, query, printed = session.split('"', 2)
-    found = inspect(duckdb, query, label=LABEL, categorical=["tag_id"])
-    assert draw(found, io.StringIO()) == printed.strip()
 
 
 def test_a_schema_of_others_is_left_alone(engine: Engine) -> None:

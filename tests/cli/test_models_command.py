@@ -98,6 +98,22 @@ def test_the_only_model_need_not_be_named(file: Place, dsn: str) -> None:
     assert "Missing argument 'MODEL'" in complaint("drop", "--dsn", dsn, code=2)
 
 
+@pytest.mark.parametrize("verb", [("models",), ("show", "late"), ("evaluate", "late"), ("predict", "late")])
+@pytest.mark.parametrize("scheme", ["embedded", "duckdb"])
+def test_a_wrong_path_makes_no_database(verb: tuple[str, ...], scheme: str, tmp_path: Path) -> None:
+    url = f"{scheme}:{tmp_path / 'wrong'}"
+    said = complaint(*verb, "--dsn", url)
+    assert said.startswith(f"error: there is no database in {url}\nHINT: paths start at the current folder; ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_join_is_not_predicted_by_accident(dsn: str) -> None:
+    said = complaint("predict", "late", "--dsn", dsn)
+    assert said.startswith("error: the query of late has 1.5e12 rows, and predict would make them all\nHINT: say which")
+    assert complaint("predict", "late", "--dsn", dsn, "--table", "t") == said
+    assert "cannot read flights" in complaint("predict", "late", "--dsn", dsn, "--view", "v")
+
+
 def test_drop_asks_first(dsn: str) -> None:
     said = complaint("drop", "early", "--dsn", dsn)
     assert said.startswith('error: not dropping every version of the model "early" without')

@@ -99,7 +99,7 @@ def test_a_line_a_pass(trained: Trained) -> None:
 
 
 def test_nothing_but_the_model_is_left(trained: Trained) -> None:
-    stored = {"models", "versions", "iterations", "schema_version"}
+    stored = {"models", "versions", "iterations", "schema_version", "states"}
     assert {name.rpartition(".")[2] for name in relations(trained.dsn)} - stored == {"a", "b"}
 
 
@@ -116,10 +116,11 @@ def test_json_not_converged_and_into_a_file(trained: Trained, tmp_path: Path) ->
     more = ("--max-passes", 1, "--tol", 1e-9, "--name", "hasty", "--model-file", file, "--json")
     done = train(trained.dsn, *more, "--class-weight", "1:2", "--intercept", "no", "--sample", 500)
     assert done.returncode == 3
-    line, warning, hint = done.stderr.splitlines()
+    line, warning, hint, note = done.stderr.splitlines()
     assert line.startswith("pass 1 ")
     assert warning.startswith("warning: not converged: the gap is ")
     assert hint == "HINT: a larger --max-passes or --tol"
+    assert note == f"note: 1 pass is kept in {file}; the same command with --resume goes on from there"
     found = json.loads(done.stdout, parse_constant=pytest.fail)
     assert set(found) == set(KEYS)
     assert (found["model"], found["features"], found["intercept"], found["passes"]) == ("hasty", 3, 0, 1)
@@ -170,6 +171,7 @@ def test_errors_leave_nothing_behind(trained: Trained, more: list[str], query: s
         ["--lambda", "nan"],
         ["--sample", "0"],
         ["--class-weight", "1:-1"],
+        ["--holdout", "1"],
         ["--offload"],
     ],
 )
@@ -197,6 +199,21 @@ def test_evaluation_counts_what_prediction_says(trained: Trained) -> None:
     drawn = answer("evaluate", "--dsn", trained.dsn)
     assert drawn.splitlines()[0].split() == ["y", "rows", "predicted", "False", "predicted", "True"]
     assert f"accuracy            {measured['accuracy']:.4f}" in drawn
+
+
+def test_a_holdout_is_measured_apart(trained: Trained, tmp_path: Path) -> None:
+    place = ("--model-file", tmp_path / "m.json")
+    said = train(trained.dsn, "--holdout", 0.3, "--seed", 2, *place, "--sample", 500).stdout
+    measured = json.loads(answer("evaluate", "--dsn", trained.dsn, *place, "--json"))
+    assert list(measured) == ["model", "version", "train", "holdout"]
+    seen, held = (sum(measured[part]["label_rows"].values()) for part in ("train", "holdout"))
+    assert seen + held == ROWS
+    assert f"join          would have been {seen:.0f} rows" in said
+    assert f"held out      {held:.0f} rows: " in said
+    assert f"held out      {held:.0f} rows: " in answer("show", *place)
+    drawn = answer("evaluate", "--dsn", trained.dsn, *place)
+    assert drawn.index("the rows that it was trained on\n") < drawn.index("the rows held out\n")
+    assert f"accuracy            {measured['holdout']['accuracy']:.4f}" in drawn.partition("held out")[2]
 
 
 def test_predictions_of_other_rows(trained: Trained, tmp_path: Path) -> None:

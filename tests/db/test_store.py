@@ -103,6 +103,24 @@ def test_the_listing(store: Store) -> None:
     json.dumps(stored.as_json(), allow_nan=False)
 
 
+def test_the_state_of_a_training(store: Store, statements: list[str]) -> None:
+    """It is there without a model, is replaced, is of its own name, and goes with the model or alone."""
+    assert store.load_state("late") is None
+    store.drop_state("late")
+    assert [text for text in statements if text.startswith(MAKES)] == []
+    for state in ({"passes": [0.1, 1e-300]}, {"note": "it's \\ \U0001f41f"}):
+        store.save_state("late", state)
+        assert store.load_state("late") == state
+    assert store.load_state("later") is None
+    assert store.models() == ()
+    store.drop_state("late")
+    assert store.load_state("late") is None
+    store.save(model())
+    store.save_state("late", {})
+    store.drop("late")
+    assert store.load_state("late") is None
+
+
 def test_infinite_numbers_are_kept(store: Store) -> None:
     made = model(objective_upper=float("inf"), lower_bound=float("-inf"), gap=float("inf"), converged=False)
     store.save(made)
@@ -161,6 +179,16 @@ def test_a_failed_save_leaves_nothing(base: Store, engine: Engine) -> None:
         base.save(model(label=None))
     assert base.models() == ()
     assert base.save(model()) == 1
+
+
+def test_tables_from_before_there_were_states(base: Store, engine: Engine) -> None:
+    base.save(model())
+    engine.execute(parse_one("DROP TABLE sqlsvm.states", read="postgres"))
+    assert base.load_state("late") is None
+    base.drop_state("late")
+    base.save_state("late", {"passes": 1})
+    assert base.load_state("late") == {"passes": 1}
+    assert base.drop("late") == (1,)
 
 
 def test_tables_of_a_later_sqlsvm_are_left_alone(base: Store, engine: Engine) -> None:
@@ -307,7 +335,7 @@ def test_versions_go_with_their_model(postgres: Engine) -> None:
 def test_the_templates_are_what_psql_would_run(postgres: Engine, postgres_dsn: str) -> None:
     """Not only as sqlglot reads them."""
     with psycopg.connect(postgres_dsn) as connection:
-        for name in ("schema", "tables", "references"):
+        for name in ("schema", "tables", "states", "references"):
             connection.execute(template(name).encode())
     assert open_store(postgres).save(model()) == 1
 

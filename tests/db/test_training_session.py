@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -12,9 +13,12 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine
-from sqlsvm.errors import SqlsvmError
+from sqlsvm.engine.base import Engine, StatementError, Text
+from sqlsvm.errors import QueryError, SqlsvmError
+from sqlsvm.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.model import Model
+from sqlsvm.predict import predict
+from sqlsvm.resume import Continuation
 from sqlsvm.solve.solution import Record
 from sqlsvm.train import train
 from tests.ground.joins import chain
@@ -161,6 +165,92 @@ def test_two_trainings_at_once_do_not_meet(sessions: Sessions) -> None:
         running = [pool.submit(train, e, "m", join.query, a, meet) for e, a in zip(engines, asked, strict=True)]
         together = [r.result() for r in running]
     assert [facts(m) for m in together] == [facts(m) for m in alone]
+
+
+# -- what is gone ------------------------------------------------------------------------------------------------------
+
+GONE = {
+    "DROP TABLE m": ('m"? does not exist', "cannot read m: "),
+    "ALTER TABLE m DROP COLUMN u": ("u", "unknown column m.u\nHINT: the columns here are k, j, y, v"),
+}
+
+
+@pytest.mark.parametrize("change", GONE)
+def test_dropped_by_others_between_two_passes(sessions: Sessions, change: str) -> None:
+    """It stays for us: a snapshot in DuckDB, a lock in PostgreSQL, where the others have to wait."""
+    ours, theirs = sessions(), sessions()
+    join = chain(np.random.default_rng(3), rows=150, fan_out=3)
+    join.create(ours)
+    for engine in (ours, theirs):
+        single_threaded(engine)
+    if theirs.dialect == "postgres":
+        theirs.execute(Text("SET lock_timeout = 100"))
+    asked, refused = training(lam=1e-3, sample=200, tol=1e-6), []
+
+    def drop(record: Record) -> None:
+        if record.pass_ == 1:
+            try:
+                theirs.execute(Text(change))
+            except StatementError as error:
+                refused.append(error.sqlstate)
+
+    quiet = train(ours, "m", join.query, asked)
+    assert facts(train(ours, "m", join.query, asked, drop)) == facts(quiet)
+    assert refused == (["55P03"] if theirs.dialect == "postgres" else [])
+
+
+@pytest.mark.parametrize("change", GONE)
+@pytest.mark.parametrize("when", ["before the snapshot", "between two passes"])
+def test_gone_in_the_middle(sessions: Sessions, change: str, when: str) -> None:
+    """After the names were read, or in our own session: an error that names it, and nothing is left."""
+    ours, theirs = sessions(), sessions()
+    join = chain(np.random.default_rng(3), rows=150, fan_out=3)
+    join.create(ours)
+    asked = training(lam=1e-3, sample=200, tol=1e-6)
+    good = train(ours, "m", join.query, asked)
+    before = tables(ours)
+
+    def change_before(text: str) -> None:
+        if text.startswith("BEGIN"):
+            theirs.execute(Text(change))
+
+    def change_between(record: Record) -> None:
+        if record.pass_ == 1:
+            ours.execute(Text(change))
+
+    between = when == "between two passes"
+    ours.on_statement = None if between else change_before
+    with pytest.raises(StatementError, match=GONE[change][0]):
+        train(ours, "m", join.query, asked, change_between if between else None)
+    ours.on_statement = None
+    if between:  # our own change went with the transaction
+        assert tables(ours) == before
+        assert train(ours, "m", join.query, asked).join_rows == good.join_rows
+    else:
+        assert [name for name in tables(ours) if "sqlsvm" in name] == []
+
+
+@pytest.mark.parametrize("change", GONE)
+def test_gone_afterwards(engine: Engine, change: str) -> None:
+    """What uses a model, or the state of a training, says what is missing."""
+    join = chain(np.random.default_rng(3), rows=150, fan_out=3)
+    join.create(engine)
+    asked = training(lam=1e-2, sample=200, max_passes=1, tol=0)
+    continuation = Continuation()
+    model = train(engine, "m", join.query, asked, None, continuation)
+    parted = replace(model, options={**model.options, "holdout": 0.5})
+    engine.execute(Text(change))
+    before = tables(engine)
+    for use in (
+        lambda: evaluate_model(engine, model),
+        lambda: evaluate_parts(engine, parted),
+        lambda: predict(engine, model),
+        lambda: train(engine, "m", join.query, asked, None, Continuation(continuation.last)),
+    ):
+        with pytest.raises(QueryError) as refused:
+            use()
+        assert str(refused.value).startswith(GONE[change][1])
+        assert tables(engine) == before
 
 
 def single_threaded(engine: Engine) -> None:

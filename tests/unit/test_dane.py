@@ -1,5 +1,6 @@
 """The default solver: few passes, LIBLINEAR's optimum, the same digits every time."""
 
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 
@@ -7,9 +8,9 @@ import numpy as np
 import pytest
 
 from sqlsvm.errors import OptionError
-from sqlsvm.solve import dane
+from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.local import LocalProblem
-from sqlsvm.solve.solution import Options, Record, State
+from sqlsvm.solve.solution import Options, Record, Solution, State
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
@@ -91,6 +92,25 @@ def test_the_cuts_of_one_lambda_help_another() -> None:
     warm = dane.solve(oracle, 8e-3, Options(tol=1e-5), state=first.state)
     assert warm.converged
     assert len(oracle.asked) <= len(cold.history)
+
+
+@pytest.mark.parametrize("solve", [dane.solve, bundle.solve])
+def test_a_start_is_where_the_first_pass_is_made(solve: Callable[..., Solution]) -> None:
+    oracle = small(exact=True)
+    optimum = solve(oracle, 1e-2, Options(tol=1e-6))
+    first = solve(oracle, 1e-2, Options(max_passes=1), state=State.at(optimum.beta))
+    assert first.state.points[0].tolist() == optimum.beta.tolist()
+    assert first.certificate.objective == optimum.certificate.objective
+    assert first.certificate.lower_bound < optimum.certificate.lower_bound
+
+
+def test_the_state_is_told_after_each_pass_but_the_last() -> None:
+    """So that a state that was told can be gone on from, and a finished run has nothing more to say."""
+    oracle, told = small(exact=True), list[State]()
+    done = dane.solve(oracle, 1e-4, Options(tol=1e-6), on_state=told.append)
+    assert [len(state) for state in told] == list(range(1, len(done.history)))
+    again = dane.solve(oracle, 1e-4, Options(tol=1e-6), state=told[-1])
+    assert again.beta.tolist() == done.beta.tolist()
 
 
 def test_a_finished_state_asks_for_nothing() -> None:

@@ -1,0 +1,326 @@
+"""Who trains beside whom. Each gets a task and a database, and gives a model on the original columns with its times.
+
+F is the same function for all: scaled features, mean hinge + lam |beta|^2, the intercept penalised. So LIBLINEAR and
+ReHLine get C = 1 / (2 lam N), and SGD alpha = 2 lam.
+"""
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass, field
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from sqlglot import exp
+
+from bench import grids, madlib
+from bench.export import exported
+from bench.flat import FlatOracle
+from bench.matrix import Given, Matrix, matrix
+from bench.tasks import Task, parsed
+from sqlsvm import sql
+from sqlsvm.counting import read_beta
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.model import Model
+from sqlsvm.problem import Problem, labelled, prepared
+from sqlsvm.program import workspace
+from sqlsvm.solve import dane
+from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.train import as_json
+
+TOL = 1e-3
+BUCKETS = 64
+"""Where a peer's objective is looked at through a relational pass on the grid."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a competitor is asked: train on this. The reference is the model that was found before the race."""
+
+    task: Task
+    url: str
+    reference: Given | None = None
+    target: float = 0.0
+    """The objective to be reached."""
+    setting: grids.Setting | None = None
+    """The setting that an earlier run chose."""
+    tol: float = TOL
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What it gave. `proof` is None where there is none."""
+
+    model: dict[str, Any] | None
+    parts: dict[str, float]
+    setting: grids.Setting | None = None
+    proof: dict[str, float] | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    join_rows: float | None = None
+    note: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True)
+class Competitor:
+    name: str
+    engine: Literal["postgres", "duckdb"]
+    run: Callable[[Order], Outcome]
+    needs: Literal["tables", "join", "matrix"] = "tables"
+    """What it must be able to go through: the tables, the rows of the join, or all of them in memory."""
+    numbers_only: bool = False
+
+
+class Clock:
+    """Seconds by the name of what was done."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, float] = {}
+
+    def time(self, name: str, work: Callable[[], Any]) -> Any:
+        began = perf_counter()
+        found = work()
+        self.parts[name] = self.parts.get(name, 0.0) + perf_counter() - began
+        return found
+
+
+# -- sqlsvm ------------------------------------------------------------------------------------------------------------
+
+
+def sqlsvm(*more: str) -> Callable[[Order], Outcome]:
+    """The command that a user would type."""
+
+    def run(order: Order) -> Outcome:
+        from sqlsvm.cli import run as command
+
+        task, began = order.task, perf_counter()
+        options = {"--dsn": order.url, "--query": task.text, "--label": task.label, "--nulls": task.nulls}
+        arguments = [word for pair in options.items() for word in pair]
+        arguments += ["--lambda", str(task.lam), "--tol", str(order.tol), *more]
+        arguments += [word for name in task.categorical for word in ("--categorical", name)]
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model.json")
+            with redirect_stdout(StringIO()):
+                code = command(["train", *arguments, "--name", "bench", "--model-file", str(path)])
+            seconds = perf_counter() - began
+            if not path.exists():
+                raise SystemExit(code)
+            return _outcome(Model.from_json(json.loads(path.read_text(encoding="utf-8"))), seconds)
+
+    return run
+
+
+def _outcome(model: Model, seconds: float) -> Outcome:
+    proof = {name: getattr(model, name) for name in ("objective", "objective_upper", "lower_bound", "gap")}
+    parts = {"passes": model.seconds, "the rest": seconds - model.seconds}
+    history = [dict(record) for record in model.history]
+    return Outcome(_given(model.weights, model.intercept), parts, None, proof, history, model.join_rows)
+
+
+def _given(weights: Sequence[Any], intercept: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for w in weights:
+        if w.category is None:
+            found[w.feature] = w.weight
+        else:
+            found.setdefault(w.feature, {})[str(w.category)] = w.weight
+    return {"intercept": intercept, "weights": found}
+
+
+# -- export, then a solver in memory -----------------------------------------------------------------------------------
+
+Fit = Callable[[Matrix, float, grids.Setting], Values]
+
+
+def export_and(fit: Fit, grid: Sequence[grids.Setting]) -> Callable[[Order], Outcome]:
+    def run(order: Order) -> Outcome:
+        clock, lam = Clock(), order.task.lam
+        columns = [clock.time("export", lambda: exported(order.url, order.task))]
+        found: Matrix = clock.time("scale", lambda: matrix(order.task, columns.pop()))
+        trial = grids.tuned(
+            grid, lambda s: fit(found, lam, s), lambda b: found.objective(b, lam), order.target, order.setting
+        )
+        parts = {**clock.parts, "fit": trial.seconds}
+        return Outcome(found.given(trial.beta), parts, trial.setting, join_rows=float(found.rows))
+
+    return run
+
+
+def liblinear(data: Matrix, lam: float, setting: grids.Setting) -> Values:
+    from sklearn.svm import LinearSVC
+
+    model = LinearSVC(
+        loss="hinge", C=1.0 / (2.0 * lam * data.rows), fit_intercept=False, max_iter=2000, random_state=0, **setting
+    )
+    return _fitted(model, data)
+
+
+def sgd(data: Matrix, lam: float, setting: grids.Setting) -> Values:
+    from sklearn.linear_model import SGDClassifier
+
+    model = SGDClassifier(loss="hinge", alpha=2.0 * lam, fit_intercept=False, tol=None, random_state=0, **setting)
+    return _fitted(model, data)
+
+
+def rehline(data: Matrix, lam: float, setting: grids.Setting) -> Values:
+    from rehline import plqERM_Ridge
+
+    if not isinstance(data.x, np.ndarray):
+        raise MemoryError("ReHLine needs a dense matrix")
+    model = plqERM_Ridge(loss={"name": "svm"}, C=1.0 / (2.0 * lam * data.rows), **setting)
+    return _fitted(model, data)
+
+
+def _fitted(model: Any, data: Matrix) -> Values:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what did not converge is seen by its objective
+        model.fit(data.x, data.y)
+    return np.asarray(model.coef_, dtype=float).ravel()
+
+
+# -- a sample of the join, then LIBLINEAR ------------------------------------------------------------------------------
+
+
+def sampled(order: Order) -> Outcome:
+    """The sample is sqlsvm's own: uniform over the join, without making it. Nothing is known of what it misses."""
+    clock, lam = Clock(), order.task.lam
+    with connect(order.url) as engine:
+        query = clock.time("open", lambda: labelled(engine, order.task.text, order.task.options))
+        with workspace(engine) as work:
+            problem: Problem = clock.time("open", lambda: prepared(work, query, order.task.options))
+            oracle = problem.oracle
+
+            def fit(setting: grids.Setting) -> Values:
+                sample = oracle.sample(int(setting["rows"]), 0)
+                nothing = np.zeros(0)
+                data = Matrix(sample.rows, sample.labels, (), nothing, nothing, {})
+                return liblinear(data, lam, {"tol": 0.01})
+
+            def objective(beta: Values) -> float:
+                cut = oracle.pass_(beta, BUCKETS)
+                return cut.value_low + cut.error + lam * float(beta @ beta)
+
+            trial = grids.tuned(grids.SAMPLE, fit, objective, order.target, order.setting)
+            parts = {**clock.parts, "sample and fit": trial.seconds}
+            model = named(problem, oracle.scaling.to_raw(trial.beta))
+    return Outcome(model, parts, trial.setting)
+
+
+def named(problem: Problem, theta: Values) -> dict[str, Any]:
+    """Raw weights by name."""
+    design = problem.plan.design
+    intercept, weights = 0.0, dict[str, Any]()
+    for c in design.coordinates:
+        if c.role == "intercept":
+            intercept = float(theta[c.index])
+        elif c.role == "value":
+            weights[c.feature] = float(theta[c.index])
+    for d in design.dictionaries:
+        shares = theta[d.offset : d.offset + len(d.categories)].tolist()
+        weights[d.feature] = dict(zip(map(str, d.categories), shares, strict=True))
+    return {"intercept": intercept, "weights": weights}
+
+
+def scaled(problem: Problem, given: Given) -> Values:
+    """The inverse of `named`, on the features as they are scaled."""
+    raw = read_beta(problem.plan.design, given)
+    matrix, kept = problem.oracle.scaling.matrix, len(problem.oracle.scaling.kept)
+    numbers = np.linalg.solve(matrix[:, problem.oracle.scaling.kept].T, raw[:kept])
+    return np.concatenate([numbers, raw[kept:]])
+
+
+# -- aggregates over the join ------------------------------------------------------------------------------------------
+
+
+def flat_passes(order: Order) -> Outcome:
+    """Our solver over hand-written aggregates."""
+    clock = Clock()
+    with connect(order.url) as engine:
+        oracle = clock.time("moments", lambda: FlatOracle(engine, order.task))
+        effort = Effort(tol=order.tol, max_passes=30)
+        solution = clock.time("solve", lambda: dane.solve(oracle, order.task.lam, effort))
+    raw = oracle.raw(solution.beta)
+    model = {"intercept": float(raw[0]), "weights": dict(zip(oracle.names, raw[1:].tolist(), strict=True))}
+    proof = {**asdict(solution.certificate), "gap": solution.certificate.gap}
+    history = [as_json(record) for record in solution.history]
+    return Outcome(model, clock.parts, None, proof, history, oracle.n)
+
+
+def flat_table(order: Order) -> Outcome:
+    """The join as a table, then six aggregates over it at the optimum: what a gradient method in the database takes
+    at the very least, should six steps do. A stand-in for MADlib; it gives no model."""
+    clock, table = Clock(), "bench_flat"
+    with connect(order.url) as engine:
+        clock.time("make the table", lambda: make_flat_table(engine, order.task, table))
+        try:
+            oracle = FlatOracle(engine, order.task, exp.to_table(table))
+            beta = _beta(oracle, order.reference)
+            for _ in range(6):
+                clock.time("six passes", lambda: oracle.run(oracle.filtered, beta))
+        finally:
+            engine.execute(sql.drop(table))
+    return Outcome(None, clock.parts, note="six passes, no model")
+
+
+def make_flat_table(engine: Engine, task: Task, table: str) -> None:
+    query = parsed(task, engine.dialect)
+    engine.execute(exp.Create(this=exp.to_table(table), kind="TABLE", expression=query))
+    engine.execute(sql.analyse(table))
+
+
+def _beta(oracle: FlatOracle, given: Given | None) -> Values:
+    if given is None:
+        return np.zeros(oracle.dimension)
+    slopes = np.array([given["weights"][name] for name in oracle.names])
+    return np.concatenate([[given["intercept"] + float(slopes @ oracle.centre)], slopes * oracle.width])
+
+
+def with_madlib(order: Order) -> Outcome:
+    clock, table = Clock(), "bench_flat"
+    with connect(order.url) as engine:
+        clock.time("make the table", lambda: make_flat_table(engine, order.task, table))
+        try:
+            oracle = FlatOracle(engine, order.task, exp.to_table(table))
+
+            def fit(setting: grids.Setting) -> Given:
+                return madlib.train(engine, table, order.task.label, oracle.names, order.task.lam, setting)
+
+            def objective(model: Given) -> float:
+                beta = _beta(oracle, model)
+                return oracle.pass_(beta).value_low + order.task.lam * float(beta @ beta)
+
+            trial = grids.tuned(grids.MADLIB, fit, objective, order.target, order.setting)
+        finally:
+            engine.execute(sql.drop(table))
+    return Outcome(dict(trial.beta), {**clock.parts, "train": trial.seconds}, trial.setting)
+
+
+# -- the list ----------------------------------------------------------------------------------------------------------
+
+COMPETITORS: dict[str, Competitor] = {
+    c.name: c
+    for c in (
+        Competitor("sqlsvm", "postgres", sqlsvm()),
+        Competitor("sqlsvm, offloaded", "postgres", sqlsvm("--offload")),
+        Competitor("sqlsvm, DuckDB", "duckdb", sqlsvm()),
+        Competitor("export + LIBLINEAR", "postgres", export_and(liblinear, grids.LIBLINEAR), "matrix"),
+        Competitor("export + SGD", "postgres", export_and(sgd, grids.SGD), "matrix"),
+        Competitor("export + ReHLine", "postgres", export_and(rehline, grids.REHLINE), "matrix", True),
+        Competitor("sample + LIBLINEAR", "postgres", sampled),
+        Competitor("sample + LIBLINEAR, DuckDB", "duckdb", sampled),
+        Competitor("flat passes", "postgres", flat_passes, "join", True),
+        Competitor("flat passes, DuckDB", "duckdb", flat_passes, "join", True),
+        Competitor("flat table, 6 passes", "postgres", flat_table, "join", True),
+        Competitor("MADlib", "postgres", with_madlib, "join", True),
+        Competitor("export + LIBLINEAR, DuckDB", "duckdb", export_and(liblinear, grids.LIBLINEAR), "matrix"),
+    )
+}

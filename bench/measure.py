@@ -1,0 +1,113 @@
+"""Running a job in its own process, with an eye on the clock and on everybody's memory."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from sqlglot import parse_one
+
+from sqlsvm.engine.base import Engine
+
+PERIOD = 0.02  # seconds between two looks at the server's memory
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Some seconds, in short."""
+
+    median: float
+    least: float
+    most: float
+    runs: int
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> "Spread":
+        return cls(median(seconds), min(seconds), max(seconds), len(seconds))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a job said, or why it said nothing."""
+
+    said: dict[str, Any] | None
+    error: str = ""
+    server_bytes: float | None = None
+    timed_out: bool = False
+
+
+class Server:
+    """The processes of a PostgreSQL on this machine, seen from outside."""
+
+    def __init__(self, postmaster: int | None) -> None:
+        self.postmaster = postmaster
+
+    @classmethod
+    def of(cls, engine: Engine) -> "Server":
+        """Known where the session's backend is a process here: its parent is the postmaster."""
+        pid = int(engine.fetch(parse_one("SELECT pg_backend_pid() AS pid", read="postgres"))["pid"][0])
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().startswith("postgres"):
+                return cls(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))
+        return cls(None)
+
+    def private_bytes(self) -> float:
+        """RssAnon of all backends and workers: resident memory less what is shared, such as the buffer cache."""
+        found = 0.0
+        with suppress(OSError):
+            children = Path(f"/proc/{self.postmaster}/task/{self.postmaster}/children").read_text().split()
+            for child in children:
+                with suppress(OSError):  # gone meanwhile
+                    status = Path(f"/proc/{child}/status").read_text()
+                    found += sum(1024.0 * float(li.split()[1]) for li in status.splitlines() if "RssAnon" in li)
+        return found
+
+    @contextmanager
+    def watched(self) -> Iterator[list[float]]:
+        """The list gets one number at the end: the most that was there at once, above what was there before."""
+        peak: list[float] = []
+        if self.postmaster is None:
+            yield peak
+            return
+        before, most, done = self.private_bytes(), 0.0, threading.Event()
+
+        def look() -> None:
+            nonlocal most
+            while not done.wait(PERIOD):
+                most = max(most, self.private_bytes())
+
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+        try:
+            yield peak
+        finally:
+            done.set()
+            thread.join()
+            peak.append(max(0.0, most - before))
+
+
+def run(job: dict[str, Any], timeout: float, server: Server | None = None) -> Answer:
+    """A job that fails, or takes too long, is an answer too."""
+    command = [sys.executable, "-m", "bench.worker"]
+    with (server or Server(None)).watched() as peak:
+        try:
+            done = subprocess.run(
+                command, input=json.dumps(job), capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return Answer(None, f"more than {timeout:.0f} s", timed_out=True)
+    if done.returncode:
+        return Answer(None, _last_line(done.stderr) or f"exit code {done.returncode}")
+    return Answer(json.loads(done.stdout.splitlines()[-1]), server_bytes=peak[0] if peak else None)
+
+
+def _last_line(text: str) -> str:
+    """Of a traceback: what happened. Hints that follow an error are left out."""
+    lines = [line for line in text.splitlines() if line and not line.startswith((" ", "HINT", "DETAIL"))]
+    return lines[-1][:200] if lines else ""

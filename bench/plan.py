@@ -1,0 +1,81 @@
+"""What is raced, and by whom. The full plan is to end within 20 minutes on 2 quiet cores, the quick one within 3."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+PLACES = ("sqlsvm", "sqlsvm, offloaded", "sqlsvm, DuckDB")
+DUCKDB = ("sqlsvm, DuckDB", "flat passes, DuckDB", "export + LIBLINEAR, DuckDB")
+FLAT = ("flat passes", "flat passes, DuckDB")
+EXPORTS = ("export + LIBLINEAR", "export + SGD", "export + LIBLINEAR, DuckDB")
+TABLE = ("flat table, 6 passes", "MADlib")
+SAMPLES = ("sample + LIBLINEAR", "sample + LIBLINEAR, DuckDB")
+
+
+@dataclass(frozen=True)
+class Race:
+    """One task and those who train on it. In a series, `x` is what grows."""
+
+    name: str
+    family: str
+    competitors: Sequence[str]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    runs: int = 5
+    seconds: float = 60.0
+    """When these are over, nobody is given a second run."""
+    timeout: float = 90.0
+    series: str = ""
+    x: float = 0.0
+    look: int = 0
+    """After the race, so many runs of one pass beside the flat aggregates."""
+
+
+FULL = (
+    Race("star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, *TABLE), seconds=230, look=5),
+    Race("chain of 10^9 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT, *TABLE), seconds=130, look=3),
+    Race("flights", "flights", (*PLACES, *EXPORTS, *SAMPLES), seconds=70),
+    Race("snowflake", "snowflake", (*PLACES, *EXPORTS, *SAMPLES), seconds=60),
+    Race("hub of five", "hub", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=60, look=3),
+    Race("wide", "wide", (*PLACES, "export + LIBLINEAR", "export + SGD", *FLAT), seconds=90),
+    Race("categories", "categories", (*PLACES, *EXPORTS), seconds=60),
+)
+
+ROWS = "fact rows of a star of 21 features"
+FAN_OUT = "join rows of four tables of 20,000 rows in a chain"
+FEATURES = "features of a star of 100,000 facts"
+RELATIONS = "dimensions of a star of 100,000 facts, 3 features each"
+
+
+def growth() -> tuple[Race, ...]:
+    small = (*PLACES, "export + LIBLINEAR", *FLAT, "export + LIBLINEAR, DuckDB")
+    rows = [Race(f"{n:,} facts", "star", small if n <= 1_000_000 else DUCKDB, {"facts": n}, 1, 60, 120, ROWS, n)
+            for n in (10_000, 100_000, 1_000_000, 10_000_000)]  # fmt: skip
+    fan_out = [
+        Race(f"{keys} keys", "chain", (*PLACES, "export + LIBLINEAR", *FLAT, *SAMPLES),
+             {"rows": 20_000, "keys": keys, "tables": 4}, 1, 60, 60, FAN_OUT, 20_000.0**4 / keys**3)
+        for keys in (5429, 1170, 252, 54, 12, 5)
+    ]  # fmt: skip
+    features = [
+        Race(f"{3 * w} features", "star", (*PLACES, "export + LIBLINEAR", *FLAT),
+             {"facts": 100_000, "rows": 1000, "width": w}, 1, 30, 60, FEATURES, 3 * w)
+        for w in (3, 10, 30, 100)
+    ]  # fmt: skip
+    relations = [
+        Race(f"{d} dimensions", "star", (*PLACES, "export + LIBLINEAR", *FLAT),
+             {"facts": 100_000, "rows": 1000, "width": 3, "dims": d}, 1, 30, 60, RELATIONS, d)
+        for d in (1, 2, 4, 8, 16)
+    ]  # fmt: skip
+    return (*rows, *fan_out, *features, *relations)
+
+
+SMALL_FAN_OUT = FAN_OUT.replace("20,000", "2,000")
+
+QUICK = (
+    Race("small star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, *TABLE),
+         {"facts": 50_000, "rows": 1000}, 2, 25, 30, look=2),
+    Race("chain of 10^6 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), {"rows": 1500, "keys": 60}, 2, 25, 30),
+    *(
+        Race(f"{keys} keys", "chain", ("sqlsvm, DuckDB", "export + LIBLINEAR", "sample + LIBLINEAR"),
+             {"rows": 2000, "keys": keys, "tables": 4}, 1, 10, 20, SMALL_FAN_OUT, 2000.0**4 / keys**3)
+        for keys in (430, 43)
+    ),
+)  # fmt: skip

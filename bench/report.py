@@ -1,0 +1,228 @@
+"""results.json as a page: bench/RESULTS.md."""
+
+from collections.abc import Iterator, Sequence
+
+from bench.competitors import TOL
+from bench.grids import said
+from bench.lines import lines
+from bench.measure import Spread
+from bench.results import REACHED, Entry, RaceResult, Results
+from sqlsvm.terminal import amount
+
+OURS = "sqlsvm"
+
+
+def report(found: Results) -> str:
+    parts = (_head(found), _lines(found), _races(found.races), _series(found.races), _looks(found), _passes(found))
+    return "\n".join(line for part in (*parts, _how()) for line in part) + "\n"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A markdown table."""
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'---|' * len(header)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def _head(found: Results) -> Iterator[str]:
+    m = found.machine
+    versions = ", ".join(f"{name} {number}" for name, number in m["versions"].items() if number)
+    yield "# Results"
+    yield ""
+    yield (
+        f"Of one run of `make bench`, {found.minutes:.0f} minutes, on {m['date']}: {m['cores']} cores "
+        f"({m['processor']}), {m['memory_bytes'] / 2**30:.0f} GiB, {m['system']}, Python {m['python']}, "
+        f"{m['postgres']}, {versions}; revision {m['revision']}."
+    )
+    yield "Compare times within a table only. How they were taken stands at the end."
+
+
+def _lines(found: Results) -> Iterator[str]:
+    """What must hold; only a full run says anything about it."""
+    asked = lines(found)
+    if all(line.found is None for line in asked):
+        return
+    yield from ("", "## What was asked for", "")
+    rows = [[li.asked, f"{li.limit:g}", "" if li.found is None else f"{li.found:.2f}", li.verdict] for li in asked]
+    yield from table(["", "at most", "found", ""], rows)
+
+
+# -- races -------------------------------------------------------------------------------------------------------------
+
+HEADER = (
+    "",
+    "seconds",
+    "runs",
+    "x sqlsvm",
+    "F above best",
+    "proven gap",
+    "passes",
+    "client MB",
+    "server MB",
+    "setting",
+)
+
+
+def _races(races: Sequence[RaceResult]) -> Iterator[str]:
+    for race in races:
+        if not race.series:
+            yield ""
+            yield f"## {race.name}"
+            yield ""
+            yield f"{race.says}; lambda {race.lam:g}{_join(race)}."
+            yield ""
+            if race.error:
+                yield f"{race.error}"
+                yield ""
+            yield from table(HEADER, [_row(race, entry) for entry in race.entries])
+
+
+def _join(race: RaceResult) -> str:
+    if race.join_rows is None or race.join_bytes is None:
+        return ""
+    best = f"; best F {race.best:.6f}" if race.best else ""
+    return f"; the join has {amount(race.join_rows)} rows, {race.join_bytes / 1e9:,.3g} GB{best}"
+
+
+def _row(race: RaceResult, entry: Entry) -> list[str]:
+    spread = entry.spread
+    if spread is None:
+        return [entry.competitor, entry.error, *[""] * (len(HEADER) - 2)]
+    return [
+        entry.competitor,
+        f"**{spread.median:.2f}** ({spread.least:.2f}-{spread.most:.2f})",
+        str(spread.runs) + (f"; then {entry.error}" if entry.error else ""),
+        _ratio(race, entry),
+        excess(entry, race.best),
+        "none" if entry.proof is None else f"{entry.proof['gap']:.1e}",
+        str(len(entry.history)) if entry.history else "",
+        _megabytes(entry.client_bytes),
+        _megabytes(entry.server_bytes),
+        entry.note or (said(entry.setting) if entry.setting else ""),
+    ]
+
+
+def _ratio(race: RaceResult, entry: Entry) -> str:
+    ours = race.entry(OURS)
+    if ours is None or ours.spread is None or entry.spread is None:
+        return ""
+    return f"{entry.spread.median / ours.spread.median:.2f}"
+
+
+def excess(entry: Entry, best: float | None) -> str:
+    above = entry.excess(best)
+    if above is None:
+        return "no model"
+    return f"{above:.1e}" + ("" if entry.reaches(best) else " **not reached**")
+
+
+def _megabytes(size: float | None) -> str:
+    return "" if size is None else f"{size / 1e6:,.0f}"
+
+
+# -- series ------------------------------------------------------------------------------------------------------------
+
+
+def _series(races: Sequence[RaceResult]) -> Iterator[str]:
+    for series in dict.fromkeys(race.series for race in races if race.series):
+        members = [race for race in races if race.series == series]
+        names = list(dict.fromkeys(e.competitor for race in members for e in race.entries))
+        rows = [[name, *(_cell(race, name) for race in members)] for name in names]
+        yield ""
+        yield f"## Growth: {series}"
+        yield ""
+        yield from table(["seconds", *(amount(race.join_rows or race.x) if _is_join(series) else f"{race.x:g}"
+                                       for race in members)], rows)  # fmt: skip
+        for race in members:
+            if race.error:
+                yield f"\n{race.name}: {race.error}"
+
+
+def _is_join(series: str) -> bool:
+    return series.startswith("join rows")
+
+
+def _cell(race: RaceResult, name: str) -> str:
+    entry = race.entry(name)
+    if entry is None or entry.spread is None:
+        return "" if entry is None else entry.error.partition(":")[0]
+    missed = " (not reached)" if entry.reaches(race.best) is False else ""
+    return f"{entry.spread.median:.2f}{missed}"
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------
+
+
+def _looks(found: Results) -> Iterator[str]:
+    """One pass beside the flat aggregates."""
+    if not found.looks:
+        return
+    yield from ("", "## One pass", "")
+    yield (
+        "`filtered` keeps the active rows of the flat join in WHERE and adds those up, the best that we can write by "
+        "hand; `cased` is SUM(CASE WHEN y score < 1 THEN y x END) for every column, as the formula reads."
+    )
+    yield ""
+    forms = ("pass", "filtered", "cased")
+    rows = []
+    for look in found.looks:
+        spreads = {form: Spread.of(seconds) for form, seconds in look["forms"].items()}
+        cells = [_form(spreads.get(form), spreads["pass"]) for form in forms]
+        most = max(look["statements"], key=lambda s: s["seconds"])
+        rows.append([look["race"], look["engine"], *cells, str(len(look["statements"])), most["statement"]])
+    yield from table(["", "engine", *forms, "statements", "the longest of them"], rows)
+
+
+def _form(spread: Spread | None, own: Spread) -> str:
+    if spread is None:
+        return ""
+    ratio = "" if spread is own else f"; the pass is {own.median / spread.median:.2f} x"
+    return f"{spread.median:.3f} ({spread.least:.3f}-{spread.most:.3f}){ratio}"
+
+
+def _passes(found: Results) -> Iterator[str]:
+    if not found.passes:
+        return
+    yield from ("", "## Passes to a certified gap", "")
+    yield "Chains of three tables in numpy, 20 continuous features, counted on the grid; one number for each seed."
+    yield ""
+    tolerances = sorted({p["tol"] for p in found.passes}, reverse=True)
+    cells = {(p["solver"], p["lam"], p["tol"]): " ".join(map(str, p["passes"])) for p in found.passes}
+    rows = [
+        [solver, f"{lam:g}", *(cells.get((solver, lam, tol), "") for tol in tolerances)]
+        for solver, lam in dict.fromkeys((p["solver"], p["lam"]) for p in found.passes)
+    ]
+    yield from table(["solver", "lambda", *(f"{tol:g}" for tol in tolerances)], rows)
+
+
+def _how() -> Iterator[str]:
+    yield ""
+    yield "## How"
+    yield ""
+    yield (
+        f"- A time is that of the whole task, from opening the database to a model in hand, median (least-most). Each "
+        f"run is a process of its own, in turns; what takes over 6 s runs three times at most, over 20 s once, and "
+        f"nobody runs again once the race's share of the time is over. sqlsvm is asked for a proven gap of {TOL:g}."
+    )
+    yield (
+        "- F is the mean hinge over the join + lambda |beta|^2 on features scaled to mean 0 and deviation 1, the "
+        "intercept penalised, the same for all. That of a model is computed on the full join after the race: from its "
+        "rows where they fit in memory, else by one relational pass whose error is certified. The best is the least "
+        f"F of any model, or of a run of sqlsvm to 1e-4 before the race; more than {REACHED:g} above it is not reached."
+    )
+    yield (
+        "- Peers are tuned: their first run tries a grid (bench/grids.py) from cheap to dear; the first setting that "
+        "reaches the objective is the one that counts, and the trying is not counted. `flat passes` is sqlsvm's "
+        "solver over hand-written aggregates of the join; `flat table` makes the join a table and passes over it six "
+        "times, what MADlib would do at the least. The samples are sqlsvm's, uniform over the join; a model from one "
+        "has no certificate."
+    )
+    yield (
+        "- Client memory is the peak resident set of the process, libraries included. Server memory is the most that "
+        "all backends and parallel workers had resident at once beyond what was there before, without shared memory "
+        "(RssAnon, looked at every 20 ms)."
+    )
+    yield (
+        "- The databases are the embedded PostgreSQL with its settings (work_mem 64 MB, 2 workers a query, no fsync) "
+        "and a DuckDB file with its own, all data in the cache of the system. No table has an index."
+    )

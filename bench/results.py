@@ -1,0 +1,141 @@
+"""What a run of the benchmarks found: plain records, as results.json keeps them."""
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Spread
+
+REACHED = 1e-3
+"""A competitor has reached the objective when its F is at most this much, relatively, above the best that is known."""
+
+PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "rehline", "sqlglot", "psycopg", "duckdb")
+
+
+@dataclass
+class Entry:
+    """One competitor in one race. `error` says why there are no seconds."""
+
+    competitor: str
+    seconds: list[float] = field(default_factory=list)
+    parts: dict[str, float] = field(default_factory=dict)
+    client_bytes: float | None = None
+    server_bytes: float | None = None
+    objective: tuple[float, float] | None = None
+    """F over the full join, from below and from above."""
+    proof: dict[str, float] | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    setting: dict[str, Any] | None = None
+    note: str = ""
+    error: str = ""
+
+    @property
+    def spread(self) -> Spread | None:
+        return Spread.of(self.seconds) if self.seconds else None
+
+    def excess(self, best: float | None) -> float | None:
+        """How far F is above the best that is known, relatively."""
+        if self.objective is None or best is None:
+            return None
+        return sum(self.objective) / 2 / best - 1
+
+    def reaches(self, best: float | None) -> bool | None:
+        excess = self.excess(best)
+        return None if excess is None else excess <= REACHED
+
+
+@dataclass
+class RaceResult:
+    name: str
+    says: str
+    lam: float
+    join_rows: float | None = None
+    join_bytes: float | None = None
+    entries: list[Entry] = field(default_factory=list)
+    reference: dict[str, float] | None = None
+    """What is proven of F by the run before the race."""
+    series: str = ""
+    x: float = 0.0
+    error: str = ""
+
+    @property
+    def best(self) -> float | None:
+        """The best F that is known: of a model of the race, or of the reference."""
+        found = [sum(e.objective) / 2 for e in self.entries if e.objective]
+        if self.reference:
+            found.append((self.reference["objective"] + self.reference["objective_upper"]) / 2)
+        return min(found, default=None)
+
+    def entry(self, competitor: str) -> Entry | None:
+        return next((e for e in self.entries if e.competitor == competitor), None)
+
+
+@dataclass
+class Results:
+    machine: dict[str, Any]
+    races: list[RaceResult] = field(default_factory=list)
+    looks: list[dict[str, Any]] = field(default_factory=list)
+    """{race, engine, forms, statements}: one pass of a race from inside (bench/one_pass.py)."""
+    passes: list[dict[str, Any]] = field(default_factory=list)
+    """{solver, lam, tol, passes of each seed}: bench/passes.py."""
+    descent: list[dict[str, Any]] = field(default_factory=list)
+    """{epsilon, excess of F after each pass}: bench/descent.py."""
+    minutes: float = 0.0
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "Results":
+        found = json.loads(path.read_text(encoding="utf-8"))
+        races = [RaceResult(**{**r, "entries": [_entry(e) for e in r["entries"]]}) for r in found.pop("races")]
+        return cls(races=races, **found)
+
+
+def _entry(found: dict[str, Any]) -> Entry:
+    objective = found.pop("objective")
+    return Entry(**found, objective=None if objective is None else (objective[0], objective[1]))
+
+
+def machine(postgres: str) -> dict[str, Any]:
+    """Where and with what: without names of hosts or people."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "revision": _revision(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "postgres": postgres,
+        "versions": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _revision() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,72 @@
+"""One job in a process of its own, so that its memory is its own: JSON comes in on stdin, JSON goes out on stdout."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench import tasks
+from sqlsvm.engine import connect
+from sqlsvm.model import plain
+
+Job = dict[str, Any]
+
+
+def compete(job: Job) -> Job:
+    from bench.competitors import COMPETITORS, Order
+
+    competitor = COMPETITORS[job.pop("competitor")]
+    outcome = competitor.run(Order(_task(job), **job))
+    return {"outcome": asdict(outcome), "seconds": outcome.seconds}
+
+
+def judge(job: Job) -> Job:
+    from bench.judge import judge
+
+    return {"intervals": judge(_task(job), **job)}
+
+
+def look(job: Job) -> Job:
+    from bench.one_pass import look
+
+    with connect(job["url"]) as engine:
+        return look(engine, _task(job), job["runs"], job["model"])
+
+
+def passes(job: Job) -> Job:
+    from bench.passes import table
+
+    return {"passes": table(job["rows"])}
+
+
+def descent(_job: Job) -> Job:
+    from bench.descent import curves
+
+    return {"descent": curves()}
+
+
+ROLES = {role.__name__: role for role in (compete, judge, look, passes, descent)}
+
+
+def _task(job: Job) -> tasks.Task:
+    return tasks.task(job.pop("family"), **job.pop("sizes"))
+
+
+def peak_memory() -> float | None:
+    """Bytes. The kernel's own high-water mark of this process; getrusage would give that of the parent if larger."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def main() -> None:
+    job = json.load(sys.stdin)
+    answer = ROLES[job.pop("role")](job)
+    print(json.dumps(plain({**answer, "client_bytes": peak_memory()})))
+
+
+if __name__ == "__main__":
+    main()

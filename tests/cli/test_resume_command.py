@@ -1,0 +1,172 @@
+"""`sqlsvm train --resume`: what is left of a training that somebody or something ended, and what it goes on to."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Text
+from tests.cli.command import sqlsvm, started
+from tests.cli.test_interrupt import WORKING_TABLES, eventually, number
+from tests.ground.joins import chain
+
+JOIN = chain(np.random.default_rng(1), rows=1500, fan_out=4)
+OPTIONS = ("--query", JOIN.query, "--label", "y", "--name", "late", "--lambda", "1e-3", "--solver", "bundle")
+ENDLESS = (*OPTIONS, "--tol", "0")
+LOOSE = (*OPTIONS, "--tol", "0.1", "--json")
+
+
+@pytest.fixture(params=["postgres", "duckdb"])
+def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    url = request.getfixturevalue("postgres_dsn") if request.param == "postgres" else f"duckdb:{tmp_path / 'x.duckdb'}"
+    with connect(url) as engine:
+        JOIN.create(engine)
+    return str(url)
+
+
+def ended(child: subprocess.Popen[str], how: Any, after: int = 2) -> tuple[int, list[str]]:
+    """The exit code and stderr of a training that something happens to after some passes."""
+    assert child.stderr
+    with child:
+        try:
+            lines = [child.stderr.readline() for _ in range(after)]
+            assert lines[-1].startswith(f"pass {after} "), (lines, child.poll())
+            how()
+            out, err = child.communicate(timeout=60)
+        finally:
+            child.kill()
+    assert out == ""
+    return child.returncode, [*lines, *err.splitlines()]
+
+
+def passes_kept(lines: list[str]) -> int:
+    """As the note says."""
+    (note,) = [line for line in lines if line.startswith("note: ")]
+    words = note.split()
+    assert words[2:6] in (["passes", "are", "kept", "in"], ["pass", "is", "kept", "in"])
+    assert note.endswith("; the same command with --resume goes on from there")
+    return int(words[1])
+
+
+def resumes(dsn: str, *more: object) -> tuple[str, dict[str, Any]]:
+    """The note, and the model."""
+    done = sqlsvm("train", "--dsn", dsn, *LOOSE, "--resume", *more)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()[0], json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
+def test_interrupted_and_resumed(dsn: str, end: signal.Signals, code: int) -> None:
+    child = started("train", "--dsn", dsn, *ENDLESS)
+    returned, lines = ended(child, lambda: child.send_signal(end))
+    kept = passes_kept(lines)
+    assert (returned, lines[-1]) == (code, "interrupted")
+    assert kept >= 2
+    with connect(dsn) as engine:
+        assert not [n for n in engine.table_names() if n.startswith("sqlsvm_")]
+    note, model = resumes(dsn)
+    assert (
+        note
+        == f"note: resuming after {kept} passes: the rows and the options are the same, so what was proven still is"
+    )
+    assert model["converged"]
+    assert model["passes"] == len(model["history"]) >= kept
+    nothing = f"note: nothing to resume: late, version {model['version']}, had converged"
+    assert resumes(dsn) == (nothing, model)
+
+
+@pytest.mark.slow
+def test_a_lost_connection(postgres_dsn: str) -> None:
+    """The state is kept by way of a new one."""
+    with connect(postgres_dsn) as engine:
+        JOIN.create(engine)
+
+    def cut() -> None:
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = $1"
+        with connect(postgres_dsn) as engine, psycopg.connect(postgres_dsn) as connection:
+            (name,) = connection.execute("SELECT current_database()").fetchone() or ("",)
+            engine.fetch(Text(others + " AND application_name = 'sqlsvm' AND state <> 'idle'"), [name])
+
+    code, lines = ended(started("train", "--dsn", postgres_dsn, *ENDLESS), cut)
+    assert code == 1
+    assert passes_kept(lines) >= 2
+    assert any(line.startswith("error: the connection to ") and line.endswith(" was lost") for line in lines)
+    assert resumes(postgres_dsn)[0].endswith("so what was proven still is")
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_ends_at_once(postgres_dsn: str) -> None:
+    """Even where the first one is still about to keep what there is."""
+    with connect(postgres_dsn) as engine:
+        JOIN.create(engine)
+    assert sqlsvm("train", "--dsn", postgres_dsn, *OPTIONS, "--max-passes", 1).returncode == 3
+    child = started("train", "--dsn", postgres_dsn, *ENDLESS)
+    waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'sqlsvm'"
+    with psycopg.connect(postgres_dsn) as holder:
+
+        def twice() -> None:
+            holder.execute("LOCK TABLE sqlsvm.schema_version IN ACCESS EXCLUSIVE MODE")
+            child.send_signal(signal.SIGINT)
+            eventually(lambda: number(postgres_dsn, waiting))
+            child.send_signal(signal.SIGINT)
+
+        code, lines = ended(child, twice)
+    assert (code, lines[-1]) == (130, "interrupted")
+    assert not any(line.startswith("note: ") for line in lines)
+    assert number(postgres_dsn, WORKING_TABLES) == 0
+
+
+@pytest.mark.slow
+def test_a_state_beside_a_model_file(tmp_path: Path) -> None:
+    """Also without a model, for there was none yet; it goes when the training has come to an end."""
+    dsn, file = f"duckdb:{tmp_path / 'x.duckdb'}", tmp_path / "late.json"
+    with connect(dsn) as engine:
+        JOIN.create(engine)
+    child = started("train", "--dsn", dsn, *ENDLESS, "--model-file", file)
+    _, lines = ended(child, lambda: os.kill(child.pid, signal.SIGINT))
+    assert passes_kept(lines) >= 2
+    assert f" kept in {file};" in "".join(lines)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".duckdb"] == ["late.json.state"]
+    done = sqlsvm("train", "--dsn", dsn, *OPTIONS, "--max-passes", 1, "--tol", 0, "--resume", "--model-file", file)
+    assert done.returncode == 3
+    assert passes_kept(done.stderr.splitlines()[1:]) == passes_kept(lines) + 1
+    assert resumes(dsn, "--model-file", file)[0].endswith("so what was proven still is")
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".duckdb"] == ["late.json"]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> str:
+    dsn = f"duckdb:{tmp_path_factory.mktemp('resume') / 'x.duckdb'}"
+    with connect(dsn) as engine:
+        JOIN.create(engine)
+    return dsn
+
+
+def test_nothing_to_resume(shop: str) -> None:
+    done = sqlsvm("train", "--dsn", shop, *OPTIONS, "--resume")
+    assert (done.returncode, done.stdout) == (1, "")
+    said = 'error: no unfinished training of "late" is kept here\nHINT: leave out --resume to begin one\n'
+    assert done.stderr == said
+    done = sqlsvm("train", "--dsn", "duckdb:", *OPTIONS, "--resume")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1:] == [
+        "error: there is nothing to resume: no model is kept here",
+        "HINT: --model-file keeps state and model",
+    ]
+
+
+@pytest.mark.slow
+def test_another_training_of_that_name_has_finished(shop: str) -> None:
+    assert sqlsvm("train", "--dsn", shop, *OPTIONS, "--tol", 0.5).returncode == 0
+    done = sqlsvm("train", "--dsn", shop, *OPTIONS, "--tol", 0.4, "--resume")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("HINT: leave out --resume to train the model anew\n")

@@ -1,0 +1,232 @@
+"""A training that did not finish, and the one that goes on: as if nothing had been, or from the best weights, but never
+with a proof that is not one of its own rows."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlglot import parse_one
+
+from sqlsvm import resume
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.errors import EngineError
+from sqlsvm.model import Model
+from sqlsvm.problem import Options, labelled
+from sqlsvm.resume import Continuation, Saved, digests
+from sqlsvm.solve.solution import Record
+from sqlsvm.store import open_store
+from sqlsvm.train import Training, train
+from tests.ground.joins import Join, categories, chain
+from tests.ground.opened import build, truth
+from tests.ground.trained import assert_proven, training, wish_of
+
+
+@pytest.fixture
+def join(engine: Engine) -> Join:
+    made = chain(np.random.default_rng(1), rows=150, fan_out=3)
+    made.create(engine)
+    if engine.dialect == "duckdb":  # so that sums come out alike to the last digit
+        engine.execute(parse_one("SET threads = 1", read="duckdb"))
+    return made
+
+
+def interrupted(engine: Engine, text: str, asked: Training, after: int = 2) -> Saved:
+    """What is left of a training that ends after some passes, by way of its JSON."""
+
+    def stop(record: Record) -> None:
+        if record.pass_ == after:
+            raise KeyboardInterrupt
+
+    continuation = Continuation()
+    with pytest.raises(KeyboardInterrupt):
+        train(engine, "m", text, asked, stop, continuation)
+    assert continuation.last
+    return Saved.from_json(json.loads(json.dumps(continuation.last.as_json())))
+
+
+def resumed(engine: Engine, text: str, asked: Training, before: Saved) -> tuple[Model, str]:
+    said: list[str] = []
+    model = train(engine, "m", text, asked, None, Continuation(before, said.append))
+    (sentence,) = said
+    return model, sentence
+
+
+def facts(model: Model) -> tuple[object, ...]:
+    history = [{k: v for k, v in record.items() if k != "seconds"} for record in model.history]
+    return model.weights, model.intercept, model.lower_bound, model.objective_upper, history
+
+
+SAME = "resuming after 2 passes: the rows and the options are the same, so what was proven still is"
+ANEW = "starting anew from the best weights of 2 passes, which no longer prove anything: "
+
+SOLVERS: dict[str, dict[str, Any]] = {
+    "dane": {"sample": 200, "tol": 1e-4},
+    "bundle": {"solver": "bundle", "tol": 0.05},
+    "descent": {"solver": "descent", "scale": "maxabs", "max_passes": 5, "counting": "exact"},
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_as_if_it_had_never_stopped(engine: Engine, join: Join, solver: str) -> None:
+    """To the last digit; max_passes counts the passes of this run alone."""
+    asked = training(lam=1e-3, **SOLVERS[solver])
+    quiet = train(engine, "m", join.query, asked)
+    assert quiet.passes > 2
+    rest = replace(asked, effort=replace(asked.effort, max_passes=quiet.passes - 2))
+    model, said = resumed(engine, join.query, rest, interrupted(engine, join.query, asked))
+    assert said == SAME
+    assert facts(model) == facts(quiet)
+
+
+def test_cuts_serve_another_lambda_and_solver(engine: Engine, join: Join) -> None:
+    before = interrupted(engine, join.query, training(lam=1e-3, sample=200))
+    asked = training(lam=1e-2, solver="bundle", tol=0.05, counting="grid")
+    model, said = resumed(engine, join.query, asked, before)
+    assert said == SAME
+    assert model.converged
+    assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
+    with_nothing = train(engine, "m", join.query, asked)
+    assert len(model.history) - 2 < len(with_nothing.history)
+
+
+def test_a_proof_about_other_rows_is_none(engine: Engine, join: Join) -> None:
+    """The labels become easy: what was a lower bound is above what can be reached by now."""
+    asked = training(lam=1e-3, sample=200, tol=1e-3)
+    old = train(engine, "m", join.query, asked)
+    before = interrupted(engine, join.query, asked, after=1)
+    engine.execute(parse_one("UPDATE m SET y = CASE WHEN u > 0 THEN 1 ELSE 0 END"))
+    model, said = resumed(engine, join.query, asked, before)
+    assert said == ANEW.replace("2 passes", "1 pass") + "the rows of m have changed"
+    assert model.converged
+    assert model.objective_upper < old.lower_bound / 2
+    assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
+
+
+def test_the_best_weights_are_a_good_start(engine: Engine, join: Join) -> None:
+    """Under another scale too, for they are kept on the columns themselves; a new category weighs 0."""
+    asked = training(lam=1e-3, solver="bundle", tol=0.02)
+    before = interrupted(engine, join.query, asked, after=6)
+    other = replace(asked, problem=replace(asked.problem, scale="maxabs"))
+    model, said = resumed(engine, join.query, other, before)
+    assert said == ANEW.replace("2 passes", "6 passes") + "another scale"
+    from_nothing = train(engine, "m", join.query, other)
+    assert model.history[0]["objective"] < 0.8 * from_nothing.history[0]["objective"]
+    assert_proven(engine, model, truth(engine, join.query, wish_of(other)))
+
+
+def test_a_start_with_other_categories(engine: Engine) -> None:
+    join = categories(np.random.default_rng(2))
+    join.create(engine)
+    asked = training(lam=1e-2, sample=300, tol=1e-6, categorical=join.categorical)
+    before = interrupted(engine, join.query, asked)
+    engine.execute(parse_one("UPDATE trips SET city = 'new' WHERE k = 3"))
+    model, said = resumed(engine, join.query, replace(asked, effort=replace(asked.effort, tol=1e-2)), before)
+    assert said == ANEW + "the rows of t have changed"
+    assert "new" in {w.category for w in model.weights}
+    assert model.converged
+
+
+def test_other_options(engine: Engine, join: Join) -> None:
+    asked = training(lam=1e-3, sample=200, tol=1e-6)
+    before = interrupted(engine, join.query, asked)
+    loose = replace(asked, effort=replace(asked.effort, tol=0.1))
+    narrowed = replace(loose, holdout=0.5, problem=replace(loose.problem, class_weight="balanced"))
+    assert resumed(engine, join.query, narrowed, before)[1] == ANEW + "another class weight, holdout, seed"
+    fewer = join.query.replace("m.u, ", "")
+    assert resumed(engine, fewer, loose, before)[1] == ANEW + "another query"
+    unknown = replace(before, digests=None)
+    assert resumed(engine, join.query, loose, unknown)[1] == ANEW + "the run ended before its rows were identified"
+    moved = replace(before, objective={**before.objective, "database": "PostgreSQL 8.0"})
+    assert resumed(engine, join.query, loose, moved)[1] == ANEW + "another database"
+    steps = training(lam=1e-3, solver="descent", scale="maxabs", max_passes=1, counting="exact")
+    said = resumed(engine, join.query, steps, before)[1]
+    assert said.startswith("starting anew, for descent begins at 0")
+
+
+def test_a_state_too_large(engine: Engine, join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resume, "LARGEST_STATE", 10)
+    asked = training(lam=1e-3, sample=200, tol=1e-3)
+    before = interrupted(engine, join.query, asked)
+    assert before.state is None
+    assert resumed(engine, join.query, asked, before)[1] == ANEW + "their cuts were too large to keep"
+
+
+def test_what_ends_it_may_be_the_database(postgres: Engine) -> None:
+    """After a statement that took too long, and with its transaction gone, the state is there, and the session too."""
+    join = chain(np.random.default_rng(1), rows=3000, fan_out=3)
+    join.create(postgres)
+    asked, continuation = training(lam=1e-3, sample=200, tol=1e-6), Continuation()
+
+    def hasten(record: Record) -> None:
+        if record.pass_ == 2:
+            postgres.execute(Text("SET LOCAL statement_timeout = 1"))
+
+    with pytest.raises(EngineError, match="statement timeout"):
+        train(postgres, "m", join.query, asked, hasten, continuation)
+    assert continuation.last
+    store = open_store(postgres)
+    store.save_state("m", continuation.last.as_json())
+    assert postgres.fetch(parse_one("SELECT COUNT(*) AS n FROM pg_class WHERE relname LIKE 'sqlsvm%'"))["n"][0] == 0
+    found = store.load_state("m")
+    assert found
+    assert resumed(postgres, join.query, asked, Saved.from_json(found))[1] == SAME
+
+
+# -- digests -----------------------------------------------------------------------------------------------------------
+
+ROWS = """
+CREATE TABLE t (id INT, y BOOLEAN, x FLOAT8, n NUMERIC(9, 2), word TEXT, day DATE, at TIMESTAMP, k INT);
+INSERT INTO t VALUES (1, TRUE, 0.5, 1.5, 'a', '2020-01-02', NULL, 1), (2, TRUE, 1.5, NULL, 'b', NULL, NULL, 1),
+    (3, FALSE, 0.5, NULL, NULL, NULL, '2020-01-02', 2), (3, FALSE, 0.5, NULL, NULL, NULL, '2020-01-02', 2)
+"""
+OF_ROWS = """SELECT t.y, t.x, t.n, t.word, EXTRACT(EPOCH FROM t.day) AS day, EXTRACT(EPOCH FROM t.at) AS at
+    FROM t JOIN t AS u ON t.k = u.k WHERE t.x < 100"""
+
+
+def digest(engine: Engine) -> dict[str, str]:
+    return dict(digests(engine, labelled(engine, OF_ROWS, Options("y"))))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE t SET x = 2 - x WHERE y",  # a swap: sums and squares of every column stay
+        "UPDATE t SET word = 'c' WHERE word = 'b'",
+        "UPDATE t SET n = 0 WHERE n IS NULL",
+        "UPDATE t SET day = NULL",
+        "UPDATE t SET y = NOT y WHERE k = 2",
+        "DELETE FROM t WHERE id = 1",
+        "INSERT INTO t SELECT * FROM t",
+    ],
+)
+def test_digests_see_every_change(engine: Engine, change: str) -> None:
+    build(engine, ROWS)
+    before = digest(engine)
+    engine.execute(parse_one(change, read="postgres"))
+    assert digest(engine)["t"] != before["t"]
+
+
+def test_digests_see_nothing_else(engine: Engine) -> None:
+    """Neither the order of the rows, nor columns that are not used, nor rows that WHERE leaves out."""
+    build(engine, ROWS)
+    before = digest(engine)
+    assert before["t"] != before["u"]
+    build(engine, "CREATE TABLE s AS SELECT * FROM t; DELETE FROM t; INSERT INTO t SELECT * FROM s ORDER BY x DESC, id")
+    engine.execute(parse_one("INSERT INTO t VALUES (9, TRUE, 100, 1, 'a', NULL, NULL, NULL)"))
+    engine.execute(parse_one("UPDATE t SET id = id + 1"))
+    assert digest(engine)["t"] == before["t"]
+    engine.execute(parse_one("DELETE FROM t"))
+    assert digest(engine)["t"] == "0 None"
+
+
+def test_digests_of_any_type(postgres: Engine) -> None:
+    """Not every type of PostgreSQL has a hash."""
+    build(postgres, "CREATE TABLE t (y BOOLEAN, x INT, j JSON, p POINT, b BYTEA, a INT[])")
+    postgres.execute(Text("INSERT INTO t VALUES (TRUE, 1, '[1]', '(1,2)', 'x', '{1}')"))
+    text = "SELECT y, x, json_array_length(j) AS j, p[0] AS p, length(b) AS b, a[1] AS a FROM t"
+    (before,) = dict(digests(postgres, labelled(postgres, text, Options("y")))).values()
+    postgres.execute(Text("UPDATE t SET p = '(1,3)'"))
+    (after,) = dict(digests(postgres, labelled(postgres, text, Options("y")))).values()
+    assert before != after

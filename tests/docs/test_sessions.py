@@ -1,0 +1,223 @@
+"""The README as its reader types it: the SQL blocks that name a file, the console sessions, then the Python.
+
+All in one folder, one shell, one PostgreSQL. What is printed must be what stands there, up to numbers and up to lines
+that differ in numbers alone: a training may need a pass more or less. A line `...` stands for any lines.
+"""
+
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlglot import parse_one
+
+from sqlsvm.cli import cli
+from sqlsvm.demo import LABEL, SCHEMA, make
+from sqlsvm.draw import draw
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.inspect import inspect
+from tests import servers
+from tests.cli.command import environment
+from tests.docs.markdown import COMING, ROOT, Block, blocks, section
+from tests.ground.opened import build
+
+README = ROOT / "README.md"
+MARK = "=== done"
+LONGEST = 580
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line, or more where a quotation goes on, and what it prints."""
+
+    text: str
+    printed: tuple[str, ...]
+
+
+def commands(block: Block) -> Iterator[Command]:
+    text, printed = "", list[str]()
+    for line in block.lines:
+        if line.startswith("$ ") and not is_open(text):
+            if text:
+                yield Command(text, tuple(printed))
+            text, printed = line.removeprefix("$ "), []
+        elif is_open(text):
+            text += f"\n{line}"
+        else:
+            printed.append(line)
+    yield Command(text, tuple(printed))
+
+
+def is_open(text: str) -> bool:
+    """Does a quotation or a backslash say that the command goes on?"""
+    try:
+        shlex.split(text, comments=True)
+    except ValueError:
+        return True
+    return text.endswith("\\")
+
+
+# -- up to numbers
+
+
+def plain(line: str) -> str:
+    """Numbers are 0, and the columns that they widen do not count."""
+    line = re.sub(r"[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?", "0", line)
+    return " ".join(line.split())
+
+
+def plain_lines(text: str) -> list[str]:
+    """Empty lines and repetitions left out."""
+    lines = [plain(line) for line in text.splitlines() if line.strip()]
+    return [line for n, line in enumerate(lines) if n == 0 or line != lines[n - 1]]
+
+
+def says(got: str, wanted: str) -> bool:
+    return are(plain_lines(got), plain_lines(wanted))
+
+
+def are(got: Sequence[str], wanted: Sequence[str]) -> bool:
+    pattern = "".join(r"(.*\n)*?" if line == "..." else f"{re.escape(line)}\n" for line in wanted)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in got)) is not None
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "equal"),
+    [
+        ("pass 1  gap 0.17\npass 2  gap 0.01\ndone", "pass 1   gap 0.2\ndone\n", True),
+        ("join  1.0e9 rows, 98 GB", "join 1,234 rows, 9 GB", True),
+        ("a\nb\nc\nd", "a\n...\nd", True),
+        ("a\nb\nc\nd", "a\n...\nc", False),
+        ("converged", "not converged", False),
+        ("tag  fragile  1.2", "tag  gift  1.2", False),
+        ("", "...", True),
+    ],
+)
+def test_says(got: str, wanted: str, equal: bool) -> None:
+    assert says(got, wanted) is equal
+
+
+def test_commands() -> None:
+    block = Block("console", 0, ("$ a 'b", "c'", "printed", "$ d \\", "  e  # it's", "$ f"))
+    assert list(commands(block)) == [
+        Command("a 'b\nc'", ("printed",)),
+        Command("d \\\n  e  # it's", ()),
+        Command("f", ()),
+    ]
+
+
+# -- what stands there
+
+
+def test_the_inspection(duckdb: Engine) -> None:
+    """To the last number what the demo's shop gives, on this engine as on the other."""
+    make(duckdb, SCHEMA)
+    text = README.read_text(encoding="utf-8")
+    every = [command for block in blocks(text, "console") for command in commands(block)]
+    command = next(command for command in every if command.text.startswith("sqlsvm inspect "))
+    query = dict(files(text))[command.text.split()[3]]
+    assert are(draw(inspect(duckdb, query, label=LABEL), io.StringIO()).splitlines(), command.printed)
+
+
+def test_before_and_after(duckdb: Engine) -> None:
+    """The two ways to add up the visits of customers give the same sum."""
+    build(duckdb, TABLES)
+    told = section(README.read_text(encoding="utf-8"), "How it works")
+    before, after = (parse_one(block.text, read="postgres") for block in blocks(told, "sql"))
+    (expected,), (got,) = (next(iter(duckdb.fetch(query).values())) for query in (before, after))
+    assert got == expected == 5 + 5 + 3
+
+
+TABLES = """
+    CREATE TABLE items AS SELECT * FROM (VALUES (1, 0.5), (1, 0.25), (2, 2.0)) AS t(customer_id, score);
+    CREATE TABLE visits AS
+        SELECT * FROM (VALUES (1, 0.25, 5), (1, 0.5, 3), (1, 0.75, 4), (2, 0.0, 9)) AS t(customer_id, score, minutes);
+"""
+
+
+def test_length() -> None:
+    """A page that is read to its end, with a session where one looks first."""
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 300
+    assert lines.index("```console") < 25
+    assert lines.index("```console") < next(n for n, line in enumerate(lines) if line.startswith("gap  ")) < 40
+
+
+# -- the sessions
+
+
+@pytest.mark.slow
+def test_readme() -> None:
+    text = README.read_text(encoding="utf-8")
+    wanted = [command for block in blocks(text, "console") if is_there(block) for command in commands(block)]
+    assert wanted
+    with tempfile.TemporaryDirectory(dir=servers.fast_directory()) as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the embedded PostgreSQL never runs as root
+        for file, content in files(text):
+            (folder / file).write_text(content, encoding="utf-8")
+        for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
+            assert status == 0 or any(line.startswith("error:") for line in command.printed), f"{command.text}\n{got}"
+            assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
+        if "compile" in cli.commands:
+            run_functions(folder, section(text, "SQL functions"))
+        for block in blocks(text, "python"):
+            run = typed(folder, [sys.executable, "-W", "error", "-c", block.text])
+            assert run.returncode == 0, run.stdout
+
+
+def is_there(block: Block) -> bool:
+    """Is it about what there is already?"""
+    verbs = {words[1] for command in commands(block) if (words := command.text.split())[0] == "sqlsvm"}
+    return not verbs & COMING - cli.commands.keys()
+
+
+def run_functions(folder: Path, text: str) -> None:
+    """The statements for psql."""
+    statements = [found for block in blocks(text, "sql") for found in block.text.split(";\n") if found]
+    assert statements
+    with connect(f"embedded:{folder / 'shop'}") as engine:
+        for found in statements:
+            assert all(len(values) for values in engine.fetch(Text(found)).values()), found
+
+
+def files(text: str) -> Iterator[tuple[str, str]]:
+    """`-- shop.sql` in the first line of a block says that its reader keeps it under that name."""
+    for block in blocks(text, "sql"):
+        if named := re.fullmatch(r"-- (\w+\.sql)", block.lines[0]):
+            yield named[1], block.text
+
+
+def played(folder: Path, wanted: list[Command]) -> Iterator[tuple[int, str]]:
+    """The exit code of each command, and what it printed."""
+    script = "".join(f'{command.text}\nprintf "\\n{MARK} %d\\n" $?\n' for command in wanted)
+    *answers, rest = re.split(rf"{MARK} (\d+)\n", typed(folder, ["bash", "-c", script]).stdout)
+    assert not rest, rest
+    return zip(map(int, answers[1::2]), answers[::2], strict=True)
+
+
+def typed(folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run in that folder, with our sqlsvm first on the path."""
+    programs = folder / ".bin"
+    programs.mkdir(exist_ok=True)
+    ours = programs / "sqlsvm"
+    ours.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -W error -m sqlsvm "$@"\n')
+    ours.chmod(0o755)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment({"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LONGEST,
+    )

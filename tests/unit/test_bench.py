@@ -1,0 +1,211 @@
+"""The parts of the benchmarks that measure nothing: statistics, tables, tuning, the guard, what a matrix means."""
+
+import doctest
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench import check, competitors, grids, plan, run, tasks
+from bench.lines import lines
+from bench.matrix import matrix
+from bench.measure import Answer, Spread
+from bench.measure import run as run_job
+from bench.report import report
+from bench.results import Entry, RaceResult, Results, machine
+
+BASELINE = {
+    "DuckDB / star / pass statements": 7.0,
+    "DuckDB / star / pass rows": 1000.0,
+    "DuckDB / star / pass: active rows": 400.0,
+    "DuckDB / star / passes to 1e-3": 4.0,
+}
+
+
+# -- the guard ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("figure", "now", "worse"),
+    [
+        ("pass statements", 8.0, True),
+        ("pass statements", 6.0, False),
+        ("pass rows", 1052.0, False),
+        ("pass rows", 1053.0, True),
+        ("pass: active rows", 500.0, True),
+        ("passes to 1e-3", 5.0, False),
+        ("passes to 1e-3", 6.0, True),
+    ],
+)
+def test_a_figure_may_grow_by_its_slack(figure: str, now: float, worse: bool) -> None:
+    (change,) = check.changes(BASELINE, BASELINE | {f"DuckDB / star / {figure}": now})
+    assert change.worse is worse
+
+
+def test_the_check_fails_on_a_regression_and_says_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.report(BASELINE, BASELINE | {"DuckDB / star / pass statements": 9.0}) == 1
+    said = capsys.readouterr().out
+    assert "WORSE  DuckDB / star / pass statements: 7 -> 9" in said
+    assert "make bench-check UPDATE=1" in said
+
+
+def test_the_check_passes_on_an_improvement_and_reports_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.report(BASELINE, BASELINE | {"DuckDB / star / pass rows": 500.0}) == 0
+    said = capsys.readouterr().out
+    assert "pass rows: 1,000 -> 500" in said
+    assert "UPDATE=1" in said
+    assert check.report(BASELINE, BASELINE) == 0
+
+
+def test_a_renamed_statement_is_no_regression() -> None:
+    found = {name.replace("active rows", "rows that count"): n for name, n in BASELINE.items()}
+    assert [str(c).strip() for c in check.changes(BASELINE, found)] == [
+        "DuckDB / star / pass: rows that count: none -> 400",
+        "DuckDB / star / pass: active rows: 400 -> none",
+    ]
+    assert not any(c.worse for c in check.changes(BASELINE, found))
+
+
+def test_the_committed_baseline_counts_every_instance_in_every_engine() -> None:
+    baseline = json.loads(check.BASELINE.read_text(encoding="utf-8"))
+    wanted = {f"{e} / {i} / {check.PASSES}" for e in check.ENGINES for i in check.INSTANCES}
+    assert wanted <= set(baseline)
+
+
+# -- races -------------------------------------------------------------------------------------------------------------
+
+
+def test_spread() -> None:
+    assert Spread.of([3.0, 1.0, 2.0, 9.0]) == Spread(2.5, 1.0, 9.0, 4)
+
+
+@pytest.mark.parametrize(("first", "runs"), [([], 5), ([5.9], 5), ([6.1], 3), ([21.0], 1)])
+def test_slow_competitors_run_less_often(first: list[float], runs: int) -> None:
+    assert run.allowed(first, 5) == runs
+    assert run.allowed(first, 1) == 1
+
+
+def test_every_race_can_be_run() -> None:
+    for race in (*plan.FULL, *plan.growth(), *plan.QUICK):
+        assert set(race.competitors) <= set(competitors.COMPETITORS)
+        assert tasks.task(race.family, **race.sizes).text
+    assert len({(r.series, r.name) for r in plan.FULL}) == len(plan.FULL)
+
+
+def test_a_job_that_fails_is_an_answer() -> None:
+    answer = run_job({"role": "compete", "competitor": "nobody", "family": "star", "sizes": {}}, 60)
+    assert answer.said is None
+    assert "nobody" in answer.error
+
+
+def test_a_job_that_takes_too_long_is_an_answer() -> None:
+    assert run_job({"role": "passes", "rows": 3000}, 0.01) == Answer(None, "more than 0 s", timed_out=True)
+
+
+def test_tuning_takes_the_first_setting_that_reaches_the_objective() -> None:
+    tried: list[float] = []
+
+    def fit(setting: grids.Setting) -> float:
+        tried.append(setting["tol"])
+        return float(setting["tol"])
+
+    settings = [{"tol": tol} for tol in (1.0, 0.1, 0.01)]
+    assert grids.tuned(settings, fit, lambda tol: 5 + tol, 5.2).setting == {"tol": 0.1}
+    assert tried == [1.0, 0.1]
+    assert grids.tuned(settings, fit, lambda tol: 5 + tol, 0.0).setting == {"tol": 0.01}
+    assert grids.tuned(settings, fit, lambda tol: 5 + tol, 5.2, {"tol": 1.0}).setting == {"tol": 1.0}
+
+
+# -- the matrix of a peer ----------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_gives_its_weights_on_the_original_columns_and_takes_them_back() -> None:
+    rng = np.random.default_rng(0)
+    age, town = rng.normal(40, 10, 50), rng.choice(["a", "bb"], 50)
+    age[3] = np.nan
+    made = matrix(tasks.Task("", dict, "", nulls="mean"), {"y": rng.integers(0, 2, 50), "age": age, "town": town})
+    beta = np.array([0.3, -1.0, 0.5, 0.25])
+    given = made.given(beta)
+    assert made.beta(given) == pytest.approx(beta)
+    filled = np.where(np.isnan(age), np.nanmean(age), age)
+    shares = np.array([given["weights"]["town"][t] for t in town.tolist()])
+    scores = given["intercept"] + given["weights"]["age"] * filled + shares
+    assert made.x @ beta == pytest.approx(scores)
+    assert made.objective(beta, 0.1) == pytest.approx(np.maximum(0, 1 - made.y * scores).mean() + 0.1 * beta @ beta)
+
+
+def test_examples_of_the_docstrings_are_so() -> None:
+    assert doctest.testmod(grids).failed == 0
+    assert doctest.testmod(pytest.importorskip("bench.draw", reason="the extra bench is not installed")).failed == 0
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def results() -> Results:
+    proof = {"objective": 0.5, "objective_upper": 0.5, "lower_bound": 0.4999, "gap": 2e-4}
+    history: list[dict[str, Any]] = [{"pass": 1, **proof}]
+    ours = Entry("sqlsvm", [2.0, 1.0, 3.0], objective=(0.5, 0.5), proof=proof, history=history, client_bytes=9e7)
+    peer = Entry("export + LIBLINEAR", [8.0], objective=(0.502, 0.502), setting={"tol": 0.1})
+    failed = Entry("export + SGD", error="not possible: 1e+09 rows, 176 GB")
+    race = RaceResult("star", "some facts", 1e-4, 1e9, 1.76e11, [ours, peer, failed], dict(proof))
+    grown = RaceResult("10 facts", "", 1e-4, 10.0, 80.0, [ours, failed], dict(proof), "facts", 10.0)
+    look = {"race": "star", "engine": "duckdb", "forms": {"pass": [0.1], "cased": [0.4]},
+            "statements": [{"statement": "totals", "rows": 1.0, "seconds": 0.1}]}  # fmt: skip
+    passes = [{"solver": "dane", "lam": 1e-3, "tol": 1e-2, "passes": [1, 2, 2]}]
+    return Results(machine("PostgreSQL 15"), [race, grown], [look], passes)
+
+
+def test_the_page_says_who_reached_the_objective_and_who_has_a_proof() -> None:
+    lines = report(results()).splitlines()
+    ours, peer, failed = (next(li for li in lines if li.startswith(f"| {e.competitor} |"))
+                          for e in results().races[0].entries)  # fmt: skip
+    assert "**2.00** (1.00-3.00) | 3 | 1.00 | 0.0e+00 | 2.0e-04 | 1 | 90 |" in ours
+    assert "| 4.00 | 4.0e-03 **not reached** | none |" in peer
+    assert peer.endswith("| tol 0.1 |")
+    assert "not possible: 1e+09 rows, 176 GB" in failed
+
+
+def test_the_page_shows_growth_and_one_pass() -> None:
+    page = report(results())
+    assert "| seconds | 10 |\n|---|---|\n| sqlsvm | 2.00 |\n| export + SGD | not possible |" in page
+    assert "| star | duckdb | 0.100 (0.100-0.100) |  | 0.400 (0.400-0.400); the pass is 0.25 x | 1 | totals |" in page
+    assert "| dane | 0.001 | 1 2 2 |" in page
+
+
+def test_every_row_of_a_table_is_as_wide_as_its_header() -> None:
+    widths: list[int] = []
+    for line in report(results()).splitlines():
+        if line.startswith("|"):
+            widths.append(line.count("|"))
+        else:
+            assert len(set(widths)) <= 1
+            widths = []
+
+
+def test_results_come_back_from_their_file(tmp_path: Path) -> None:
+    results().save(tmp_path / "results.json")
+    assert Results.load(tmp_path / "results.json") == results()
+
+
+def test_lines_that_must_hold() -> None:
+    found = results()
+    asked = {line.asked: line for line in lines(found)}
+    assert asked["star, sqlsvm / (export + LIBLINEAR)"].verdict == "holds"
+    assert asked["star, sqlsvm / (export + LIBLINEAR)"].found == 0.25
+    assert asked["star, one pass / flat aggregate, duckdb"].found == 0.25
+    assert asked["chain of 10^9 rows, sqlsvm, seconds"].verdict == "not measured"
+    found.races[0].entries[0].seconds = [7.0]
+    assert lines(found)[0].verdict == "**missed**"
+    named = {race.name for race in plan.FULL}
+    assert {line.asked.partition(",")[0] for line in lines(found)} <= named
+
+
+def test_unreached_is_relative_to_the_best_of_all() -> None:
+    race = RaceResult("r", "", 1e-4, entries=[Entry("a", objective=(1.0, 1.0)), Entry("b", objective=(1.0011, 1.0011))])
+    assert [e.reaches(race.best) for e in race.entries] == [True, False]
+    race.reference = {"objective": 0.99, "objective_upper": 0.99}
+    assert [e.reaches(race.best) for e in race.entries] == [False, False]
+    assert Entry("c").reaches(race.best) is None
