@@ -81,7 +81,7 @@ def upgrade(engine: Engine) -> Found:
 
 
 def _bring_up(postgres: Postgres, found: Found) -> None:
-    DatabaseStore(postgres).make()
+    DatabaseStore(postgres).make_all()
     scripts = [name for form, name in FORMS.items() if form > found.form]
     postgres.run_script(_BEFORE)
     for name in (*scripts, *function_templates()):

@@ -163,9 +163,7 @@ class DatabaseStore(Store):
         return version
 
     def _insert_state(self, name: str, body: str) -> None:
-        self.make()
-        if not self._has_states():
-            self._run("states")
+        self.make_all()
         self._fetch_nothing(_SAVE_STATE, name, body)
 
     def _rehearse(self, name: str) -> NoReturn:
@@ -208,6 +206,12 @@ class DatabaseStore(Store):
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
         names += ["tables", "states", "references"] if postgres else ["tables", "states"]
         self._run(*names)
+
+    def make_all(self) -> None:
+        """The same, with what older tables do without."""
+        self.make()
+        if not self._has_states():
+            self._run("states")
 
     def _run(self, *names: str) -> None:
         """Templates, as far as the engine knows what they say."""
