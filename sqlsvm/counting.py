@@ -148,7 +148,7 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
         rows = answers[category_name(d)]
         for n, count in zip(rows["n"].astype(float), rows[COUNT], strict=True):
             if count > 0:
-                yield Count(d.feature, None if n != n else d.categories[int(n) - 1], label, float(count))
+                yield Count(d.feature, None if n != n else d.categories[int(n) - 1 - d.offset], label, float(count))
 
 
 def generalised(oracle: JoinOracle, beta: Values, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:

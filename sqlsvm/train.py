@@ -204,11 +204,11 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
         "booleans": [f.name for f in query.features if f.kind == "boolean"],
         "label_values": list(read_label_values(engine, query, problem.plan.design.sign)),
         "database": engine.url,
-        "versions": {name: _version(name) for name in ("sqlsvm", "sqlglot")},
+        "versions": {name: package_version(name) for name in ("sqlsvm", "sqlglot")},
     }
 
 
-def _version(package: str) -> str | None:
+def package_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqlsvm.cli import progress
 from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.options import (
     counting_wanted,
@@ -20,15 +21,14 @@ from sqlsvm.cli.options import (
     option,
     together,
 )
-from sqlsvm.cli import progress
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, SqlsvmError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model import Model
-    from sqlsvm.solve.solution import Record
     from sqlsvm.resume import Saved
+    from sqlsvm.solve.solution import Record
     from sqlsvm.store import Store
     from sqlsvm.train import Training
 
@@ -127,8 +127,9 @@ effort_wanted = together(
 )
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
 
+name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called.")
 place_wanted = together(
-    option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called."),
+    name_wanted,
     option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
     option("--resume", is_flag=True, help="Go on from where a training of that name was interrupted, or gave up."),
 )
@@ -163,7 +164,7 @@ def train(dsn: str, query: str, name: str, model_file: str | None, resume: bool,
     """
     from sqlsvm.engine import connect
 
-    training = _training(**options)
+    training = training_of(**options)
     with connect(dsn) as engine:
         store = _store(engine, dsn, model_file)
         if store:
@@ -222,7 +223,7 @@ def on_pass(record: "Record") -> None:
     progress.say(pass_line(record))
 
 
-def _training(*, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, **options: Any) -> "Training":
+def training_of(*, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, **options: Any) -> "Training":
     from sqlsvm.problem import Options
     from sqlsvm.solve.solution import Options as Effort
     from sqlsvm.train import Training

@@ -95,6 +95,7 @@ class Postgres(Engine):
         self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
         self._url = url or _safe_url(self._connection.info)
         self._kinds = dict(_KINDS)
+        self._rehearsing = False
         for setting in _SESSION:
             self._send(setting)
 
@@ -169,6 +170,10 @@ class Postgres(Engine):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
+        if self._rehearsing:
+            with self._savepoint():
+                yield
+            return
         if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
             raise EngineError("a snapshot is already open in this session")
         self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -180,6 +185,38 @@ class Postgres(Engine):
             raise
         if self._send("COMMIT").statusmessage == "ROLLBACK":
             raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """All that happens inside is taken back at its end; snapshots inside are parts of this one."""
+        if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
+            raise EngineError("a snapshot is already open in this session")
+        self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        self._rehearsing = True
+        try:
+            yield
+        finally:
+            self._rehearsing = False
+            self._send("ROLLBACK")
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        self._send("SAVEPOINT sqlsvm")
+        try:
+            yield
+        except BaseException:
+            with suppress(EngineError):  # the first error is the one to report
+                self._send("ROLLBACK TO SAVEPOINT sqlsvm")
+            raise
+        self._send("RELEASE SAVEPOINT sqlsvm")
+
+    def run_script(self, text: str) -> None:
+        """Fixed SQL as it stands: any number of statements, which no parser of ours has to understand. Only the simple
+        protocol takes several at once, and it knows neither parameters nor binary answers."""
+        if self.on_statement:
+            self.on_statement(text)
+        with self._driver_errors():
+            self._connection.execute(text.encode()).close()
 
     def cancel(self) -> None:
         with self._driver_errors():

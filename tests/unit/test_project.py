@@ -56,6 +56,7 @@ LAYERS = (
     "report",
     "resume",
     "train",
+    "stored_program",
     "install",
     "estimator",
     "demo",
