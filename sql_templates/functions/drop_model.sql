@@ -15,10 +15,8 @@ BEGIN
         RETURNING v.version
     )
     SELECT array_agg(g.version ORDER BY g.version) INTO dropped FROM gone AS g;
-    IF version IS NULL AND to_regclass('sqlsvm.states') IS NOT NULL THEN
-        DELETE FROM sqlsvm.states AS s WHERE s.name = model;
-    END IF;
     IF version IS NULL THEN
+        DELETE FROM sqlsvm.states AS s WHERE s.name = model;
         DELETE FROM sqlsvm.programs AS p WHERE p.name = model;
         dropped := CASE WHEN found THEN coalesce(dropped, '{}') ELSE dropped END;
     END IF;

@@ -6,7 +6,7 @@ DECLARE
     known_form CONSTANT integer := 2;
     rights CONSTANT text[] := CASE role WHEN 'reader' THEN '{SELECT}' ELSE '{SELECT,INSERT,UPDATE,DELETE}' END;
     tables CONSTANT text[] := CASE role WHEN 'reader' THEN '{models,versions,iterations}'
-                                        ELSE '{models,versions,iterations,programs,statements}' END;
+                                        ELSE '{models,versions,iterations,states,programs,statements}' END;
     form integer;
 BEGIN
     IF NOT has_table_privilege('sqlsvm.schema_version', 'SELECT') OR EXISTS (

@@ -27,7 +27,11 @@ _RELATIONS = """\
 SELECT relname AS name FROM pg_catalog.pg_class
 WHERE relnamespace = TO_REGNAMESPACE('sqlsvm') AND relkind IN ('r', 'v', 'm', 'f', 'p') ORDER BY relname"""
 
-_NAMES = {"models": "SELECT name FROM sqlsvm.models", "programs": "SELECT name FROM sqlsvm.programs"}
+_NAMES = {
+    "models": "SELECT name FROM sqlsvm.models",
+    "programs": "SELECT name FROM sqlsvm.programs",
+    "states": "SELECT name FROM sqlsvm.states",
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Removed:
     functions: int
     tables: int
     models: tuple[str, ...]
-    """Those that are compiled and not trained yet are among them."""
+    """Those that are compiled and not trained yet, or whose training did not finish, are among them."""
     schema: bool
     """Whether the schema went too: one that an administrator made stays."""
 
@@ -73,7 +77,7 @@ def _inventory(postgres: Postgres, found: Found) -> Removed:
             detail=f"sqlsvm {own_version()} did not make that",
             hint="move it to another schema or drop it; nothing was removed",
         )
-    kept = {name for table in ("models", "programs") if table in relations for name in names(postgres, _NAMES[table])}
+    kept = {name for table in relations if table in _NAMES for name in names(postgres, _NAMES[table])}
     owns = "SELECT PG_HAS_ROLE(nspowner, 'USAGE') AS owns FROM pg_catalog.pg_namespace WHERE nspname = 'sqlsvm'"
     return Removed(len(functions), len(relations), tuple(sorted(kept)), bool(row(postgres, owns)["owns"]))
 

@@ -41,7 +41,7 @@ def test_from_install_to_uninstall(postgres_dsn: str) -> None:
         open_store(engine).save(model("two\nlines"))
     assert "1 model would be lost: two\nlines" in complaint("uninstall", "--dsn", postgres_dsn)
     gone = said("uninstall", "--dsn", postgres_dsn, "--force")
-    assert re.fullmatch(r"removed \d+ functions, 6 tables, and the schema sqlsvm\nwith the models two\\nlines\n", gone)
+    assert re.fullmatch(r"removed \d+ functions, 7 tables, and the schema sqlsvm\nwith the models two\\nlines\n", gone)
 
 
 def test_upgrade_says_from_what_to_what(postgres_dsn: str) -> None:

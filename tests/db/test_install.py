@@ -101,16 +101,22 @@ def test_where_the_driver_has_stored_models(postgres: Engine, postgres_dsn: str)
     assert answer(postgres_dsn, "SELECT version FROM sqlsvm.models();") == ["2", "1"]
 
 
-def test_the_driver_drops_a_program_with_its_model(postgres: Engine) -> None:
+@pytest.mark.parametrize("by", ["driver", "function"])
+def test_all_of_a_model_goes_with_its_last_version(postgres: Engine, by: str) -> None:
+    """Its program and its unfinished training too, but with a single version neither."""
     install(postgres)
     store = open_store(postgres)
     store.save(model("late"))
     store.save(model("late"))
+    store.save_state("late", {})
     postgres.execute(Text("INSERT INTO sqlsvm.programs VALUES ('late', now(), '', '', '', '{}', '{}')"))
-    store.drop("late", 1)
-    assert value(postgres, "SELECT COUNT(*) AS n FROM sqlsvm.programs") == 1
-    store.drop("late")
-    assert value(postgres, "SELECT COUNT(*) AS n FROM sqlsvm.programs") == 0
+    kept = "SELECT (SELECT COUNT(*) FROM sqlsvm.programs) + (SELECT COUNT(*) FROM sqlsvm.states) AS n"
+    for version, left in ((1, 2), (None, 0)):
+        if by == "driver":
+            store.drop("late", version)
+        else:
+            postgres.fetch(Text("SELECT sqlsvm.drop_model('late', $1::integer) AS gone"), [version])
+        assert value(postgres, kept) == left
 
 
 def test_all_or_nothing(postgres: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
