@@ -1,5 +1,6 @@
 """The paper's two counting queries for a given beta: `sqlsvm count`, and the building blocks of its descent."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite, log, nan
@@ -20,6 +21,8 @@ from sqlsvm.levels import levels
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
 from sqlsvm.pseudo import Sketching, sketching
+
+steps = logging.getLogger(__name__)
 
 LABELS = (-1, 1)
 
@@ -128,6 +131,7 @@ def row_counts(
     if is_sketched(oracle.plan):
         parameters[LEVELS] = _sketching(oracle, epsilon).for_counts(epsilon)
     for label in LABELS:
+        steps.info("counting the rows of the label %+d", label)
         with work.scratch():
             answers = work.run(program, {**parameters, **_of_label(oracle, beta, label)})
         yield from _counts(oracle.plan.design, answers, label)
@@ -144,13 +148,14 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
         rows = answers[category_name(d)]
         for n, count in zip(rows["n"].astype(float), rows[COUNT], strict=True):
             if count > 0:
-                yield Count(d.feature, None if n != n else d.categories[int(n) - 1], label, float(count))
+                yield Count(d.feature, None if n != n else d.categories[int(n) - 1 - d.offset], label, float(count))
 
 
 def generalised(oracle: JoinOracle, beta: Values, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
     """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by 1 + epsilon."""
     moments = oracle.moments
     for label in LABELS:
+        steps.info("counting the rows of the label %+d", label)
         rows = moments.n_negative if label < 0 else moments.n - moments.n_negative
         _check_levels(epsilon, rows)
         f = levels(epsilon, rows)

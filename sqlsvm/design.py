@@ -45,7 +45,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The values of a categorical feature; the n-th has theta[offset + n]."""
+    """The values of a categorical feature; the i-th of them has the place n = offset + i in theta, counted from 1."""
 
     number: int
     relation: str
@@ -74,6 +74,19 @@ class Design:
     class_weights: tuple[float, float]
     coordinates: tuple[Coordinate, ...]
     dictionaries: tuple[Dictionary, ...]
+    class_parameters: bool = False
+    """The class weights are parameters of every statement: a stored program knows them only when it runs."""
+
+    @property
+    def class_weighted(self) -> bool:
+        return self.class_parameters or self.class_weights != (1.0, 1.0)
+
+    def class_factors(self) -> tuple[exp.Expression, exp.Expression]:
+        """How much a row of each class counts: negative, positive."""
+        if self.class_parameters:
+            return sql.parameter("weight_negative"), sql.parameter("weight_positive")
+        negative, positive = self.class_weights
+        return sql.number(negative), sql.number(positive)
 
     @property
     def size(self) -> int:
@@ -99,11 +112,13 @@ def design(
     *,
     intercept: bool = True,
     class_weights: tuple[float, float] = (1.0, 1.0),
+    any_nulls: bool = False,
 ) -> Design:
-    """The coordinates of a query, after a look at its NULLs and its categories."""
+    """The coordinates of a query, after a look at its categories and its NULLs; with `any_nulls` every number is ready
+    for NULLs that are not there yet."""
     query = catalog.query
     assert query.label is not None
-    missing = _missing(catalog)
+    missing = dict.fromkeys((f.name for f in query.features), 1.0) if any_nulls else _missing(catalog)
     coordinates = tuple(_numbered(_coordinates(query, missing, intercept)))
     dictionaries: list[Dictionary] = []
     offset = len(coordinates)
@@ -132,21 +147,9 @@ def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
     """The query without the rows in which a feature or the label is NULL: what `--nulls drop` means."""
-    wanted = [f for f in (*query.features, query.label) if f is not None]
-    optional = {j.relation for j in query.left_joins}
-
-    def strengthened(alias: str) -> tuple[exp.Expression, ...]:
-        return tuple(sql.not_null(f.expression) for f in wanted if f.relation == alias)
-
-    return replace(
-        query,
-        relations=tuple(
-            replace(r, late_filters=(*r.late_filters, *strengthened(r.alias)))
-            if r.alias in optional
-            else replace(r, filters=(*r.filters, *strengthened(r.alias)))
-            for r in query.relations
-        ),
-    )
+    for f in (*query.features, query.label):
+        query = query.where(f.relation, sql.not_null(f.expression)) if f else query
+    return query
 
 
 def _missing(catalog: Catalog) -> dict[str, float]:

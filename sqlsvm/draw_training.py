@@ -29,14 +29,6 @@ def pass_line(record: Record) -> str:
     return "   ".join(parts)
 
 
-def copy_line(rows: int, seconds: float) -> str:
-    """
-    >>> copy_line(1_048_576, 2.31)
-    'copied 1,048,576 rows in 2.3 s'
-    """
-    return f"copied {rows:,} rows in {seconds:.1f} s"
-
-
 def draw_training(model: Model, seconds: float, place: str, stream: TextIO) -> str:
     """`seconds` is all that the training took, its passes and the rest; `place` is where the model is kept."""
     return f"{on_paper(stream, facts(_said(model, seconds, place)))}\n\n{draw_weights(model, TOP, stream)}"

@@ -4,6 +4,7 @@ A row is predicted +1 iff its score is above 0, as scikit-learn does; a score of
 w counts as w rows; class weights, which are a matter of training, do not count.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
@@ -20,13 +21,15 @@ from sqlsvm.design import Design, Nulls
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.evaluation import Bounded, Evaluation, Histogram
-from sqlsvm.holdout import PARTS, Holdout, Part, prepared_part
+from sqlsvm.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.model import Model, plain
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
 from sqlsvm.problem import Options, labelled, open_problem
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.read_query import respelt
+
+steps = logging.getLogger(__name__)
 
 LONGEST_LIST = 1e7
 """Pairs of entries that may meet at the centre for an exact list of scores; more are put on the grid."""
@@ -59,7 +62,7 @@ def evaluate_parts(
     options, holdout = options_of(model), Holdout.of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
-    query = labelled(engine, respelt(engine, model.query, model.dialect), options)
+    query = marked(labelled(engine, respelt(engine, model.query, model.dialect), options), holdout)
     found: dict[Part, Evaluation] = {}
     with workspace(engine) as work:
         for part in parts:
@@ -90,6 +93,7 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 
     Exact where all scores fit into a list. Else they are put on a grid with at least `buckets` places over their range:
     more places give narrower bounds. With two bags the confusion matrix is exact even then.
     """
+    steps.info("counting the scores of the join")
     above = None
     if plan.centre is None or plan.method == "exact":
         with work.scratch():

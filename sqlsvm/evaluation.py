@@ -1,7 +1,9 @@
 """What evaluation found: numbers, each with its bounds, and everything that follows from them."""
 
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from typing import Any
 
 MEASURES = (
@@ -30,6 +32,15 @@ class Histogram:
     edges: tuple[float, ...]
     negative: tuple[float, ...]
     positive: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RocPoint:
+    """The shares of both classes whose score is at or above a threshold."""
+
+    threshold: float
+    false_positive_rate: Bounded
+    true_positive_rate: Bounded
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,23 @@ class Evaluation:
         )
 
     @property
+    def roc(self) -> tuple[RocPoint, ...]:
+        """The curve at every edge of the histogram, from (0, 0) to (1, 1); empty where a class has no rows.
+
+        A row may be `blur` from where the histogram has it: so those surely above t are in the bins that begin at
+        t + blur or later, and those possibly above it are all but the bins that end before t - blur."""
+        if not (self.negatives > 0 and self.positives > 0):
+            return ()
+        edges, thresholds = self.histogram.edges, reversed(self.histogram.edges)
+        rates = [_shares_above(rows) for rows in (self.histogram.negative, self.histogram.positive)]
+
+        def rate(above: Sequence[float], t: float) -> Bounded:
+            surely, maybe = bisect_left(edges, t + self.blur), max(bisect_right(edges, t - self.blur) - 1, 0)
+            return Bounded(above[bisect_left(edges, t)], above[min(surely, len(above) - 1)], above[maybe])
+
+        return tuple(RocPoint(t, rate(rates[0], t), rate(rates[1], t)) for t in thresholds)
+
+    @property
     def exact(self) -> bool:
         return all(measure.exact for measure in self._measures().values() if measure)
 
@@ -97,6 +125,12 @@ class Evaluation:
     def _rate(self, rate: Callable[[float, float], float]) -> Bounded:
         tp, fp = self.true_positive, self.false_positive
         return Bounded(rate(tp.value, fp.value), rate(tp.lower, fp.upper), rate(tp.upper, fp.lower))
+
+
+def _shares_above(rows: Sequence[float]) -> list[float]:
+    """The share of the rows that are in bin i or later, for every edge i."""
+    above = [*reversed(list(accumulate(reversed(rows)))), 0.0]
+    return [n / above[0] for n in above]
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -55,17 +55,16 @@ class Holdout:
 # -- the query of one part ---------------------------------------------------------------------------------------------
 
 
-def part_of(query: FeatureQuery, holdout: Holdout, part: Part) -> FeatureQuery:
-    """The query with one more conjunct in its WHERE, over the label's relation."""
-    alias = _label_relation(query)
-    held = query.held_out or held_out(query, holdout)
-    wanted = held if part == "holdout" else exp.not_(exp.paren(held))
-    place = "late_filters" if _is_optional(query, alias) else "filters"
+def marked(query: FeatureQuery, holdout: Holdout) -> FeatureQuery:
+    """The query, and which rows of the label's relation are held out of it."""
+    return replace(query, held_out=_held_out(query, _label_relation(query), holdout))
 
-    def narrowed(relation: Any) -> Any:
-        return replace(relation, **{place: (*getattr(relation, place), wanted)})
 
-    return replace(query, relations=tuple(narrowed(r) if r.alias == alias else r for r in query.relations))
+def part_of(query: FeatureQuery, part: Part) -> FeatureQuery:
+    """A marked query with one more conjunct in its WHERE."""
+    assert query.held_out is not None
+    held = query.held_out.copy()
+    return query.where(_label_relation(query), held if part == "holdout" else exp.not_(exp.paren(held)))
 
 
 def _label_relation(query: FeatureQuery) -> str:
@@ -73,13 +72,8 @@ def _label_relation(query: FeatureQuery) -> str:
     return query.label.relation
 
 
-def _is_optional(query: FeatureQuery, alias: str) -> bool:
-    return alias in {j.relation for j in query.left_joins}
-
-
-def held_out(query: FeatureQuery, holdout: Holdout) -> exp.Expression:
+def _held_out(query: FeatureQuery, alias: str, holdout: Holdout) -> exp.Expression:
     """MD5(seed || '|' || value || ...) COLLATE "C" < 'threshold': hexadecimal digits compare as the numbers do."""
-    alias = _label_relation(query)
     text: exp.Expression = exp.Literal.string(str(holdout.seed))
     for column in query.used_columns(alias):
         value = sql.coalesce(_written(column, alias), exp.Literal.string(""))
@@ -115,7 +109,7 @@ def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
     """The same query over a working table that holds the label's relation, filtered: the catalog and every pass would
     otherwise hash all its rows again. A LEFT JOINed relation stays: what WHERE says of it holds only after the join."""
     alias = _label_relation(query)
-    if _is_optional(query, alias):
+    if query.is_optional(alias):
         return query
     relation = query.relation(alias)
     columns = [sql.named(c.name, alias) for c in query.used_columns(alias)]
@@ -128,16 +122,16 @@ def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
 
 
 def prepared_part(work: Workspace, query: FeatureQuery, options: Options, holdout: Holdout, part: Part) -> Problem:
-    """One side, ready to be passed over. Which of the label's values is positive is a matter of both."""
+    """A side of a marked query, ready to be passed over. Which label is the positive one is a matter of both sides."""
     sign = label_sign(work.engine, query, options.positive)
     with _told_of(holdout, part):
-        return prepared(work, kept(work, part_of(query, holdout, part)), options, sign)
+        return prepared(work, kept(work, part_of(query, part)), options, sign)
 
 
 def counted_part(work: Workspace, query: FeatureQuery, options: Options, holdout: Holdout, part: Part) -> Moments:
-    """How many join rows of each class one side has; an error where it lacks one. Nothing is left of it."""
+    """How many join rows of each class a side of a marked query has; an error where it lacks one. Nothing is left."""
     sign = label_sign(work.engine, query, options.positive)
-    query = part_of(drop_nulls(query) if options.nulls == "drop" else query, holdout, part)
+    query = part_of(drop_nulls(query) if options.nulls == "drop" else query, part)
     with _told_of(holdout, part), work.scratch():
         bare = replace(kept(work, query), features=())
         plan, _ = planned(work.engine, bare, Options(options.label, weight=options.weight), sign)

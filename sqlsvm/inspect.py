@@ -1,5 +1,6 @@
 """`sqlsvm inspect`: what a feature query joins, how, and how many rows that would be, before any training."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,8 @@ from sqlsvm.program import Workspace, workspace
 from sqlsvm.query import FeatureQuery, LeftJoin, Term
 from sqlsvm.query.variables import Variable
 from sqlsvm.read_query import read_query
+
+steps = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,12 @@ def inspect(
     """Read the facts of a feature query, all from one snapshot. The join is counted, never made."""
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     with workspace(engine) as work:
+        steps.info("looking at rows and keys of the tables")
         catalog = Catalog(engine, query)
         sign = label_sign(engine, query, positive) if query.label else None
         check_left_joins(catalog)
         tree = join_tree(query, catalog)
+        steps.info("counting the join")
         outputs = [Output(query.label.relation, sign, "y")] if query.label and sign else []
         work.run(prepare_merged(tree, outputs))
         work.run(count_pass(tree))

@@ -32,7 +32,7 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
                 found[name][c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
     for d in design.dictionaries:
         rows = answers[category_moments_name(d.number)]
-        places = d.offset + rows["n"].astype(int) - 1
+        places = rows["n"].astype(int) - 1
         of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows.get("negative")}
         for name in measured:
             found[name][places] = of_one[name]
@@ -105,7 +105,7 @@ class JoinOracle:
             for d in self.plan.dictionaries(node):
                 number = rows[category_number(d)].astype(float)
                 (known,) = np.nonzero(~np.isnan(number))
-                features[known, kept + d.offset - raw.shape[1] + number[known].astype(int) - 1] = 1.0
+                features[known, kept - raw.shape[1] + number[known].astype(int) - 1] = 1.0
         features[:, :kept] = raw @ self.scaling.matrix.T
         return features
 
@@ -135,5 +135,5 @@ def sums(plan: Plan, answers: Answers) -> Values:
         for d in plan.dictionaries(node):
             rows = answers[category_name(d)]
             known = ~np.isnan(rows["n"].astype(float))
-            g[d.offset + rows["n"][known].astype(int) - 1] = rows[COUNT][known]
+            g[rows["n"][known].astype(int) - 1] = rows[COUNT][known]
     return g

@@ -71,7 +71,7 @@ class Plan:
         return (
             node in self.merged
             or (self.design.weight is not None and self.design.weight.relation in relations)
-            or (self.design.class_weights != (1.0, 1.0) and self.design.label.relation in relations)
+            or (self.design.class_weighted and self.design.label.relation in relations)
         )
 
     def coordinates(self, node: int) -> tuple[Coordinate, ...]:

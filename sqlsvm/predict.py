@@ -6,6 +6,7 @@ Of what a model was trained on, two facts are read here: `booleans`, the feature
 """
 
 import csv
+import logging
 from collections.abc import Iterator
 from typing import Any, Literal, TextIO
 
@@ -25,6 +26,8 @@ from sqlsvm.query import FeatureQuery, parse
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.read_query import read_query, respelt
 
+steps = logging.getLogger(__name__)
+
 Of = Literal["features", "query"]
 Kind = Literal["table", "view"]
 
@@ -39,13 +42,23 @@ def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select
     """The rows with two more columns, score and prediction. `rows` is a table, a SELECT or, in DuckDB, a CSV file; None
     is the query of the model."""
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
-    columns = engine.describe(source)
+    columns = _described(engine, source, rows)
     for column in columns:
         if engine.fold(column.name, True) in (SCORE, PREDICTION):
             raise OptionError(
                 f"the rows have a column {column.name} already", hint="give it another name in a SELECT of your own"
             )
     return predictions(source, score(model, _operands(engine, model, columns)), label_values(model))
+
+
+def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:
+    try:
+        return engine.describe(source)
+    except StatementError as error:
+        if rows is None:
+            raise
+        hint = nearest(rows, engine.table_names()) or "--input takes a table, a SELECT or, in DuckDB, a CSV file"
+        raise OptionError(f"cannot read the input: {error.message}", detail=error.detail, hint=hint) from error
 
 
 # -- facts of the training ---------------------------------------------------------------------------------------------
@@ -153,7 +166,10 @@ def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Oper
         names = (feature, engine.fold(feature, True), feature.casefold())
         column = next((by_name[n] for n in names if n in by_name), None)
         if column is None:
-            hint = nearest(feature, (c.name for c in columns))
+            hint = (
+                nearest(feature, (c.name for c in columns))
+                or "give each feature's name to a column, with SELECT ... AS"
+            )
             raise OptionError(f"the rows have no column {feature}, a feature of model {model.name}", hint=hint)
         return _operand(model, feature, column)
 
@@ -175,6 +191,7 @@ def _operand(model: Model, feature: str, column: Column) -> Operand:
 def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, overwrite: bool = False) -> None:
     """CREATE TABLE or VIEW name AS the predictions; what stands there goes only if told to, and only if all is well."""
     target = _target(engine, name)
+    steps.info("writing the predictions")
     try:
         with engine.snapshot():
             if overwrite:

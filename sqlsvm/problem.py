@@ -1,5 +1,6 @@
 """From a feature query to an oracle: everything that training, counting and explaining do first."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from sqlsvm.planner import Counting, choose
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.query import FeatureQuery
 from sqlsvm.read_query import read_query
+
+steps = logging.getLogger(__name__)
 
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
 
@@ -83,7 +86,9 @@ def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
 
 
 def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
+    steps.info("preparing the tables")
     work.run(working_tables(plan))
+    steps.info("counting the join and the moments of its features")
     moments = read_moments(work, plan, needed(plan, options.scale))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
@@ -95,6 +100,7 @@ def planned(
 ) -> tuple[Plan, Catalog]:
     """Everything that is decided before the first working table is made. The label's sign is read off the query's own
     rows, unless more is known of it than these say."""
+    steps.info("looking at rows and keys of the tables")
     sign = sign or label_sign(engine, query, options.positive)
     query = drop_nulls(query) if options.nulls == "drop" else query
     catalog = Catalog(engine, query)

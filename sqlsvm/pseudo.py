@@ -70,7 +70,7 @@ class PseudoJoinOracle:
         self.moments = moments
         self.scaling = scaling
         self.sketching = sketching(work, plan)
-        self._gradient = tuple(_far_sums(plan))
+        self._gradient = tuple(far_sums(plan))
         self._value = tuple(hinge(plan, perturbed))
 
     @property
@@ -103,7 +103,8 @@ class PseudoJoinOracle:
         return {**given, LEVELS: self.sketching.for_counts(epsilon)}
 
 
-def _far_sums(plan: Plan) -> Iterator[Statement]:
+def far_sums(plan: Plan) -> Iterator[Statement]:
+    """The sums of x over the far rows of one label."""
     yield from counted(plan, perturbed, strict=False)
     for bag in plan.bags:
         yield from resolve(plan, bag.core, active_rows(bag.number), sums)

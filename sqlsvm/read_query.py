@@ -7,6 +7,8 @@ from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query import FeatureQuery, Source, feature_query, functions, parse, probes, sources, with_kinds
 from sqlsvm.query.variables import with_implied_filters
 
+READABLE = "is the name right? FROM takes tables and views, and in DuckDB files of the folder that you are in: 'x.csv'"
+
 
 def read_query(
     engine: Engine, text: str, *, label: str | None = None, weight: str | None = None, categorical: Sequence[str] = ()
@@ -59,5 +61,7 @@ def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
         name = ".".join(source.path) or f"sub-query {source.alias}"
         hint = _meant(source.path, engine.table_names()) if source.path else None
         raise QueryError(
-            f"cannot read {name}: {error.message}", detail=error.detail, hint=hint or error.hint
+            f"cannot read {name}: {error.message}",
+            detail=error.detail,
+            hint=hint or error.hint or READABLE,
         ) from error

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from sqlsvm.design import Design, Moments
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.holdout import Holdout, counted_part, held_out, prepared_part
+from sqlsvm.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.model import Model, Weight
-from sqlsvm.offload import OnCopy, offloaded
+from sqlsvm.offload import offloaded
 from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
 from sqlsvm.program import Workspace, workspace
@@ -62,11 +62,12 @@ def train(
     training: Training,
     on_pass: OnPass | None = None,
     continuation: Continuation | None = None,
-    on_copy: OnCopy | None = None,
 ) -> Model:
     """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
     query = labelled(engine, text, training.problem)
-    with _brought(engine, query, training, on_copy) as (here, query), workspace(here) as work:
+    if training.held:
+        query = marked(query, training.held)
+    with _brought(engine, query, training) as (here, query), workspace(here) as work:
         problem, left_out = opened(work, query, training)
         state = on_state = None
         if continuation:
@@ -79,17 +80,12 @@ def train(
 
 
 @contextmanager
-def _brought(
-    engine: Engine, query: FeatureQuery, training: Training, on_copy: OnCopy | None
-) -> Iterator[tuple[Engine, FeatureQuery]]:
-    """Where to train: on the database itself, or on copies in this process. The server says which rows are held out,
-    so that it evaluates on the same ones later."""
+def _brought(engine: Engine, query: FeatureQuery, training: Training) -> Iterator[tuple[Engine, FeatureQuery]]:
+    """Where to train: on the database itself, or on copies in this process."""
     if not training.offload:
         yield engine, query
         return
-    if training.held:
-        query = replace(query, held_out=held_out(query, training.held))
-    with offloaded(engine, query, on_copy) as found:
+    with offloaded(engine, query) as found:
         yield found
 
 
@@ -222,14 +218,15 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
     return {
         "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
         "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
+        "relations": {f.name: f.relation for f in query.features},
         "booleans": [f.name for f in query.features if f.kind == "boolean"],
         "label_values": list(read_label_values(here, query, problem.plan.design.sign)),
         "database": engine.url,
-        "versions": {name: _version(name) for name in ("sqlsvm", "sqlglot")},
+        "versions": {name: package_version(name) for name in ("sqlsvm", "sqlglot")},
     }
 
 
-def _version(package: str) -> str | None:
+def package_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:

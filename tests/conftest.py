@@ -1,7 +1,7 @@
 """Engines for tests: `postgres`, `duckdb`, and `engine`, which is one after the other.
 
 Each test gets a database of its own. `statements` lists what the engine of the test sent. `shared_engine` lives as
-long as the session, for hypothesis, which cannot use one per test.
+long as the session, for hypothesis, which cannot use one per test; so does `installed`, which has the SQL functions.
 """
 
 import os
@@ -10,9 +10,11 @@ from contextlib import ExitStack
 from typing import cast
 
 import pytest
+from sqlglot import exp
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.install import install
 from tests import servers
 
 ENGINES = ("postgres", "duckdb")
@@ -74,6 +76,17 @@ def postgres(postgres_dsn: str, statements: list[str]) -> Iterator[Engine]:
 
 
 @pytest.fixture
+def plain_role(postgres: Engine) -> Iterator[str]:
+    """A role that was given nothing in this database, quoted."""
+    name = exp.to_identifier(f"Plain role {os.getpid()}", quoted=True).sql("postgres")
+    postgres.execute(Text(f"CREATE ROLE {name}"))
+    yield name
+    postgres.execute(Text("RESET ROLE"))
+    postgres.execute(Text(f"DROP OWNED BY {name} CASCADE"))
+    postgres.execute(Text(f"DROP ROLE {name}"))
+
+
+@pytest.fixture
 def duckdb(statements: list[str]) -> Iterator[Engine]:
     with connect("duckdb:") as engine:
         engine.on_statement = statements.append
@@ -100,3 +113,16 @@ def shared_duckdb() -> Iterator[Engine]:
 @pytest.fixture(scope="session", params=ENGINES)
 def shared_engine(request: pytest.FixtureRequest) -> Engine:
     return cast(Engine, request.getfixturevalue(f"shared_{request.param}"))
+
+
+@pytest.fixture(scope="session")
+def installed_dsn(postgres_server: str, prefix: str, template: str) -> Iterator[str]:
+    with servers.database(postgres_server, f"{prefix}_installed", template) as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def installed(installed_dsn: str) -> Iterator[Engine]:
+    with connect(installed_dsn) as engine:
+        install(engine)
+        yield engine

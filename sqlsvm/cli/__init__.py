@@ -1,7 +1,19 @@
 """`sqlsvm VERB ...`. Heavy imports stand inside the verbs, so that --help and a typing mistake are answered at once."""
 
-from sqlsvm.cli import scoring, stored, training, verbs
+from sqlsvm.cli import compiling, demo, installed, reporting, scoring, stored, training, verbs
 from sqlsvm.cli.group import cli
 from sqlsvm.cli.running import main, run
 
-__all__ = ["cli", "main", "run", "scoring", "stored", "training", "verbs"]
+__all__ = [
+    "cli",
+    "compiling",
+    "demo",
+    "installed",
+    "main",
+    "reporting",
+    "run",
+    "scoring",
+    "stored",
+    "training",
+    "verbs",
+]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import click
 
+from sqlsvm.cli.progress import rest
 from sqlsvm.errors import SqlsvmError
 
 READER_GONE = 141  # what a shell reports of a program that SIGPIPE ended
@@ -45,6 +46,7 @@ def show_answer(text: str) -> None:
 @contextmanager
 def answering() -> Iterator[None]:
     """For what writes to stdout; a reader that has seen enough, as `head` may, is no error."""
+    rest()
     try:
         yield
     except OSError as error:

@@ -1,35 +1,133 @@
-"""What one sees while a training runs, on stderr: stdout holds the answer alone."""
+"""What one sees while a command works, on stderr: stdout holds the answer alone.
 
+The modules below tell what they are at by `logging`: INFO for a step, DEBUG for a pass, which has a line of its own
+when it is over. On a terminal a step is there as long as it lasts, with its seconds. Elsewhere it leaves a line if it
+takes longer than PATIENCE, so that a log tells what was slow and is otherwise the same every time.
+"""
+
+import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from threading import Timer
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from sqlsvm.terminal import printable
+
 if TYPE_CHECKING:
-    from sqlsvm.offload import OnCopy
-    from sqlsvm.solve.solution import OnPass, Record
+    from rich.console import RenderableType
+    from rich.live import Live
+
+PATIENCE = 2.0
+
+
+class Steps(Protocol):
+    def begin(self, step: str, announced: bool) -> None:
+        """Announced: it has a line of its own when it is over."""
+
+    def rest(self) -> None:
+        """Nothing is going on; whoever writes now has the screen for himself."""
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+
+
+class Lines:
+    def __init__(self) -> None:
+        self._timer: Timer | None = None
+
+    def begin(self, step: str, announced: bool) -> None:
+        self.rest()
+        if not announced:
+            self._timer = Timer(PATIENCE, self.say, [f"{step} ..."])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def rest(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._timer = None
+
+    def say(self, line: str) -> None:
+        click.echo(line, err=True)
+
+
+class Spinner:
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.spinner import Spinner
+
+        self._console = Console(stderr=True, highlight=False)
+        self._turning = Spinner("dots")
+        self._live: Live | None = None
+        self._step, self._since = "", 0.0
+
+    def begin(self, step: str, announced: bool) -> None:
+        from rich.live import Live
+
+        self._step, self._since = step, monotonic()
+        if not self._live:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._drawn,
+                refresh_per_second=10,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+    def rest(self) -> None:
+        if self._live:
+            self._live.stop()
+        self._live = None
+
+    def say(self, line: str) -> None:
+        self._console.print(line, soft_wrap=True, markup=False)
+
+    def _drawn(self) -> "RenderableType":
+        from rich.text import Text
+
+        seconds = monotonic() - self._since
+        self._turning.update(text=Text(f"{self._step}, {seconds:.0f} s" if seconds >= 1 else self._step))
+        return self._turning
+
+
+class _Told(logging.Handler):
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        self._steps = steps
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._steps.begin(printable(record.getMessage()), announced=record.levelno < logging.INFO)
+
+
+_steps: Steps = Lines()
 
 
 @contextmanager
-def progress(offload: bool = False) -> Iterator[tuple["OnPass", "OnCopy"]]:
-    """A line for each pass, and for copying while it lasts; on a terminal also what is going on between the lines."""
-    from sqlsvm.draw_training import copy_line, pass_line
+def watching() -> Iterator[None]:
+    """Show what goes on inside."""
+    global _steps
+    on_screen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    _steps = Spinner() if on_screen else Lines()
+    told, logger = _Told(_steps), logging.getLogger("sqlsvm")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(told)
+    try:
+        yield
+    finally:
+        _steps.rest()
+        logger.removeHandler(told)
 
-    if not sys.stderr.isatty():
-        yield (
-            lambda record: click.echo(pass_line(record), err=True),
-            lambda rows, seconds: click.echo(copy_line(rows, seconds), err=True),
-        )
-        return
-    from rich.console import Console
 
-    console = Console(stderr=True, highlight=False)
-    with console.status("copying the columns used" if offload else "preparing the tables, sampling the join") as status:
+def rest() -> None:
+    _steps.rest()
 
-        def show(record: "Record") -> None:
-            console.print(pass_line(record), soft_wrap=True)
-            status.update(f"pass {record.pass_ + 1}")
 
-        yield show, lambda rows, seconds: console.print(copy_line(rows, seconds), soft_wrap=True)
+def say(line: str) -> None:
+    _steps.say(line)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sqlsvm.cli import progress
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.terminal import printable
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def say(text: str) -> None:
-    click.echo(f"note: {printable(text)}", err=True)
+    progress.say(f"note: {printable(text)}")
 
 
 def state_of(store: "Store | None", name: str) -> "Saved | None":

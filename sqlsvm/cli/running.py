@@ -8,9 +8,11 @@ from types import FrameType
 from typing import NoReturn
 
 import click
+from click.exceptions import NoSuchCommand
 
 from sqlsvm.cli.group import cli
-from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.cli.progress import watching
+from sqlsvm.errors import OptionError, SqlsvmError, nearest
 from sqlsvm.terminal import in_colour, printable
 
 INTERRUPTED = 130
@@ -33,7 +35,8 @@ def run(arguments: list[str]) -> int:
     _prepare()
     try:
         # Without standalone_mode click hands over exit codes, and raises instead of printing and exiting.
-        code = cli.main(arguments or ["--help"], prog_name="sqlsvm", standalone_mode=False)
+        with watching():
+            code = cli.main(arguments or ["--help"], prog_name="sqlsvm", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         _complain(_usage(error))
@@ -75,8 +78,21 @@ def _interrupted(cause: BaseException | None) -> int:
 def _usage(error: click.ClickException) -> SqlsvmError:
     """click's complaint in our form."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = getattr(error, "hint", None) or f"{context.command_path if context else 'sqlsvm'} --help"
-    return OptionError(error.format_message(), hint=hint)
+    help = f"{context.command_path if context else 'sqlsvm'} --help"
+    hint = getattr(error, "hint", None) or (_meant(error, context) if context else None) or help
+    guessed = isinstance(error, click.NoSuchOption | NoSuchCommand)  # and click would put its guesses into the message
+    return OptionError(error.message if guessed else error.format_message(), hint=hint)
+
+
+def _meant(error: click.ClickException, context: click.Context) -> str | None:
+    """What was probably meant: a verb, an option, or one of the values of an option."""
+    if isinstance(error, click.NoSuchOption):
+        return nearest(error.option_name, (name for option in context.command.params for name in option.opts))
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+        return nearest(error.message.split("'")[1], error.param.type.choices)
+    if isinstance(error, NoSuchCommand):
+        return nearest(error.command_name, cli.commands)
+    return None
 
 
 def _complain(error: SqlsvmError, kind: str = "error:") -> None:

@@ -1,9 +1,7 @@
 """The verbs that use a stored model: evaluate and predict."""
 
 import json
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ from sqlsvm.cli.group import answering, cli, examples, show_answer
 from sqlsvm.cli.options import database, json_wanted, option, together
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError
+from sqlsvm.files import replacing
 from sqlsvm.terminal import printable, row_count
 
 if TYPE_CHECKING:
@@ -161,15 +160,9 @@ def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bo
 
     if path.exists() and not overwrite:
         raise OptionError(f"{path} exists already", hint="choose another name, or say --overwrite")
-    target = path.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with beside.open("w", encoding="utf-8", newline="") as out:
+        with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as out:
             written = write_csv(engine, found, out)
-        beside.replace(target)
     except OSError as error:
         raise OptionError(f"cannot write {path}", detail=str(error)) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
     return written

@@ -140,8 +140,15 @@ def weights(
         show_answer(draw_weights(model, top, sys.stdout))
 
 
+def _named(context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """What is dropped is named, even where there is only one."""
+    if value is None and not context.resilient_parsing:
+        raise Missing("MODEL is missing", "sqlsvm drop MODEL; sqlsvm models lists them", context)
+    return value
+
+
 @cli.command(epilog=examples("sqlsvm drop late_flights --version 3", "sqlsvm drop late_flights --yes"))
-@click.argument("name", metavar="MODEL")
+@click.argument("name", metavar="MODEL", required=False, callback=_named)
 @model_place
 @version_wanted
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -165,8 +172,8 @@ def named(store: "Store", name: str | None) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise OptionError("no model is stored here")
-    raise OptionError("which model?", hint=f"there are {', '.join(names)}")
+        raise OptionError("no model is stored here", hint="sqlsvm train stores one; is the place right?")
+    raise OptionError("which model?", hint=f"stored are {', '.join(names)}")
 
 
 def _agreed(what: str) -> bool:

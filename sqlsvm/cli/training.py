@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqlsvm.cli import progress
 from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.options import (
     counting_wanted,
@@ -20,7 +21,6 @@ from sqlsvm.cli.options import (
     option,
     together,
 )
-from sqlsvm.cli.progress import progress
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model import Model
     from sqlsvm.resume import Saved
+    from sqlsvm.solve.solution import Record
     from sqlsvm.store import Store
     from sqlsvm.train import Training
 
@@ -138,8 +139,9 @@ where_wanted = together(
 )
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
 
+name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called.")
 place_wanted = together(
-    option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called."),
+    name_wanted,
     option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
     option("--resume", is_flag=True, help="Go on from where a training of that name was interrupted, or gave up."),
 )
@@ -185,7 +187,7 @@ def train(
     """
     from sqlsvm.engine import connect
 
-    training = _training(**options)
+    training = training_of(**options)
     if training.offload and work_schema:
         raise OptionError(
             "--work-schema is about tables on the server, and --offload makes none there", hint="choose one of them"
@@ -226,15 +228,15 @@ def train_and_keep(
 
     began, place = time.monotonic(), model_file or engine.url
     continuation = Continuation(before, say)
-    with outliving(store, name, continuation, dsn, place), progress(training.offload) as (on_pass, on_copy):
-        model = train(engine, name, query, training, on_pass, continuation, on_copy)
+    with outliving(store, name, continuation, dsn, place):
+        model = train(engine, name, query, training, on_pass, continuation)
     seconds = time.monotonic() - began
     try:
         model = replace(model, version=store.save(model)) if store else model
     except SqlsvmError:
         _answer(model, seconds, "not kept", as_json)
         raise
-    _answer(model, seconds, f"kept in {place}" if store else "not kept", as_json)
+    _answer(model, seconds, _place(place) if store else "not kept", as_json)
     if not model.converged:
         _warn(model, training)
     if store and model.converged:
@@ -244,8 +246,14 @@ def train_and_keep(
     return 0 if model.converged else NOT_CONVERGED
 
 
-def _training(
-    *, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, offload: bool, **options: Any
+def on_pass(record: "Record") -> None:
+    from sqlsvm.draw_training import pass_line
+
+    progress.say(pass_line(record))
+
+
+def training_of(
+    *, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, offload: bool = False, **options: Any
 ) -> "Training":
     from sqlsvm.problem import Options
     from sqlsvm.solve.solution import Options as Effort
@@ -264,6 +272,12 @@ def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None"
     if model_file:
         return open_store(model_file)
     return open_store(engine) if lasting(dsn) else None
+
+
+def _place(kept_in: str) -> str:
+    from sqlsvm.store import lasting
+
+    return f"kept in {kept_in}" if lasting(kept_in) else "kept until this database goes"
 
 
 def _check(store: "Store", name: str) -> None:

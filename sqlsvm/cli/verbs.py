@@ -1,4 +1,4 @@
-"""The verbs on a query: inspect, explain, count; and demo."""
+"""The verbs on a query: inspect, explain, count."""
 
 import json
 import sys
@@ -21,15 +21,15 @@ from sqlsvm.cli.options import (
     nulls_wanted,
     option,
 )
-from sqlsvm.cli.training import train_and_keep
 
 
 @cli.command(
+    short_help="Show what a query joins, and how many rows that is.",
     epilog=examples(
         "sqlsvm inspect --dsn postgresql://localhost/flights --label late --query '",
         "  SELECT f.arr_delay > 15 AS late, f.distance, p.seats",
         "  FROM flights f JOIN planes p USING (tailnum)'",
-    )
+    ),
 )
 @database
 @feature_query
@@ -163,36 +163,3 @@ def count(
         show_answer(
             answers.draw_thresholds(thresholds, sys.stdout) if generalized else answers.draw_counts(counts, sys.stdout)
         )
-
-
-@cli.command(
-    short_help="Inspect and train on a join of 10^9 rows over a small shop.",
-    epilog=examples("sqlsvm demo", "sqlsvm demo --dsn embedded:shop   # keeps the database in ./shop"),
-)
-@click.option(
-    "--dsn",
-    envvar="SQLSVM_DEMO_DSN",
-    metavar="URL",
-    help="Put it there, into the schema sqlsvm_demo, and leave shop and model there. $SQLSVM_DSN is not used.",
-)
-def demo(dsn: str | None) -> int:
-    """Make a small shop in a throw-away PostgreSQL, and inspect and train on a join of 10^9 rows over it."""
-    from sqlsvm import demo as shop
-    from sqlsvm.draw import draw
-    from sqlsvm.engine import connect
-    from sqlsvm.inspect import inspect
-    from sqlsvm.problem import Options
-    from sqlsvm.store import lasting, open_store
-    from sqlsvm.train import Training
-
-    url = dsn or "embedded:"
-    with connect(url) as engine:
-        made = shop.make(engine, shop.schema_in(url))
-        show_answer(made.introduction)
-        show_answer(draw(inspect(engine, made.query, label=shop.LABEL), sys.stdout))
-        show_answer("\nNow a support vector machine is trained on that join, in place:\n")
-        training = Training(Options(label=shop.LABEL, nulls="mean"))
-        store = open_store(engine) if lasting(url) else None
-        code = train_and_keep(engine, store, shop.MODEL, made.query, training)
-    show_answer(made.next_steps)
-    return code

@@ -36,10 +36,21 @@ def _codes(plan: Plan, v: int) -> exp.Select:
 
 
 def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
-    """SELECT v, its number n from 1, in the order in which the design lists the categories."""
+    """SELECT v, its place n in theta. The dictionaries before it say where it begins, so the text of a program does
+    not depend on how many categories there are; their order is that in which the design lists them."""
     query = plan.tree.query
     optional = d.relation in {j.relation for j in query.left_joins}
-    return sql.numbered(rows_of(query.relation(d.relation), [(d.value.copy(), "v")], optional=optional))
+    values = rows_of(query.relation(d.relation), [(d.value.copy(), "v")], optional=optional)
+    v = sql.column("v")
+    distinct = exp.select("v").distinct().from_(sql.derived(values, "r")).where(sql.not_null(v))
+    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=v.copy())]))
+    before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
+    place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, number)
+    return sql.select([(v, "v"), (place, "n")], sql.derived(distinct, "d"))
+
+
+def _size_of(d: Dictionary) -> exp.Expression:
+    return sql.select([(exp.Count(this=exp.Star()), "n")], exp.to_table(d.table)).subquery()
 
 
 def _merged(plan: Plan, node: int) -> exp.Select:

@@ -24,8 +24,8 @@ def outputs(plan: Plan, node: int) -> list[Output]:
     factors: dict[str, list[exp.Expression]] = {}
     if design.weight is not None and design.weight.relation in relations:
         factors.setdefault(design.weight.relation, []).append(sql.double(design.weight.expression.copy()))
-    if design.class_weights != (1.0, 1.0) and design.label.relation in relations:
-        negative, positive = (sql.number(weight) for weight in design.class_weights)
+    if design.class_weighted and design.label.relation in relations:
+        negative, positive = design.class_factors()
         of_class = sql.case(exp.GT(this=exp.paren(design.sign), expression=sql.integer(0)), positive, negative)
         factors.setdefault(design.label.relation, []).append(of_class)
     return made + [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(factors.items())]
@@ -89,8 +89,7 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, b
     for d in plan.dictionaries(node):
         meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
         joins.append((exp.to_table(d.table), meet, "left"))
-        place = exp.Add(this=sql.integer(d.offset), expression=sql.column("n", d.table))
-        terms.append(sql.coalesce(bend(theta(place)), sql.number(0)))
+        terms.append(sql.coalesce(bend(theta(sql.column("n", d.table))), sql.number(0)))
     made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
     made += [*(extra or []), (sql.plus(*terms), "p")]
     made += [(sign, "y")] if sign is not None else []

@@ -194,7 +194,7 @@ def _connect(path: str) -> duckdb.DuckDBPyConnection:
     try:
         return duckdb.connect(path, config=_CONFIG | (spill if path == ":memory:" else {}))
     except duckdb.Error as error:
-        hint = None
+        hint = "is the path right? a file that is not there is made, its folder is not"
         if "lock" in str(error):
             hint = (
                 "another process has the file open, and DuckDB lets only one in: close that, or use a copy of the file"

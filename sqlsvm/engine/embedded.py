@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from sqlsvm.engine.postgres import Postgres
 from sqlsvm.errors import EngineError
+
+steps = logging.getLogger(__name__)
 
 _OLDEST = 14
 _STOP_SECONDS = 5
@@ -51,6 +54,7 @@ class Server:
             "path": str(Path(path).expanduser().absolute()) if path else None,
             "installations": {major: str(programs) for major, programs in found.items()},
         }
+        steps.info("starting PostgreSQL")
         supervisor = _start_supervisor(order)
         self._end = weakref.finalize(self, _stop, supervisor)  # runs at exit too
         assert supervisor.stdout is not None

@@ -102,6 +102,7 @@ class Postgres(Engine):
         self._url = url or _safe_url(self._connection.info)
         self._kinds = dict(_KINDS)
         self._unlogged: Unlogged | None = None
+        self._rehearsing = False
         for setting in _SESSION:
             self._send(setting)
 
@@ -179,6 +180,10 @@ class Postgres(Engine):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
+        if self._rehearsing:
+            with self._savepoint():
+                yield
+            return
         if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
             raise EngineError("a snapshot is already open in this session")
         self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -200,6 +205,38 @@ class Postgres(Engine):
         if not allowed:
             raise OptionError(f"{user} may not make tables in schema {schema}", hint=f"its owner types: {grant}")
         self._unlogged = Unlogged(schema)
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """All that happens inside is taken back at its end; snapshots inside are parts of this one."""
+        if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
+            raise EngineError("a snapshot is already open in this session")
+        self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        self._rehearsing = True
+        try:
+            yield
+        finally:
+            self._rehearsing = False
+            self._send("ROLLBACK")
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        self._send("SAVEPOINT sqlsvm")
+        try:
+            yield
+        except BaseException:
+            with suppress(EngineError):  # the first error is the one to report
+                self._send("ROLLBACK TO SAVEPOINT sqlsvm")
+            raise
+        self._send("RELEASE SAVEPOINT sqlsvm")
+
+    def run_script(self, text: str) -> None:
+        """Fixed SQL as it stands: any number of statements, which no parser of ours has to understand. Only the simple
+        protocol takes several at once, and it knows neither parameters nor binary answers."""
+        if self.on_statement:
+            self.on_statement(text)
+        with self._driver_errors():
+            self._connection.execute(text.encode()).close()
 
     def cancel(self) -> None:
         with self._driver_errors():

@@ -5,6 +5,6 @@ travel. And a value on which relations are joined, or that is a category, travel
 the same when they call it equal to another.
 """
 
-from sqlsvm.offload.copies import OnCopy, offloaded
+from sqlsvm.offload.copies import offloaded
 
-__all__ = ["OnCopy", "offloaded"]
+__all__ = ["offloaded"]

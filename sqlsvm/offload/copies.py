@@ -1,7 +1,8 @@
 """Exports -> tables of a DuckDB of this process, and the same query over them."""
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -17,55 +18,28 @@ from sqlsvm.errors import OptionError
 from sqlsvm.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, outputs, shared
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 
-OnCopy = Callable[[int, float], None]
-"""Told now and then how many rows have arrived, after how many seconds."""
+REPORT_SECONDS = 5.0
 
-REPORT_SECONDS = 2.0
+steps = logging.getLogger(__name__)
 
 
 @contextmanager
-def offloaded(
-    engine: Engine, query: FeatureQuery, on_copy: OnCopy | None = None
-) -> Iterator[tuple[Engine, FeatureQuery]]:
+def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, FeatureQuery]]:
     """A DuckDB in memory with one snapshot of the rows, and the query over them. The server is asked for rows and for
     nothing else: it may be a replica, and the role may be one that only reads."""
     if engine.dialect == "duckdb":
         raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
     with scratch() as local:
         with engine.snapshot():
-            here = _copied(engine, local, query, _Clock(on_copy))
+            here = _copied(engine, local, query)
         yield local, here
 
 
-def _copied(engine: Engine, local: Engine, query: FeatureQuery, clock: "_Clock") -> FeatureQuery:
+def _copied(engine: Engine, local: Engine, query: FeatureQuery) -> FeatureQuery:
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
-    copies = [_copy(engine, local, number, export, clock) for number, export in enumerate(exports(catalog))]
-    clock.stop()
+    copies = [_copy(engine, local, number, export) for number, export in enumerate(exports(catalog))]
     return _query_over(copies, query, local.dialect)
-
-
-class _Clock:
-    """Speaks up every few seconds; of what takes less, never."""
-
-    def __init__(self, on_copy: OnCopy | None) -> None:
-        self.on_copy = on_copy
-        self.started = self.last = time.monotonic()
-        self.rows = 0
-
-    def count(self, rows: int) -> None:
-        self.rows += rows
-        if time.monotonic() - self.last > REPORT_SECONDS:
-            self._report()
-
-    def stop(self) -> None:
-        if time.monotonic() - self.started > REPORT_SECONDS:
-            self._report()
-
-    def _report(self) -> None:
-        self.last = time.monotonic()
-        if self.on_copy:
-            self.on_copy(self.rows, self.last - self.started)
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -95,18 +69,29 @@ Categories = Mapping[str, list[object]]
 """The values of each spelled column, in the order of their numbers."""
 
 
-def _copy(engine: Engine, local: Engine, number: int, export: Export, clock: _Clock) -> Copy:
+def _copy(engine: Engine, local: Engine, number: int, export: Export) -> Copy:
     table, raw = f"copy{number}", f"raw{number}"
     categories = {c.name: _categories(engine, c.codes) for c in export.columns if c.codes and c.spelled}
     arrives = raw if categories else table
     _create(local, arrives, {c.name: c.type for c in export.columns})
-    for rows in engine.copy_out(export.rows):
+    for rows in _told(engine.copy_out(export.rows), export.relation.alias):
         local.copy_in(exp.to_table(arrives), rows)
-        clock.count(len(next(iter(rows.values()))))
     if categories:
         _spell(local, table, raw, export, categories)
     columns = local.describe(exp.select("*").from_(table))
     return Copy(export, table, columns, _no_match(engine, table, export, categories) if export.optional else {})
+
+
+def _told(blocks: Iterator[Rows], name: str) -> Iterator[Rows]:
+    """Says every few seconds how many rows have come."""
+    steps.info("copying %s", name)
+    came, last = 0, time.monotonic()
+    for rows in blocks:
+        yield rows
+        came += len(next(iter(rows.values())))
+        if time.monotonic() - last > REPORT_SECONDS:
+            last = time.monotonic()
+            steps.info("copying %s: %s rows so far", name, f"{came:,}")
 
 
 def _create(local: Engine, table: str, columns: Mapping[str, exp.DType]) -> None:

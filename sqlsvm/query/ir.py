@@ -1,7 +1,7 @@
 """The feature query taken apart: small frozen values that every later step reads."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -76,6 +76,19 @@ class FeatureQuery:
 
     def relation(self, alias: str) -> Relation:
         return next(r for r in self.relations if r.alias == alias)
+
+    def is_optional(self, alias: str) -> bool:
+        return any(j.relation == alias for j in self.left_joins)
+
+    def where(self, alias: str, *conjuncts: exp.Expression) -> "FeatureQuery":
+        """With more of WHERE over one relation; over the optional side of a LEFT JOIN it holds after the join."""
+
+        def narrowed(relation: Relation) -> Relation:
+            if self.is_optional(alias):
+                return replace(relation, late_filters=(*relation.late_filters, *conjuncts))
+            return replace(relation, filters=(*relation.filters, *conjuncts))
+
+        return replace(self, relations=tuple(narrowed(r) if r.alias == alias else r for r in self.relations))
 
     def used_columns(self, alias: str) -> tuple[Column, ...]:
         """The columns of a relation that the query mentions anywhere, in the order of the relation."""

@@ -7,6 +7,7 @@ Near the optimum the sample knows the curvature far better than a few cuts do, a
 hinge of the sample is smoothed, in a_sample as well; that of the passes never is.
 """
 
+import logging
 from math import inf
 
 import numpy as np
@@ -17,6 +18,8 @@ from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Array, Oracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import OnPass, OnState, Options, Solution, State
+
+steps = logging.getLogger(__name__)
 
 HOPE = 0.01  # a good pass leaves a hundredth of the gap
 WIDTHS = (0.2, 0.07, 0.02, 0.007, 0.002)
@@ -39,6 +42,7 @@ def solve(
     run = Run(oracle, lam, options or Options(), on_pass, state, on_state)
     if not run.finished:
         size = run.options.sample or sample_size(oracle.dimension)
+        steps.info("sampling %s rows of the join", f"{size:,}")
         local = LocalProblem.of(oracle.sample(size, run.options.seed), lam)
         while not run.finished:
             point = propose(run, local)

@@ -10,6 +10,7 @@ Precondition: every feature lies in [-1, 1]; the caller scales. Steps:
 It proves little about the optimum: its lower bound is the one that holds for every data set.
 """
 
+import logging
 from math import log, sqrt
 from time import perf_counter
 
@@ -19,6 +20,8 @@ from sqlsvm.errors import OptionError
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Array, PseudoOracle
 from sqlsvm.solve.solution import OnPass, OnState, Options, Record, Solution, State
+
+steps = logging.getLogger(__name__)
 
 
 def solve(
@@ -103,6 +106,7 @@ class _Descent:
     def step(self) -> None:
         began = perf_counter()
         point = self._next_point()
+        steps.debug("pass %d", len(self.history) + 1)
         slope = self.oracle.pseudo_gradient(point, self.options.epsilon)
         low = self.oracle.value_low(point, self.options.epsilon)
         self._log(point, slope, low, perf_counter() - began)

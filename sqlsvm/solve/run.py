@@ -1,5 +1,6 @@
 """One run of a solver that works by cuts: it makes the passes, keeps their log, the bundle and the best iterate."""
 
+import logging
 from time import perf_counter
 
 import numpy as np
@@ -8,6 +9,8 @@ from sqlsvm.errors import OptionError
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.oracle import Array, Cut, Oracle
 from sqlsvm.solve.solution import OnPass, OnState, Options, Record, Solution, State
+
+steps = logging.getLogger(__name__)
 
 STALL = 0.6
 """A pass that leaves more than this of the gap did not do its work."""
@@ -66,6 +69,7 @@ class Run:
 
     def observe(self, point: Array, buckets: int | None) -> None:
         """Make a pass at the point, log it, tell the caller."""
+        steps.debug("pass %d", len(self.cuts) + 1)
         began = perf_counter()
         cut = self.oracle.pass_(point, buckets)
         self._log(point, cut, perf_counter() - began)

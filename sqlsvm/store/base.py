@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model import Model, plain
 
+NONE = "none is stored here; sqlsvm train stores one"
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -90,5 +92,5 @@ def unknown(name: str, version: int | None, listing: Sequence[Stored]) -> Option
 
 def _few(names: Sequence[str], most: int = 10) -> str:
     if not names:
-        return "no model is stored here"
-    return f"there are {', '.join(names[:most])}" + (" and others" if len(names) > most else "")
+        return NONE
+    return f"stored are {', '.join(names[:most])}" + (" and others" if len(names) > most else "")

@@ -22,7 +22,9 @@ from sqlsvm.store.templates import statements
 T = TypeVar("T")
 
 SCHEMA = "sqlsvm"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""The newest form of the tables that is known. A store begins with form 1; `sqlsvm install` brings programs into it."""
+_WITH_PROGRAMS = 2
 
 _COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at"))
 _PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
@@ -51,6 +53,7 @@ RETURNING version"""
 _DROP_MODEL = """\
 DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.versions AS v WHERE v.name = $1)"""
 
+_DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
 _HAS_STATES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'states'"
 
 _SAVE_STATE = """\
@@ -86,12 +89,12 @@ class DatabaseStore(Store):
     def check(self, name: str) -> None:
         check_name(name)
         with self._denials(_CHANGE), suppress(_Rehearsed):
-            self._transaction(lambda: self._rehearse(name))
+            self.transaction(lambda: self._rehearse(name))
 
     def save(self, model: Model) -> int:
         check_name(model.name)
         with self._denials(_CHANGE):
-            return self._transaction(lambda: self._insert(model))
+            return self.transaction(lambda: self._insert(model))
 
     def load(self, name: str, version: int | None = None) -> Model:
         with self._denials("SELECT"):
@@ -110,7 +113,7 @@ class DatabaseStore(Store):
 
     def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
         with self._denials(_CHANGE):
-            dropped = self._transaction(lambda: self._delete(name, version)) if self._is_made() else ()
+            dropped = self.transaction(lambda: self._delete(name, version)) if self._is_made() else ()
         if not dropped:
             raise unknown(name, version, self.models())
         return dropped
@@ -118,7 +121,7 @@ class DatabaseStore(Store):
     def save_state(self, name: str, state: Mapping[str, Any]) -> None:
         check_name(name)
         with self._denials(_CHANGE):
-            self._transaction(lambda: self._insert_state(name, json.dumps(state)))
+            self.transaction(lambda: self._insert_state(name, json.dumps(state)))
 
     def load_state(self, name: str) -> Mapping[str, Any] | None:
         with self._denials("SELECT"):
@@ -130,11 +133,11 @@ class DatabaseStore(Store):
     def drop_state(self, name: str) -> None:
         with self._denials(_CHANGE):
             if self._has_states():
-                self._transaction(lambda: self._fetch_nothing(_DROP_STATE, name))
+                self.transaction(lambda: self._fetch_nothing(_DROP_STATE, name))
 
     # -- one transaction -----------------------------------------------------------------------------------------------
 
-    def _transaction(self, work: Callable[[], T]) -> T:
+    def transaction(self, work: Callable[[], T]) -> T:
         """Who loses a race against another session starts again, and then sees what that one has done."""
         for _ in range(_ATTEMPTS):
             try:
@@ -148,8 +151,7 @@ class DatabaseStore(Store):
         raise lost
 
     def _insert(self, model: Model) -> int:
-        if not self._is_made():
-            self._make()
+        self.make()
         version = int(self._fetch(_NEXT_VERSION, model.name)["last_version"][0])
         body = {**model.as_json(), "version": version}
         values = [getattr(model, column) for column in _COLUMNS]
@@ -161,15 +163,11 @@ class DatabaseStore(Store):
         return version
 
     def _insert_state(self, name: str, body: str) -> None:
-        if not self._is_made():
-            self._make()
-        if not self._has_states():
-            self._run("states")
+        self.make_all()
         self._fetch_nothing(_SAVE_STATE, name, body)
 
     def _rehearse(self, name: str) -> NoReturn:
-        if not self._is_made():
-            self._make()
+        self.make()
         self._fetch(_NEXT_VERSION, name)
         raise _Rehearsed
 
@@ -177,6 +175,8 @@ class DatabaseStore(Store):
         self._fetch_nothing(_DROP_ITERATIONS, name, version)
         dropped = self._fetch(_DROP_VERSIONS, name, version)["version"]
         self._fetch_nothing(_DROP_MODEL, name)
+        if version is None and self._form() >= _WITH_PROGRAMS:
+            self._fetch_nothing(_DROP_PROGRAM, name)
         if version is None and self._has_states():
             self._fetch_nothing(_DROP_STATE, name)
         return tuple(sorted(int(n) for n in dropped))
@@ -186,20 +186,32 @@ class DatabaseStore(Store):
     def _is_made(self) -> bool:
         if not self._fetch(_TABLES, SCHEMA)["n"][0]:
             return False
-        form = self._fetch(_FORM)["version"][0]
+        form = self._form()
         if form > SCHEMA_VERSION:
             raise EngineError(
-                f"the models in {self._engine.url} are kept in form {form:.0f}, which this sqlsvm does not know",
+                f"the models in {self._engine.url} are kept in form {form}, which this sqlsvm does not know",
                 hint="use the sqlsvm that stored them, or a newer one",
             )
         return True
 
-    def _make(self) -> None:
+    def _form(self) -> int:
+        return int(self._fetch(_FORM)["version"][0])
+
+    def make(self) -> None:
+        """The tables, where there are none yet; inside a transaction of the caller."""
+        if self._is_made():
+            return
         postgres = self._engine.dialect == "postgres"
         # The schema may be there already: an administrator made it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
         names += ["tables", "states", "references"] if postgres else ["tables", "states"]
         self._run(*names)
+
+    def make_all(self) -> None:
+        """The same, with what older tables do without."""
+        self.make()
+        if not self._has_states():
+            self._run("states")
 
     def _run(self, *names: str) -> None:
         """Templates, as far as the engine knows what they say."""

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.files import replacing
 from sqlsvm.model import Model
 from sqlsvm.store.base import Store, Stored, check_name, unknown
 
@@ -104,17 +104,12 @@ def _read(path: Path, what: str, understood: Callable[[str], T]) -> T | None:
 
 
 def _write(path: Path, text: str) -> None:
-    """All of it or nothing: a reader, or an interrupt, never meets half a model."""
-    target = path.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    """All of it or nothing."""
     try:
-        beside.write_text(text + "\n", encoding="utf-8")
-        beside.replace(target)
+        with replacing(path) as beside:
+            beside.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise SqlsvmError(f"cannot write the model file {path}", detail=str(error)) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
 
 
 def _remove(path: Path) -> None:

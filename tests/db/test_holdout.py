@@ -13,7 +13,7 @@ from sqlsvm import RelationalSVC
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.holdout import PARTS, Holdout, Part, counted_part, part_of, prepared_part
+from sqlsvm.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
 from sqlsvm.predict import predict
 from sqlsvm.problem import Options, labelled
 from sqlsvm.program import workspace
@@ -49,10 +49,9 @@ OF_TYPES = f"SELECT {FEATURES} FROM t JOIN u ON t.k = u.k"
 
 def conjunct(query: FeatureQuery, holdout: Holdout) -> exp.Expression:
     """What holds of the rows held out."""
-    assert query.label
-    relation = part_of(query, holdout, "holdout").relation(query.label.relation)
-    optional = query.label.relation in {j.relation for j in query.left_joins}
-    return (relation.late_filters if optional else relation.filters)[-1]
+    held = marked(query, holdout).held_out
+    assert held
+    return held
 
 
 # -- the hash ----------------------------------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ def compiled_rows(
     """The same without the join; None where it is refused because a class is missing."""
     with workspace(engine) as work:
         try:
-            found = counted_part(work, query, options, holdout, part)
+            found = counted_part(work, marked(query, holdout), options, holdout, part)
         except DataError:
             return None
     return round(found.n_negative), round(found.n - found.n_negative)
@@ -257,7 +256,7 @@ def test_only_the_label_relation_is_parted(engine: Engine) -> None:
     sent: list[str] = []
     engine.on_statement = sent.append
     options = Options("y")
-    query = labelled(engine, join.query, options)
+    query = marked(labelled(engine, join.query, options), Holdout(0.5))
     with workspace(engine) as work:
         problem = prepared_part(work, query, options, Holdout(0.5), "train")
         problem.oracle.pass_(np.zeros(problem.oracle.dimension), 16)

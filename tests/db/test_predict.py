@@ -10,41 +10,17 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.label import label_sign
-from sqlsvm.model import Model, Weight
+from sqlsvm.model import Model
 from sqlsvm.predict import Kind, Of, chunks, predict, read_label_values, save, score_sql, write_csv
 from sqlsvm.read_query import read_query
 from tests.ground import svm
-from tests.ground.modelled import category, modelled, number
+from tests.ground.modelled import category, model_of, modelled, number
 from tests.ground.opened import Wish, build, joined
-from tests.ground.reference import Joined, naive
+from tests.ground.reference import naive
 from tests.ground.schemas import random_world
-
-
-def model_of(engine: Engine, text: str, label: str, rows: Joined, truth: svm.Design, beta: Values) -> Model:
-    """The model that has these weights, as training would have written it down."""
-    query = read_query(engine, text, label=label)
-    booleans = [f.name for f in query.features if f.kind == "boolean"]
-    weights: list[Weight] = []
-    for feature in query.features:
-        name = next(n for n in rows.features if engine.fold(n, True) == engine.fold(feature.name, True))
-        values = rows.features[name]
-        for (owner, value), weight in zip(truth.columns, beta.tolist(), strict=True):
-            if owner == name and value is None:
-                weights.append(number(feature.name, weight, missing=float(np.mean(values[~np.isnan(values)]))))
-            elif owner == name:
-                weights.append(category(feature.name, value, weight))
-    return modelled(
-        weights,
-        float(beta[0]),
-        query=text,
-        dialect=engine.dialect,
-        label=label,
-        nulls="mean",
-        trained_on={"booleans": booleans, "label_values": read_label_values(engine, query, label_sign(engine, query))},
-    )
 
 
 def fetch(engine: Engine, query: exp.Expr) -> dict[str, list[object]]:

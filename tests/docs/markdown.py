@@ -8,11 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 COMING = {
-    *("--holdout", "--resume", "--offload", "--work-schema"),
+    *("--offload", "--work-schema"),
     *("report", "install", "upgrade", "uninstall", "check", "extension", "compile"),
     *("models(", "predict(", "train("),
+    "RESULTS.md",
 }
-"""Options, verbs and SQL functions that may be named though they are not there yet. A release has none."""
+"""Options, verbs, SQL functions and pages that may be named though they are not there yet. A release has none."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """Joins of some thousand rows with something to learn in them: one for each shape that training has to cope with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, Values
 from tests.ground.opened import build
 
@@ -23,6 +25,16 @@ class Join:
         build(engine, self.script)
         for table, rows in self.rows.items():
             engine.copy_in(exp.to_table(table), rows)
+
+    @contextmanager
+    def created(self, engine: Engine) -> Iterator[None]:
+        """For a database that lives on: the tables go again."""
+        self.create(engine)
+        try:
+            yield
+        finally:
+            for table in self.rows:
+                engine.execute(sql.drop(table))
 
 
 def star(rng: np.random.Generator, rows: int = 3000) -> Join:

@@ -3,13 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.label import label_sign
 from sqlsvm.model import Model, Weight
+from sqlsvm.predict import read_label_values
+from sqlsvm.read_query import read_query
+from tests.ground import svm
+from tests.ground.reference import Joined
 
 
 def modelled(
     weights: Sequence[Weight],
     intercept: float = 0.0,
     *,
+    name: str = "m",
     query: str = "SELECT 1",
     dialect: str = "postgres",
     label: str = "y",
@@ -17,7 +26,7 @@ def modelled(
     trained_on: Mapping[str, Any] | None = None,
 ) -> Model:
     return Model(
-        name="m",
+        name=name,
         engine="",
         query=query,
         dialect=dialect,
@@ -49,3 +58,27 @@ def number(feature: str, weight: float, missing: float | None = None) -> Weight:
 
 def category(feature: str, value: object, weight: float) -> Weight:
     return Weight(feature, value, weight, weight)
+
+
+def model_of(engine: Engine, text: str, label: str, rows: Joined, truth: svm.Design, beta: Values) -> Model:
+    """The model that has these weights, as training would have written it down."""
+    query = read_query(engine, text, label=label)
+    booleans = [f.name for f in query.features if f.kind == "boolean"]
+    weights: list[Weight] = []
+    for feature in query.features:
+        name = next(n for n in rows.features if engine.fold(n, True) == engine.fold(feature.name, True))
+        values = rows.features[name]
+        for (owner, value), weight in zip(truth.columns, beta.tolist(), strict=True):
+            if owner == name and value is None:
+                weights.append(number(feature.name, weight, missing=float(np.mean(values[~np.isnan(values)]))))
+            elif owner == name:
+                weights.append(category(feature.name, value, weight))
+    return modelled(
+        weights,
+        float(beta[0]),
+        query=text,
+        dialect=engine.dialect,
+        label=label,
+        nulls="mean",
+        trained_on={"booleans": booleans, "label_values": read_label_values(engine, query, label_sign(engine, query))},
+    )

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     "errors",
     "terminal",
+    "files",
     "solve",
     "sql",
     "engine",
@@ -56,6 +57,7 @@ LAYERS = (
     "report",
     "resume",
     "train",
+    "stored_program",
     "install",
     "estimator",
     "demo",
@@ -215,4 +217,4 @@ def test_wheel_carries_the_sql(tmp_path: Path) -> None:
     carried = set(ZipFile(wheel).namelist())
     templates = [path.relative_to(ROOT).as_posix() for path in (ROOT / "sql_templates").rglob("*") if path.is_file()]
     assert templates
-    assert {f"sqlsvm/{name}" for name in templates} | {"sqlsvm/errors.py"} <= carried
+    assert {f"sqlsvm/{name}" for name in templates} | {"sqlsvm/errors.py", "sqlsvm/report/report.css"} <= carried

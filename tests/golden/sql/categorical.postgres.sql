@@ -17,7 +17,7 @@ FROM (
     FROM facts AS "f"
  ) AS r
   JOIN (
-    SELECT r.k0 AS k0, COALESCE((CAST($2 AS DOUBLE PRECISION[]))[2 + sqlsvm_d0.n], CAST(0.0 AS DOUBLE PRECISION)) AS p
+    SELECT r.k0 AS k0, COALESCE((CAST($2 AS DOUBLE PRECISION[]))[sqlsvm_d0.n], CAST(0.0 AS DOUBLE PRECISION)) AS p
     FROM (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM dims AS "d") AS r
     LEFT JOIN sqlsvm_d0 ON sqlsvm_d0.v = r.v0
  ) AS f1 ON r.k0 = f1.k0

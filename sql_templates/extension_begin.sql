@@ -1,0 +1,1 @@
+\echo Use "CREATE EXTENSION sqlsvm" to load this file. \quit

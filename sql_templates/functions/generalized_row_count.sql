@@ -1,0 +1,43 @@
+CREATE OR REPLACE FUNCTION sqlsvm.generalized_row_count(
+    model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, buckets integer DEFAULT 64)
+RETURNS TABLE (label integer, k integer, count float8, threshold float8)
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+SET synchronize_seqscans = off
+SET default_statistics_target = 10
+SET extra_float_digits = 1
+AS $$
+DECLARE
+    program sqlsvm.programs := sqlsvm._find_program(model);
+    given_weights jsonb := sqlsvm._given_weights(program, beta);
+    p sqlsvm._problem;
+    given sqlsvm._given;
+    theta float8[];
+    rows float8;
+    answers jsonb;
+BEGIN
+    PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
+    PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
+    p := sqlsvm._open(program, 'none');
+    theta := sqlsvm._theta(p, given_weights);
+    FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
+        rows := CASE WHEN label < 0 THEN p.n_negative ELSE p.n - p.n_negative END;
+        PERFORM sqlsvm._check_levels(epsilon, rows);
+        given := sqlsvm._of_label(p, theta, label);
+        given.bound := 1;
+        given.buckets := buckets;
+        given.levels := sqlsvm._levels(epsilon, rows);
+        answers := sqlsvm._run(p.program, 'thresholds', given);
+        PERFORM sqlsvm._drop(p.program, 'thresholds');
+        RETURN QUERY
+            SELECT generalized_row_count.label, t.place::integer - 1, given.levels[t.place], (t.found ->> 'threshold')::float8
+            FROM jsonb_array_elements(answers -> 'thresholds') WITH ORDINALITY AS t (found, place)
+            WHERE t.found -> 'threshold' <> 'null' ORDER BY t.place;
+    END LOOP;
+    PERFORM sqlsvm._close(model);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm.generalized_row_count(text, jsonb, float8, integer) IS
+    'Per label and k the largest threshold that at least count join rows reach with 1 - label * score';

@@ -1,0 +1,30 @@
+CREATE OR REPLACE FUNCTION sqlsvm.objective(
+    model text, beta jsonb DEFAULT NULL, lambda float8 DEFAULT NULL, buckets integer DEFAULT 64,
+    OUT objective float8, OUT objective_upper float8)
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+SET synchronize_seqscans = off
+SET default_statistics_target = 10
+SET extra_float_digits = 1
+AS $$
+DECLARE
+    program sqlsvm.programs := sqlsvm._find_program(model);
+    given jsonb := sqlsvm._given_weights(program, beta);
+    p sqlsvm._problem;
+    theta float8[];
+    cut sqlsvm._cut;
+BEGIN
+    PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
+    PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
+    p := sqlsvm._open(program, program.options -> 'problem' ->> 'scale');
+    theta := sqlsvm._theta(p, given);
+    cut := sqlsvm._pass(p, theta, buckets);
+    objective := cut.value_low + coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._square(p, theta);
+    objective_upper := objective + cut.error;
+    PERFORM sqlsvm._close(model);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm.objective(text, jsonb, float8, integer) IS
+    'F of weights on the original columns, or of the trained ones: objective <= F <= objective_upper, equal if exact';

@@ -1,0 +1,34 @@
+CREATE OR REPLACE FUNCTION sqlsvm.pseudo_gradient(
+    model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, lambda float8 DEFAULT NULL)
+RETURNS TABLE (feature text, category text, hinge float8, gradient float8)
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+SET synchronize_seqscans = off
+SET default_statistics_target = 10
+SET extra_float_digits = 1
+AS $$
+DECLARE
+    program sqlsvm.programs := sqlsvm._find_program(model);
+    given_weights jsonb := sqlsvm._given_weights(program, beta);
+    weight float8 := coalesce(lambda, (program.options ->> 'lam')::float8);
+    p sqlsvm._problem;
+    theta float8[];
+    levels float8[];
+    slope float8[];
+BEGIN
+    PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
+    PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
+    p := sqlsvm._open(program, 'none');
+    theta := sqlsvm._theta(p, given_weights);
+    levels := sqlsvm._sketch_levels(p, epsilon);
+    slope := sqlsvm._from_raw(p, sqlsvm._far_slope(p, theta, levels, epsilon));
+    RETURN QUERY
+        SELECT n.feature, n.category, slope[n.place], slope[n.place] + 2 * weight * theta[n.raw]
+        FROM sqlsvm._features(p) AS n ORDER BY n.place;
+    PERFORM sqlsvm._close(model);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm.pseudo_gradient(text, jsonb, float8, float8) IS
+    'The paper''s pseudo-gradient on the original columns: rows farther than epsilon from the hinge''s flat side, + 2 lambda beta';

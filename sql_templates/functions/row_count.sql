@@ -1,0 +1,36 @@
+CREATE OR REPLACE FUNCTION sqlsvm.row_count(
+    model text, beta jsonb DEFAULT NULL, bound float8 DEFAULT 1, buckets integer DEFAULT 64)
+RETURNS TABLE (feature text, value text, label integer, count float8)
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+SET synchronize_seqscans = off
+SET default_statistics_target = 10
+SET extra_float_digits = 1
+AS $$
+DECLARE
+    program sqlsvm.programs := sqlsvm._find_program(model);
+    given_weights jsonb := sqlsvm._given_weights(program, beta);
+    p sqlsvm._problem;
+    given sqlsvm._given;
+    theta float8[];
+    answers jsonb;
+BEGIN
+    PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
+    PERFORM sqlsvm._check_finite('bound', bound, 'bound => 1');
+    p := sqlsvm._open(program, 'none');
+    theta := sqlsvm._theta(p, given_weights);
+    FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
+        given := sqlsvm._of_label(p, theta, label);
+        given.bound := bound;
+        given.buckets := buckets;
+        answers := sqlsvm._run(p.program, 'row count', given);
+        PERFORM sqlsvm._drop(p.program, 'row count');
+        RETURN QUERY SELECT c.feature, c.value, row_count.label, c.count FROM sqlsvm._value_counts(p, answers) AS c;
+    END LOOP;
+    PERFORM sqlsvm._close(model);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm.row_count(text, jsonb, float8, integer) IS
+    'For each feature, value and label the join rows with label * score < bound';

@@ -1,0 +1,40 @@
+CREATE OR REPLACE FUNCTION sqlsvm.train(
+    model text,
+    lambda float8 DEFAULT NULL,
+    tol float8 DEFAULT NULL,
+    max_passes integer DEFAULT NULL,
+    solver text DEFAULT NULL,
+    sample integer DEFAULT NULL,
+    seed integer DEFAULT NULL)
+RETURNS sqlsvm.training
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+SET synchronize_seqscans = off
+SET default_statistics_target = 10
+SET extra_float_digits = 1
+AS $$
+DECLARE
+    began timestamptz := clock_timestamp();
+    program sqlsvm.programs;
+    p sqlsvm._problem;
+    at sqlsvm._state;
+    trained sqlsvm.training;
+    wanted jsonb;
+BEGIN
+    PERFORM sqlsvm._check_rights();
+    PERFORM pg_advisory_xact_lock(hashtextextended('sqlsvm.train ' || model, 0));
+    program := sqlsvm._find_program(model);
+    wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver, sample, seed);
+    p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
+    at := sqlsvm._search(p, wanted);
+    trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
+    DROP TABLE pg_temp.sqlsvm_cuts;
+    DROP TABLE IF EXISTS pg_temp.sqlsvm_local;
+    PERFORM sqlsvm._close(model);
+    RETURN trained;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm.train(text, float8, float8, integer, text, integer, integer) IS
+    'Trains a compiled program on the data as it is now and keeps a new version of the model';

@@ -1,0 +1,6 @@
+CREATE OR REPLACE FUNCTION sqlsvm.version()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT '0.1.0'::text $$;
+
+COMMENT ON FUNCTION sqlsvm.version() IS 'The version of sqlsvm that these functions are of';

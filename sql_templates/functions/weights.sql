@@ -1,0 +1,18 @@
+CREATE OR REPLACE FUNCTION sqlsvm.weights(model text, version integer DEFAULT NULL)
+RETURNS TABLE (feature text, category text, weight double precision, scaled_weight double precision)
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    WITH stored AS MATERIALIZED (SELECT sqlsvm._body(weights.model, weights.version) AS body)
+    SELECT w.entry ->> 'feature', w.entry ->> 'category', (w.entry ->> 'weight')::double precision,
+        (w.entry ->> 'scaled_weight')::double precision AS scaled
+    FROM stored AS s CROSS JOIN LATERAL (
+        SELECT 0 AS place, jsonb_build_object('weight', s.body -> 'intercept') AS entry
+        UNION ALL
+        SELECT e.place, e.entry FROM jsonb_array_elements(s.body -> 'weights') WITH ORDINALITY AS e (entry, place)
+    ) AS w
+    ORDER BY w.place > 0, abs((w.entry ->> 'scaled_weight')::double precision) DESC, w.place
+$$;
+
+COMMENT ON FUNCTION sqlsvm.weights(text, integer) IS
+    'score = intercept + sum of weight * column: the intercept, without a feature, then what decides most first';

@@ -1,0 +1,22 @@
+-- Whom it is for stands in settings, so that this file can be run as it is:
+--     SET sqlsvm.reader = 'analyst'; SET sqlsvm.trainer = 'etl'; \i grants.sql
+DO $$
+DECLARE
+    reader CONSTANT text := nullif(current_setting('sqlsvm.reader', true), '');
+    trainer CONSTANT text := nullif(current_setting('sqlsvm.trainer', true), '');
+    kept_by_training CONSTANT text := (
+        SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_catalog.pg_class AS c
+        WHERE c.relnamespace = 'sqlsvm'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_version'
+    );
+BEGIN
+    IF reader IS NOT NULL THEN
+        EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', reader);
+        EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA sqlsvm TO %I', reader);
+    END IF;
+    IF trainer IS NOT NULL THEN
+        EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', trainer);
+        EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA sqlsvm TO %I', trainer);
+        EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %s TO %I', kept_by_training, trainer);
+    END IF;
+END
+$$;

@@ -1,0 +1,30 @@
+-- Answers of the checks: their names say what is wrong where they count more than 0.
+CREATE OR REPLACE FUNCTION sqlsvm._check_plan(p sqlsvm._problem, answers jsonb)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    failed text := (SELECT min(a.key) FROM jsonb_each(answers) AS a WHERE (a.value -> 0 ->> 'n')::float8 > 0);
+    rows text := to_char((answers -> failed -> 0 ->> 'n')::float8, 'FM999,999,999,999,990');
+    about text := substr(failed, strpos(failed, ' ') + 1);
+BEGIN
+    CASE split_part(failed, ' ', 1)
+    WHEN 'unique' THEN
+        RAISE EXCEPTION '"%" is no longer unique on its join key', about USING ERRCODE = 'SV004',
+            DETAIL = format('%s of its rows repeat a key; the program "%s" was compiled for none.', rows, p.program),
+            HINT = 'Compile the query again, under the same name: sqlsvm compile finds another way to count.';
+    WHEN 'label' THEN
+        RAISE EXCEPTION 'the label "%" has values that it did not have', about USING ERRCODE = 'SV004',
+            DETAIL = format('%s rows are neither %s nor %s.', rows,
+                p.design -> 'label_values' ->> 0, p.design -> 'label_values' ->> 1),
+            HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
+    WHEN 'null' THEN
+        RAISE EXCEPTION 'feature "%" is NULL in % rows', about, rows USING ERRCODE = 'SV004',
+            HINT = 'Compile it again and say what that means: sqlsvm compile --nulls mean (the mean of the others) or --nulls drop.';
+    ELSE
+        NULL;
+    END CASE;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._check_plan(sqlsvm._problem, jsonb) IS 'Refuses data that a program was not compiled for';

@@ -1,0 +1,29 @@
+-- The working tables, and what is counted of them once: N, N- and the moments of every coordinate.
+CREATE OR REPLACE FUNCTION sqlsvm._counted(p sqlsvm._problem)
+RETURNS sqlsvm._problem
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    given sqlsvm._given := sqlsvm._parameters(p);
+    answers jsonb;
+    sizes jsonb;
+BEGIN
+    PERFORM sqlsvm._run(p.program, 'prepare', given);
+    PERFORM sqlsvm._check_plan(p, sqlsvm._run(p.program, 'checks', given));
+    answers := sqlsvm._run(p.program, 'moments', given);
+    PERFORM sqlsvm._drop(p.program, 'moments');
+    sizes := answers -> ('moments ' || (p.design ->> 'label_node')) -> 0;
+    p.n := sizes ->> 'n';
+    p.n_negative := sizes ->> 'n_negative';
+    PERFORM sqlsvm._check_rows(p, (sizes ->> 'n_unlabelled')::float8);
+    SELECT array_agg(m.dictionary ORDER BY m.place), array_agg(m.total ORDER BY m.place), array_agg(m.squares ORDER BY m.place),
+        array_agg(m.largest ORDER BY m.place), array_agg(m.negative ORDER BY m.place)
+    INTO p.dictionary, p.total, p.squares, p.largest, p.negative
+    FROM sqlsvm._moments(p.design, answers) AS m;
+    p.size := coalesce(cardinality(p.total), 0);
+    PERFORM sqlsvm._check_values(p);
+    RETURN p;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._counted(sqlsvm._problem) IS 'Makes the working tables of a problem and counts its rows';

@@ -1,0 +1,22 @@
+-- The step to the stationary point of a face of the simplex: its parts add up to 0. The matrix is lifted a little, so that
+-- a flat direction gives a long step instead of none; the walk stops where the face ends.
+CREATE OR REPLACE FUNCTION sqlsvm._face_step(hessian float8[], gradient float8[])
+RETURNS float8[]
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    n integer := cardinality(gradient);
+    lift float8 := (SELECT greatest(1e-12 * max(abs(v)), 1e-30) FROM unnest(hessian) AS v);
+    u float8[];
+    v float8[];
+BEGIN
+    FOR i IN 1 .. n LOOP
+        hessian[i * (i + 1) / 2] := hessian[i * (i + 1) / 2] + lift;
+    END LOOP;
+    u := sqlsvm._solve(hessian, gradient);
+    v := sqlsvm._solve(hessian, array_fill(1::float8, ARRAY[n]));
+    RETURN sqlsvm._plus(u, -(SELECT sum(x) FROM unnest(u) AS x) / (SELECT sum(x) FROM unnest(v) AS x), v);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._face_step(float8[], float8[]) IS 'A Newton step within a face of the simplex';

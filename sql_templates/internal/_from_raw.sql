@@ -1,0 +1,23 @@
+CREATE OR REPLACE FUNCTION sqlsvm._from_raw(p sqlsvm._problem, sums float8[])
+RETURNS float8[]
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    found float8[] := '{}';
+    w float8;
+BEGIN
+    FOR j IN 1 .. cardinality(p.kept) LOOP
+        w := sums[p.kept[j]];
+        IF p.missing[j] IS NOT NULL THEN
+            w := w + p.mean[j] * sums[p.missing[j]];
+        END IF;
+        IF p.centre[j] <> 0 THEN
+            w := w - p.centre[j] * sums[p.constant];
+        END IF;
+        found := found || w * p.scale[j];
+    END LOOP;
+    RETURN found || sums[p.coordinates + 1 :];
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._from_raw(sqlsvm._problem, float8[]) IS 'Sums over raw coordinates as sums over scaled features';

@@ -1,0 +1,34 @@
+-- Weights by name, {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}, after a look at every name;
+-- none given means those of the newest version of the model, with what a NULL counted as when it was trained.
+CREATE OR REPLACE FUNCTION sqlsvm._given_weights(program sqlsvm.programs, beta jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    form text := 'Write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}.';
+    features text[] := ARRAY(
+        SELECT c ->> 'feature' FROM jsonb_array_elements(
+            program.description -> 'coordinates' || (program.description -> 'dictionaries')) AS c WHERE c ->> 'feature' <> '');
+    odd text;
+BEGIN
+    IF beta IS NULL THEN
+        RETURN sqlsvm._newest_weights(program.name);
+    ELSIF jsonb_typeof(beta) <> 'object' OR jsonb_typeof(coalesce(beta -> 'weights', '{}')) <> 'object' THEN
+        RAISE EXCEPTION 'beta is not an object of weights by name' USING ERRCODE = 'SV003', HINT = form;
+    END IF;
+    odd := (SELECT min(k) FROM jsonb_object_keys(beta) AS k WHERE k NOT IN ('intercept', 'weights'));
+    IF odd IS NOT NULL THEN
+        RAISE EXCEPTION 'beta has a "%", which is neither the intercept nor the weights', odd
+            USING ERRCODE = 'SV003', HINT = form;
+    END IF;
+    odd := (SELECT min(k) FROM jsonb_object_keys(beta -> 'weights') AS k WHERE k <> ALL (features));
+    IF odd IS NOT NULL THEN
+        RAISE EXCEPTION 'beta has a weight for "%", which is not a feature', odd USING ERRCODE = 'SV003',
+            HINT = format('The features are %s.', array_to_string(features, ', '));
+    END IF;
+    PERFORM sqlsvm._check_weights(program, beta);
+    RETURN beta;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._given_weights(sqlsvm.programs, jsonb) IS 'Weights by name, or those of the trained model';

@@ -1,0 +1,48 @@
+-- The model as the Python driver would store it.
+CREATE OR REPLACE FUNCTION sqlsvm._keep(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb, at sqlsvm._state, seconds float8)
+RETURNS sqlsvm.training
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    kept sqlsvm.training;
+    beta float8[];
+    lambda float8 := wanted ->> 'lam';
+    solver text := wanted ->> 'solver';
+    counting text := p.design ->> 'method';
+    label_rows jsonb := sqlsvm._label_rows(p);
+    join_rows float8 := (label_rows ->> '-1')::float8 + (label_rows ->> '1')::float8;
+    engine text := 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1);
+    body jsonb;
+BEGIN
+    SELECT c.point INTO beta FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best;
+    kept.model := program.name;
+    kept.passes := at.pass;
+    kept.objective := at.objective;
+    kept.objective_upper := at.objective_upper;
+    kept.lower_bound := at.lower_bound;
+    kept.gap := at.gap;
+    kept.converged := at.gap <= (wanted -> 'effort' ->> 'tol')::float8;
+    kept.seconds := seconds;
+    INSERT INTO sqlsvm.models AS m (name, last_version) VALUES (program.name, 1)
+    ON CONFLICT (name) DO UPDATE SET last_version = m.last_version + 1 RETURNING m.last_version INTO kept.version;
+    body := to_jsonb(kept) || sqlsvm._weights(p, beta) || jsonb_build_object(
+        'engine', engine, 'query', program.query, 'dialect', 'postgres', 'label', program.label,
+        'positive', wanted -> 'problem' -> 'positive', 'lambda', lambda, 'solver', solver, 'counting', counting,
+        'nulls', p.nulls, 'bags', p.design -> 'bags', 'join_rows', join_rows, 'label_rows', label_rows,
+        'history', (SELECT jsonb_agg(jsonb_build_object('pass', c.pass, 'objective', c.objective,
+                'objective_upper', c.objective_upper, 'lower_bound', c.lower_bound, 'gap', c.gap,
+                'buckets', c.buckets, 'seconds', c.seconds) ORDER BY c.pass)
+            FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0),
+        'options', wanted, 'trained_on', sqlsvm._trained_on(p, program));
+    INSERT INTO sqlsvm.versions (name, version, engine, query, label, lam, solver, counting, join_rows, passes, seconds,
+        objective, objective_upper, lower_bound, gap, converged, body)
+    VALUES (program.name, kept.version, engine, program.query, program.label, lambda, solver, counting, join_rows,
+        kept.passes, seconds, kept.objective, kept.objective_upper, kept.lower_bound, kept.gap, kept.converged, body::text);
+    INSERT INTO sqlsvm.iterations (name, version, pass, objective, objective_upper, lower_bound, gap, buckets, seconds)
+    SELECT program.name, kept.version, c.pass, c.objective, c.objective_upper, c.lower_bound, c.gap, c.buckets, c.seconds
+    FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0;
+    RETURN kept;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._keep(sqlsvm._problem, sqlsvm.programs, jsonb, sqlsvm._state, float8) IS 'Stores the best iterate as a new version';

@@ -1,0 +1,24 @@
+CREATE OR REPLACE FUNCTION sqlsvm._newest_weights(model text)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    body jsonb := (SELECT v.body::jsonb FROM sqlsvm.versions AS v WHERE v.name = model ORDER BY v.version DESC LIMIT 1);
+BEGIN
+    IF body IS NULL THEN
+        RAISE EXCEPTION 'the program "%" has trained no model yet', model USING ERRCODE = 'SV001',
+            HINT = format('SELECT * FROM sqlsvm.train(%L) trains one; or give weights of your own as beta.', model);
+    END IF;
+    RETURN jsonb_build_object('intercept', body -> 'intercept',
+        'weights', (SELECT coalesce(jsonb_object_agg(f.feature, f.weight), '{}') FROM (
+            SELECT w ->> 'feature' AS feature, w -> 'weight' AS weight
+            FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' = 'null'
+            UNION ALL
+            SELECT w ->> 'feature', jsonb_object_agg(w ->> 'category', w -> 'weight')
+            FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' <> 'null' GROUP BY 1) AS f),
+        'missing', (SELECT coalesce(jsonb_object_agg(w ->> 'feature', w -> 'missing'), '{}')
+            FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'missing' <> 'null'));
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._newest_weights(text) IS 'The weights of the newest version of a model, by name';

@@ -1,0 +1,40 @@
+-- A pass was made: the bundle grows, and with it the proof.
+CREATE OR REPLACE FUNCTION sqlsvm._observe(
+    before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, lambda float8, seconds float8)
+RETURNS sqlsvm._state
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    at sqlsvm._state := before;
+    objective float8 := cut.value_low + lambda * sqlsvm._dot(point, point);
+    products float8[] := ARRAY(
+        SELECT sqlsvm._dot(c.slope, cut.slope) FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass);
+BEGIN
+    at.pass := before.pass + 1;
+    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, products, value_low, error, buckets, seconds)
+    VALUES (at.pass, point, cut.slope, cut.intercept, products || sqlsvm._dot(cut.slope, cut.slope),
+        cut.value_low, cut.error, buckets, seconds);
+    IF before.best IS NULL OR objective + cut.error < before.objective_upper THEN
+        at.best := at.pass;
+        at.objective := objective;
+        at.objective_upper := objective + cut.error;
+    END IF;
+    SELECT array_agg(c.intercept ORDER BY c.pass) INTO at.offsets FROM pg_temp.sqlsvm_cuts AS c;
+    at.gram := ARRAY(SELECT CASE WHEN a.pass >= b.pass THEN a.products[b.pass + 1] ELSE b.products[a.pass + 1] END
+        FROM pg_temp.sqlsvm_cuts AS a, pg_temp.sqlsvm_cuts AS b ORDER BY a.pass, b.pass);
+    at.alpha := sqlsvm._simplex(at.gram, at.offsets, lambda, coalesce(before.alpha, ARRAY[1::float8]) || 0::float8);
+    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda), 0);
+    at.lower_bound := least(at.bound, at.objective_upper);
+    at.gap := CASE WHEN at.objective_upper > 0 THEN (at.objective_upper - at.lower_bound) / at.objective_upper ELSE 0 END;
+    at.stalls := CASE WHEN at.gap > 0.6 * before.gap THEN before.stalls + 1 ELSE 0 END;
+    UPDATE pg_temp.sqlsvm_cuts AS c
+    SET objective = at.objective, objective_upper = at.objective_upper, lower_bound = at.lower_bound, gap = at.gap
+    WHERE c.pass = at.pass;
+    RAISE NOTICE 'pass %   objective %   lower bound %   gap %   % s', at.pass,
+        to_char(at.objective, 'FM9999990.000000'), to_char(at.lower_bound, 'FM9999990.000000'),
+        trim_scale(round(at.gap::numeric, CASE WHEN at.gap > 0 THEN 1 - floor(log(at.gap))::integer ELSE 0 END)), to_char(seconds, 'FM9999990.00');
+    RETURN at;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8) IS 'Adds a cut to the bundle and says what is proven now';

@@ -1,0 +1,29 @@
+-- Everything that training, counting and evaluating do first: relations, working tables, checks, moments, scaling.
+CREATE OR REPLACE FUNCTION sqlsvm._open(program sqlsvm.programs, scale text)
+RETURNS sqlsvm._problem
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    p sqlsvm._problem;
+    class_weight jsonb := program.options -> 'problem' -> 'class_weight';
+BEGIN
+    p.program := program.name;
+    p.label := program.label;
+    p.design := program.description;
+    p.nulls := program.options -> 'problem' ->> 'nulls';
+    p.weight_negative := CASE jsonb_typeof(class_weight) WHEN 'array' THEN (class_weight ->> 0)::float8 ELSE 1 END;
+    p.weight_positive := CASE jsonb_typeof(class_weight) WHEN 'array' THEN (class_weight ->> 1)::float8 ELSE 1 END;
+    PERFORM set_config('search_path', program.search_path, true);
+    PERFORM sqlsvm._sources(p.program);
+    p := sqlsvm._counted(p);
+    IF class_weight = '"balanced"' THEN
+        PERFORM sqlsvm._drop(p.program, 'prepare');
+        p.weight_negative := p.n / (2 * p.n_negative);
+        p.weight_positive := p.n / (2 * (p.n - p.n_negative));
+        p := sqlsvm._counted(p);
+    END IF;
+    RETURN sqlsvm._scaled(p, scale);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._open(sqlsvm.programs, text) IS 'Makes the working tables of a program and measures its features';

@@ -1,0 +1,6 @@
+CREATE OR REPLACE FUNCTION sqlsvm._plus(a float8[], t float8, b float8[])
+RETURNS float8[]
+LANGUAGE sql IMMUTABLE
+AS $$ SELECT array_agg(s.x + t * s.y ORDER BY s.i) FROM unnest(a, b) WITH ORDINALITY AS s (x, y, i) $$;
+
+COMMENT ON FUNCTION sqlsvm._plus(float8[], float8, float8[]) IS 'a + t b';

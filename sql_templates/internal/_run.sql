@@ -1,0 +1,35 @@
+-- The statements of a part, in order: working tables are made and analysed; the rows of the others come back by name.
+CREATE OR REPLACE FUNCTION sqlsvm._run(program text, part text, given sqlsvm._given DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    answers jsonb := '{}';
+    answer jsonb;
+    wanted text;
+    step record;
+BEGIN
+    FOR step IN
+        SELECT s.name, s.working_table, s.texts FROM sqlsvm.statements AS s
+        WHERE s.program = _run.program AND s.part = _run.part ORDER BY s.place
+    LOOP
+        wanted := CASE WHEN step.working_table IS NULL
+            THEN format('SELECT jsonb_agg(to_jsonb(answer)) FROM (%s) AS answer', step.texts[1])
+            ELSE step.texts[1] END;
+        IF step.working_table IS NULL THEN
+            EXECUTE wanted INTO answer
+            USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
+                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
+            answers := answers || jsonb_build_object(step.name, coalesce(answer, '[]'));
+        ELSE
+            EXECUTE wanted
+            USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
+                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
+            EXECUTE step.texts[2];
+        END IF;
+    END LOOP;
+    RETURN answers;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._run(text, text, sqlsvm._given) IS 'Runs a part of a program; the answers by name';

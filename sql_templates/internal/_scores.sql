@@ -1,0 +1,42 @@
+-- The scores of all join rows as one list, and what is counted on it. Exact where the list is short enough; else on a grid
+-- with at least `buckets` places over the range of the scores, with bounds.
+CREATE OR REPLACE FUNCTION sqlsvm._scores(p sqlsvm._problem, theta float8[], buckets integer)
+RETURNS sqlsvm._seen
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    one_bag boolean := (p.design ->> 'one_bag')::boolean;
+    given sqlsvm._given := sqlsvm._parameters(p, theta);
+    at_centre jsonb;
+    seen sqlsvm._seen;
+BEGIN
+    given.bound := 0;
+    given.buckets := 1;
+    IF one_bag OR p.design ->> 'method' = 'exact' THEN
+        PERFORM sqlsvm._run(p.program, 'list', given);
+        IF NOT one_bag AND (sqlsvm._run(p.program, 'pairs', given) -> 'pairs' -> 0 ->> 'n')::float8 > 1e7 THEN
+            at_centre := sqlsvm._run(p.program, 'above at centre', given) -> 'rows above';
+        ELSE
+            PERFORM sqlsvm._run(p.program, 'list of pairs', given);
+            seen := sqlsvm._read_list(p, given, 0);
+        END IF;
+        PERFORM sqlsvm._drop(p.program, 'list', 'list of pairs');
+    END IF;
+    IF seen.negatives IS NULL THEN
+        given.buckets := sqlsvm._steps_per_unit(sqlsvm._run(p.program, 'spans', given), buckets);
+        PERFORM sqlsvm._run(p.program, 'grid list', given);
+        seen := sqlsvm._read_list(p, given, (
+            SELECT CASE WHEN sum(blur) > 0 THEN sum(blur) + 1e-9 ELSE 0 END
+            FROM (SELECT (a.value -> 0 ->> 'error')::float8 AS blur
+                FROM jsonb_each(sqlsvm._run(p.program, 'roundings', given)) AS a) AS b));
+        PERFORM sqlsvm._drop(p.program, 'grid list');
+    END IF;
+    IF at_centre IS NOT NULL THEN  -- with two bags the confusion matrix is exact even then
+        seen.false_positive := sqlsvm._above(p, at_centre, 1);
+        seen.true_positive := sqlsvm._above(p, at_centre, 0);
+    END IF;
+    RETURN seen;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._scores(sqlsvm._problem, float8[], integer) IS 'What evaluation counts of the scores of all join rows';

@@ -1,0 +1,34 @@
+-- The solver: passes, each at the point where the ones before suggest to look, until the gap is proven. dane takes its
+-- points from a sample of the join, bundle, or dane with too many features for that, from the cuts alone.
+CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, wanted jsonb)
+RETURNS sqlsvm._state
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    lambda float8 := wanted ->> 'lam';
+    tol float8 := wanted -> 'effort' ->> 'tol';
+    rows integer := sqlsvm._sample_size(p, (wanted -> 'effort' ->> 'sample')::integer);
+    dane boolean := wanted ->> 'solver' = 'dane' AND p.dimension <= 100;
+    at sqlsvm._state;
+    began timestamptz;
+    point float8[];
+    cut sqlsvm._cut;
+    buckets integer;
+BEGIN
+    PERFORM sqlsvm._make_cuts(p.dimension);
+    IF dane THEN
+        PERFORM sqlsvm._draw(p, rows, (wanted -> 'effort' ->> 'seed')::integer);
+    END IF;
+    at.pass := 0;
+    WHILE at.pass = 0 OR at.gap > tol AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
+        point := sqlsvm._propose(p, at, dane, rows, lambda, tol);
+        buckets := sqlsvm._buckets(p, at, dane, rows, point, tol);
+        began := clock_timestamp();
+        cut := sqlsvm._cut(p, point, buckets);
+        at := sqlsvm._observe(at, point, cut, buckets, lambda, extract(epoch FROM clock_timestamp() - began)::float8);
+    END LOOP;
+    RETURN at;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._search(sqlsvm._problem, jsonb) IS 'Makes passes until the gap is proven; leaves sqlsvm_cuts';

@@ -1,0 +1,30 @@
+-- The levels that keep the counts of a sketch within 1 + epsilon; NULL where rows are counted exactly.
+CREATE OR REPLACE FUNCTION sqlsvm._sketch_levels(p sqlsvm._problem, epsilon float8)
+RETURNS float8[]
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    answers jsonb;
+    largest float8 := 1;
+    smallest float8 := 1;
+    step float8 := sqlsvm._step_for(epsilon, sqlsvm._compressions(p.design -> 'links'));
+    size jsonb;
+BEGIN
+    IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
+        RETURN NULL;
+    END IF;
+    answers := sqlsvm._run(p.program, 'sizes', sqlsvm._parameters(p, array_fill(0::float8, ARRAY[p.size])));
+    FOR size IN SELECT a.value -> 0 FROM jsonb_each(answers) AS a LOOP
+        largest := largest * (size ->> 'total')::float8;
+        smallest := smallest * least(1, (size ->> 'smallest')::float8);
+    END LOOP;
+    PERFORM sqlsvm._check_levels(epsilon / (2 * jsonb_array_length(p.design -> 'links')), largest);
+    IF (p.design ->> 'weighted')::boolean THEN
+        RETURN ARRAY(SELECT smallest * exp(ln(1 + step) * k)
+            FROM generate_series(0, floor(ln(largest / smallest) / ln(1 + step))::integer) AS k ORDER BY k);
+    END IF;
+    RETURN sqlsvm._levels(step, largest);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._sketch_levels(sqlsvm._problem, float8) IS 'The levels of a sketch';

@@ -1,0 +1,35 @@
+-- In READ COMMITTED every statement sees new data. So there all relations are copied first, by one statement, which sees
+-- one snapshot; in a transaction that has one snapshot anyway they are read in place.
+CREATE OR REPLACE FUNCTION sqlsvm._sources(program text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    in_place boolean := current_setting('transaction_isolation') IN ('repeatable read', 'serializable');
+    copies text[] := '{}';
+    source record;
+BEGIN
+    FOR source IN
+        SELECT s.place, s.working_table AS name, s.texts[1] AS query
+        FROM sqlsvm.statements AS s WHERE s.program = _sources.program AND s.part = 'sources' ORDER BY s.place
+    LOOP
+        IF in_place THEN
+            EXECUTE format('CREATE TEMPORARY VIEW %I AS %s', source.name, source.query);
+        ELSE
+            EXECUTE format('CREATE TEMPORARY TABLE %I AS %s WITH NO DATA', source.name, source.query);
+            copies := copies || format('c%s AS (INSERT INTO pg_temp.%I %s)', source.place, source.name, source.query);
+        END IF;
+    END LOOP;
+    IF NOT in_place THEN
+        EXECUTE format('WITH %s SELECT', array_to_string(copies, ', '));
+        FOR source IN
+            SELECT s.working_table AS name FROM sqlsvm.statements AS s
+            WHERE s.program = _sources.program AND s.part = 'sources'
+        LOOP
+            EXECUTE format('ANALYZE pg_temp.%I', source.name);
+        END LOOP;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._sources(text) IS 'Makes the relations of a program: copies, or views where the transaction has one snapshot';

@@ -1,0 +1,11 @@
+CREATE OR REPLACE FUNCTION sqlsvm._stored_weights(body jsonb)
+RETURNS TABLE (place bigint, feature text, category jsonb, weight text, missing text, is_boolean boolean)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+AS $$
+    SELECT w.place, w.entry ->> 'feature', nullif(w.entry -> 'category', 'null'), w.entry ->> 'weight',
+        w.entry ->> 'missing', coalesce(body #> '{trained_on,booleans}' ? (w.entry ->> 'feature'), false)
+    FROM jsonb_array_elements(body -> 'weights') WITH ORDINALITY AS w (entry, place)
+$$;
+
+COMMENT ON FUNCTION sqlsvm._stored_weights(jsonb) IS
+    'The weights of a model in their order. Numbers are the stored text, which is a double to its last digit';

@@ -1,0 +1,33 @@
+-- Weights by name on the raw coordinates; what they leave out, a category that they do not know for instance, weighs 0.
+CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
+RETURNS float8[]
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    theta float8[] := array_fill(0::float8, ARRAY[p.size]);
+    c jsonb;
+    w float8;
+    places integer[];
+    weights float8[];
+BEGIN
+    FOR j IN 1 .. cardinality(p.kept) LOOP
+        c := p.design -> 'coordinates' -> (p.kept[j] - 1);
+        w := coalesce((CASE WHEN c ->> 'role' = 'intercept' THEN given ->> 'intercept'
+            ELSE given -> 'weights' ->> (c ->> 'feature') END)::float8, 0);
+        theta[p.kept[j]] := w;
+        IF p.missing[j] IS NOT NULL THEN
+            theta[p.missing[j]] := w * coalesce((given -> 'missing' ->> (c ->> 'feature'))::float8, p.mean[j]);
+        END IF;
+    END LOOP;
+    FOR c IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
+        EXECUTE format('SELECT array_agg(d.n), array_agg(coalesce(($1 ->> d.v::text)::float8, 0)) FROM pg_temp.%I AS d',
+            c ->> 'table') INTO places, weights USING given -> 'weights' -> (c ->> 'feature');
+        FOR i IN 1 .. coalesce(cardinality(places), 0) LOOP
+            theta[places[i]] := weights[i];
+        END LOOP;
+    END LOOP;
+    RETURN theta;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._theta(sqlsvm._problem, jsonb) IS 'Weights by name as a vector over raw coordinates';

@@ -1,0 +1,15 @@
+CREATE OR REPLACE FUNCTION sqlsvm._trained_on(p sqlsvm._problem, program sqlsvm.programs)
+RETURNS jsonb
+LANGUAGE sql VOLATILE
+AS $$
+    SELECT jsonb_build_object(
+        'fingerprint', left(encode(sha256(convert_to(program.query, 'UTF8')), 'hex'), 16),
+        'rows', (SELECT jsonb_object_agg(a.key, a.value -> 0 -> 'n')
+            FROM jsonb_each(sqlsvm._run(p.program, 'relations', sqlsvm._parameters(p))) AS a),
+        'booleans', p.design -> 'booleans',
+        'label_values', p.design -> 'label_values',
+        'database', 'postgresql:///' || current_database(),
+        'versions', p.design -> 'versions')
+$$;
+
+COMMENT ON FUNCTION sqlsvm._trained_on(sqlsvm._problem, sqlsvm.programs) IS 'What a model was trained on';

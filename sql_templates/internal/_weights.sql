@@ -1,0 +1,35 @@
+-- On the user's columns: what theta says of a raw coordinate, and what a NULL in it counts as.
+CREATE OR REPLACE FUNCTION sqlsvm._weights(p sqlsvm._problem, beta float8[])
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    theta float8[] := sqlsvm._to_raw(p, beta);
+    numbers jsonb;
+    categories jsonb := '[]';
+    dictionary jsonb;
+    one jsonb;
+BEGIN
+    SELECT coalesce(jsonb_agg(jsonb_build_object('feature', c ->> 'feature', 'category', NULL,
+            'weight', theta[p.kept[j]], 'scaled_weight', beta[j],
+            'missing', CASE WHEN p.nulls = 'mean' AND p.n > coalesce(p.total[p.missing[j]], 0)
+                AND p.missing[j] IS NOT NULL THEN p.mean[j] END) ORDER BY j), '[]')
+    INTO numbers
+    FROM generate_series(1, cardinality(p.kept)) AS j,
+        LATERAL (SELECT p.design -> 'coordinates' -> (p.kept[j] - 1) AS c) AS k WHERE c ->> 'role' = 'value';
+    FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
+        EXECUTE format(
+            'SELECT coalesce(jsonb_agg(jsonb_build_object(''feature'', $1, ''category'',
+                CASE WHEN pg_typeof(d.v)::text IN (''smallint'', ''integer'', ''bigint'', ''numeric'', ''real'',
+                    ''double precision'', ''boolean'') THEN to_jsonb(d.v) ELSE to_jsonb(d.v::text) END,
+                ''weight'', $2[d.n], ''scaled_weight'', $2[d.n], ''missing'', NULL) ORDER BY d.n), ''[]'')
+             FROM pg_temp.%I AS d', dictionary ->> 'table')
+        INTO one USING dictionary ->> 'feature', theta;
+        categories := categories || one;
+    END LOOP;
+    RETURN jsonb_build_object('intercept', coalesce(theta[p.constant], 0), 'weights', numbers || categories,
+        'features', (SELECT count(DISTINCT w ->> 'feature') FROM jsonb_array_elements(numbers || categories) AS w));
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._weights(sqlsvm._problem, float8[]) IS 'The weights of a model on the original columns';

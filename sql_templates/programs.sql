@@ -1,0 +1,77 @@
+CREATE TABLE sqlsvm.programs (
+    name text PRIMARY KEY,
+    compiled_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    query text NOT NULL,
+    label text NOT NULL,
+    search_path text NOT NULL,
+    description jsonb NOT NULL,
+    options jsonb NOT NULL
+);
+
+COMMENT ON TABLE sqlsvm.programs IS 'One row a compiled query: sqlsvm.train makes a model of the same name';
+COMMENT ON COLUMN sqlsvm.programs.name IS 'Any text that is not empty';
+COMMENT ON COLUMN sqlsvm.programs.compiled_at IS 'When sqlsvm compile stored it';
+COMMENT ON COLUMN sqlsvm.programs.query IS 'The query whose rows it trains on';
+COMMENT ON COLUMN sqlsvm.programs.label IS 'The column of the query that it predicts';
+COMMENT ON COLUMN sqlsvm.programs.search_path IS 'Where the names of the query were looked up when it was compiled';
+COMMENT ON COLUMN sqlsvm.programs.description IS 'The coordinates of theta and how join rows are counted';
+COMMENT ON COLUMN sqlsvm.programs.options IS 'The options of sqlsvm compile: those of the training';
+
+CREATE TABLE sqlsvm.statements (
+    program text NOT NULL REFERENCES sqlsvm.programs (name) ON DELETE CASCADE,
+    part text NOT NULL,
+    place integer NOT NULL,
+    name text NOT NULL,
+    working_table text,
+    texts text[] NOT NULL,
+    PRIMARY KEY (program, part, place)
+);
+
+COMMENT ON TABLE sqlsvm.statements IS 'The SQL of the programs, in the order in which it runs';
+COMMENT ON COLUMN sqlsvm.statements.program IS 'The program';
+COMMENT ON COLUMN sqlsvm.statements.part IS 'What it is run for: sources, prepare, checks, moments, pass, sample, ...';
+COMMENT ON COLUMN sqlsvm.statements.place IS 'Its place in the part, from 0';
+COMMENT ON COLUMN sqlsvm.statements.name IS 'What it makes';
+COMMENT ON COLUMN sqlsvm.statements.working_table IS 'The temporary table that keeps its rows; NULL where they are an answer';
+COMMENT ON COLUMN sqlsvm.statements.texts IS 'What is executed: the statement, and for a working table its ANALYZE';
+
+-- The order is that of PARAMETERS in the compiler: $1 is theta, $2 is bound, and so on.
+CREATE TYPE sqlsvm._given AS (
+    theta float8[], bound float8, buckets float8, label float8, levels float8[], slack float8,
+    shift float8, lowest float8, width float8, points float8[],
+    weight_negative float8, weight_positive float8, density float8
+);
+COMMENT ON TYPE sqlsvm._given IS 'The parameters of the statements of a program';
+
+CREATE TYPE sqlsvm._problem AS (
+    program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
+    n float8, n_negative float8,
+    size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[],
+    coordinates integer, dimension integer, constant integer,
+    kept integer[], missing integer[], scale float8[], mean float8[], centre float8[]
+);
+COMMENT ON TYPE sqlsvm._problem IS 'A program whose working tables are made: its moments and its scaling';
+
+CREATE TYPE sqlsvm._cut AS (
+    slope float8[], intercept float8, value_low float8, error float8
+);
+COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; where it was made value_low <= R <= value_low + error';
+
+CREATE TYPE sqlsvm._state AS (
+    pass integer, best integer, stalls integer, objective float8, objective_upper float8,
+    bound float8, lower_bound float8, gap float8, gram float8[], offsets float8[], alpha float8[]
+);
+COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle';
+
+CREATE TYPE sqlsvm._seen AS (
+    negatives float8, positives float8, true_positive float8[], false_positive float8[], auc float8[]
+);
+COMMENT ON TYPE sqlsvm._seen IS 'What was counted of the scores of all rows; each array is value, lower and upper bound';
+
+CREATE TYPE sqlsvm.training AS (
+    model text, version integer, passes integer, objective float8, objective_upper float8,
+    lower_bound float8, gap float8, converged boolean, seconds float8
+);
+COMMENT ON TYPE sqlsvm.training IS 'What sqlsvm.train says of the model that it made';
+
+INSERT INTO sqlsvm.schema_version (version) VALUES (2);

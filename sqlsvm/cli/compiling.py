@@ -1,0 +1,42 @@
+"""The verb compile: a query in, a program for PostgreSQL out, which trains from psql."""
+
+from typing import Any
+
+from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.options import counting_wanted, database, feature_query, nulls_wanted
+from sqlsvm.cli.training import effort_wanted, name_wanted, problem_wanted, training_of
+
+
+@cli.command(
+    name="compile",
+    short_help="Store a program in PostgreSQL that trains without Python.",
+    epilog=examples("sqlsvm compile --query features.sql --label late --name late_flights"),
+)
+@database
+@feature_query
+@nulls_wanted
+@problem_wanted
+@counting_wanted
+@effort_wanted
+@name_wanted
+def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
+    """Compile a query into a program that is kept in PostgreSQL.
+
+    From then on SELECT * FROM sqlsvm.train('NAME') trains on the data as they are by then, from psql or any client. The
+    options are those of train; lambda, tol, max_passes, solver, sample and seed can be given to sqlsvm.train as well.
+    The functions have to be there: sqlsvm install puts them into the database.
+    """
+    from sqlsvm.engine import connect
+    from sqlsvm.stored_program import check_place, save_program, stored_program
+
+    training = training_of(**options)
+    with connect(dsn) as engine:
+        check_place(engine, name)
+        program = stored_program(engine, query, training)
+        save_program(engine, name, program)
+        statements = sum(map(len, program.parts.values()))
+        quoted = name.replace("'", "''")
+        show_answer(
+            f"program       {name}, {statements} statements, kept in {engine.url}\n"
+            f"train         SELECT * FROM sqlsvm.train('{quoted}');"
+        )

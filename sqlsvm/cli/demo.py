@@ -1,0 +1,87 @@
+"""The verb demo: everything once, over a shop that is made on the spot."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.reporting import REPORT, check_place, write, writing
+from sqlsvm.cli.training import train_and_keep
+from sqlsvm.errors import SqlsvmError
+from sqlsvm.terminal import printable
+
+if TYPE_CHECKING:
+    from sqlsvm.engine.base import Engine
+
+
+@cli.command(
+    short_help="Inspect and train on a join of 10^9 rows over a small shop.",
+    epilog=examples("sqlsvm demo", "sqlsvm demo --keep shop   # tables and model stay in ./shop"),
+)
+@click.option("--keep", metavar="DIR", help="Keep the database in this folder; --dsn embedded:DIR reaches it later.")
+@click.option(
+    "--dsn",
+    envvar="SQLSVM_DEMO_DSN",
+    metavar="URL",
+    help="Put it there, into the schema sqlsvm_demo, and leave shop and model there. $SQLSVM_DSN is not used.",
+)
+@click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The report.")
+def demo(keep: str | None, dsn: str | None, output: str) -> int:
+    """Make a small shop in a throw-away PostgreSQL, and inspect and train on a join of 10^9 rows over it.
+
+    The tree of the join, a training in place, the model with its proof, and a report to open in a browser.
+    """
+    from sqlsvm import demo as shop
+    from sqlsvm.engine import connect
+
+    if keep and dsn:
+        raise click.UsageError("--keep and --dsn exclude each other", click.get_current_context())
+    url = f"embedded:{keep}" if keep else dsn or "embedded:"
+    check_place(output)
+    with connect(url) as engine:
+        made = shop.make(engine, shop.schema_in(url))
+        show_answer(shop.introduction(made))
+        code = _play(engine, made.query)
+        _report(engine, output)
+    show_answer(f"\n{shop.next_steps(made, _query_file(keep, made.query))}")
+    return code
+
+
+def _query_file(keep: str | None, query: str) -> str:
+    """The query beside a database that is kept, so that nobody has to copy it from the screen."""
+    if keep is None:
+        return "shop.sql"
+    file = Path(keep) / "shop.sql"
+    with writing(file) as beside:
+        beside.write_text(f"{query}\n", encoding="utf-8")
+    return str(file)
+
+
+def _play(engine: "Engine", query: str) -> int:
+    """Look at the join, then train on it. Also a database that is thrown away keeps the model as long as it lives."""
+    from sqlsvm.demo import LABEL, MODEL
+    from sqlsvm.draw import draw
+    from sqlsvm.inspect import inspect
+    from sqlsvm.problem import Options
+    from sqlsvm.store import open_store
+    from sqlsvm.train import Training
+
+    show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
+    show_answer("\nNow a support vector machine is trained on that join, in place:\n")
+    training = Training(Options(label=LABEL, nulls="mean"))
+    return train_and_keep(engine, open_store(engine), MODEL, query, training)
+
+
+def _report(engine: "Engine", output: str) -> None:
+    """A demo whose report cannot be written was a demo all the same."""
+    from sqlsvm.demo import MODEL
+    from sqlsvm.report import gather_from
+    from sqlsvm.store import open_store
+
+    show_answer("")
+    try:
+        write(gather_from(engine, open_store(engine).load(MODEL)), str(Path(output).resolve()))
+    except SqlsvmError as error:
+        click.echo(f"note: {printable(str(error))}", err=True)

@@ -1,0 +1,135 @@
+"""The verbs on the SQL functions in PostgreSQL: install, upgrade, uninstall, check, extension."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.options import database
+from sqlsvm.terminal import printable
+
+
+@cli.command(
+    short_help="Put the SQL functions into PostgreSQL.",
+    epilog=examples(
+        "sqlsvm install --dsn postgresql://localhost/flights",
+        "sqlsvm install --dsn postgresql://localhost/flights --reader analyst --trainer etl",
+    ),
+)
+@database
+@click.option("--reader", "readers", metavar="ROLE", multiple=True, help="May predict and list; repeatable.")
+@click.option("--trainer", "trainers", metavar="ROLE", multiple=True, help="May train and drop too; repeatable.")
+def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> None:
+    """Put the SQL functions into PostgreSQL, in the schema sqlsvm: from then on psql can train and predict.
+
+    All of it or nothing, and doing it twice changes nothing. No superuser is needed: the owner of the database will do.
+    Models that are stored there already stay and can be used at once.
+    """
+    from sqlsvm import install as installing
+    from sqlsvm.engine import connect
+
+    with connect(dsn) as engine:
+        before = installing.install(engine, readers, trainers)
+        version, where = installing.own_version(), engine.url
+    done = "is in place already" if before.version else "is installed"
+    lines = [f"sqlsvm {version} {done} in the schema sqlsvm of {printable(where)}"]
+    lines += [f"role {printable(role)} may predict and list" for role in readers]
+    lines += [f"role {printable(role)} may train, predict and drop" for role in trainers]
+    show_answer("\n".join([*lines, "try it in psql: SELECT * FROM sqlsvm.models();"]))
+
+
+@cli.command(
+    short_help="Bring the SQL functions to this version.",
+    epilog=examples("sqlsvm upgrade --dsn postgresql://localhost/flights"),
+)
+@database
+def upgrade(dsn: str) -> None:
+    """Bring functions and tables in PostgreSQL to the version of this sqlsvm. Models stay as they are, and usable.
+
+    All of it or nothing. New tables need grants again: sqlsvm install --reader ROLE --trainer ROLE.
+    """
+    from sqlsvm import install as installing
+    from sqlsvm.engine import connect
+
+    with connect(dsn) as engine:
+        before = installing.upgrade(engine)
+    version = installing.own_version()
+    if before.version == version:
+        show_answer(f"sqlsvm {version} is up to date")
+    else:
+        show_answer(f"sqlsvm {before.version} is now {version}")
+
+
+@cli.command(
+    short_help="Take the SQL functions out of PostgreSQL.",
+    epilog=examples(
+        "sqlsvm uninstall --dsn postgresql://localhost/flights",
+        "sqlsvm uninstall --dsn postgresql://localhost/flights --force   # the models too",
+    ),
+)
+@database
+@click.option("--force", is_flag=True, help="Even if models are lost.")
+def uninstall(dsn: str, force: bool) -> None:
+    """Take the SQL functions and the tables of the models out of PostgreSQL.
+
+    While there are models it only says what would be lost. What others have built on it, a view for instance, is never
+    removed: it has to go first.
+    """
+    from sqlsvm import install as installing
+    from sqlsvm.engine import connect
+
+    with connect(dsn) as engine:
+        gone = installing.uninstall(engine, force=force)
+    schema = "and the schema sqlsvm" if gone.schema else "but not the schema sqlsvm, which another role owns"
+    show_answer(f"removed {gone.functions} functions, {gone.tables} tables, {schema}")
+    if gone.models:
+        show_answer(f"with the models {', '.join(printable(name) for name in gone.models)}")
+
+
+@cli.command(
+    short_help="Check that the SQL functions work in PostgreSQL.",
+    epilog=examples("sqlsvm check --dsn postgresql://localhost/flights"),
+)
+@database
+def check(dsn: str) -> int:
+    """Train and predict a problem with a known optimum, and say what was found. Everything is taken back at the end.
+
+    It can be run before `sqlsvm install`, to see whether that would work, and after it. Exits with 1 where anything is
+    not as it should be.
+    """
+    from sqlsvm.engine import connect
+    from sqlsvm.install.check import check as findings_of
+    from sqlsvm.install.draw import draw_findings
+
+    with connect(dsn) as engine:
+        findings = findings_of(engine)
+    show_answer(draw_findings(findings, sys.stdout))
+    return 0 if all(finding.good for finding in findings) else 1
+
+
+@cli.command(
+    short_help="Write the SQL functions as an extension of PostgreSQL.",
+    epilog=examples(
+        'sqlsvm extension --dir "$(pg_config --sharedir)/extension"',
+        "psql flights -c 'CREATE EXTENSION sqlsvm'",
+    ),
+)
+@click.option(
+    "--dir",
+    "folder",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder for sqlsvm.control and sqlsvm--VERSION.sql.",
+)
+def extension(folder: Path) -> None:
+    """Write the SQL functions as an extension: CREATE EXTENSION sqlsvm then makes what `sqlsvm install` makes.
+
+    That needs rights on the server's folder once, and no superuser afterwards. pg_dump keeps the models.
+    """
+    from sqlsvm.install.extension import write
+
+    for path in write(folder):
+        show_answer(f"wrote {printable(str(path))}")
+    show_answer("in psql: CREATE EXTENSION sqlsvm;")

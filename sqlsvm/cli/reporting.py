@@ -1,0 +1,153 @@
+"""The verb report: a model as a page."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlsvm.cli.group import answering, cli, examples, show_answer
+from sqlsvm.cli.options import option
+from sqlsvm.cli.scoring import model_file_wanted
+from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.files import replacing
+from sqlsvm.terminal import printable
+
+if TYPE_CHECKING:
+    from sqlsvm.engine.base import Engine
+    from sqlsvm.report import Report
+
+REPORT = "report.html"
+
+
+@cli.command(
+    short_help="Write a model and its proof as a page of HTML.",
+    epilog=examples(
+        "sqlsvm report late_flights -o late.html",
+        "sqlsvm report --model-file late.json --dsn postgresql://localhost/flights",
+        "sqlsvm report late_flights --png pictures/ --png slides/roc.png",
+    ),
+)
+@model_wanted
+@option("--dsn", metavar="URL", help="The database with the rows, and with the model unless a file has it.")
+@model_file_wanted
+@version_wanted
+@click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The page; - is stdout.")
+@click.option(
+    "--png",
+    "pictures",
+    metavar="DIR|FILE",
+    multiple=True,
+    help="Also the charts as PNG: all into a folder, or one by its name, as roc.png; repeatable.",
+)
+def report(
+    name: str | None,
+    dsn: str | None,
+    model_file: str | None,
+    version: int | None,
+    output: str,
+    pictures: tuple[str, ...],
+) -> None:
+    """Write one page of HTML about a model: what is proven, how it got there, the join tree, the weights, the scores.
+
+    The page needs no network and no script. Join tree and scores are read from the database as it is now; where that
+    cannot be, the page says so and shows what the model knows. MODEL may be left out where there is only one.
+    """
+    from sqlsvm.report import gather, gather_from
+
+    wanted = list(_wanted(pictures))
+    check_place(output)
+    if model_file:
+        with model_store(None, model_file) as store:
+            model = store.load(named(store, name), version)
+        found = gather(model, _database(dsn))
+    else:
+        with model_and_rows(name, dsn, None, version) as (model, engine):
+            found = gather_from(engine, model)
+    write(found, output)
+    _draw(found, wanted)
+
+
+def write(found: "Report", output: str) -> None:
+    """The page, and on stderr what it had to do without."""
+    from datetime import datetime
+
+    from sqlsvm.report import html
+
+    page = html(found, datetime.now())
+    for missing in found.missing:
+        click.echo(f"note: the report has no {missing.part}: {printable(missing.why)}", err=True)
+    if output == "-":
+        with answering():
+            print(page, end="", flush=True)
+        return
+    with writing(output) as beside:
+        beside.write_text(page, encoding="utf-8")
+    show_answer(f"the report is in {printable(output)}")
+
+
+def check_place(output: str) -> None:
+    """Before the work is done. What is not a report of ours is not overwritten."""
+    from sqlsvm.report import GENERATOR
+
+    path = Path(output)
+    if output == "-" or not path.exists():
+        return
+    try:
+        ours = GENERATOR in path.read_bytes()[:1000].decode(errors="replace")
+    except OSError as error:
+        raise OptionError(f"cannot write {output}", detail=str(error)) from error
+    if not ours:
+        raise OptionError(f"{output} exists already, and is not a report", hint="choose another name: -o other.html")
+
+
+def _database(dsn: str | None) -> "Callable[[], AbstractContextManager[Engine]] | None":
+    from sqlsvm.engine import connect
+
+    return None if not dsn else lambda: connect(dsn)
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+
+
+def _wanted(pictures: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Which chart goes where."""
+    from sqlsvm.report import png
+    from sqlsvm.report.plots import PLOTS
+
+    for given in pictures:
+        png.check()
+        path = Path(given)
+        if path.suffix.lower() != ".png":
+            yield from ((name, path / f"{name}.png") for name in PLOTS)
+        elif path.stem in PLOTS:
+            yield path.stem, path
+        else:
+            hint = nearest(path.stem, PLOTS) or f"the charts are {', '.join(f'{name}.png' for name in PLOTS)}"
+            raise OptionError(f"there is no chart {path.stem}", hint=hint)
+
+
+def _draw(found: "Report", wanted: Iterable[tuple[str, Path]]) -> None:
+    from sqlsvm.report import png
+    from sqlsvm.report.plots import charts
+
+    drawn = charts(found)
+    for name, path in wanted:
+        if name not in drawn:
+            click.echo(f"note: there is nothing to draw in {printable(str(path))}", err=True)
+            continue
+        with writing(path) as beside:
+            beside.parent.mkdir(parents=True, exist_ok=True)
+            png.draw(drawn[name], beside)
+        show_answer(f"{drawn[name].title} is in {printable(str(path))}")
+
+
+@contextmanager
+def writing(place: str | Path) -> Iterator[Path]:
+    try:
+        with replacing(Path(place)) as beside:
+            yield beside
+    except OSError as error:
+        raise OptionError(f"cannot write {place}", detail=str(error)) from error

@@ -1,0 +1,134 @@
+"""What sqlsvm puts into a PostgreSQL database, and what a database holds of it already."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlglot import exp, parse_one
+
+from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.engine.postgres import Postgres
+from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.store.database import SCHEMA
+from sqlsvm.store.templates import template, templates_in
+
+TABLES = ("tables", "states")
+"""The templates of the model store, which the driver makes too."""
+
+FORMS: dict[int, str] = {2: "programs"}
+"""The templates that bring the tables from one form to the next, by the number that each writes into schema_version."""
+
+_DENIED = "42501"
+
+FUNCTIONS = """\
+SELECT proname AS name FROM pg_catalog.pg_proc
+WHERE pronamespace = TO_REGNAMESPACE('sqlsvm') ORDER BY proname"""
+
+_LOOK = """\
+SELECT to_regprocedure('sqlsvm.version()') IS NOT NULL AS has_functions,
+  to_regclass('sqlsvm.schema_version') IS NOT NULL AS has_tables,
+  EXISTS (SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'sqlsvm') AS is_extension,
+  CAST(CURRENT_SETTING('server_version_num') AS INT) / 10000 AS server"""
+
+_WHO = """\
+SELECT CURRENT_USER AS role, CURRENT_DATABASE() AS database,
+  (SELECT pg_catalog.pg_get_userbyid(nspowner) FROM pg_catalog.pg_namespace WHERE nspname = 'sqlsvm') AS owner"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a database holds of sqlsvm."""
+
+    version: str | None
+    """Of the functions; None where there are none."""
+    form: int
+    """Of the tables; 0 where there are none."""
+    is_extension: bool
+    server: int
+    """The major version of PostgreSQL."""
+
+
+# -- what is to be there -----------------------------------------------------------------------------------------------
+
+
+def own_version() -> str:
+    """The version of the functions that would be installed."""
+    found = re.search(r"'(\d[^']*)'", template("functions/version"))
+    assert found is not None
+    return found[1]
+
+
+def function_templates() -> tuple[str, ...]:
+    """Helpers first."""
+    return templates_in("internal") + templates_in("functions")
+
+
+def function_names() -> tuple[str, ...]:
+    return tuple(name.rpartition("/")[2] for name in function_templates())
+
+
+def table_names() -> tuple[str, ...]:
+    texts = (template(name) for name in (*TABLES, *FORMS.values()))
+    return tuple(name for text in texts for name in re.findall(rf"^CREATE TABLE {SCHEMA}\.(\w+)", text, re.MULTILINE))
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def look(engine: Engine) -> Found:
+    postgres = on_postgres(engine)
+    with rights(postgres, "look at"):
+        return found_in(postgres)
+
+
+def found_in(postgres: Postgres) -> Found:
+    facts = row(postgres, _LOOK)
+    version = str(row(postgres, "SELECT sqlsvm.VERSION() AS v")["v"]) if facts["has_functions"] else None
+    form = row(postgres, "SELECT MAX(version) AS v FROM sqlsvm.schema_version")["v"] if facts["has_tables"] else 0
+    return Found(version, int(str(form)), bool(facts["is_extension"]), int(str(facts["server"])))
+
+
+def check_no_extension(found: Found, instead: str) -> None:
+    if found.is_extension:
+        raise OptionError("sqlsvm is here as an extension, which PostgreSQL keeps in order", hint=f"in SQL: {instead}")
+
+
+def on_postgres(engine: Engine) -> Postgres:
+    if not isinstance(engine, Postgres):
+        raise OptionError(
+            f"{engine.version} cannot hold the SQL functions, which are for PostgreSQL",
+            hint="--dsn postgresql://user@host/database",
+        )
+    return engine
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+
+
+def row(postgres: Postgres, text: str, *parameters: object) -> dict[str, object]:
+    """The first row of an answer."""
+    answer = postgres.fetch(parse_one(text, read="postgres"), parameters)
+    return {name: values.tolist()[0] for name, values in answer.items()}
+
+
+def names(postgres: Postgres, text: str, *parameters: object) -> list[str]:
+    """The column `name` of an answer."""
+    return [str(name) for name in postgres.fetch(parse_one(text, read="postgres"), parameters)["name"]]
+
+
+@contextmanager
+def rights(postgres: Postgres, verb: str) -> Iterator[None]:
+    """PostgreSQL says what is forbidden; we add what would allow it."""
+    try:
+        yield
+    except StatementError as error:
+        if error.sqlstate != _DENIED:
+            raise
+        facts = row(postgres, _WHO)
+        role, database = (exp.to_identifier(str(facts[k]), quoted=True).sql("postgres") for k in ("role", "database"))
+        hint = f"the owner of the database can allow it: GRANT CREATE ON DATABASE {database} TO {role}"
+        if facts["owner"] is not None:
+            hint = f"connect as {facts['owner']}, who owns the schema {SCHEMA}"
+        message = f"this role may not {verb} sqlsvm: {error.message}"
+        raise EngineError(message, detail=error.detail, hint=hint) from error

@@ -1,0 +1,88 @@
+"""What a report is made of: the model, and what the database still tells about it."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import SqlsvmError
+from sqlsvm.evaluate import evaluate_model
+from sqlsvm.evaluation import Evaluation
+from sqlsvm.inspect import Inspection, inspect
+from sqlsvm.model import Model
+from sqlsvm.read_query import respelt
+
+PLACES, BINS = 4096, 4000
+"""Scores are told apart more finely than for a table: a picture costs no more, and its bounds are narrower."""
+
+TREE, SCORES = "join tree", "scores, ROC curve and confusion matrix"
+BOTH = f"{TREE}, {SCORES}"
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A part that there is nothing to draw of, and why."""
+
+    part: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Report:
+    model: Model
+    inspection: Inspection | None = None
+    evaluation: Evaluation | None = None
+    missing: tuple[Missing, ...] = ()
+
+    def relation_of(self, feature: str) -> str:
+        """Empty where neither the database nor the model tells."""
+        if self.inspection:
+            return next((f.relation for f in self.inspection.features if f.name == feature), "")
+        return str(self.model.trained_on.get("relations", {}).get(feature, ""))
+
+
+def gather(model: Model, database: Callable[[], AbstractContextManager[Engine]] | None) -> Report:
+    """All that can be had: tables may be gone since the training, the server may be down, there may be none at all."""
+    if database is None:
+        return Report(model, missing=(Missing(BOTH, "no database was named; with --dsn URL they are read there"),))
+    try:
+        with database() as engine:
+            return gather_from(engine, model)
+    except SqlsvmError as error:
+        return Report(model, missing=(Missing(BOTH, _why(error)),))
+
+
+def gather_from(engine: Engine, model: Model) -> Report:
+    missing: list[Missing] = []
+
+    def attempt(part: str, read: Callable[[], Found]) -> Found | None:
+        try:
+            return read()
+        except SqlsvmError as error:
+            missing.append(Missing(part, _why(error)))
+            return None
+
+    inspection = attempt(TREE, lambda: _inspected(engine, model))
+    evaluation = attempt(SCORES, lambda: evaluate_model(engine, model, buckets=PLACES, bins=BINS))
+    return Report(model, inspection, evaluation, tuple(missing))
+
+
+def _inspected(engine: Engine, model: Model) -> Inspection:
+    asked = model.options.get("problem", {})
+    return inspect(
+        engine,
+        respelt(engine, model.query, model.dialect),
+        label=model.label,
+        weight=asked.get("weight"),
+        positive=model.positive,
+        categorical=tuple(asked.get("categorical", ())),
+    )
+
+
+def _why(error: SqlsvmError) -> str:
+    """In one line."""
+    said = f"{error.message} ({error.detail})" if error.detail else error.message
+    return " ".join(said.split())

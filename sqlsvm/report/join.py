@@ -1,0 +1,59 @@
+"""What was joined: the tree, and every relation and edge in full."""
+
+from sqlsvm.inspect import Inspection
+from sqlsvm.model import Model
+from sqlsvm.remarks import remarks
+from sqlsvm.report.gather import Report
+from sqlsvm.report.markup import Element, el
+from sqlsvm.report.parts import section, table
+from sqlsvm.report.plots import classes
+from sqlsvm.report.tree import draw_tree, edge_condition, kind
+from sqlsvm.terminal import amount, row_count, share
+
+
+def join_section(report: Report) -> Element:
+    found, model = report.inspection, report.model
+    if found is None:
+        known = [(alias, amount(rows)) for alias, rows in model.trained_on.get("rows", {}).items()]
+        rows = table(("relation", "rows in the training"), known, words=1) if known else None
+        return section("join", "The join", el("p", _trained_join(model)), rows)
+    notes = [el("li", el("strong", f"{kind_}: "), line) for kind_, line in remarks(found)]
+    return section(
+        "join",
+        "The join",
+        el("p", _trained_join(model), _moved(model, found)),
+        el("ul", notes, class_="notes") if notes else None,
+        el("div", draw_tree(found), _relations(found), class_="beside"),
+        _edges(found) if found.edges else None,
+    )
+
+
+def _trained_join(model: Model) -> str:
+    negative, positive = (model.label_rows.get(sign, 0.0) for sign in ("-1", "1"))
+    names = zip(classes(model), (negative, positive), strict=True)
+    parts = [f"{row_count(n)} with {name} ({share(n, negative + positive)})" for name, n in names if n]
+    return f"The model was trained on {' and '.join(parts)}."
+
+
+def _moved(model: Model, found: Inspection) -> str:
+    if round(found.join_rows) == round(model.join_rows):
+        return ""
+    why = "rows with a NULL feature were left out" if model.nulls == "drop" else "the tables have changed since"
+    return f" The join has {row_count(found.join_rows)} now: {why}."
+
+
+def _relations(found: Inspection) -> Element:
+    rows = []
+    for r in found.relations:
+        nulls = sum(f.nulls for f in found.features if f.relation == r.alias)
+        rows.append((r.alias, r.table, amount(r.rows), amount(r.rows_surviving), amount(nulls)))
+    return table(("relation", "table", "rows", "in the join", "NULLs"), rows, words=2, caption="Relations")
+
+
+def _edges(found: Inspection) -> Element:
+    tree, rows = found.tree, []
+    for edge, facts in zip(tree.edges, found.edges, strict=True):
+        most = f"{amount(facts.max_left)} \u00d7 {amount(facts.max_right)}"
+        alone = f"{amount(facts.dangling_left)}, {amount(facts.dangling_right)}"
+        rows.append((edge_condition(found, edge), kind(found, edge), most, alone, amount(facts.null_keys)))
+    return table(("joined on", "kind", "most per key", "without partner", "NULL keys"), rows, words=2, caption="Edges")

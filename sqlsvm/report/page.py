@@ -1,0 +1,183 @@
+"""A report as one page of HTML that needs nothing but itself: no script, no network, no font of its own."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from importlib.resources import files
+from math import isfinite
+from typing import Any
+
+from sqlsvm.evaluation import Bounded
+from sqlsvm.model import Model, plain
+from sqlsvm.report.gather import Report
+from sqlsvm.report.join import join_section
+from sqlsvm.report.markup import Element, Sheet, el, page
+from sqlsvm.report.parts import section, table
+from sqlsvm.report.plots import charts
+from sqlsvm.report.scores import scores_section
+from sqlsvm.report.svg import draw
+from sqlsvm.report.weights import weights_section
+from sqlsvm.terminal import amount, memory, row_count
+
+GENERATOR = "sqlsvm report"
+
+
+def html(report: Report, made: datetime) -> str:
+    model = report.model
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="generator", content=GENERATOR),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", f"{model.name}: a linear model and its certificate"),
+        el("style", Sheet(files("sqlsvm.report").joinpath("report.css").read_text(encoding="utf-8"))),
+    )
+    drawn = {name: draw(chart) for name, chart in charts(report).items()}
+    parts = (
+        _opening(report),
+        _proof(model, drawn),
+        join_section(report),
+        weights_section(report),
+        scores_section(report, drawn),
+    )
+    body = el("body", _fillings(), el("main", parts, _making(model), _absent(report)), _footer(made))
+    return page(head, body)
+
+
+def _fillings() -> Element:
+    """The hatching of the second class, for all pictures of the page."""
+    line = el("path", d="M0 0V6", class_="hatch")
+    pattern = el(
+        "pattern", line, id="hatched", width=5, height=6, patternUnits="userSpaceOnUse", patternTransform="rotate(45)"
+    )
+    return el("svg", el("defs", pattern), width=0, height=0, aria_hidden="true", class_="defs")
+
+
+# -- what is claimed ---------------------------------------------------------------------------------------------------
+
+
+def _opening(report: Report) -> Element:
+    model = report.model
+    version = f", version {model.version}" if model.version else ""
+    return el(
+        "header",
+        el("p", f"Linear support vector machine{version}", class_="kicker"),
+        el("h1", model.name),
+        el("p", _claim(model), class_="claim"),
+        el("dl", [el("div", el("dt", name), el("dd", fact)) for name, fact in _figures(report)], class_="figures"),
+    )
+
+
+def _claim(model: Model) -> list[object]:
+    over = f"over all {row_count(model.join_rows)} of a join that was never made"
+    if not (isfinite(model.lower_bound) and isfinite(model.gap)):
+        unknown = f" It was measured {over}; how much better another could be is not proven."
+        return [el("strong", f"This linear model reaches {reached(model)}."), unknown]
+    best = f"No linear model can do better than {model.lower_bound:.6g}; this one reaches {reached(model)}."
+    claim = [el("strong", best), f" It is within {percent(model.gap)} of the best there is, proven {over}."]
+    return (
+        claim if model.converged else [*claim, el("strong", " Not converged:"), " more was asked for than is proven."]
+    )
+
+
+def reached(model: Model) -> str:
+    low, high = f"{model.objective:.6g}", f"{model.objective_upper:.6g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def percent(part: float) -> str:
+    """
+    >>> percent(0.0005), percent(0.1234)
+    ('0.05 %', '12 %')
+    """
+    return f"{100 * part:.2g} %"
+
+
+def _figures(report: Report) -> Iterator[tuple[str, str]]:
+    model, found = report.model, report.evaluation
+    features = len({w.feature for w in model.weights})
+    yield "rows of the join", amount(model.join_rows)
+    yield "as one table", f"about {memory(8 * (features + 1) * model.join_rows)}"
+    yield "passes", f"{model.passes} in {model.seconds:.1f} s"
+    yield "gap", percent(model.gap)
+    if found:
+        yield "accuracy", _rate(found.accuracy)
+        if found.auc:
+            yield "area under ROC", _rate(found.auc)
+
+
+def _rate(found: Bounded) -> str:
+    return f"{found.value:.3f}"
+
+
+# -- the proof ---------------------------------------------------------------------------------------------------------
+
+
+def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
+    said = (
+        "The objective is the mean hinge loss over the rows of the join plus lambda times the squared length of the "
+        f"weights (lambda = {model.lam:g}), on the features as scaled for training. Each pass gives a plane that lies "
+        "below it everywhere; the lowest point of all these planes together is the lower bound."
+    )
+    names = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
+    titles = ("pass", "objective", "at most", "lower bound", "gap", "buckets", "seconds")
+    rows = [[str(n), *(_cell(record.get(name)) for name in names)] for n, record in enumerate(model.history, 1)]
+    figures = [drawn[name] for name in ("convergence", "gap") if name in drawn]
+    numbers = el("details", el("summary", "The numbers of every pass"), table(titles, rows, words=0)) if rows else None
+    return section("proof", "The certificate", el("p", said), el("div", figures, class_="figures-row"), numbers)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+# -- how it was made ---------------------------------------------------------------------------------------------------
+
+
+def _making(model: Model) -> Element:
+    bags = "1 bag" if model.bags == 1 else f"{model.bags} bags"
+    facts = [("engine", model.engine), ("counting", f"{model.counting}, in {bags}"), *_flat(model.options)]
+    facts += _training_facts(model.trained_on)
+    return section(
+        "making",
+        "How it was made",
+        el("p", "The query whose rows it was trained on:"),
+        el("pre", el("code", model.query.strip())),
+        table(("option or fact", "value"), facts, words=2),
+    )
+
+
+def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Options by their own names, without the groups that they are kept in."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value)
+        elif value is not None:
+            yield name, _value(value)
+
+
+def _training_facts(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Relations of features are in the table of the weights."""
+    for name, value in found.items():
+        if name != "relations":
+            yield f"trained on: {name.replace('_', ' ')}", _value(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_value(part)}" for name, part in value.items())
+    if isinstance(value, float):
+        return f"{value:,.10g}"
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+
+
+def _absent(report: Report) -> Element | None:
+    if not report.missing:
+        return None
+    lines = [el("li", el("strong", f"No {m.part}: "), m.why) for m in report.missing]
+    return section("missing", "What is not here", el("ul", lines, class_="notes"))
+
+
+def _footer(made: datetime) -> Element:
+    return el("footer", el("p", f"Made by sqlsvm on {made:%Y-%m-%d at %H:%M}. This file needs nothing but itself."))

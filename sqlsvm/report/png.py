@@ -1,0 +1,97 @@
+"""Chart -> PNG, for slides and documents, by matplotlib (the extra `plots`)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlsvm.errors import OptionError
+from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Rule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = {"first": "#9a3b1e", "second": "#1f5a80", "aside": "#63625c"}
+LINES: dict[str, dict[str, Any]] = {
+    "first": {"linestyle": "-", "marker": "o", "markersize": 5},
+    "second": {"linestyle": "--", "marker": "^", "markersize": 6, "markerfacecolor": "white"},
+    "aside": {"linestyle": ":", "linewidth": 1},
+}
+AREAS: dict[str, dict[str, Any]] = {
+    "first": {"facecolor": COLOURS["first"], "alpha": 0.45, "edgecolor": COLOURS["first"]},
+    "second": {"facecolor": "none", "hatch": "////", "edgecolor": COLOURS["second"]},
+    "aside": {"facecolor": COLOURS["aside"], "alpha": 0.16, "edgecolor": "none"},
+}
+
+
+def draw(chart: Chart, path: Path, dots_per_inch: int = 200) -> None:
+    """The chart that the page has, on its own."""
+    figure_of = _matplotlib()
+    figure = figure_of(figsize=(5.2, 5.2 if chart.square else 3.4), layout="constrained", dpi=dots_per_inch)
+    axes = figure.subplots()
+    for mark in chart.marks:
+        _mark(axes, mark)
+    _axes(axes, chart)
+    figure.savefig(path, format="png", metadata={"Software": "sqlsvm", "Title": chart.title})
+
+
+def check() -> None:
+    """Complains where the extra is missing, before anything is computed."""
+    _matplotlib()
+
+
+def _matplotlib() -> Callable[..., Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise OptionError("--png needs matplotlib", hint="pip install 'sqlsvm[plots]'") from error
+    return Figure
+
+
+def _axes(axes: "Axes", chart: Chart) -> None:
+    axes.set_title(chart.title, loc="left", fontsize=11)
+    axes.set_yscale("log" if chart.y.log else "linear")
+    for axis, ours in ((axes.xaxis, chart.x), (axes.yaxis, chart.y)):
+        axis.set_label_text(_plain(ours.label))
+        axis.set_ticks([value for value, _ in ours.ticks], [name for _, name in ours.ticks], minor=False)
+    axes.set_xlim(chart.x.low, chart.x.high)
+    axes.set_ylim(chart.y.low, chart.y.high)
+    axes.grid(axis="y", linewidth=0.5, alpha=0.5)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    if chart.key:
+        axes.legend(fontsize=8, frameon=False)
+
+
+def _mark(axes: "Axes", mark: Mark) -> None:
+    if isinstance(mark, Line):
+        style = LINES[mark.style] if mark.marked else {"linestyle": LINES[mark.style]["linestyle"]}
+        axes.plot(*zip(*mark.points, strict=True), color=COLOURS[mark.style], label=_name(mark.name), **style)
+    elif isinstance(mark, Area):
+        axes.fill(*zip(*mark.outline, strict=True), label=_name(mark.name), **AREAS[mark.style])
+    elif isinstance(mark, Dot):
+        axes.plot([mark.x], [mark.y], "o", color=COLOURS["first"])
+        axes.annotate(_plain(mark.name), (mark.x, mark.y), (7, -9), textcoords="offset points", fontsize=8)
+    else:
+        _rule(axes, mark)
+
+
+def _rule(axes: "Axes", rule: Rule) -> None:
+    style: dict[str, Any] = {"color": COLOURS["aside"], "linestyle": ":", "linewidth": 1}
+    name, at = _plain(rule.name), rule.at
+    if rule.upright:
+        axes.axvline(at, **style)
+        axes.annotate(
+            name, (at, 1), (4, -8), xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=8
+        )
+    else:
+        axes.axhline(at, **style)
+        axes.annotate(name, (0, at), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8)
+
+
+def _name(name: str) -> str:
+    """A legend leaves out what has no name."""
+    return _plain(name) or "_"
+
+
+def _plain(text: str) -> str:
+    """Names are the user's: a dollar sign must not begin a formula."""
+    return text.replace("$", r"\$")

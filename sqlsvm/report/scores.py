@@ -1,0 +1,53 @@
+"""How well the model does: scores, ROC curve, confusion matrix and rates."""
+
+from collections.abc import Mapping
+
+from sqlsvm.draw_evaluation import RATES
+from sqlsvm.evaluation import Bounded, Evaluation
+from sqlsvm.predict import label_values
+from sqlsvm.report.gather import Report
+from sqlsvm.report.markup import Element, el
+from sqlsvm.report.parts import section, table
+from sqlsvm.terminal import amount, row_count, share
+
+
+def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | None:
+    found = report.evaluation
+    if not found:
+        return None
+    exact = (
+        "All numbers are exact."
+        if found.exact
+        else "Scores were rounded to be counted; what that leaves open is given as bounds."
+    )
+    rows = row_count(found.negatives + found.positives)
+    said = f"Counted over all {rows} that the query has now, without making them. {exact}"
+    left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found))
+    return section(
+        "scores", "What it gets right", el("p", said), el("div", left, drawn.get("roc"), class_="figures-row")
+    )
+
+
+def _confusion(report: Report, found: Evaluation) -> Element:
+    negative, positive = (str(value) for value in label_values(report.model))
+    rows = [
+        (negative, _count(found.true_negative, found.negatives), _count(found.false_positive, found.negatives)),
+        (positive, _count(found.false_negative, found.positives), _count(found.true_positive, found.positives)),
+    ]
+    titles = (report.model.label, f"predicted {negative}", f"predicted {positive}")
+    return table(titles, rows, words=1, caption="Confusion matrix, in rows of the join")
+
+
+def _count(found: Bounded, whole: float) -> str:
+    bounds = "" if found.exact else f", {amount(found.lower)} to {amount(found.upper)}"
+    return f"{amount(found.value)} ({share(found.value, whole)}{bounds})" if whole else amount(found.value)
+
+
+def _rates(found: Evaluation) -> Element:
+    rates: list[tuple[str, Bounded]] = [(n, rate) for n in RATES if (rate := getattr(found, n)) is not None]
+    rows = [(name.replace("_", " "), f"{rate.value:.4f}", _bounds(rate)) for name, rate in rates]
+    return table(("measure", "value", "proven to be"), rows, words=1, caption="Rates")
+
+
+def _bounds(found: Bounded) -> str:
+    return "exact" if found.exact else f"{found.lower:.4f} to {found.upper:.4f}"

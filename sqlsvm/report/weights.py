@@ -1,0 +1,60 @@
+"""The weights that decide most, each with a bar."""
+
+from sqlsvm.model import Weight
+from sqlsvm.report.gather import Report
+from sqlsvm.report.markup import Element, el
+from sqlsvm.report.parts import scrolled, section
+from sqlsvm.report.plots import classes
+from sqlsvm.store.draw import heaviest
+from sqlsvm.terminal import amount
+
+TOP = 24
+"""So many weights are shown."""
+
+
+def weights_section(report: Report) -> Element:
+    model = report.model
+    shown = heaviest(model, TOP)
+    largest = max((abs(w.scaled_weight) for w in shown), default=0.0) or 1.0
+    titles = ("relation", "feature", "pull", "scaled", "weight")
+    head = el("tr", [el("th", t, scope="col", class_="number" if n > 2 else None) for n, t in enumerate(titles)])
+    body = [_weight_row(report, w, largest) for w in shown]
+    left = len(model.weights) - len(shown)
+    negative, positive = classes(model)
+    said = (
+        f"score = {model.intercept:.6g} + the sum of weight times column; above 0 the prediction is {positive}. "
+        "The scaled weight is on the feature as scaled for training, where all have one size: the heaviest come first. "
+        f"A filled bar to the right pulls towards {positive}, a hatched one to the left towards {negative}."
+    )
+    more = el("p", f"And {amount(left)} more, which weigh less.", class_="aside") if left else None
+    table = el("table", el("thead", head), el("tbody", body), class_="weights")
+    return section("weights", "The weights", el("p", said), scrolled(table, "Weights"), more)
+
+
+def _weight_row(report: Report, weight: Weight, largest: float) -> Element:
+    feature: list[object] = [weight.feature]
+    if weight.category is not None:
+        feature += [" = ", el("em", str(weight.category))]
+    numbers = (f"{weight.scaled_weight:.4f}", f"{weight.weight:.6g}")
+    return el(
+        "tr",
+        el("td", report.relation_of(weight.feature)),
+        el("td", feature),
+        el("td", _bar(weight.scaled_weight / largest)),
+        [el("td", text.replace("-", "\u2212"), class_="number") for text in numbers],
+    )
+
+
+def _bar(part: float) -> Element:
+    half = 70.0
+    length = abs(part) * (half - 2)
+    bar = el(
+        "rect",
+        x=half - (length if part < 0 else 0.0),
+        y=2,
+        width=length,
+        height=9,
+        class_="area second" if part < 0 else "area first",
+    )
+    axis = el("path", d=f"M{half:g} 0V13", class_="tick")
+    return el("svg", bar, axis, viewBox=f"0 0 {2 * half:g} 13", width=2 * half, height=13, aria_hidden="true")

@@ -1,0 +1,86 @@
+"""What a plan takes for granted, as queries to be asked before it is run."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.catalog import rows_of
+from sqlsvm.compile.prepare import key
+from sqlsvm.compile.scores import source
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan import Plan
+from sqlsvm.query import Feature, FeatureQuery
+
+LabelValues = tuple[Any, Any]
+"""The label's own values for -1 and +1."""
+
+
+def checks(plan: Plan, label_values: LabelValues) -> Iterator[Statement]:
+    """What the plan takes for granted. Each is named by what is wrong where it answers with more than 0."""
+    yield from (_repeated(plan, node) for node in _unique_nodes(plan))
+    query = plan.tree.query
+    for left_join in query.left_joins:
+        yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
+    yield _other_labels(plan, label_values)
+    missing = {c.feature for c in plan.design.coordinates if c.role == "missing"}
+    for c in plan.design.coordinates:
+        if c.role == "value" and c.feature not in missing:
+            yield _nulls(plan, c.feature)
+
+
+def _unique_nodes(plan: Plan) -> list[tuple[int, tuple[int, ...]]]:
+    edges = [(n, e.on) for e in plan.tree.edges for n in (e.left, e.right) if e.unique_at(n)]
+    return sorted(set(edges))
+
+
+def _repeated(plan: Plan, unique: tuple[int, tuple[int, ...]]) -> Statement:
+    node, on = unique
+    keys = [sql.column(key(v), "r") for v in on]
+    return _excess(f"unique {plan.tree.name(node)}", source(plan, node), keys)
+
+
+def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Statement:
+    relation = query.relation(alias)
+    rows = sql.select([(t.copy(), f"k{i}") for i, t in enumerate(terms)], relation.source.copy())
+    rows = rows.where(*(f.copy() for f in relation.filters))
+    return _excess(f"unique {alias}", sql.derived(rows, "r"), [sql.column(f"k{i}", "r") for i in range(len(terms))])
+
+
+def _excess(name: str, rows: exp.Expr, keys: list[exp.Column]) -> Statement:
+    """SELECT how many rows there are beyond one for each key."""
+    counted = sql.select([(sql.count(), "c")], rows).where(*(sql.not_null(k) for k in keys))
+    grouped = sql.group(counted, [k.copy() for k in keys])
+    beyond = exp.Sub(this=sql.column("c"), expression=sql.number(1))
+    return statement(
+        name, sql.select([(sql.coalesce(sql.total(beyond), sql.number(0)), "n")], sql.derived(grouped, "g"))
+    )
+
+
+def _other_labels(plan: Plan, label_values: LabelValues) -> Statement:
+    """A third value would silently count as the negative class."""
+    label, v = plan.design.label, sql.column("v", "r")
+    known = [sql.equal(v.copy(), _literal(value)) for value in label_values]
+    is_known = exp.Or(this=known[0], expression=known[1])
+    other = sql.case(is_known, sql.number(0), sql.case(sql.not_null(v), sql.number(1)))
+    return _counted(plan, f"label {label.name}", label, other)
+
+
+def _nulls(plan: Plan, feature: str) -> Statement:
+    found = next(f for f in plan.tree.query.features if f.name == feature)
+    return _counted(plan, f"null {feature}", found, sql.case(sql.is_null(sql.column("v", "r")), sql.number(1)))
+
+
+def _counted(plan: Plan, name: str, feature: Feature, condition: exp.Expression) -> Statement:
+    query = plan.tree.query
+    optional = feature.relation in {j.relation for j in query.left_joins}
+    rows = rows_of(query.relation(feature.relation), [(feature.expression.copy(), "v")], optional=optional)
+    total = sql.coalesce(sql.total(condition), sql.number(0))
+    return statement(name, sql.select([(total, "n")], sql.derived(rows, "r")))
+
+
+def _literal(value: object) -> exp.Expression:
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    return exp.Literal.number(repr(value)) if isinstance(value, int | float) else exp.Literal.string(str(value))

@@ -1,0 +1,67 @@
+"""`sqlsvm compile`, then psql alone, then the driver on what psql has trained."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sqlsvm.engine import connect
+from tests.cli.command import sqlsvm
+from tests.ground.opened import build
+from tests.psql import answer
+
+TABLES = """
+    CREATE TABLE f (k INT, late BOOLEAN, x FLOAT8); CREATE TABLE g (k INT PRIMARY KEY, z FLOAT8);
+    INSERT INTO f SELECT i % 7, sin(i) > cos(i * 3), sin(i) FROM generate_series(1, 200) AS i;
+    INSERT INTO g SELECT i, i FROM generate_series(0, 6) AS i
+"""
+QUERY = "SELECT f.late, f.x, g.z FROM f JOIN g ON g.k = f.k"
+
+
+@pytest.fixture
+def dsn(postgres_dsn: str) -> str:
+    with connect(postgres_dsn) as engine:
+        build(engine, TABLES)
+    return postgres_dsn
+
+
+def test_compile_train_show(dsn: str) -> None:
+    wanted = ("compile", "--dsn", dsn, "--query", QUERY, "--label", "late", "--name", "it's late", "--lambda", "0.01")
+    refused = sqlsvm(*wanted)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "the SQL functions are not in postgresql://" in refused.stderr
+    assert "HINT: sqlsvm install --dsn postgresql://" in refused.stderr
+    assert sqlsvm("install", "--dsn", dsn).returncode == 0
+    done = sqlsvm(*wanted)
+    assert (done.returncode, done.stderr) == (0, "")
+    command = done.stdout.splitlines()[-1].partition("SELECT")
+    assert command[2] == " * FROM sqlsvm.train('it''s late');"
+    quiet = "SET client_min_messages = warning;"
+    (row,) = answer(dsn, f"{quiet} {command[1]}{command[2]}")
+    assert row.startswith("it's late|1|")
+    shown = json.loads(sqlsvm("show", "it's late", "--dsn", dsn, "--json").stdout)
+    assert (shown["lambda"], shown["solver"], shown["converged"], shown["version"]) == (0.01, "dane", True, 1)
+    assert f"|{shown['objective']}|" in row
+    evaluated = json.loads(sqlsvm("evaluate", "it's late", "--dsn", dsn, "--json").stdout)
+    assert evaluated["label_rows"] == shown["label_rows"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--solver", "descent"), "a stored program trains by cuts"),
+        (("--lambda", "-1"), "lambda must be positive"),
+        (("--name", ""), "a model cannot be named ''"),
+    ],
+)
+def test_refusals(dsn: str, arguments: tuple[str, ...], message: str) -> None:
+    sqlsvm("install", "--dsn", dsn)
+    said = sqlsvm("compile", "--dsn", dsn, "--query", QUERY, "--label", "late", *arguments)
+    assert (said.returncode, said.stdout) == (1, "")
+    assert message in said.stderr
+
+
+def test_only_postgres_runs_programs(tmp_path: Path) -> None:
+    said = sqlsvm("compile", "--dsn", f"duckdb:{tmp_path / 'd.duckdb'}", "--query", "SELECT 1 AS y", "--label", "y")
+    assert said.returncode == 1
+    assert "cannot run a stored program" in said.stderr

@@ -1,0 +1,119 @@
+"""What a report gathers from a database: beside the materialised join, and where a part of it cannot be had."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+import pytest
+from sqlglot import parse
+
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from sqlsvm.evaluate import evaluate_model
+from sqlsvm.evaluation import Bounded
+from sqlsvm.model import Model
+from sqlsvm.predict import predict
+from sqlsvm.report import Report, gather, gather_from, html
+from sqlsvm.train import train
+from tests.ground.models import model as by_hand
+from tests.ground.trained import training
+
+TABLES = """
+CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x FROM GENERATE_SERIES(0, 59) AS r(i);
+CREATE TABLE b AS SELECT i % 7 AS k, '<b>' || (i % 3) AS tone, i / 8.0 AS z FROM GENERATE_SERIES(0, 39) AS r(i)
+"""
+QUERY = "SELECT a.y, a.x, b.tone, b.z FROM a JOIN b ON a.k = b.k"
+
+
+def run(engine: Engine, text: str) -> None:
+    for statement in parse(text, read="postgres"):
+        assert statement
+        engine.execute(statement)
+
+
+def shop(engine: Engine) -> Model:
+    run(engine, TABLES)
+    return train(engine, "model", QUERY, training(lam=0.01))
+
+
+def written(report: Report) -> str:
+    return html(report, datetime(2026, 1, 2))
+
+
+def test_everything_is_on_the_page(engine: Engine) -> None:
+    found = gather_from(engine, shop(engine))
+    assert found.missing == ()
+    page = written(found)
+    for part in ("60 rows", "on one key at most 9 a \u00d7 6 b", "many-to-many", "&lt;b&gt;0", "ROC curve", "344 rows"):
+        assert part in page, part
+    for known in (found, Report(found.model)):  # by the database, or by the model
+        assert [known.relation_of(w) for w in ("x", "tone", "z", "y")] == ["a", "b", "b", ""]
+
+
+def test_the_roc_curve_beside_the_rows(engine: Engine) -> None:
+    model = shop(engine)
+    rows = engine.fetch(predict(engine, model))
+    positive = rows["y"].astype(bool)
+    report = gather_from(engine, model)
+    assert report.evaluation
+    assert len(report.evaluation.roc) > 20
+    for point in report.evaluation.roc:
+        for rate, scores in (
+            (point.true_positive_rate, rows["score"][positive]),
+            (point.false_positive_rate, rows["score"][~positive]),
+        ):
+            # A score that is the threshold itself may be rounded to either side of it.
+            least, most = (float((scores >= point.threshold + e).mean()) for e in (1e-9, -1e-9))
+            assert rate.lower <= most + 1e-12
+            assert rate.upper >= least - 1e-12
+            assert not rate.exact or least - 1e-12 <= rate.value <= most + 1e-12
+
+
+def test_bounds_of_the_roc_curve_hold_on_a_grid(engine: Engine) -> None:
+    run(engine, TABLES)
+    run(engine, "CREATE TABLE c AS SELECT i % 6 AS k, SQRT(i) AS v FROM GENERATE_SERIES(0, 17) AS r(i)")
+    three = "SELECT a.y, a.x, b.z, c.v FROM a JOIN b ON a.k = b.k JOIN c ON c.k = b.k"
+    model = train(engine, "three", three, training(lam=0.01, counting="grid"))
+    rows = engine.fetch(predict(engine, model))
+    found = evaluate_model(engine, model, buckets=16, bins=50)
+    assert found.blur > 0
+    positive = rows["y"].astype(bool)
+    for point in found.roc:
+        holds(point.true_positive_rate, float((rows["score"][positive] >= point.threshold).mean()))
+        holds(point.false_positive_rate, float((rows["score"][~positive] >= point.threshold).mean()))
+
+
+def holds(rate: Bounded, truth: float) -> None:
+    assert rate.lower - 1e-12 <= truth <= rate.upper + 1e-12
+
+
+# -- what cannot be had ------------------------------------------------------------------------------------------------
+
+
+def test_tables_that_have_changed_since(engine: Engine) -> None:
+    model = shop(engine)
+    run(engine, "INSERT INTO b VALUES (0, 'new', 1.5)")
+    assert "rows now: the tables have changed since" in written(gather_from(engine, model))
+    run(engine, "DROP TABLE b")
+    found = gather_from(engine, model)
+    assert (found.inspection, found.evaluation) == (None, None)
+    assert [m.part for m in found.missing] == ["join tree", "scores, ROC curve and confusion matrix"]
+    assert all("cannot read b" in m.why for m in found.missing)
+    page = written(found)
+    assert "What is not here" in page
+    assert "No linear model can do better than" in page
+
+
+Database = Callable[[], AbstractContextManager[Engine]]
+
+
+@pytest.mark.parametrize(
+    ("database", "why"),
+    [(None, "no database was named"), (lambda: connect("postgresql://127.0.0.1:1/x"), "cannot connect to PostgreSQL")],
+)
+def test_no_database(database: Database | None, why: str) -> None:
+    found = gather(by_hand(), database)
+    (missing,) = found.missing
+    assert why in missing.why
+    assert "\n" not in missing.why
+    assert "1,000" in written(found), "how many rows the relations had in the training"

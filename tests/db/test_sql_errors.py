@@ -1,0 +1,117 @@
+"""Every error of the functions on models, one by one through psql: SQLSTATE, message, and a hint that can be typed."""
+
+import json
+
+import pytest
+
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.install import install
+from sqlsvm.store import open_store
+from sqlsvm.stored_program import save_program, stored_program
+from tests.ground.modelled import category, modelled, number
+from tests.ground.trained import training
+from tests.psql import answer, complaint, psql
+
+
+@pytest.fixture(scope="module")
+def dsn(installed: Engine, installed_dsn: str) -> str:
+    """With the model late_flights, on a number, a boolean, text and integers."""
+    weights = [number("distance", 1.0), number("heavy", 1.0), category("carrier", "UA", 1.0), category("month", 7, 1.0)]
+    open_store(installed).save(modelled(weights, name="late_flights", trained_on={"booleans": ["heavy"]}))
+    return installed_dsn
+
+
+LISTS = "SELECT model FROM sqlsvm.models(); lists all."
+MEANT = f"Did you mean late_flights? {LISTS}"
+UNKNOWN = {
+    "predict('late_flihgts', '{}')": ('there is no model "late_flihgts"', MEANT),
+    "decision_function('xyz', '{}')": ('there is no model "xyz"', LISTS),
+    "score_sql(NULL)": ("there is no model NULL", LISTS),
+    "weights('')": ('there is no model ""', LISTS),
+    "training_info('Late_Flights')": ('there is no model "Late_Flights"', MEANT),
+    "drop_model('late flights')": ('there is no model "late flights"', MEANT),
+    "weights('late_flights', version => 7)": ('model "late_flights" has no version 7', "It has 1."),
+    "drop_model('late_flights', version => 0)": ('model "late_flights" has no version 0', "It has 1."),
+}
+
+
+@pytest.mark.parametrize("call", UNKNOWN)
+def test_unknown_models(dsn: str, call: str) -> None:
+    message, hint = UNKNOWN[call]
+    expected = {"SQLSTATE": "SV001", "MESSAGE": message, "HINT": hint}
+    assert complaint(dsn, f"SELECT sqlsvm.{call};") == expected
+
+
+def test_where_no_model_is_stored_yet(postgres: Engine, postgres_dsn: str) -> None:
+    install(postgres)
+    found = complaint(postgres_dsn, "SELECT sqlsvm.predict('late_flights', '{}');")
+    assert (found["SQLSTATE"], found["HINT"]) == ("SV001", "No model is stored here yet: sqlsvm train stores one.")
+
+
+def test_what_is_compiled_and_not_trained_yet(postgres: Engine, postgres_dsn: str) -> None:
+    """The hint is typed, and then there is a model."""
+    install(postgres)
+    postgres.execute(Text("CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n"))
+    save_program(postgres, "it's late", stored_program(postgres, "SELECT y, x FROM t", training()))
+    call = "SELECT sqlsvm.predict('it''s late', '{\"x\": 1}') IS NULL;"
+    found = complaint(postgres_dsn, call)
+    assert (found["SQLSTATE"], found["MESSAGE"]) == ("SV001", 'there is no model "it\'s late"')
+    typed = found["HINT"].removeprefix("It is compiled and not trained yet: ")
+    said = psql(postgres_dsn, f"{typed}{call}SELECT sqlsvm.drop_model('it''s late'); {typed}")
+    assert said.lines[1:] == ["f", "{1}"]
+    assert "ERROR:  SV002: " in said.err
+
+
+GOOD = {"distance": 1, "heavy": True, "carrier": "UA", "month": 7}
+NONE_SUCH = 'the features have no "{}", which the model needs'
+NO_OBJECT = "the features are not a JSON object but of type {}"
+WRITE_ONE = 'Write {"distance": 1}, or to_jsonb(t) for a row of a table t.'
+WRONG = {
+    '{"distanse": 1, "heavy": true, "carrier": "UA", "month": 7}': (
+        NONE_SUCH.format("distance"),
+        'Is it "distanse"? A value that is not known is written {"distance": null}.',
+    ),
+    "{}": (NONE_SUCH.format("distance"), 'A value that is not known is written {"distance": null}.'),
+    "[1]": (NO_OBJECT.format("array"), WRITE_ONE),
+    "7": (NO_OBJECT.format("number"), WRITE_ONE),
+    "null": (NO_OBJECT.format("null"), WRITE_ONE),
+    json.dumps(GOOD | {"distance": [1]}): (
+        'feature "distance" is of type array',
+        "A feature is a number, a text, true, false or null.",
+    ),
+    json.dumps(GOOD | {"distance": "far"}): (
+        'feature "distance" has the value "far", which is no number',
+        'Write {"distance": 1.5}.',
+    ),
+    json.dumps(GOOD | {"heavy": "maybe"}): (
+        'feature "heavy" has the value "maybe", which is no boolean',
+        'Write {"heavy": true}.',
+    ),
+    json.dumps(GOOD | {"month": "July"}): (
+        'feature "month" has the value "July", which is no number',
+        'Write {"month": 1.5}.',
+    ),
+}
+
+
+@pytest.mark.parametrize("features", WRONG)
+def test_features_that_cannot_be_scored(dsn: str, features: str) -> None:
+    message, hint = WRONG[features]
+    expected = {"SQLSTATE": "SV003", "MESSAGE": message, "HINT": hint}
+    for function in ("predict", "decision_function"):
+        assert complaint(dsn, f"SELECT sqlsvm.{function}('late_flights', :'f');", {"f": features}) == expected
+
+
+def test_the_right_ones_go_through(dsn: str) -> None:
+    script = """
+        SELECT sqlsvm.decision_function('late_flights', :'f');
+        SELECT sqlsvm.predict('late_flights', NULL) IS NULL;"""
+    assert answer(dsn, script, {"f": json.dumps(GOOD)}) == ["4", "t"]
+
+
+@pytest.mark.parametrize("call", ["predict('late_flights', '{}')", "models()", "drop_model('late_flights')"])
+def test_tables_of_a_later_sqlsvm(dsn: str, call: str) -> None:
+    found = complaint(dsn, f"BEGIN; INSERT INTO sqlsvm.schema_version (version) VALUES (99); SELECT sqlsvm.{call};")
+    assert found["SQLSTATE"] == "SV005"
+    assert found["MESSAGE"] == "the models are kept in form 99, which these functions do not know"
+    assert found["HINT"] == "With a newer sqlsvm type: sqlsvm upgrade --dsn URL"

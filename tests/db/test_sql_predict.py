@@ -1,0 +1,252 @@
+"""predict, decision_function and score_sql in SQL, beside what the driver says of the same rows, to the last bit."""
+
+import json
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlglot import exp, parse_one
+
+from sqlsvm.compile.predict import PREDICTION, SCORE
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.model import Model
+from sqlsvm.predict import predict, query_rows
+from sqlsvm.store import open_store
+from tests.ground import svm
+from tests.ground.modelled import category, model_of, modelled, number
+from tests.ground.models import HOSTILE, model
+from tests.ground.opened import Wish, joined
+from tests.ground.reference import naive
+from tests.ground.schemas import random_world
+from tests.psql import answer
+
+
+@pytest.fixture
+def dsn(installed_dsn: str) -> str:
+    return installed_dsn
+
+
+def scores(engine: Engine, text: str, *parameters: object) -> list[object]:
+    found = engine.fetch(Text(text), parameters)
+    return list(found[SCORE].tolist())
+
+
+def by_driver(engine: Engine, model: Model, rows: str | None = None) -> tuple[list[Any], list[Any]]:
+    """Scores and predictions as text, in the order of the scores."""
+    outputs = exp.select(SCORE, exp.cast(exp.column(PREDICTION), "text").as_(PREDICTION))
+    with naive(engine):
+        found = engine.fetch(outputs.from_(predict(engine, model, rows).subquery("p")).order_by(SCORE))
+    return found[SCORE].tolist(), found[PREDICTION].tolist()
+
+
+def by_functions(engine: Engine, model: Model, rows: exp.Query) -> tuple[list[Any], list[Any]]:
+    """The same, row by row as JSON."""
+    text = f"""
+        SELECT sqlsvm.decision_function($1, to_jsonb(q)) AS score, sqlsvm.predict($1, to_jsonb(q)) AS prediction
+        FROM ({engine.text(rows)}) AS q ORDER BY score"""
+    with naive(engine):
+        found = engine.fetch(Text(text), [model.name])
+    return found[SCORE].tolist(), found[PREDICTION].tolist()
+
+
+def by_expression(engine: Engine, model: Model, rows: exp.Query) -> list[Any]:
+    (expression,) = engine.fetch(Text("SELECT sqlsvm.score_sql($1) AS score"), [model.name])[SCORE]
+    with naive(engine):
+        return scores(engine, f"SELECT {expression} AS score FROM ({engine.text(rows)}) AS q ORDER BY score")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 5, 8, 9])
+def test_random_worlds(installed: Engine, seed: int) -> None:
+    """With categories, booleans, NULLs and names that break careless SQL."""
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, max_relations=3, continuous=True)
+    assert world.label
+    with world.created(installed) as live:
+        text, label = live.query("postgres"), world.label.name
+        rows = joined(installed, text, Wish(label=label))
+        if not len(rows.row_ids[""]) or any(np.isnan(v).all() for v in rows.features.values() if v.dtype != object):
+            return  # nothing could have been trained on that
+        truth = svm.design_matrix(rows, "mean")
+        made = model_of(installed, text, label, rows, truth, rng.normal(size=len(truth.columns)))
+        open_store(installed).save(made)
+        expected = by_driver(installed, made)
+        assert by_functions(installed, made, query_rows(installed, made)) == expected
+        assert by_expression(installed, made, query_rows(installed, made)) == expected[0]
+
+
+# -- hostile texts -----------------------------------------------------------------------------------------------------
+
+SETTINGS = settings(
+    max_examples=40,
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+LETTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.sampled_from("'\"\\%$;-:{}() sS")
+TEXTS = st.text(LETTERS, min_size=1, max_size=30)
+NAMES = TEXTS.map(lambda text: text.encode()[:63].decode(errors="ignore")).filter(bool)
+THREE_NAMES = st.lists(NAMES, min_size=3, max_size=3, unique=True)
+NUMBERS = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-100)  # PostgreSQL refuses to underflow
+
+
+@SETTINGS
+@given(
+    name=TEXTS | st.sampled_from(HOSTILE), features=st.lists(NAMES, min_size=3, max_size=3, unique=True), data=st.data()
+)
+def test_names_and_values_are_only_that(installed: Engine, name: str, features: list[str], data: st.DataObject) -> None:
+    categories = data.draw(st.lists(TEXTS, min_size=2, max_size=3, unique=True))
+    value, weights = data.draw(NUMBERS), data.draw(st.lists(NUMBERS, min_size=6, max_size=6))
+    amount, kind, fresh = features
+    made = modelled(
+        [
+            number(amount, weights[0], missing=weights[1]),
+            *(category(kind, c, w) for c, w in zip(categories, weights[2:], strict=False)),
+            number(fresh, weights[5]),
+        ],
+        weights[1],
+        name=name,
+        trained_on={"booleans": [fresh], "label_values": categories[:2]},
+    )
+    columns = [exp.column(n, quoted=True).sql("postgres") for n in features]
+    values = f"SELECT $1::float8 AS {columns[0]}, $2::text AS {columns[1]}, true AS {columns[2]}"
+    installed.execute(Text(f"CREATE TEMPORARY TABLE hostile AS {values}"), [value, categories[0]])
+    try:
+        open_store(installed).save(made)
+        expected = by_driver(installed, made, "hostile")
+        assert by_functions(installed, made, exp.select("*").from_("hostile")) == expected
+        assert by_expression(installed, made, exp.select("*").from_("hostile")) == expected[0]
+    finally:
+        installed.execute(Text("DROP TABLE hostile"))
+        open_store(installed).drop(name)
+    assert installed.fetch(parse_one("SELECT COUNT(*) AS n FROM sqlsvm.versions WHERE name = $1"), [name])["n"][0] == 0
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_in_psql(installed: Engine, dsn: str, name: str) -> None:
+    open_store(installed).save(model(name))
+    features = json.dumps({"distance": 1, "heavy": 0, "carrier": name, "month": 7})
+    script = """
+        SELECT sqlsvm.decision_function(:'name', :'features');
+        SELECT count(*) FROM sqlsvm.models() WHERE model = :'name';
+        SELECT sqlsvm.drop_model(:'name');
+        SELECT count(*) FROM sqlsvm.models() WHERE model = :'name';"""
+    assert answer(dsn, script, {"name": name, "features": features}) == ["-1.599", "1", "{1}", "0"]
+
+
+# -- what values mean --------------------------------------------------------------------------------------------------
+
+SHOP = [
+    number("price", -1.0, 0.5),
+    category("colour", "red", 3.0),
+    number("fresh", 0.125, 0.5),
+    category("size", 7, 2.0),
+]
+FACTS = {"booleans": ["fresh"], "label_values": ["no", "yes"]}
+MEANT = {
+    '{"price": 1, "colour": "red", "fresh": true, "size": 7}': ("4.625", "yes"),
+    '{"PRICE": "1.0", "Colour": "red", "fresh": "t", "size": "7.0"}': ("4.625", "yes"),
+    '{"price": null, "colour": "blue", "fresh": null, "size": null}': ("0.0625", "yes"),
+    '{"price": 1e1, "colour": null, "fresh": false, "size": 7.5, "more": [1]}': ("-9.5", "no"),
+    '{"price": 0.5, "colour": "", "fresh": 0, "size": 6}': ("0", "no"),
+}
+
+
+def test_what_values_mean(installed: Engine, dsn: str) -> None:
+    """A NULL is the mean, a category that is unknown or NULL weighs 0, and a score of 0 is negative."""
+    open_store(installed).save(modelled(SHOP, 0.5, name="shop", nulls="mean", trained_on=FACTS))
+    for features, said in MEANT.items():
+        script = "SELECT sqlsvm.decision_function('shop', :'f'), sqlsvm.predict('shop', :'f');"
+        assert answer(dsn, script, {"f": features}) == ["|".join(said)]
+
+
+@pytest.mark.parametrize("missing", ["price", "colour"])
+def test_no_score_without_a_value(installed: Engine, dsn: str, missing: str) -> None:
+    """Rows with a NULL were dropped in training, so there is nothing to say of one."""
+    weights = [replace(weight, missing=None) for weight in SHOP]
+    open_store(installed).save(modelled(weights, 0.5, name="strict", nulls="drop", trained_on=FACTS))
+    features = {"price": 1, "colour": "red", "fresh": True, "size": 7, missing: None}
+    script = "SELECT sqlsvm.decision_function('strict', :'f') IS NULL, sqlsvm.predict('strict', :'f') IS NULL;"
+    assert answer(dsn, script, {"f": json.dumps(features)}) == ["t|t"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [([False, True], "true"), ([1, 2], "2"), ([1.5, 2.0], "2"), (["", "it's"], "it's"), ([-1, None], ""), (None, "1")],
+)
+def test_a_prediction_is_the_label(installed: Engine, dsn: str, labels: list[object] | None, said: str) -> None:
+    facts = {} if labels is None else {"label_values": labels}
+    open_store(installed).save(modelled([], 1.0, name="label", trained_on=facts))
+    assert answer(dsn, "SELECT sqlsvm.predict('label', '{}');") == [said]
+
+
+def test_versions_stand_side_by_side(installed: Engine, dsn: str) -> None:
+    store = open_store(installed)
+    for intercept in (1.0, -2.0):
+        store.save(modelled([], intercept, name="two"))
+    script = """
+        SELECT sqlsvm.decision_function('two', '{}'), sqlsvm.decision_function('two', '{}', version => 1);
+        SELECT sqlsvm.predict('two', '{}'), sqlsvm.predict('two', '{}', version => 1);
+        SELECT sqlsvm.score_sql('two'), sqlsvm.score_sql('two', version => 1);
+        SELECT version FROM sqlsvm.models() WHERE model = 'two';
+        SELECT sqlsvm.drop_model('two', version => 2);
+        SELECT weight FROM sqlsvm.weights('two');"""
+    expressions = "CAST('-2.0' AS double precision)|CAST('1.0' AS double precision)"
+    assert answer(dsn, script) == ["-2|1", "-1|1", expressions, "2", "1", "{2}", "1"]
+
+
+# -- many rows ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_view_scores_in_one_scan(installed: Engine, dsn: str) -> None:
+    """Nothing is called per row: what is planned is the scan of the table, with arithmetic on it."""
+    open_store(installed).save(modelled(SHOP, 0.5, name="viewed", nulls="mean", trained_on=FACTS))
+    script = r"""
+        CREATE TABLE goods AS
+        SELECT n % 10 AS price, (ARRAY['red', 'blue', NULL])[n % 3 + 1] AS colour, n % 2 = 0 AS fresh, n % 9 AS size
+        FROM generate_series(1, 1000) AS n;
+        SELECT format('CREATE VIEW scored AS SELECT g.*, %s AS score FROM goods AS g',
+                      sqlsvm.score_sql('viewed')) \gexec
+        SELECT count(*) FROM scored AS s WHERE score = sqlsvm.decision_function('viewed', to_jsonb(s));
+        EXPLAIN (VERBOSE, COSTS off) SELECT * FROM scored;"""
+    counts, *plan = answer(dsn, script)
+    assert counts == "1000"
+    assert plan[0] == "Seq Scan on public.goods g"
+    assert [line for line in plan if "sqlsvm" in line] == []
+    assert len([line for line in plan if "->" in line]) == 0
+
+
+def test_the_expression_finds_every_model_again(installed: Engine, dsn: str) -> None:
+    """17 digits are a double: no setting of the session rounds what is written down."""
+    third = 1 / 3
+    open_store(installed).save(modelled([number("x", third)], 1e-300, name="digits"))
+    script = "SET extra_float_digits = 0; SELECT sqlsvm.score_sql('digits');"
+    (expression,) = answer(dsn, script)
+    found = installed.fetch(Text(f"SELECT {expression} AS score FROM (SELECT 1 AS x) AS t"))
+    assert found[SCORE].tolist() == [third]
+
+
+# -- what is listed ----------------------------------------------------------------------------------------------------
+
+
+def test_weights_and_passes(installed: Engine, dsn: str) -> None:
+    open_store(installed).save(model("listed"))
+    script = """
+        SELECT * FROM sqlsvm.weights('listed');
+        SELECT pass, lower_bound, gap, buckets FROM sqlsvm.training_info('listed');
+        SELECT model, version, label, lambda, join_rows, gap, converged FROM sqlsvm.models() WHERE model = 'listed';"""
+    assert answer(dsn, script) == [
+        "||-0.1|",
+        "month|7|-1.5|-1.5",
+        "distance||0.001|0.7",
+        "carrier|Ünïted 'n' \"Co\"|0.3333333333333333|0.3333333333333333",
+        "heavy||0.25|0.25",
+        "carrier|UA|-0.2|-0.2",
+        "carrier|NaN|0.05|0.05",
+        "1|-Infinity|Infinity|",
+        "2|0.409016|0.0024|16",
+        "listed|1|late|0.0001|1500000000000|0.0024|t",
+    ]

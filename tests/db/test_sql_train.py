@@ -1,0 +1,225 @@
+"""sqlsvm.train through psql, beside the driver and LIBLINEAR on the same rows."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlglot import exp, parse_one
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.evaluate import evaluate_model
+from sqlsvm.install import install
+from sqlsvm.planner import Counting
+from sqlsvm.predict import predict
+from sqlsvm.problem import labelled
+from sqlsvm.stored_program import own_relation, stored_program
+from sqlsvm.train import Training, train
+from tests.ground import svm
+from tests.ground.joins import JOINS
+from tests.ground.opened import Wish, build, truth
+from tests.ground.schemas import random_world
+from tests.ground.sql_program import call, compiled, trained
+from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+
+TOL = 1e-3
+
+
+@pytest.fixture
+def dsn(installed_dsn: str) -> str:
+    return installed_dsn
+
+
+def assert_parity(engine: Engine, dsn: str, shape: str, lam: float, counting: Counting) -> None:
+    """The same objective as the driver's within tol, in at most three times its passes, and a proof that holds."""
+    join = JOINS[shape](np.random.default_rng(3))
+    asked = training(nulls="mean", categorical=join.categorical, lam=lam, counting=counting)
+    with join.created(engine):
+        compiled(engine, shape, join.query, asked)
+        model = trained(engine, dsn, shape)
+        rows = truth(engine, join.query, wish_of(asked))
+        assert (model.converged, model.counting) == (True, counting)
+        assert_proven(engine, model, rows)
+        assert_beside_liblinear(model, rows, max_iter=2000)
+        driven = train(engine, shape, join.query, asked)
+        assert model.objective_upper <= (1 + TOL) * driven.objective_upper
+        assert driven.objective_upper <= (1 + TOL) * model.objective_upper
+        assert model.passes <= 3 * driven.passes
+        assert {(w.feature, str(w.category)) for w in model.weights} == {
+            (w.feature, str(w.category)) for w in driven.weights
+        }
+        assert model.label_rows == driven.label_rows
+        assert model.trained_on["label_values"] == driven.trained_on["label_values"]
+
+
+@pytest.mark.parametrize(("shape", "counting"), [("chain", "grid"), ("left join", "exact")])
+def test_parity(installed: Engine, dsn: str, shape: str, counting: Counting) -> None:
+    assert_parity(installed, dsn, shape, 1e-3, counting)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counting", ["exact", "grid"])
+@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("shape", JOINS)
+def test_parity_everywhere(installed: Engine, dsn: str, shape: str, lam: float, counting: Counting) -> None:
+    assert_parity(installed, dsn, shape, lam, counting)
+
+
+@pytest.mark.parametrize("shape", ["star", pytest.param("categories", marks=pytest.mark.slow)])
+def test_the_driver_reads_it(installed: Engine, dsn: str, shape: str) -> None:
+    """evaluate and predict of the driver on a model from psql, and sqlsvm.evaluate, say the same."""
+    join = JOINS[shape](np.random.default_rng(3))
+    with join.created(installed):
+        compiled(installed, "read", join.query, training(categorical=join.categorical, tol=0.1))
+        model = trained(installed, dsn, "read")
+        seen = evaluate_model(installed, model)
+        found = {row["measure"]: row["value"] for row in call(dsn, "evaluate", "read")}
+        assert found["auc"] == pytest.approx(seen.auc.value if seen.auc else None, rel=1e-12)
+        predictions = installed.fetch(predict(installed, model))["prediction"].tolist()
+        assert sum(map(bool, predictions)) == found["true_positive"] + found["false_positive"]
+
+
+@pytest.mark.slow
+def test_the_bundle_alone(installed: Engine, dsn: str) -> None:
+    join = JOINS["chain"](np.random.default_rng(5))
+    with join.created(installed):
+        compiled(installed, "alone", join.query, training())
+        model = trained(installed, dsn, "alone", solver="bundle", lam=0.1, tol=1e-2)
+        assert (model.converged, model.solver) == (True, "bundle")
+        assert_proven(installed, model, truth(installed, join.query, Wish(scale="standard")))
+
+
+WEIGHTED = """
+    CREATE TABLE f (k INT, y TEXT, x FLOAT8, times INT);
+    CREATE TABLE g (k INT PRIMARY KEY, z FLOAT8);
+    INSERT INTO f
+    SELECT i % 9, CASE WHEN sin(i) + sin(i % 9) > 0.4 THEN 'late' ELSE 'in time' END, sin(i * 7), 1 + i % 3
+    FROM generate_series(1, 400) AS i;
+    INSERT INTO g SELECT i, sin(i) FROM generate_series(0, 8) AS i
+"""
+BY_WEIGHT = "SELECT f.y, f.x, f.times, g.z FROM f JOIN g ON g.k = f.k"
+UNWEIGHTED = "SELECT f.y, f.x, g.z FROM f JOIN g ON g.k = f.k"
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        pytest.param(BY_WEIGHT, {"weight": "times"}, marks=pytest.mark.slow),
+        pytest.param(UNWEIGHTED, {"class_weight": (1.0, 3.0)}, marks=pytest.mark.slow),
+        (UNWEIGHTED, {"class_weight": "balanced"}),
+        pytest.param(UNWEIGHTED, {"intercept": False, "scale": "maxabs"}, marks=pytest.mark.slow),
+        (BY_WEIGHT, {"weight": "times", "class_weight": (2.0, 1.0), "scale": "none"}),
+    ],
+)
+def test_weights_and_scales(postgres: Engine, postgres_dsn: str, query: str, options: dict[str, Any]) -> None:
+    build(postgres, WEIGHTED)
+    install(postgres)
+    asked = training(positive="late", lam=1e-2, **options)
+    compiled(postgres, "w", query, asked)
+    model, driven = trained(postgres, postgres_dsn, "w", sample=2000), train(postgres, "w", query, asked)
+    assert model.converged
+    assert model.objective_upper == pytest.approx(driven.objective_upper, rel=TOL)
+    assert model.lower_bound <= driven.objective_upper
+    assert driven.lower_bound <= model.objective_upper
+    assert (model.label_rows, model.intercept == 0) == (driven.label_rows, driven.intercept == 0)
+    class_weight = options.get("class_weight", (1.0, 1.0))
+    if isinstance(class_weight, tuple):
+        whole = int(class_weight[0]), int(class_weight[1])
+        rows = truth(postgres, query, wish_of(asked, class_weights=whole))
+        assert_proven(postgres, model, rows, int(sum(model.label_rows.values())))
+    assert call(postgres_dsn, "objective", "w")[0]["objective"] == pytest.approx(model.objective, rel=1e-9)
+
+
+def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
+    """New rows, new categories before the old ones, NULLs that were not there: a program trains on what it finds."""
+    install(postgres)
+    build(postgres, "CREATE TABLE f (y BOOLEAN, c TEXT, d INT, x FLOAT8)")
+    fill = "INSERT INTO f SELECT i % 3 > 0, 'c' || i % {c}, i % {d}, {x} FROM generate_series(1, 300) AS i"
+    postgres.execute(parse_one(fill.format(c=2, d=3, x="sin(i) + i % 3"), read="postgres"))
+    asked = training(categorical=("d",), nulls="mean", lam=1e-2)
+    query = "SELECT y, c, d, x FROM f"
+    compiled(postgres, "fresh", query, asked)
+    assert_proven(postgres, trained(postgres, postgres_dsn, "fresh"), truth(postgres, query, wish_of(asked)))
+    postgres.execute(parse_one(fill.format(c=7, d=5, x="NULLIF(i % 4, 2)"), read="postgres"))
+    postgres.execute(parse_one("UPDATE f SET c = NULL WHERE c = 'c1' AND d = 0", read="postgres"))
+    model = trained(postgres, postgres_dsn, "fresh")
+    assert (model.version, model.join_rows) == (2, 600)
+    assert len({w.category for w in model.weights if w.feature == "c"}) == 7
+    assert_proven(postgres, model, truth(postgres, query, wish_of(asked)))
+
+
+# -- random worlds -----------------------------------------------------------------------------------------------------
+
+
+def assert_world(engine: Engine, dsn: str, seed: int) -> bool:
+    """Of any shape, with evil names; whether there was something to train on."""
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, max_relations=3, continuous=seed % 3 == 0)
+    assert world.label
+    scale: svm.Scale = ("standard", "none", "maxabs")[seed % 3]
+    nulls: svm.Nulls = "mean" if seed % 2 else "drop"
+    counting: Counting = "grid" if seed % 4 < 2 else "exact"
+    asked = training(world.label.name, nulls=nulls, scale=scale, counting=counting, lam=float(10.0 ** -(seed % 4)))
+    with world.created(engine) as live:
+        text = live.query("postgres")
+        rows = truth(engine, text, wish_of(asked))
+        if len(set(rows.y.tolist())) < 2:
+            return False
+        compiled(engine, f"world {seed}", text, asked)
+        model = trained(engine, dsn, f"world {seed}", sample=300, max_passes=6)
+        assert_proven(engine, model, rows)
+        assert_beside_liblinear(model, rows)
+    return True
+
+
+def test_a_world(installed: Engine, dsn: str) -> None:
+    assert assert_world(installed, dsn, seed=1)
+
+
+@pytest.mark.slow
+def test_many_worlds(installed: Engine, dsn: str) -> None:
+    assert sum(assert_world(installed, dsn, seed) for seed in range(6, 70)) >= 25
+
+
+# -- the same SQL ------------------------------------------------------------------------------------------------------
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("shape", ["categories", *(pytest.param(s, marks=SLOW) for s in JOINS if s != "categories")])
+def test_the_sql_is_the_drivers(postgres: Engine, statements: list[str], shape: str) -> None:
+    """What is stored and what the driver sends differ in where rows are read, and in how parameters are numbered."""
+    join = JOINS[shape](np.random.default_rng(3))
+    join.create(postgres)
+    asked = training(categorical=join.categorical, nulls="drop", tol=0.5, counting="grid")
+    statements.clear()
+    train(postgres, shape, join.query, asked)
+    sent = {normal(text) for text in statements if not text.startswith(("BEGIN", "COMMIT", "SET", "DROP"))}
+    stored = own_texts(postgres, join.query, asked)
+    assert [text for text in stored if text not in sent] == []
+    assert len(stored) > 10
+
+
+def own_texts(engine: Engine, query: str, asked: Training) -> list[str]:
+    """Of the parts that training runs, over the user's relations again."""
+    program = stored_program(engine, query, asked)
+    relations = labelled(engine, query, asked.problem).relations
+    sources = {own_relation(i): relation.source for i, relation in enumerate(relations)}
+    found = []
+    for part in ("prepare", "moments", "sample", "pass"):
+        for one in program.parts[part]:
+            for ast in one.asts:
+                text = parse_one(engine.text(ast), read="postgres")
+                for table in list(text.find_all(exp.Table)):
+                    if table.name in sources:
+                        table.replace(sources[table.name].copy())
+                found.append(normal(text.sql("postgres")))
+    return found
+
+
+def normal(text: str) -> str:
+    """Parameters numbered in the order in which they appear."""
+    numbers: dict[str, str] = {}
+    told = parse_one(text, read="postgres").sql("postgres")
+    return re.sub(r"\$\d+", lambda found: numbers.setdefault(found[0], f"${len(numbers) + 1}"), told)

@@ -1,0 +1,227 @@
+"""What training from psql owes to others: to the data, to sessions beside it, and to the database after it."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import psycopg
+import pytest
+from sqlglot import parse_one
+
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from sqlsvm.install import install
+from sqlsvm.store import open_store
+from sqlsvm.stored_program import StoredProgram, save_program, stored_program
+from tests.ground.joins import chain
+from tests.ground.opened import build
+from tests.ground.sql_program import call, compiled, trained
+from tests.ground.trained import training
+from tests.psql import answer, complaint, program, psql
+
+WORKING = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlsvm%' AND relnamespace = pg_my_temp_schema();"
+QUIET = "SET client_min_messages = warning;"
+NAMES = ("first", "second")
+
+
+@pytest.fixture(scope="module")
+def made(installed: Engine) -> Iterator[StoredProgram]:
+    """A program over a chain of three tables, which are there as long as the tests of this file."""
+    join = chain(np.random.default_rng(3), rows=300)
+    with join.created(installed):
+        yield stored_program(installed, join.query, training())
+
+
+@pytest.fixture
+def dsn(installed: Engine, installed_dsn: str, made: StoredProgram) -> Iterator[str]:
+    """Two programs that have trained nothing yet."""
+    for name in NAMES:
+        save_program(installed, name, made)
+    yield installed_dsn
+    for name in NAMES:
+        answer(installed_dsn, "SELECT sqlsvm.drop_model(:'name');", {"name": name})
+
+
+@contextmanager
+def running(dsn: str, *statements: str) -> Iterator[subprocess.Popen[str]]:
+    """psql in the middle of a script: its notices can be read from stderr as they come."""
+    command = [program(), "-X", "-q", "-v", "ON_ERROR_STOP=1", *(w for s in statements for w in ("-c", s)), dsn]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as session:
+        yield session
+        session.kill()
+
+
+def first_pass(session: subprocess.Popen[str]) -> None:
+    assert session.stderr
+    assert any("pass 1 " in line for line in session.stderr)
+
+
+TO_THE_LIMIT = "tol => 1e-12, max_passes => 6, seed => 1"
+
+
+@pytest.mark.parametrize("isolation", ["READ COMMITTED", pytest.param("REPEATABLE READ", marks=pytest.mark.slow)])
+def test_data_that_changes_meanwhile(postgres: Engine, postgres_dsn: str, isolation: str) -> None:
+    """The model is that of the data when it began, to the last bits."""
+    install(postgres)
+    dsn, join = postgres_dsn, chain(np.random.default_rng(3), rows=300)
+    join.create(postgres)
+    compiled(postgres, "first", join.query, training())
+    answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('first', {TO_THE_LIMIT});")
+    undisturbed = open_store(postgres).load("first")
+    begin, train = f"BEGIN ISOLATION LEVEL {isolation}", f"SELECT sqlsvm.train('first', {TO_THE_LIMIT})"
+    with running(dsn, begin, train, "COMMIT") as session:
+        first_pass(session)
+        build(postgres, "DELETE FROM m WHERE u > 0; UPDATE l SET a = -a, b = 7; INSERT INTO r SELECT j, c + 1 FROM r")
+        _, said = session.communicate()
+        assert (session.returncode, "ERROR" in said) == (0, False)
+    model = open_store(postgres).load("first")
+    assert (model.version, model.passes, model.join_rows) == (2, 6, undisturbed.join_rows)
+    assert [w.weight for w in model.weights] == pytest.approx([w.weight for w in undisturbed.weights], rel=1e-9)
+    assert model.objective == pytest.approx(undisturbed.objective, rel=1e-12)
+    assert trained(postgres, dsn, "first").join_rows != undisturbed.join_rows
+
+
+def test_nothing_is_left_behind(dsn: str) -> None:
+    """After success, after an error in the middle, after ROLLBACK: no working table, and no model but the one kept."""
+    count = "SELECT count(*) FROM sqlsvm.versions WHERE name = 'first';"
+    assert answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('first'); {WORKING}") == ["1", "0"]
+    slow = "SELECT sqlsvm.train('first', tol => 1e-12, max_passes => 10000);"
+    script = f"{QUIET} SET statement_timeout = '1500ms';\n\\set ON_ERROR_STOP 0\n{slow}\n{WORKING}\n{count}"
+    said = psql(dsn, script)
+    assert "canceling statement due to statement timeout" in said.err
+    assert said.lines == ["0", "1"]
+    rolled_back = f"{QUIET} BEGIN; SELECT version FROM sqlsvm.train('first'); ROLLBACK; {WORKING} {count}"
+    assert answer(dsn, rolled_back) == ["2", "0", "1"]
+    for function in ("objective", "row_count", "generalized_row_count", "pseudo_gradient", "evaluate"):
+        found = answer(dsn, f"{QUIET} SELECT count(*) > 0 FROM sqlsvm.{function}('first'); {WORKING}")
+        assert found == ["t", "0"]
+
+
+def test_a_backend_that_is_terminated(dsn: str) -> None:
+    with running(dsn, "SELECT sqlsvm.train('first', tol => 1e-12, max_passes => 10000)") as session:
+        first_pass(session)
+        stop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT sqlsvm.train%'"
+        with psycopg.connect(dsn, autocommit=True) as other:
+            other.execute(stop)
+            session.communicate()
+            assert session.returncode != 0
+            left = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlsvm\\_%' AND relpersistence = 't'"
+            for _ in range(100):  # the backend tidies up after its client was told
+                if other.execute(left).fetchone() == (0,):
+                    break
+                other.execute("SELECT pg_sleep(0.05)")
+            assert other.execute(left).fetchone() == (0,)
+    assert answer(dsn, "SELECT count(*) FROM sqlsvm.versions WHERE name = 'first';") == ["0"]
+
+
+def test_trainings_of_one_model_take_turns(dsn: str) -> None:
+    with psycopg.connect(dsn) as holding:
+        holding.execute("SELECT sqlsvm.train('first')")
+        blocked = complaint(dsn, f"{QUIET} SET lock_timeout = '200ms'; SELECT sqlsvm.train('first');")
+        assert blocked["SQLSTATE"] == "55P03"
+        assert answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('second');") == ["1"]
+    assert answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('first');") == ["2"]
+
+
+def test_two_programs_in_one_transaction(dsn: str) -> None:
+    train = "SELECT version, converged FROM sqlsvm.train('{}');"
+    script = f"{QUIET} BEGIN; {train.format('first')} {train.format('second')} {train.format('first')} COMMIT;"
+    assert answer(dsn, script) == ["1|t", "1|t", "2|t"]
+
+
+def test_names(installed: Engine, installed_dsn: str, made: StoredProgram) -> None:
+    for name in ('\'; DROP TABLE m; -- "Quoted" Ünïcode 模型', "$$%I%s a\\nb " + "x" * 48):
+        save_program(installed, name, made)
+        assert trained(installed, installed_dsn, name, tol=0.5).version == 1
+
+
+def test_another_search_path(dsn: str) -> None:
+    """The names of the query mean what they meant when it was compiled."""
+    setting = f"{QUIET} CREATE SCHEMA other; CREATE TABLE other.m (k INT); SET search_path = other;"
+    trained = "SELECT version FROM sqlsvm.train('first'); SHOW search_path; DROP SCHEMA other CASCADE;"
+    assert answer(dsn, f"{setting} {trained}") == ["1", "other"]
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "state", "message", "hint"),
+    [
+        ("train('frist')", "SV002", 'there is no compiled program "frist"', "Did you mean first?"),
+        ("train('first', lambda => 0)", "SV003", "lambda must be above 0, not 0", "For example lambda => 1e-4."),
+        ("train('first', lambda => 'NaN')", "SV003", "lambda must be above 0, not NaN", "For example lambda => 1e-4."),
+        ("train('first', tol => 0)", "SV003", "tol must be above 0, not 0", "For example tol => 1e-3."),
+        ("train('first', max_passes => 0)", "SV003", "max_passes must be at least 1, not 0", "For example"),
+        ("train('first', solver => 'descent')", "SV003", 'there is no solver "descent" here', "Write solver => 'dane'"),
+        ("evaluate('first')", "SV001", 'the program "first" has trained no model yet', "SELECT * FROM sqlsvm.train("),
+        ("objective('first', '[]')", "SV003", "beta is not an object of weights by name", 'Write {"intercept"'),
+        ("objective('first', '{\"weights\": {\"q\": 1}}')", "SV003", 'beta has a weight for "q"', "The features are"),
+        (
+            "objective('first', '{\"weights\": {\"a\": []}}')",
+            "SV003",
+            'the weight of "a" is not a number',
+            'Write {"a"',
+        ),
+        ("row_count('first', '{}', 'Infinity')", "SV003", "bound must be a finite number", "For example bound => 1."),
+        ("generalized_row_count('first', '{}', 0)", "SV003", "epsilon must be above 0, not 0", "For example"),
+    ],
+)
+def test_arguments(dsn: str, call: str, state: str, message: str, hint: str) -> None:
+    said = complaint(dsn, f"SELECT * FROM sqlsvm.{call};")
+    assert said["SQLSTATE"] == state
+    assert said["MESSAGE"].startswith(message)
+    assert said["HINT"].startswith(hint)
+
+
+SMALL = """
+    CREATE TABLE f (k INT, y TEXT, x FLOAT8); CREATE TABLE p (k INT, z FLOAT8);
+    INSERT INTO f SELECT i % 5, CASE WHEN i % 3 = 0 THEN 'yes' ELSE 'no' END, sin(i)
+    FROM generate_series(1, 100) AS i;
+    INSERT INTO p SELECT i, i FROM generate_series(0, 4) AS i
+"""
+CHANGES = {
+    "INSERT INTO p VALUES (1, 0)": '"p" is no longer unique on its join key',
+    "UPDATE f SET x = NULL WHERE k = 1": 'feature "x" is NULL in 20 rows',
+    "UPDATE f SET x = 'NaN' WHERE k = 1": 'feature "x" is NaN or infinite in some rows of the join',
+    "UPDATE f SET y = 'perhaps' WHERE k = 1": 'the label "y" has values that it did not have',
+    "UPDATE f SET y = NULL WHERE k = 1": 'the label "y" is NULL in 20 rows of the join',
+    "UPDATE f SET y = 'no'": 'the label "y" has one class only',
+    "DELETE FROM p": 'the join of "small" has no rows',
+}
+
+
+def test_data_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) -> None:
+    install(postgres)
+    build(postgres, SMALL)
+    compiled(postgres, "small", "SELECT f.y, f.x, p.z FROM f JOIN p ON p.k = f.k", training(positive="yes"))
+    assert trained(postgres, postgres_dsn, "small", tol=0.5).version == 1
+    for change, message in CHANGES.items():
+        said = complaint(postgres_dsn, f"BEGIN; {change}; SELECT sqlsvm.train('small');")
+        assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV004", message)
+        assert said["HINT"]
+    assert trained(postgres, postgres_dsn, "small", tol=0.5).version == 2
+
+
+def test_explain(dsn: str) -> None:
+    rows = call(dsn, "explain", "first")
+    assert {row["part"] for row in rows} >= {"sources", "prepare", "moments", "pass", "sample", "row count"}
+    assert all(row["statement"].startswith(("SELECT", "CREATE TEMPORARY TABLE", "WITH")) for row in rows)
+
+
+def test_a_reader_counts_and_does_not_train(dsn: str, prefix: str) -> None:
+    role = f'{prefix} "reader"'
+    quoted = '"' + role.replace('"', '""') + '"'
+    with connect(dsn) as admin:
+        admin.execute(parse_one(f"CREATE ROLE {quoted}", read="postgres"))
+        try:
+            install(admin, [role])
+            admin.execute(parse_one(f"GRANT SELECT ON l, m, r TO {quoted}", read="postgres"))
+            count = "SELECT count(*) FROM sqlsvm.row_count('first', '{}') WHERE feature = 'v';"
+            assert answer(dsn, f'{QUIET} SET ROLE :"role"; {count}', {"role": role}) == ["6"]
+            said = complaint(dsn, "SET ROLE :\"role\"; SELECT sqlsvm.train('first');", {"role": role})
+            assert said["SQLSTATE"] == "SV006"
+        finally:
+            admin.execute(parse_one(f"DROP OWNED BY {quoted}", read="postgres"))
+            admin.execute(parse_one(f"DROP ROLE {quoted}", read="postgres"))
