@@ -85,7 +85,7 @@ class State:
         """No pass is known, but a good place for the first."""
         none = np.zeros(0)
         nowhere = np.zeros((0, len(start)))
-        return cls(nowhere, nowhere, none, none, none, none, none, start)
+        return cls(nowhere, nowhere, none, none, none, none, none, none, start)
 
     def __len__(self) -> int:
         return len(self.points)
