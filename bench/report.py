@@ -208,7 +208,8 @@ def _how() -> Iterator[str]:
         "- F is the mean hinge over the join + lambda |beta|^2 on features scaled to mean 0 and deviation 1, the "
         "intercept penalised, the same for all. That of a model is computed on the full join after the race: from its "
         "rows where they fit in memory, else by one relational pass whose error is certified. The best is the least "
-        f"F of any model, or of a run of sqlsvm to 1e-4 before the race; more than {REACHED:g} above it is not reached."
+        "F of any model, or of a run of sqlsvm to a proven 1e-4 before the race (1e-2 where that takes too long); "
+        f"more than {REACHED:g} above it is not reached."
     )
     yield (
         "- Peers are tuned: their first run tries a grid (bench/grids.py) from cheap to dear; the first setting that "
