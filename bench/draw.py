@@ -31,6 +31,8 @@ Line = tuple[str, list[float], list[float]]
 
 def draw(found: Results, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):  # of another run
+        old.unlink()
     series = {s: [r for r in found.races if r.series == s] for s in dict.fromkeys(r.series for r in found.races) if s}
     for name, members in series.items():
         if name.startswith("join rows"):

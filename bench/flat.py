@@ -50,7 +50,9 @@ class FlatOracle:
         answer = self.engine.fetch(text, [self.raw(beta)])
         return np.asarray(np.nan_to_num([float(values[0]) for values in answer.values()]))
 
-    def pass_(self, beta: Values, _buckets: int | None = None) -> Cut:
+    soft = False
+
+    def pass_(self, beta: Values, _buckets: int | None = None, _width: float = 0.0) -> Cut:
         """SUM(y x) over the rows with y score < 1: the cut that sqlsvm gets from its messages."""
         active, signs, *sums = self.run(self.filtered, beta)
         slopes = (np.array(sums) - signs * self.centre) / self.width

@@ -13,6 +13,19 @@ from sqlsvm.model import plain
 Job = dict[str, Any]
 
 
+def size(job: Job) -> Job:
+    from bench.export import join_size
+    from sqlsvm.problem import open_problem
+
+    task = _task(job)
+    with connect(job["url"]) as engine:
+        with open_problem(engine, task.text, task.options) as problem:
+            rows, design = problem.moments.n, problem.plan.design
+        missing = any(c.role == "missing" for c in design.coordinates)
+        bytes_ = join_size(engine, task, rows)
+    return {"join_rows": rows, "join_bytes": bytes_, "numbers_only": not (design.dictionaries or missing)}
+
+
 def compete(job: Job) -> Job:
     from bench.competitors import COMPETITORS, Order
 
@@ -46,7 +59,7 @@ def descent(_job: Job) -> Job:
     return {"descent": curves()}
 
 
-ROLES = {role.__name__: role for role in (compete, judge, look, passes, descent)}
+ROLES = {role.__name__: role for role in (size, compete, judge, look, passes, descent)}
 
 
 def _task(job: Job) -> tasks.Task:

@@ -1,6 +1,7 @@
 """The join as an oracle for the solvers: passes through the database in, cuts out."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -9,7 +10,8 @@ from sqlsvm.compile.moments import EVERY, category_moments_name, moments, moment
 from sqlsvm.compile.oracle import NEAR, TOTALS, oracle_pass, reach
 from sqlsvm.compile.resolve import COUNT, category_name, sums_name
 from sqlsvm.compile.sample import DENSITY, category_number, drawn_nodes, points, sample, sample_name
-from sqlsvm.compile.tally import BOUND, BUCKETS, rounding_name
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan import Plan
@@ -59,15 +61,25 @@ class JoinOracle:
     def exact(self) -> bool:
         return self.plan.method == "exact" or self.plan.centre is None
 
-    def pass_(self, beta: Values, buckets: int | None) -> Cut:
-        h = float(buckets or 1)
-        parameters = {"theta": self.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 1.0, BUCKETS: h}
+    @property
+    def soft(self) -> bool:
+        """With one bag every row of the join is at hand, and may as well count in part."""
+        return self.plan.centre is None
+
+    @cached_property
+    def _soft_program(self) -> tuple[Statement, ...]:
+        return tuple(oracle_pass(self.plan, soft=True))
+
+    def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
+        h, theta = float(buckets or 1), self.scaling.to_raw(np.asarray(beta, dtype=float))
+        parameters = {"theta": theta, BOUND: 1.0, BUCKETS: h, WIDTH: width}
         with self.work.scratch():
-            answers = self.work.run(self.program, parameters)
+            answers = self.work.run(self._soft_program if width else self.program, parameters)
         slope, offset = self._cut(answers)
         slope = self.scaling.from_raw(slope)
         error = 0.0 if self.exact else self._error(answers, h)
-        return Cut(slope, offset, offset + float(slope @ beta), error, None if self.exact else buckets)
+        blur = float(answers[TOTALS][BLUR][0]) / self.moments.n if width else 0.0
+        return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
         """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many dense

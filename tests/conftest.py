@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import cast
 
 import pytest
+from hypothesis import settings
 from sqlglot import exp
 
 from sqlsvm.engine import connect
@@ -18,6 +19,9 @@ from sqlsvm.install import install
 from tests import servers
 
 ENGINES = ("postgres", "duckdb")
+
+settings.register_profile("patient", deadline=None)  # how busy the machine is says nothing of the code
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

@@ -12,16 +12,17 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import COUNT, resolve, sums
+from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import Tally, active_rows, active_table, rounding
+from sqlsvm.compile.tally import BLUR, Tally, active_rows, active_table, rounding
 from sqlsvm.plan import Plan
 
 TOTALS = "totals"
 NEAR = "near the hinge"
 
 
-def oracle_pass(plan: Plan) -> Iterator[Statement]:
-    """Everything that one cut needs, in order."""
+def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
+    """Everything that one cut needs, in order. A soft one, for one bag only, counts rows near the hinge in part."""
     tally = Tally(plan, signed=True)
     if plan.centre is not None:
         messages = Messages(plan, ties=tally.ties)
@@ -34,8 +35,8 @@ def oracle_pass(plan: Plan) -> Iterator[Statement]:
         yield from messages.backward()
         yield from tally.counts(messages)
     else:
-        yield tally.one_bag()
-    yield _totals(plan)
+        yield tally.one_soft_bag() if soft else tally.one_bag()
+    yield _totals(plan, soft)
     for bag in plan.bags:
         yield from resolve(plan, bag.core, active_rows(bag.number), sums)
 
@@ -46,11 +47,12 @@ def reach(plan: Plan) -> int:
     return max(0, (blurred + 1) // 2 - 1)
 
 
-def _totals(plan: Plan) -> Statement:
+def _totals(plan: Plan, soft: bool) -> Statement:
     """With one bag c is signed, and |c| adds up to the active weight; with more, c counts total < 0, and y signs it."""
     c = sql.column(COUNT)
     one = plan.centre is None
     weight: exp.Expression = exp.Abs(this=c) if one else sql.product(sql.column("y"), c)
-    summed = sql.coalesce(sql.total(weight), sql.number(0))
+    summed: Named = [(weight, "b"), *([(sql.column(BLUR), BLUR)] if soft else [])]
     label = 0 if one else plan.bag_of(plan.label_node)
-    return statement(TOTALS, sql.select([(summed, "b")], exp.to_table(active_table(label))))
+    outputs = [(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in summed]
+    return statement(TOTALS, sql.select(outputs, exp.to_table(active_table(label))))

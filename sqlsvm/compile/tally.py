@@ -4,7 +4,7 @@ A tally is signed, over both labels at once with y in the score's shift, or of o
 label's rows are filtered, theta comes multiplied by the label, and a row counts iff label * score < bound.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -20,6 +20,8 @@ from sqlsvm.plan import Bag, Plan
 BUCKETS = "buckets"
 BOUND = "bound"
 LABEL = "label"
+WIDTH = "width"
+BLUR = "blur"
 
 
 def active_table(bag: int) -> str:
@@ -72,18 +74,44 @@ class Tally:
 
     def one_bag(self) -> Statement:
         """SELECT what is carried, y * w AS c FROM scored rows WHERE y * p < bound"""
-        bag = self.plan.bags[0]
-        rows = scored(self.plan, bag.core, fold_keys(self.plan, bag.core), carried(self.plan, bag.core), bend=self.bend)
-        names = [n for n in rows.named_selects if n not in ("p", "y", "w")]
-        factors = [sql.double(sql.column("y"))] if self.signed else []
-        factors += [sql.double(sql.column("w"))] if "w" in rows.named_selects else []
-        kept = sql.select(
-            [*((sql.column(n), n) for n in names), (sql.product(*factors), COUNT)], sql.derived(rows, "s")
-        )
-        margin = sql.product(sql.column("y"), sql.column("p")) if self.signed else sql.column("p")
         below = exp.LT if self.strict else exp.LTE
-        kept = kept.where(below(this=margin, expression=sql.parameter(BOUND)), *self._of_label())
+        active = below(this=self._margin(), expression=sql.parameter(BOUND))
+        return self._active({COUNT: sql.product(*self._factors())}, [active, *self._of_label()])
+
+    def one_soft_bag(self) -> Statement:
+        """With z = bound - y * p: a row with z > -width counts (1 + z / width) / 2, at most 1; `blur` is by how much
+        that share of z stays below max(0, z): |z| (1 - |z| / width) / 2 where that is positive."""
+        width, half, one = sql.parameter(WIDTH), sql.number(0.5), sql.number(1)
+        z = exp.paren(exp.Sub(this=sql.parameter(BOUND), expression=self._margin()))
+        share = sql.product(half, sql.plus(one, exp.Div(this=z, expression=width)))
+        distance = exp.Abs(this=z)
+        blur = sql.product(half, distance, exp.Sub(this=one, expression=exp.Div(this=distance, expression=width)))
+        outputs = {
+            COUNT: sql.product(*self._factors(), exp.Least(this=share, expressions=[one])),
+            BLUR: sql.product(*self._weights(), exp.Greatest(this=blur, expressions=[sql.number(0)])),
+        }
+        return self._active(outputs, [exp.GT(this=z, expression=exp.Neg(this=width))])
+
+    def _active(self, outputs: Mapping[str, exp.Expression], conditions: list[exp.Expression]) -> Statement:
+        bag, rows = self.plan.bags[0], self._rows
+        names = [n for n in rows.named_selects if n not in ("p", "y", "w")]
+        wanted = [*((sql.column(n), n) for n in names), *((value, name) for name, value in outputs.items())]
+        kept = sql.select(wanted, sql.derived(rows, "s")).where(*conditions)
         return statement("active rows", kept, active_table(bag.number))
+
+    @property
+    def _rows(self) -> exp.Select:
+        bag = self.plan.bags[0]
+        return scored(self.plan, bag.core, fold_keys(self.plan, bag.core), carried(self.plan, bag.core), bend=self.bend)
+
+    def _margin(self) -> exp.Expression:
+        return sql.product(sql.column("y"), sql.column("p")) if self.signed else sql.column("p")
+
+    def _factors(self) -> list[exp.Expression]:
+        return [*([sql.double(sql.column("y"))] if self.signed else []), *self._weights()]
+
+    def _weights(self) -> list[exp.Expression]:
+        return [sql.double(sql.column("w"))] if "w" in self._rows.named_selects else []
 
     # -- more bags: before the messages
 

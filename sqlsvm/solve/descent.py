@@ -162,4 +162,5 @@ class _Descent:
         unknown = np.full(len(self.points), np.nan)
         seconds = np.array([record.seconds for record in self.history])
         points, slopes = np.array(self.points), np.array(self.slopes)
-        return State(points, slopes, unknown, np.array(self.lows), unknown, unknown, seconds)
+        widths = np.zeros(len(self.points))
+        return State(points, slopes, unknown, np.array(self.lows), unknown, unknown, widths, seconds)

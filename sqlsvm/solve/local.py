@@ -8,13 +8,14 @@ margin is within `width` of the hinge.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from sqlsvm.solve.oracle import Array, Mask, Sample
 
 DENSE_UP_TO = 500  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
-NEWTON_STEPS = 25  # an unfinished Newton run costs a poorer point, not a wrong bound
+NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
 BACKTRACKS = 30
 
 
@@ -36,9 +37,15 @@ class LocalProblem:
         slope: Array = -((self.shares * pull) @ self.signed)
         return slope
 
-    def density(self, beta: Array) -> float:
+    def density(self, beta: Array, within: float = 0.1) -> float:
         """The density of the margins at the hinge."""
-        return float(self.shares @ (np.abs(1.0 - self.signed @ beta) < 0.1)) / 0.2
+        return float(self.shares @ (np.abs(1.0 - self.signed @ beta) < within)) / (2.0 * within)
+
+    def blur(self, beta: Array, width: float) -> float:
+        """By how much a cut of that width stays below R at beta: max(0, z) less the share of z that it counts, which is
+        |z| (width - |z|) / (2 width) near the hinge."""
+        distance = np.abs(1.0 - self.signed @ beta)
+        return float(self.shares @ np.maximum(distance * (width - distance), 0.0)) / (2.0 * width)
 
     def value(self, beta: Array, tilt: Array, width: float) -> float:
         return self._value(beta, 1.0 - self.signed @ beta, tilt, width)
@@ -73,13 +80,42 @@ class LocalProblem:
         return float(self.shares @ hinge + tilt @ beta + self.lam * (beta @ beta))
 
     def _solve_hessian(self, near: Mask, width: float, gradient: Array) -> Array:
-        rows = self.signed[near]
-        scaled = rows * (self.shares[near] / (2.0 * width))[:, None]
         if len(gradient) <= DENSE_UP_TO:
-            hessian = scaled.T @ rows
+            hessian = self._gram.of(near) / (2.0 * width)
             hessian[np.diag_indices_from(hessian)] += 2.0 * self.lam
             return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
+        rows = self.signed[near]
+        scaled = rows * (self.shares[near] / (2.0 * width))[:, None]
         return _conjugate_gradients(rows, scaled, 2.0 * self.lam, gradient)
+
+    @cached_property
+    def _gram(self) -> "_Gram":
+        return _Gram(self.signed, self.shares)
+
+
+class _Gram:
+    """The sum of share x x' over some rows. From one Newton step to the next few rows come and go: only those are
+    added and taken away, as long as they are few."""
+
+    def __init__(self, rows: Array, shares: Array) -> None:
+        self._rows, self._shares = rows, shares
+        self._inside = np.zeros(len(rows), dtype=bool)
+        self._sum = np.zeros((rows.shape[1], rows.shape[1]))
+
+    def of(self, inside: Mask) -> Array:
+        changed = inside != self._inside
+        if 2 * np.count_nonzero(changed) < np.count_nonzero(inside):
+            signs = np.where(inside[changed], 1.0, -1.0)
+            self._sum = self._sum + self._over(changed, self._shares[changed] * signs)
+        else:
+            self._sum = self._over(inside, self._shares[inside])
+        self._inside = inside
+        return self._sum
+
+    def _over(self, chosen: Mask, weights: Array) -> Array:
+        rows = self._rows[chosen]
+        found: Array = (rows * weights[:, None]).T @ rows
+        return found
 
 
 def _active_share(margin: Array, width: float) -> Array:

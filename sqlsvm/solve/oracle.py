@@ -14,7 +14,8 @@ Mask = NDArray[np.bool_]
 class Cut:
     """A global minorant of the hinge part R, made at some beta: R(b) >= offset + slope.b for every b.
 
-    At the beta where it was made, value_low = offset + slope.beta <= R(beta) <= value_low + error.
+    At the beta where it was made, offset + slope.beta <= value_low <= R(beta) <= value_low + error. A cut with a width
+    counts the rows closer to the hinge than that in part.
     """
 
     slope: Array
@@ -22,6 +23,7 @@ class Cut:
     value_low: float
     error: float
     buckets: int | None
+    width: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,15 @@ class Oracle(Protocol):
     def exact(self) -> bool:
         """True when every cut has error 0 and `buckets` is ignored."""
 
-    def pass_(self, beta: Array, buckets: int | None) -> Cut:
-        """One relational pass: the cut at beta, counted with scores in multiples of 1/buckets."""
+    @property
+    def soft(self) -> bool:
+        """True when a pass may have a width."""
+
+    def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
+        """One relational pass: the cut at beta, counted with scores in multiples of 1/buckets.
+
+        A row with z = 1 - y beta.x counts if z > 0; with a width it counts (z + width) / (2 width), within 0 and 1.
+        """
 
     def sample(self, size: int, seed: int) -> Sample:
         """Rows drawn uniformly from the join; the same seed gives the same rows."""

@@ -67,11 +67,11 @@ class Run:
             count += 1
         return count
 
-    def observe(self, point: Array, buckets: int | None) -> None:
+    def observe(self, point: Array, buckets: int | None, width: float = 0.0) -> None:
         """Make a pass at the point, log it, tell the caller."""
         steps.debug("pass %d", len(self.cuts) + 1)
         began = perf_counter()
-        cut = self.oracle.pass_(point, buckets)
+        cut = self.oracle.pass_(point, buckets, width)
         self._log(point, cut, perf_counter() - began)
         if self._on_state and not self.finished:
             self._on_state(self.state())

@@ -61,6 +61,7 @@ class State:
     lows: Array
     errors: Array
     buckets: Array  # nan where the pass counted exactly
+    widths: Array
     seconds: Array
     start: Array | None = None
     """Where to look first, if no pass was made yet."""
@@ -75,6 +76,7 @@ class State:
             np.array([cut.value_low for cut in cuts]),
             np.array([cut.error for cut in cuts]),
             np.array([np.nan if cut.buckets is None else float(cut.buckets) for cut in cuts]),
+            np.array([cut.width for cut in cuts]),
             np.array(seconds),
         )
 
@@ -83,7 +85,7 @@ class State:
         """No pass is known, but a good place for the first."""
         none = np.zeros(0)
         nowhere = np.zeros((0, len(start)))
-        return cls(nowhere, nowhere, none, none, none, none, none, start)
+        return cls(nowhere, nowhere, none, none, none, none, none, none, start)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -92,7 +94,8 @@ class State:
         """Each pass again: where it was made, its cut, its seconds."""
         for i in range(len(self)):
             buckets = None if np.isnan(self.buckets[i]) else int(self.buckets[i])
-            cut = Cut(self.slopes[i], float(self.offsets[i]), float(self.lows[i]), float(self.errors[i]), buckets)
+            low, error, width = float(self.lows[i]), float(self.errors[i]), float(self.widths[i])
+            cut = Cut(self.slopes[i], float(self.offsets[i]), low, error, buckets, width)
             yield self.points[i], cut, float(self.seconds[i])
 
 

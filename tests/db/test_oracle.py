@@ -85,6 +85,26 @@ def test_exact_on_anything(shared_engine: Engine, scale: svm.Scale) -> None:
     over_worlds(shared_engine, seeds, Wish(scale=scale), {"continuous": scale != "none"}, check)
 
 
+def test_soft_cuts_count_rows_near_the_hinge_in_part(shared_engine: Engine) -> None:
+    """With one bag. The slope, the offset and R itself are those of the materialised join, and the cut is one."""
+
+    def check(found: Opened, rng: np.random.Generator) -> float:
+        if not found.oracle.soft:
+            return 0
+        beta, width = found.normal(rng), float(rng.choice([0.1, 1.0, 3.0]))
+        cut, z = found.cut(beta, width=width), 1 - found.truth.y * (found.truth.x @ beta)
+        share = np.clip((z + width) / (2 * width), 0, 1)
+        assert cut.offset == pytest.approx(share.mean(), rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(cut.slope, -(share * found.truth.y) @ found.truth.x / len(z), rtol=1e-9, atol=1e-12)
+        assert cut.value_low == pytest.approx(found.hinge(beta).value, rel=1e-9, abs=1e-12)
+        assert (cut.error, cut.width) == (0, width)
+        assert_minorant(found, beta, cut, rng)
+        return float(np.sum((share > 0) & (share < 1)))
+
+    wishes: Wishes = {"many_to_many": False, "max_rows": 40}
+    assert sum(over_worlds(shared_engine, range(150, 158), Wish(scale="standard"), wishes, check)) > 20
+
+
 # -- grid --------------------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ which of its rows stands in each join row. Grid counting rounds each block's par
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +50,14 @@ class NumpyOracle:
         """F(beta)."""
         return self.hinge(beta) + lam * float(beta @ beta)
 
-    def pass_(self, beta: Array, buckets: int | None) -> Cut:
+    @property
+    def soft(self) -> bool:
+        return self.exact
+
+    def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         self.asked.append(buckets)
+        if width:
+            return self._soft_cut(beta, width)
         if self.exact or buckets is None:
             return self._cut(self.margins(beta) > 0.0, beta, 0.0, None)
         counted, delta = self._rounded_margins(beta, buckets)
@@ -90,12 +96,17 @@ class NumpyOracle:
         delta = sum(float(np.abs(r - p).max()) for r, p in zip(rounded, scaled, strict=True)) / buckets
         return (buckets - self.labels * self._gather(rounded)) / buckets, delta
 
-    def _cut(self, active: Mask, beta: Array, error: float, buckets: int | None) -> Cut:
+    def _cut(self, active: Mask | Array, beta: Array, error: float, buckets: int | None) -> Cut:
         slope = self._slope(active)
         offset = float(self.weights @ active / self.weights.sum())
         return Cut(slope, offset, offset + float(slope @ beta), error, buckets)
 
-    def _slope(self, active: Mask) -> Array:
+    def _soft_cut(self, beta: Array, width: float) -> Cut:
+        share = np.clip((self.margins(beta) + width) / (2.0 * width), 0.0, 1.0)
+        cut = self._cut(share, beta, 0.0, None)
+        return replace(cut, value_low=self.hinge(beta), width=width)
+
+    def _slope(self, active: Mask | Array) -> Array:
         """-(sum of w y x over the active rows) / (sum of w)."""
         pull = self.weights * active * self.labels / self.weights.sum()
         parts = [np.bincount(b.index, pull, len(b.features)) @ b.features for b in self.blocks]

@@ -76,12 +76,12 @@ class Opened:
         tree = self.oracle.plan.tree.rerooted(root)
         return self.again(tree=tree, centre=centre_of(links_of(tree), centre))
 
-    def cut(self, beta: Values, buckets: int | None = None) -> Cut:
+    def cut(self, beta: Values, buckets: int | None = None, width: float = 0.0) -> Cut:
         """A pass at beta, with the slope on the truth's columns."""
         here = self.places >= 0
         asked = np.zeros(self.oracle.dimension)
         asked[here] = beta[self.places[here]]
-        cut = self.oracle.pass_(asked, buckets)
+        cut = self.oracle.pass_(asked, buckets, width)
         assert not cut.slope[~here].any()
         slope = np.zeros(len(beta))
         slope[self.places[here]] = cut.slope[here]

@@ -116,6 +116,7 @@ def _scaling(x: Values, scaled: Values, scale: Scale) -> tuple[Values, Values]:
     if len(x) and scale == "standard":
         centre = np.where(scaled, x.mean(axis=0), 0.0)
         width = np.where(scaled, x.std(axis=0), 1.0)
+        width[width <= 1e-6 * np.sqrt((x * x).mean(axis=0))] = 0.0  # what rounding leaves of a constant
     if len(x) and scale == "maxabs":
         width = np.where(scaled, np.abs(x).max(axis=0), 1.0)
     return centre, np.where(width > 0, width, 1.0)

@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,18 @@ def test_the_page_shows_growth_and_one_pass() -> None:
     assert "| seconds | 10 |\n|---|---|\n| sqlsvm | 2.00 |\n| export + SGD | not possible |" in page
     assert "| star | duckdb | 0.100 (0.100-0.100) |  | 0.400 (0.400-0.400); the pass is 0.25 x | 1 | totals |" in page
     assert "| dane | 0.001 | 1 2 2 |" in page
+
+
+def test_the_page_shows_the_pictures_that_are_drawn(tmp_path: Path) -> None:
+    draw = pytest.importorskip("bench.draw", reason="the extra bench is not installed").draw
+    found = results()
+    found.descent = [{"epsilon": 0.0, "excess": [1.0, 0.1]}]
+    found.races[1].series = "join rows of something"
+    (tmp_path / "stale.png").touch()
+    draw(found, tmp_path)
+    drawn = {path.stem for path in tmp_path.glob("*.png")}
+    assert drawn == {"join_rows", "convergence", "passes", "statements", "descent"}
+    assert set(re.findall(r"pictures/(\w+)\.png", report(found))) == drawn
 
 
 def test_every_row_of_a_table_is_as_wide_as_its_header() -> None:

