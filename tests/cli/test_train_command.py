@@ -172,7 +172,6 @@ def test_errors_leave_nothing_behind(trained: Trained, more: list[str], query: s
         ["--sample", "0"],
         ["--class-weight", "1:-1"],
         ["--holdout", "1"],
-        ["--offload"],
     ],
 )
 def test_wrong_usage_of_train(more: list[str]) -> None:
