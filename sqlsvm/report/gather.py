@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.evaluate import evaluate_model
+from sqlsvm.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.evaluation import Evaluation
+from sqlsvm.holdout import Holdout
 from sqlsvm.inspect import Inspection, inspect
 from sqlsvm.model import Model
 from sqlsvm.read_query import respelt
@@ -35,6 +36,9 @@ class Report:
     model: Model
     inspection: Inspection | None = None
     evaluation: Evaluation | None = None
+    """On rows that the training has not seen, where some were held out; else on all."""
+    seen: Evaluation | None = None
+    """On those that it has, where some were held out."""
     missing: tuple[Missing, ...] = ()
 
     def relation_of(self, feature: str) -> str:
@@ -66,8 +70,15 @@ def gather_from(engine: Engine, model: Model) -> Report:
             return None
 
     inspection = attempt(TREE, lambda: _inspected(engine, model))
-    evaluation = attempt(SCORES, lambda: evaluate_model(engine, model, buckets=PLACES, bins=BINS))
-    return Report(model, inspection, evaluation, tuple(missing))
+    evaluation, seen = attempt(SCORES, lambda: _evaluated(engine, model)) or (None, None)
+    return Report(model, inspection, evaluation, seen, tuple(missing))
+
+
+def _evaluated(engine: Engine, model: Model) -> tuple[Evaluation, Evaluation | None]:
+    if not Holdout.of(model.options):
+        return evaluate_model(engine, model, buckets=PLACES, bins=BINS), None
+    parts = evaluate_parts(engine, model, buckets=PLACES, bins=BINS)
+    return parts["holdout"], parts["train"]
 
 
 def _inspected(engine: Engine, model: Model) -> Inspection:

@@ -36,8 +36,9 @@ def _trained_join(model: Model) -> str:
 
 
 def _moved(model: Model, found: Inspection) -> str:
-    if round(found.join_rows) == round(model.join_rows):
-        return ""
+    held_out = sum(model.trained_on.get("held_out", {}).values())
+    if round(found.join_rows) == round(model.join_rows + held_out):
+        return f" Held out were {row_count(held_out)}." if held_out else ""
     why = "rows with a NULL feature were left out" if model.nulls == "drop" else "the tables have changed since"
     return f" The join has {row_count(found.join_rows)} now: {why}."
 

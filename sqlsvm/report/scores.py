@@ -21,8 +21,9 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
         else "Scores were rounded to be counted; what that leaves open is given as bounds."
     )
     rows = row_count(found.negatives + found.positives)
-    said = f"Counted over all {rows} that the query has now, without making them. {exact}"
-    left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found))
+    which = "held out of the training" if report.seen else "that the query has now"
+    said = f"Counted over all {rows} {which}, without making them. {exact}"
+    left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found, report.seen))
     return section(
         "scores", "What it gets right", el("p", said), el("div", left, drawn.get("roc"), class_="figures-row")
     )
@@ -43,10 +44,22 @@ def _count(found: Bounded, whole: float) -> str:
     return f"{amount(found.value)} ({share(found.value, whole)}{bounds})" if whole else amount(found.value)
 
 
-def _rates(found: Evaluation) -> Element:
-    rates: list[tuple[str, Bounded]] = [(n, rate) for n in RATES if (rate := getattr(found, n)) is not None]
-    rows = [(name.replace("_", " "), f"{rate.value:.4f}", _bounds(rate)) for name, rate in rates]
-    return table(("measure", "value", "proven to be"), rows, words=1, caption="Rates")
+def _rates(found: Evaluation, seen: Evaluation | None) -> Element:
+    """Beside those on rows held out stand those on the rows that the training has seen."""
+    names = [name for name in RATES if getattr(found, name) is not None]
+    rows = [
+        (name.replace("_", " "), f"{getattr(found, name).value:.4f}", _bounds(getattr(found, name))) for name in names
+    ]
+    if seen is None:
+        return table(("measure", "value", "proven to be"), rows, words=1, caption="Rates")
+    trained = [_value(getattr(seen, name)) for name in names]
+    beside = [(*row, value) for row, value in zip(rows, trained, strict=True)]
+    titles = ("measure", "held out", "proven to be", "trained on")
+    return table(titles, beside, words=1, caption="Rates on both parts")
+
+
+def _value(found: Bounded | None) -> str:
+    return "" if found is None else f"{found.value:.4f}"
 
 
 def _bounds(found: Bounded) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -48,6 +49,22 @@ def test_everything_is_on_the_page(engine: Engine) -> None:
         assert part in page, part
     for known in (found, Report(found.model)):  # by the database, or by the model
         assert [known.relation_of(w) for w in ("x", "tone", "z", "y")] == ["a", "b", "b", ""]
+
+
+def test_rows_held_out(engine: Engine) -> None:
+    """The charts are of rows that the training has not seen; the others stand beside them."""
+    run(engine, TABLES)
+    model = train(engine, "model", QUERY, replace(training(lam=0.01), holdout=0.3))
+    found = gather_from(engine, model)
+    assert found.missing == ()
+    assert found.evaluation
+    assert found.seen
+    unseen, seen = (e.negatives + e.positives for e in (found.evaluation, found.seen))
+    assert (seen, seen + unseen) == (model.join_rows, 344)
+    page = written(found)
+    for part in (f"Held out were {unseen:.0f} rows", "Rates on both parts", f"all {unseen:.0f} rows held out of the"):
+        assert part in page, part
+    assert "have changed since" not in page
 
 
 def test_the_roc_curve_beside_the_rows(engine: Engine) -> None:
