@@ -18,6 +18,7 @@ from sqlsvm.plan import Plan
 from sqlsvm.program import Workspace
 from sqlsvm.solve.dane import LARGEST_SAMPLE
 from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.rows import Rows as SampleRows
 
 Answers = Mapping[str, Rows]
 
@@ -82,9 +83,10 @@ class JoinOracle:
         return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many dense
-        rows would not fit in memory."""
-        size = max(1, min(size, LARGEST_SAMPLE // max(1, self.dimension), self._enough))
+        """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many would
+        not fit in memory."""
+        columns = len(self.plan.design.coordinates) + len(self.plan.design.dictionaries)
+        size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), self._enough))
         with self.work.scratch():
             answers = self.work.run(sample(self.plan), self._places(size, seed))
         labels = answers[sample_name(self.plan.label_node)]["y"].astype(float)
@@ -105,10 +107,11 @@ class JoinOracle:
         stratified = (np.arange(size) + places[root]) / size * self.moments.n
         return places | {root: stratified, DENSITY: size / self.moments.n}
 
-    def _features(self, answers: Answers, size: int) -> Values:
+    def _features(self, answers: Answers, size: int) -> SampleRows:
         """The sample as beta sees it: scaled numbers, then a 0/1 column for each category."""
         design, kept = self.plan.design, len(self.scaling.kept)
-        raw, features = np.ones((size, len(design.coordinates))), np.zeros((size, self.dimension))
+        raw = np.ones((size, len(design.coordinates)))
+        ones = np.full((size, len(design.dictionaries)), self.dimension)
         for node, _ in drawn_nodes(self.plan):
             rows = answers[sample_name(node)]
             for c in self.plan.coordinates(node):
@@ -117,9 +120,8 @@ class JoinOracle:
             for d in self.plan.dictionaries(node):
                 number = rows[category_number(d)].astype(float)
                 (known,) = np.nonzero(~np.isnan(number))
-                features[known, kept - raw.shape[1] + number[known].astype(int) - 1] = 1.0
-        features[:, :kept] = raw @ self.scaling.matrix.T
-        return features
+                ones[known, d.number] = kept - raw.shape[1] + number[known].astype(int) - 1
+        return SampleRows(raw @ self.scaling.matrix.T, ones, self.dimension)
 
     def _cut(self, answers: Answers) -> tuple[Values, float]:
         g, b, n = sums(self.plan, answers), float(answers[TOTALS]["b"][0]), self.moments.n

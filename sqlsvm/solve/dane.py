@@ -31,6 +31,7 @@ CROWD = 2.0
 NARROWEST = 1e-8
 PATIENCE = 6
 """After so many poor passes in a row the sample has nothing to add."""
+ROWS_EACH = 3
 LARGEST_SAMPLE = 40_000_000  # numbers, 320 MB
 
 
@@ -56,8 +57,9 @@ def solve(
 
 
 def sample_size(dimension: int) -> int:
-    """Rows enough for the curvature of `dimension` coordinates, and no more than memory likes."""
-    return max(1000, min(max(20_000, min(2000 * dimension, 60_000)), LARGEST_SAMPLE // dimension))
+    """Rows enough for the curvature of `dimension` coordinates: where there are very many, most are categories, of
+    which a row has but one."""
+    return max(20_000, min(2000 * dimension, 60_000), min(ROWS_EACH * dimension, 1_000_000))
 
 
 def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:

@@ -13,55 +13,64 @@ from functools import cached_property
 import numpy as np
 
 from sqlsvm.solve.oracle import Array, Mask, Sample
+from sqlsvm.solve.rows import Rows
 
 DENSE_UP_TO = 500  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
 BACKTRACKS = 30
+CG_STEPS = 200
 
 
 @dataclass(frozen=True)
 class LocalProblem:
-    """`signed` holds the rows y x; `shares` the weights divided by their sum."""
+    """`labels` are the signs y; `shares` the weights divided by their sum."""
 
-    signed: Array
+    rows: Rows
+    labels: Array
     shares: Array
     lam: float
 
     @classmethod
     def of(cls, sample: Sample, lam: float) -> "LocalProblem":
-        return cls(sample.rows * sample.labels[:, None], sample.weights / sample.weights.sum(), lam)
+        return cls(sample.rows, sample.labels, sample.weights / sample.weights.sum(), lam)
+
+    def margins(self, beta: Array) -> Array:
+        """1 - y x.beta."""
+        found: Array = 1.0 - self.labels * self.rows.scores(beta)
+        return found
 
     def hinge_slope(self, beta: Array, width: float) -> Array:
         """The gradient of the hinge part on the sample; width 0 is the subgradient that counts z > 0."""
-        pull = _active_share(1.0 - self.signed @ beta, width)
-        slope: Array = -((self.shares * pull) @ self.signed)
-        return slope
+        return self._slope(self.margins(beta), width)
+
+    def _slope(self, margin: Array, width: float) -> Array:
+        return -self.rows.sums(self.shares * self.labels * _active_share(margin, width))
 
     def density(self, beta: Array, within: float = 0.1) -> float:
         """The density of the margins at the hinge."""
-        return float(self.shares @ (np.abs(1.0 - self.signed @ beta) < within)) / (2.0 * within)
+        return float(self.shares @ (np.abs(self.margins(beta)) < within)) / (2.0 * within)
 
     def blur(self, beta: Array, width: float) -> float:
         """By how much a cut of that width stays below R at beta: max(0, z) less the share of z that it counts, which is
         |z| (width - |z|) / (2 width) near the hinge."""
-        distance = np.abs(1.0 - self.signed @ beta)
+        distance = np.abs(self.margins(beta))
         return float(self.shares @ np.maximum(distance * (width - distance), 0.0)) / (2.0 * width)
 
     def value(self, beta: Array, tilt: Array, width: float) -> float:
-        return self._value(beta, 1.0 - self.signed @ beta, tilt, width)
+        return self._value(beta, self.margins(beta), tilt, width)
 
     def minimise(self, start: Array, tilt: Array, width: float) -> Array:
         """Newton's method with backtracking, from `start`."""
-        beta, margin = start, 1.0 - self.signed @ start
+        beta, margin = start, self.margins(start)
         value = self._value(beta, margin, tilt, width)
         for _ in range(NEWTON_STEPS):
-            gradient = tilt + 2.0 * self.lam * beta - (self.shares * _active_share(margin, width)) @ self.signed
+            gradient = tilt + 2.0 * self.lam * beta + self._slope(margin, width)
             near = np.abs(margin) < width
             step = -self._solve_hessian(near, width, gradient)
             descent = float(gradient @ step)
             if -descent <= 1e-11 * max(abs(value), 1e-9):
                 break
-            shift = self.signed @ step
+            shift = self.labels * self.rows.scores(step)
             for power in range(BACKTRACKS):
                 length = 0.5**power
                 trial = self._value(beta + length * step, margin - length * shift, tilt, width)
@@ -84,38 +93,31 @@ class LocalProblem:
             hessian = self._gram.of(near) / (2.0 * width)
             hessian[np.diag_indices_from(hessian)] += 2.0 * self.lam
             return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
-        rows = self.signed[near]
-        scaled = rows * (self.shares[near] / (2.0 * width))[:, None]
-        return _conjugate_gradients(rows, scaled, 2.0 * self.lam, gradient)
+        return _conjugate_gradients(self.rows[near], self.shares[near] / (2.0 * width), 2.0 * self.lam, gradient)
 
     @cached_property
     def _gram(self) -> "_Gram":
-        return _Gram(self.signed, self.shares)
+        return _Gram(self.rows, self.shares)
 
 
 class _Gram:
     """The sum of share x x' over some rows. From one Newton step to the next few rows come and go: only those are
     added and taken away, as long as they are few."""
 
-    def __init__(self, rows: Array, shares: Array) -> None:
+    def __init__(self, rows: Rows, shares: Array) -> None:
         self._rows, self._shares = rows, shares
         self._inside = np.zeros(len(rows), dtype=bool)
-        self._sum = np.zeros((rows.shape[1], rows.shape[1]))
+        self._sum = np.zeros((rows.width, rows.width))
 
     def of(self, inside: Mask) -> Array:
         changed = inside != self._inside
         if 2 * np.count_nonzero(changed) < np.count_nonzero(inside):
             signs = np.where(inside[changed], 1.0, -1.0)
-            self._sum = self._sum + self._over(changed, self._shares[changed] * signs)
+            self._sum = self._sum + self._rows[changed].gram(self._shares[changed] * signs)
         else:
-            self._sum = self._over(inside, self._shares[inside])
+            self._sum = self._rows[inside].gram(self._shares[inside])
         self._inside = inside
         return self._sum
-
-    def _over(self, chosen: Mask, weights: Array) -> Array:
-        rows = self._rows[chosen]
-        found: Array = (rows * weights[:, None]).T @ rows
-        return found
 
 
 def _active_share(margin: Array, width: float) -> Array:
@@ -125,18 +127,22 @@ def _active_share(margin: Array, width: float) -> Array:
     return share
 
 
-def _conjugate_gradients(rows: Array, scaled: Array, ridge: float, right: Array) -> Array:
-    solution = np.zeros_like(right)
-    residual, direction = right.copy(), right.copy()
-    square = float(residual @ residual)
+def _conjugate_gradients(rows: Rows, shares: Array, ridge: float, right: Array) -> Array:
+    """(sum of share x x' + ridge) solution = right. Scaled by the diagonal, where rare categories have almost nothing
+    and common ones much."""
+    diagonal = rows.squares(shares) + ridge
+    solution, residual = np.zeros_like(right), right.copy()
+    scaled = residual / diagonal
+    direction, square = scaled, float(residual @ scaled)
     target = 1e-10 * square
-    for _ in range(200):
+    for _ in range(CG_STEPS):
         if square <= target:
             break
-        image = scaled.T @ (rows @ direction) + ridge * direction
+        image = rows.sums(shares * rows.scores(direction)) + ridge * direction
         length = square / float(direction @ image)
         solution = solution + length * direction
         residual = residual - length * image
-        square, before = float(residual @ residual), square
-        direction = residual + (square / before) * direction
+        scaled = residual / diagonal
+        square, before = float(residual @ scaled), square
+        direction = scaled + (square / before) * direction
     return solution

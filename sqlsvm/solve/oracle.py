@@ -1,10 +1,13 @@
 """What a solver may ask of the data, and what it gets back. Nothing here knows where the rows live."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sqlsvm.solve.rows import Rows
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -30,7 +33,7 @@ class Cut:
 class Sample:
     """Uniform rows of the join; F on them is normalised by the sum of the weights."""
 
-    rows: Array
+    rows: "Rows"
     labels: Array
     weights: Array
 

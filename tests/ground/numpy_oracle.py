@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlsvm.solve.oracle import Array, Cut, Mask, Sample
+from sqlsvm.solve.rows import Rows
 
 Index = NDArray[np.int64]
 
@@ -68,7 +69,7 @@ class NumpyOracle:
     def sample(self, size: int, seed: int) -> Sample:
         chosen = np.random.default_rng(seed).integers(0, len(self.labels), size)
         rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
-        return Sample(rows, self.labels[chosen], self.weights[chosen])
+        return Sample(Rows.of(rows), self.labels[chosen], self.weights[chosen])
 
     def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
         """Rows far on the wrong side of the hinge, 1 - y beta.x >= epsilon |beta|.|x|; counts left exact."""

@@ -1,0 +1,66 @@
+"""Rows of a sample: numbers, and of every categorical feature at most one 0/1 column that is 1.
+
+A category may have 100,000 values: what is kept of it is where the 1 stands, not all the zeros beside it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlsvm.solve.oracle import Array, Mask
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`numbers` are the first columns; `ones` holds for each categorical feature which column is 1, or `width` for
+    none; `width` columns in all."""
+
+    numbers: Array
+    ones: Places
+    width: int
+
+    @classmethod
+    def of(cls, numbers: Array) -> "Rows":
+        return cls(numbers, np.zeros((len(numbers), 0), dtype=np.int64), numbers.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, chosen: Mask) -> "Rows":
+        return Rows(self.numbers[chosen], self.ones[chosen], self.width)
+
+    def scores(self, beta: Array) -> Array:
+        """x.beta of each row."""
+        weights = np.append(beta, 0.0)
+        found: Array = self.numbers @ beta[: self.numbers.shape[1]] + weights[self.ones].sum(axis=1)
+        return found
+
+    def sums(self, shares: Array) -> Array:
+        """The sum of share x."""
+        return self._joined(shares @ self.numbers, shares)
+
+    def squares(self, shares: Array) -> Array:
+        """The sum of share x^2, column by column."""
+        return self._joined(shares @ self.numbers**2, shares)
+
+    def gram(self, shares: Array) -> Array:
+        """The sum of share x x', for few columns."""
+        rows = self.dense()
+        found: Array = (rows * shares[:, None]).T @ rows
+        return found
+
+    def dense(self) -> Array:
+        found = np.zeros((len(self), self.width + 1))
+        found[:, : self.numbers.shape[1]] = self.numbers
+        np.put_along_axis(found, self.ones, 1.0, axis=1)
+        return found[:, : self.width]
+
+    def _joined(self, numbers: Array, shares: Array) -> Array:
+        found = np.zeros(self.width + 1)
+        found[: len(numbers)] = numbers
+        for column in self.ones.T:
+            found += np.bincount(column, shares, self.width + 1)
+        return found[: self.width]
