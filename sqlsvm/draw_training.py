@@ -31,7 +31,11 @@ def pass_line(record: Record) -> str:
 
 def draw_training(model: Model, seconds: float, place: str, stream: TextIO) -> str:
     """`seconds` is all that the training took, its passes and the rest; `place` is where the model is kept."""
-    return f"{on_paper(stream, facts(_said(model, seconds, place)))}\n\n{draw_weights(model, TOP, stream)}"
+    return f"{draw_certificate(model, seconds, place, stream)}\n\n{draw_weights(model, TOP, stream)}"
+
+
+def draw_certificate(model: Model, seconds: float, place: str, stream: TextIO) -> str:
+    return on_paper(stream, facts(_said(model, seconds, place)))
 
 
 def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]:
