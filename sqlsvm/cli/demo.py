@@ -9,7 +9,7 @@ import click
 
 from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.reporting import REPORT, check_place, write, writing
-from sqlsvm.cli.training import on_copy, on_pass, train_and_keep
+from sqlsvm.cli.training import on_pass, train_and_keep
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.terminal import printable
 
@@ -89,7 +89,7 @@ def _offloaded(engine: "Engine", query: str) -> None:
     )
     began = time.monotonic()
     training = Training(Options(label=LABEL, nulls="mean"), offload=True)
-    model = train(engine, MODEL, query, training, on_pass, on_copy)
+    model = train(engine, MODEL, query, training, on_pass)
     show_answer(draw_certificate(model, time.monotonic() - began, "not kept", sys.stdout))
 
 
