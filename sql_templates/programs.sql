@@ -53,9 +53,14 @@ CREATE TYPE sqlsvm._problem AS (
 COMMENT ON TYPE sqlsvm._problem IS 'A program whose working tables are made: its moments and its scaling';
 
 CREATE TYPE sqlsvm._cut AS (
-    slope float8[], intercept float8, value_low float8, error float8
+    slope float8[], intercept float8, value_low float8, error float8, blur float8
 );
-COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; where it was made value_low <= R <= value_low + error';
+COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; where it was made intercept + slope.b + blur = value_low <= R <= value_low + error';
+
+CREATE TYPE sqlsvm._tilted AS (
+    rows float8, lambda float8, start float8[], slope float8[], width float8
+);
+COMMENT ON TYPE sqlsvm._tilted IS 'The sample problem, tilted so that at start its slope is that of the cut of that width made there';
 
 CREATE TYPE sqlsvm._state AS (
     pass integer, best integer, stalls integer, objective float8, objective_upper float8,

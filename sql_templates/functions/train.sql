@@ -30,7 +30,9 @@ BEGIN
     at := sqlsvm._search(p, wanted);
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
     DROP TABLE pg_temp.sqlsvm_cuts;
-    DROP TABLE IF EXISTS pg_temp.sqlsvm_local;
+    IF to_regclass('pg_temp.sqlsvm_local') IS NOT NULL THEN
+        DROP TABLE pg_temp.sqlsvm_local;
+    END IF;
     PERFORM sqlsvm._close(model);
     RETURN trained;
 END

@@ -6,7 +6,7 @@ AS $$
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_cuts (
         pass integer PRIMARY KEY, point float8[], slope float8[], intercept float8, products float8[],
-        value_low float8, error float8, buckets integer,
+        value_low float8, error float8, buckets integer, width float8,
         objective float8, objective_upper float8, lower_bound float8, gap float8, seconds float8
     );
     INSERT INTO pg_temp.sqlsvm_cuts (pass, slope, intercept, products)

@@ -16,12 +16,12 @@ DECLARE
     length float8;
 BEGIN
     SELECT * INTO here FROM sqlsvm._local_sums(rows, beta, width);
-    FOR newton IN 1 .. 25 LOOP
+    FOR newton IN 1 .. 100 LOOP
         value := here.hinge + sqlsvm._dot(tilt, beta) + lambda * sqlsvm._dot(beta, beta);
         gradient := sqlsvm._plus(sqlsvm._plus(tilt, 2 * lambda, beta), 1, here.slope);
         step := sqlsvm._solve(sqlsvm._local_hessian(rows, beta, width, lambda), gradient);
         descent := -sqlsvm._dot(gradient, step);
-        EXIT WHEN -descent <= 1e-9 * greatest(abs(value), 1e-9);
+        EXIT WHEN -descent <= 1e-11 * greatest(abs(value), 1e-9);
         length := 1;
         LOOP
             trial := sqlsvm._plus(beta, -length, step);
@@ -29,7 +29,7 @@ BEGIN
             EXIT WHEN there.hinge + sqlsvm._dot(tilt, trial) + lambda * sqlsvm._dot(trial, trial)
                 <= value + 1e-4 * length * descent;
             length := length / 2;
-            IF length < 1e-6 THEN
+            IF length < 1e-9 THEN
                 RETURN beta;
             END IF;
         END LOOP;

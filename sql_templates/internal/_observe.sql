@@ -1,6 +1,6 @@
 -- A pass was made: the bundle grows, and with it the proof.
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
-    before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, lambda float8, seconds float8)
+    before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8, seconds float8)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -11,9 +11,9 @@ DECLARE
         SELECT sqlsvm._dot(c.slope, cut.slope) FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass);
 BEGIN
     at.pass := before.pass + 1;
-    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, products, value_low, error, buckets, seconds)
+    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, products, value_low, error, buckets, width, seconds)
     VALUES (at.pass, point, cut.slope, cut.intercept, products || sqlsvm._dot(cut.slope, cut.slope),
-        cut.value_low, cut.error, buckets, seconds);
+        cut.value_low, cut.error, buckets, width, seconds);
     IF before.best IS NULL OR objective + cut.error < before.objective_upper THEN
         at.best := at.pass;
         at.objective := objective;
@@ -37,4 +37,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8) IS 'Adds a cut to the bundle and says what is proven now';
+COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8, float8) IS 'Adds a cut to the bundle and says what is proven now';

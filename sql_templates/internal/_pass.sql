@@ -1,10 +1,12 @@
--- One pass: a global minorant of the hinge part R, R(b) >= intercept + slope.b, on raw coordinates.
-CREATE OR REPLACE FUNCTION sqlsvm._pass(p sqlsvm._problem, theta float8[], buckets integer)
+-- One pass: a global minorant of the hinge part R, R(b) >= intercept + slope.b, on raw coordinates. With a width, which
+-- only one bag can have, rows near the hinge count in part; what that leaves out of R at theta is the blur.
+CREATE OR REPLACE FUNCTION sqlsvm._pass(p sqlsvm._problem, theta float8[], buckets integer, width float8 DEFAULT 0)
 RETURNS sqlsvm._cut
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._parameters(p, theta);
+    part text := CASE WHEN width > 0 THEN 'soft pass' ELSE 'pass' END;
     answers jsonb;
     g float8[];
     b float8;
@@ -12,8 +14,9 @@ DECLARE
 BEGIN
     given.bound := 1;
     given.buckets := coalesce(buckets, 1);
-    answers := sqlsvm._run(p.program, 'pass', given);
-    PERFORM sqlsvm._drop(p.program, 'pass');
+    given.width := width;
+    answers := sqlsvm._run(p.program, part, given);
+    PERFORM sqlsvm._drop(p.program, part);
     g := sqlsvm._sums(p, answers);
     b := answers -> 'totals' -> 0 ->> 'b';
     IF (p.design ->> 'one_bag')::boolean THEN
@@ -25,10 +28,11 @@ BEGIN
         cut.intercept := (p.n_negative + b) / p.n;
     END IF;
     cut.slope := g;
-    cut.value_low := cut.intercept + sqlsvm._dot(g, theta);
+    cut.blur := coalesce((answers -> 'totals' -> 0 ->> 'blur')::float8 / p.n, 0);
+    cut.value_low := cut.intercept + sqlsvm._dot(g, theta) + cut.blur;
     cut.error := sqlsvm._counting_error(p, answers, given.buckets);
     RETURN cut;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._pass(sqlsvm._problem, float8[], integer) IS 'One pass over the tables: a cut on raw coordinates';
+COMMENT ON FUNCTION sqlsvm._pass(sqlsvm._problem, float8[], integer, float8) IS 'One pass over the tables: a cut on raw coordinates';

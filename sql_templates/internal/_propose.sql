@@ -1,24 +1,31 @@
--- Where to look next. A pass that hardly shrank the gap is followed by one with a narrower hinge from the best iterate,
--- the next such by a level step, whose convergence needs no sample; and so in turn, until the level bundle takes over.
+-- Where to look next, and with what width. A pass that hardly shrank the gap is followed by one with a narrower hinge from
+-- the best iterate, the next such by a level step, whose convergence needs no sample; and so in turn, until the level
+-- bundle takes over.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
-    p sqlsvm._problem, at sqlsvm._state, dane boolean, rows integer, lambda float8, tol float8)
-RETURNS float8[]
+    p sqlsvm._problem, at sqlsvm._state, dane boolean, rows integer, lambda float8, tol float8,
+    OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    zero float8[] := array_fill(0::float8, ARRAY[p.dimension]);
-    c record;
+    stalls integer := coalesce(at.stalls, 0);
+    tilted sqlsvm._tilted := (rows, lambda, array_fill(0::float8, ARRAY[p.dimension]), NULL, 0);
+    centre float8[];
 BEGIN
-    IF at.pass = 0 THEN
-        RETURN CASE WHEN dane THEN sqlsvm._tilted_optimum(rows, zero, NULL, lambda, tol) ELSE zero END;
-    ELSIF dane AND at.stalls % 3 <> 2 AND at.stalls <= 6 THEN
-        SELECT s.* INTO c FROM pg_temp.sqlsvm_cuts AS s
-        WHERE s.pass = CASE WHEN at.stalls % 3 = 1 THEN at.best ELSE at.pass END;
-        RETURN sqlsvm._tilted_optimum(rows, c.point, c.slope, lambda, tol / 4 ^ at.stalls);
+    width := 0;
+    IF at.pass > 0 AND (NOT dane OR stalls % 3 = 2 OR stalls > 6) THEN
+        SELECT c.point INTO centre FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best;
+        point := sqlsvm._level_point(
+            at.gram, at.offsets, centre, 0.7 * at.objective + 0.3 * at.lower_bound, lambda, at.alpha);
+    ELSIF NOT dane THEN
+        point := tilted.start;
+    ELSE
+        IF at.pass > 0 THEN
+            SELECT rows, lambda, c.point, c.slope, c.width INTO tilted FROM pg_temp.sqlsvm_cuts AS c
+            WHERE c.pass = CASE WHEN stalls % 3 = 1 THEN at.best ELSE at.pass END;
+        END IF;
+        SELECT s.point, s.width INTO point, width
+        FROM sqlsvm._dane_point(tilted, (p.design ->> 'one_bag')::boolean, tol / 4 ^ stalls) AS s;
     END IF;
-    SELECT s.* INTO c FROM pg_temp.sqlsvm_cuts AS s WHERE s.pass = at.best;
-    RETURN sqlsvm._level_point(
-        at.gram, at.offsets, c.point, 0.7 * at.objective + 0.3 * at.lower_bound, lambda, at.alpha);
 END
 $$;
 

@@ -12,6 +12,7 @@ DECLARE
     at sqlsvm._state;
     began timestamptz;
     point float8[];
+    width float8;
     cut sqlsvm._cut;
     buckets integer;
 BEGIN
@@ -21,11 +22,12 @@ BEGIN
     END IF;
     at.pass := 0;
     WHILE at.pass = 0 OR at.gap > tol AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
-        point := sqlsvm._propose(p, at, dane, rows, lambda, tol);
+        SELECT s.point, s.width INTO point, width FROM sqlsvm._propose(p, at, dane, rows, lambda, tol) AS s;
         buckets := sqlsvm._buckets(p, at, dane, rows, point, tol);
         began := clock_timestamp();
-        cut := sqlsvm._cut(p, point, buckets);
-        at := sqlsvm._observe(at, point, cut, buckets, lambda, extract(epoch FROM clock_timestamp() - began)::float8);
+        cut := sqlsvm._cut(p, point, buckets, width);
+        at := sqlsvm._observe(at, point, cut, buckets, width, lambda,
+            extract(epoch FROM clock_timestamp() - began)::float8);
     END LOOP;
     RETURN at;
 END

@@ -108,7 +108,9 @@ def _parts(
         "above": (evaluation.above(),),
         "area": (evaluation.area(),),
     }
-    if plan.centre is not None:
+    if plan.centre is None:
+        parts["soft pass"] = oracle_pass(plan, soft=True)
+    else:
         parts["pairs"] = (evaluation.pairs(plan),)
         parts["list of pairs"] = (evaluation.list_of_pairs(plan),)
         parts["above at centre"] = (evaluation.above_at_centre(plan),)

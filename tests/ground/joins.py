@@ -140,12 +140,35 @@ def cyclic(rng: np.random.Generator) -> Join:
     )
 
 
+def heap(rng: np.random.Generator, rows: int = 4000) -> Join:
+    """One row in six is positive, and hardly anything says which: the best score is about -1 for every row, so that the
+    margins of the others lie in a heap on the hinge. One bag."""
+    plane, x = rng.integers(0, 50, rows), rng.normal(size=rows)
+    return Join(
+        """
+        CREATE TABLE trips (plane INT, y BOOLEAN, x FLOAT8, city TEXT);
+        CREATE TABLE planes (plane INT PRIMARY KEY, age FLOAT8)
+        """,
+        {
+            "trips": {
+                "plane": plane,
+                "y": x + 5 * rng.normal(size=rows) > 5,
+                "x": x,
+                "city": words(rng.integers(0, 7, rows)),
+            },
+            "planes": {"plane": np.arange(50), "age": rng.normal(10, 4, 50)},
+        },
+        "SELECT t.y, t.x, t.city, p.age FROM trips t JOIN planes p ON p.plane = t.plane",
+    )
+
+
 JOINS: dict[str, Callable[[np.random.Generator], Join]] = {
     "star": star,
     "chain": chain,
     "left join": left_join,
     "categories": categories,
     "cyclic": cyclic,
+    "heap": heap,
 }
 
 

@@ -1,0 +1,22 @@
+-- The optimum of the tilted sample problem. Margins come with a density of about 0.3 at the hinge; with more than 2, they
+-- come in heaps. Then, and after a soft pass, the next pass is soft as well, if passes may be.
+CREATE OR REPLACE FUNCTION sqlsvm._dane_point(
+    tilted sqlsvm._tilted, soft boolean, tol float8, OUT point float8[], OUT width float8)
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    IF tilted.width > 0 THEN
+        point := tilted.start;
+        width := 10 * tilted.width;
+    ELSE
+        SELECT s.point, s.width INTO point, width FROM sqlsvm._tilted_optimum(tilted, tol) AS s;
+        IF NOT soft OR sqlsvm._local_density(tilted.rows, point, width) <= 2 THEN
+            width := 0;
+            RETURN;
+        END IF;
+    END IF;
+    SELECT s.point, s.width INTO point, width FROM sqlsvm._soft_optimum(tilted, point, width, tol) AS s;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._dane_point(sqlsvm._tilted, boolean, float8) IS 'The next point of DANE, and how soft the pass should be';

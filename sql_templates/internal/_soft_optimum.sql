@@ -1,0 +1,24 @@
+-- Narrows further, until a soft cut at the point is as good as a cut can be but for its share of tol. Where many margins lie
+-- in a heap, an infinitesimal step moves all of it across the hinge: no cut that counts whole rows there has the slope that
+-- the optimum needs, which counts them in part. A soft cut does.
+CREATE OR REPLACE FUNCTION sqlsvm._soft_optimum(
+    tilted sqlsvm._tilted, start float8[], widest float8, tol float8, OUT point float8[], OUT width float8)
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    tilt float8[];
+    wanted float8;
+BEGIN
+    point := start;
+    width := widest;
+    LOOP
+        tilt := sqlsvm._tilt(tilted, width);
+        point := sqlsvm._minimise_local(tilted.rows, point, tilt, width, tilted.lambda);
+        wanted := 0.2 * tol * abs(sqlsvm._local_value(tilted.rows, point, tilt, tilted.lambda));
+        EXIT WHEN width < 1e-8 OR sqlsvm._local_blur(tilted.rows, point, width) <= wanted;
+        width := width / 3;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._soft_optimum(sqlsvm._tilted, float8[], float8, float8) IS 'The next point of DANE, and the width of its pass, where margins come in heaps';

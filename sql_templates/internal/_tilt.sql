@@ -1,0 +1,15 @@
+-- A cut without a width stands for the hinge of any width; a soft one only for its own.
+CREATE OR REPLACE FUNCTION sqlsvm._tilt(tilted sqlsvm._tilted, width float8)
+RETURNS float8[]
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    IF tilted.slope IS NULL THEN
+        RETURN array_fill(0::float8, ARRAY[cardinality(tilted.start)]);
+    END IF;
+    RETURN (SELECT sqlsvm._plus(tilted.slope, -1, s.slope)
+        FROM sqlsvm._local_sums(tilted.rows, tilted.start, coalesce(nullif(tilted.width, 0), width)) AS s);
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._tilt(sqlsvm._tilted, float8) IS 'What the slope of the sample lacks at the start';
