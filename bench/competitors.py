@@ -202,7 +202,7 @@ def sampled(order: Order) -> Outcome:
             def fit(setting: grids.Setting) -> Values:
                 sample = oracle.sample(int(setting["rows"]), 0)
                 nothing = np.zeros(0)
-                data = Matrix(sample.rows, sample.labels, (), nothing, nothing, {})
+                data = Matrix(sample.rows.dense(), sample.labels, (), nothing, nothing, {})
                 return liblinear(data, lam, {"tol": 0.01})
 
             def objective(beta: Values) -> float:
