@@ -38,9 +38,8 @@ def test_the_queries_are_those_of_the_page() -> None:
     first, *_ = blocks(PAGE, "sql")
     (shares,) = blocks(section(PAGE, "Every stay counts the same"), "sql")
     assert first.text == BY_ROW
-    assert BY_STAY == BY_ROW.replace("FROM stays s\n", shares.text).replace(
-        ".temperature", ".temperature,\n       s.share"
-    )
+    expected = BY_ROW.replace("FROM stays s\n", shares.text).replace(".temperature", ".temperature,\n       s.share")
+    assert expected == BY_STAY
 
 
 def test_ten_stays_are_half_of_the_join() -> None:
