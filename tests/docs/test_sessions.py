@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from sqlglot import parse_one
 
-from sqlsvm.cli import cli
 from sqlsvm.demo import LABEL, SCHEMA, make
 from sqlsvm.draw import draw
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.inspect import inspect
 from tests import servers
-from tests.docs.markdown import COMING, ROOT, Block, blocks, section
+from tests.docs.markdown import ROOT, Block, blocks, section
 from tests.docs.sessions import Command, are, commands, played, says, typed
 from tests.ground.opened import build
 
@@ -95,7 +94,7 @@ def test_length() -> None:
 @pytest.mark.slow
 def test_readme() -> None:
     text = README.read_text(encoding="utf-8")
-    wanted = [command for block in blocks(text, "console") if is_there(block) for command in commands(block)]
+    wanted = [command for block in blocks(text, "console") for command in commands(block)]
     assert wanted
     with tempfile.TemporaryDirectory(dir=servers.fast_directory()) as name:
         folder = Path(name)
@@ -105,17 +104,10 @@ def test_readme() -> None:
         for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
             assert status == 0 or any(line.startswith("error:") for line in command.printed), f"{command.text}\n{got}"
             assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
-        if "compile" in cli.commands:
-            run_functions(folder, section(text, "SQL functions"))
+        run_functions(folder, section(text, "SQL functions"))
         for block in blocks(text, "python"):
             run = typed(folder, [sys.executable, "-W", "error", "-c", block.text])
             assert run.returncode == 0, run.stdout
-
-
-def is_there(block: Block) -> bool:
-    """Is it about what there is already?"""
-    verbs = {words[1] for command in commands(block) if (words := command.text.split())[0] == "sqlsvm"}
-    return not verbs & COMING - cli.commands.keys()
 
 
 def run_functions(folder: Path, text: str) -> None:
