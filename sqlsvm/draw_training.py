@@ -49,14 +49,18 @@ def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]
         "trained",
         f"{passes} of {model.solver} in {model.seconds:.2f} s, counting {model.counting}; {seconds:.2f} s in all",
     )
-    features = len({w.feature for w in model.weights})
-    size = memory(8 * (features + 1) * model.join_rows)
-    yield (
-        "join",
-        f"would have been {row_count(model.join_rows)} of {amount(features)} features, about {size}; it was never made",
-    )
+    yield "join", f"would have been {_join(model)}; it was never made"
     if line := held_out(model):
         yield "held out", line
+
+
+def _join(model: Model) -> str:
+    """Rows with weights are known by what they weigh in all, not by how many they are."""
+    features = len({w.feature for w in model.weights})
+    rows, of = row_count(model.join_rows), f"of {amount(features)} features"
+    if model.options["problem"]["weight"]:
+        return f"rows {of} that weigh as much as {rows}"
+    return f"{rows} {of}, about {memory(8 * (features + 1) * model.join_rows)}"
 
 
 def _objective(model: Model) -> str:

@@ -7,13 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-COMING = {
-    *("--offload", "--work-schema"),
-    *("report", "install", "upgrade", "uninstall", "check", "extension", "compile"),
-    *("models(", "predict(", "train("),
-    "RESULTS.md",
-}
-"""Options, verbs, SQL functions and pages that may be named though they are not there yet. A release has none."""
+COMING = {"RESULTS.md"}
+"""Pages that may be linked to though no run has written them yet. A release has none."""
 
 
 @dataclass(frozen=True)

@@ -1,92 +1,29 @@
 """The README as its reader types it: the SQL blocks that name a file, the console sessions, then the Python.
 
-All in one folder, one shell, one PostgreSQL. What is printed must be what stands there, up to numbers and up to lines
-that differ in numbers alone: a training may need a pass more or less. A line `...` stands for any lines.
+All in one folder, one shell, one PostgreSQL.
 """
 
 import io
-import os
 import re
-import shlex
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlglot import parse_one
 
-from sqlsvm.cli import cli
 from sqlsvm.demo import LABEL, SCHEMA, make
 from sqlsvm.draw import draw
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.inspect import inspect
 from tests import servers
-from tests.cli.command import environment
-from tests.docs.markdown import COMING, ROOT, Block, blocks, section
+from tests.docs.markdown import ROOT, Block, blocks, section
+from tests.docs.sessions import Command, are, commands, played, says, typed
 from tests.ground.opened import build
 
 README = ROOT / "README.md"
-MARK = "=== done"
-LONGEST = 580
-
-
-@dataclass(frozen=True)
-class Command:
-    """A line, or more where a quotation goes on, and what it prints."""
-
-    text: str
-    printed: tuple[str, ...]
-
-
-def commands(block: Block) -> Iterator[Command]:
-    text, printed = "", list[str]()
-    for line in block.lines:
-        if line.startswith("$ ") and not is_open(text):
-            if text:
-                yield Command(text, tuple(printed))
-            text, printed = line.removeprefix("$ "), []
-        elif is_open(text):
-            text += f"\n{line}"
-        else:
-            printed.append(line)
-    yield Command(text, tuple(printed))
-
-
-def is_open(text: str) -> bool:
-    """Does a quotation or a backslash say that the command goes on?"""
-    try:
-        shlex.split(text, comments=True)
-    except ValueError:
-        return True
-    return text.endswith("\\")
-
-
-# -- up to numbers
-
-
-def plain(line: str) -> str:
-    """Numbers are 0, and the columns that they widen do not count."""
-    line = re.sub(r"[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?", "0", line)
-    return " ".join(line.split())
-
-
-def plain_lines(text: str) -> list[str]:
-    """Empty lines and repetitions left out."""
-    lines = [plain(line) for line in text.splitlines() if line.strip()]
-    return [line for n, line in enumerate(lines) if n == 0 or line != lines[n - 1]]
-
-
-def says(got: str, wanted: str) -> bool:
-    return are(plain_lines(got), plain_lines(wanted))
-
-
-def are(got: Sequence[str], wanted: Sequence[str]) -> bool:
-    pattern = "".join(r"(.*\n)*?" if line == "..." else f"{re.escape(line)}\n" for line in wanted)
-    return re.fullmatch(pattern, "".join(f"{line}\n" for line in got)) is not None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +94,7 @@ def test_length() -> None:
 @pytest.mark.slow
 def test_readme() -> None:
     text = README.read_text(encoding="utf-8")
-    wanted = [command for block in blocks(text, "console") if is_there(block) for command in commands(block)]
+    wanted = [command for block in blocks(text, "console") for command in commands(block)]
     assert wanted
     with tempfile.TemporaryDirectory(dir=servers.fast_directory()) as name:
         folder = Path(name)
@@ -167,17 +104,10 @@ def test_readme() -> None:
         for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
             assert status == 0 or any(line.startswith("error:") for line in command.printed), f"{command.text}\n{got}"
             assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
-        if "compile" in cli.commands:
-            run_functions(folder, section(text, "SQL functions"))
+        run_functions(folder, section(text, "SQL functions"))
         for block in blocks(text, "python"):
             run = typed(folder, [sys.executable, "-W", "error", "-c", block.text])
             assert run.returncode == 0, run.stdout
-
-
-def is_there(block: Block) -> bool:
-    """Is it about what there is already?"""
-    verbs = {words[1] for command in commands(block) if (words := command.text.split())[0] == "sqlsvm"}
-    return not verbs & COMING - cli.commands.keys()
 
 
 def run_functions(folder: Path, text: str) -> None:
@@ -194,30 +124,3 @@ def files(text: str) -> Iterator[tuple[str, str]]:
     for block in blocks(text, "sql"):
         if named := re.fullmatch(r"-- (\w+\.sql)", block.lines[0]):
             yield named[1], block.text
-
-
-def played(folder: Path, wanted: list[Command]) -> Iterator[tuple[int, str]]:
-    """The exit code of each command, and what it printed."""
-    script = "".join(f'{command.text}\nprintf "\\n{MARK} %d\\n" $?\n' for command in wanted)
-    *answers, rest = re.split(rf"{MARK} (\d+)\n", typed(folder, ["bash", "-c", script]).stdout)
-    assert not rest, rest
-    return zip(map(int, answers[1::2]), answers[::2], strict=True)
-
-
-def typed(folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run in that folder, with our sqlsvm first on the path."""
-    programs = folder / ".bin"
-    programs.mkdir(exist_ok=True)
-    ours = programs / "sqlsvm"
-    ours.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -W error -m sqlsvm "$@"\n')
-    ours.chmod(0o755)
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment({"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=LONGEST,
-    )
