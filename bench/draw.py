@@ -33,7 +33,8 @@ def draw(found: Results, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):  # of another run
         old.unlink()
-    series = {s: [r for r in found.races if r.series == s] for s in dict.fromkeys(r.series for r in found.races) if s}
+    raced = [race for race in found.races if race.series and race.entries]
+    series = {s: [race for race in raced if race.series == s] for s in dict.fromkeys(race.series for race in raced)}
     for name, members in series.items():
         if name.startswith("join rows"):
             join_rows(name, members, folder / "join_rows.png")

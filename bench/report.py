@@ -126,6 +126,9 @@ def _megabytes(size: float | None) -> str:
 def _series(races: Sequence[RaceResult]) -> Iterator[str]:
     for series in dict.fromkeys(race.series for race in races if race.series):
         members = [race for race in races if race.series == series]
+        if not any(race.entries for race in members):
+            yield f"\nNot in this run, whose time was over: growth in {series}."
+            continue
         names = list(dict.fromkeys(e.competitor for race in members for e in race.entries))
         rows = [[name, *(_cell(race, name) for race in members)] for name in names]
         yield ""
@@ -197,7 +200,7 @@ def _passes(found: Results) -> Iterator[str]:
 
 def _pictures(found: Results) -> Iterator[str]:
     """Those that draw.py makes of these results."""
-    series = {race.series for race in found.races if race.series}
+    series = {race.series for race in found.races if race.series and race.entries}
     drawn = {
         "join_rows": ("Time against join rows", any(_is_join(s) for s in series)),
         "growth": ("Time against rows, features, relations", any(not _is_join(s) for s in series)),

@@ -7,9 +7,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-COMING = {"RESULTS.md"}
-"""Pages that may be linked to though no run has written them yet. A release has none."""
-
 
 @dataclass(frozen=True)
 class Block:
