@@ -28,3 +28,18 @@ def started(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command, env=environment(), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def answer(*arguments: object) -> str:
+    """What a command that succeeds, and has nothing else to say, prints."""
+    done = sqlsvm(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def complaint(*arguments: object, code: int = 1) -> str:
+    """What a command that fails says; its answer is empty."""
+    done = sqlsvm(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith("error: ")
+    return done.stderr

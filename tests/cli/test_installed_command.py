@@ -11,25 +11,13 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
 from sqlsvm.install import install, look, own_version
 from sqlsvm.store import open_store
-from tests.cli.command import sqlsvm
+from tests.cli.command import answer as said
+from tests.cli.command import complaint, sqlsvm
 from tests.ground.models import model
 from tests.psql import answer
 
 VERSION = own_version()
 OLDER = "CREATE OR REPLACE FUNCTION sqlsvm.version() RETURNS text LANGUAGE sql AS $$SELECT '0.0.9'$$"
-
-
-def said(*arguments: object) -> str:
-    done = sqlsvm(*arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def complaint(*arguments: object, code: int = 1) -> str:
-    done = sqlsvm(*arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert done.stderr.startswith("error: ")
-    return done.stderr
 
 
 def test_from_install_to_uninstall(postgres_dsn: str) -> None:

@@ -15,7 +15,7 @@ from sqlsvm.model import Model, Weight
 from sqlsvm.store import open_store
 from sqlsvm.store.draw import draw_model, draw_models, draw_weights
 from sqlsvm.terminal import printable
-from tests.cli.command import COMMAND, environment, sqlsvm
+from tests.cli.command import COMMAND, answer, complaint, environment, sqlsvm
 from tests.ground.models import HOSTILE, model
 
 Place = tuple[str, str]
@@ -48,18 +48,6 @@ def dsn(tmp_path: Path) -> str:
         for name in ("late", "early", "early"):
             store.save(model(name))
     return url
-
-
-def answer(*arguments: object) -> str:
-    done = sqlsvm(*arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def complaint(*arguments: object, code: int = 1) -> str:
-    done = sqlsvm(*arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    return done.stderr
 
 
 def test_the_life_of_a_model(place: Place) -> None:

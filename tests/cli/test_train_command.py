@@ -17,7 +17,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model import Model
 from sqlsvm.store import open_store
-from tests.cli.command import sqlsvm
+from tests.cli.command import answer, sqlsvm
 
 TABLES = """
 CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x,
@@ -52,12 +52,6 @@ def relations(url: str) -> set[str]:
 
 def train(dsn: str, *more: object, query: str = QUERY, label: str = "y") -> subprocess.CompletedProcess[str]:
     return sqlsvm("train", "--dsn", dsn, "--query", query, "--label", label, *more)
-
-
-def answer(*arguments: object) -> str:
-    done = sqlsvm(*arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int = 1) -> str:
