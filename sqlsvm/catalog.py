@@ -40,10 +40,11 @@ def no_match(relation: Relation) -> exp.Select:
     return sql.join(sql.select([], one), relation.source.copy(), [exp.false()], "left")
 
 
-EARLY = 5000
-
-
 # -- keys --------------------------------------------------------------------------------------------------------------
+
+
+EARLY = 5000
+"""Rows among which most keys that repeat do so already."""
 
 
 @dataclass(frozen=True)
@@ -106,20 +107,11 @@ class Catalog:
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if self._declared_unique(alias, terms):
             return True
-        if (alias, terms) not in self._keys and self._repeats_early(alias, terms):
-            return False
+        if terms and (alias, terms) not in self._keys:  # a key that repeats among the first rows is proof enough
+            first = self.own_rows(alias, terms).limit(EARLY)
+            if key_facts(self.engine, first, len(terms)).largest > 1:
+                return False
         return self.key(alias, terms).largest <= 1
-
-    def _repeats_early(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        """A key that repeats among the first rows is proof enough, and most that repeat do so early."""
-        first = sql.derived(self.own_rows(alias, terms), "r")
-        names = _names(len(terms))
-        rows = sql.derived(
-            sql.select([(sql.column(k), k) for k in names], first).where(_whole(names)).limit(EARLY), "r"
-        )
-        repeated = sql.group(sql.select([(sql.count(), "c")], rows), [sql.column(k) for k in names])
-        largest = sql.select([(sql.largest(sql.column("c")), "n")], sql.derived(repeated, "g"))
-        return bool(names) and self._one(largest)["n"] > 1
 
     def _declared_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         """A constraint saves the scan, where the terms are bare columns of a table."""

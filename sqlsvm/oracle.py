@@ -16,11 +16,12 @@ from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan import Plan
 from sqlsvm.program import Workspace
-from sqlsvm.solve.dane import LARGEST_SAMPLE
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rows import Rows as SampleRows
 
 Answers = Mapping[str, Rows]
+
+LARGEST_SAMPLE = 40_000_000  # numbers, 320 MB
 
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer
-from sqlsvm.cli.options import option
-from sqlsvm.cli.scoring import model_file_wanted
+from sqlsvm.cli.scoring import model_file_wanted, rows_database
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.files import replacing
@@ -31,7 +30,7 @@ REPORT = "report.html"
     ),
 )
 @model_wanted
-@option("--dsn", metavar="URL", help="The database with the rows, and with the model unless a file has it.")
+@rows_database
 @model_file_wanted
 @version_wanted
 @click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The page; - is stdout.")

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sqlsvm.model import Model
     from sqlsvm.predict import Kind
 
+rows_database = option(
+    "--dsn", metavar="URL", help="The database with the rows, and with the model unless a file has it."
+)
 model_file_wanted = option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead.")
 
 
@@ -78,7 +81,7 @@ targets = together(
     ),
 )
 @model_wanted
-@option("--dsn", metavar="URL", help="The database with the rows, and with the model unless a file has it.")
+@rows_database
 @model_file_wanted
 @version_wanted
 @click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")

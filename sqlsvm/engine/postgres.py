@@ -134,8 +134,7 @@ class Postgres(Engine):
         return as_rows(names, (self._column(result, place) for place in range(len(names))))
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
-        nothing = exp.select("*").from_(query.copy().subquery("q")).limit(0)
-        result = self._result(self._send(self.text(nothing)))
+        result = self._shape(query)
         fields = range(result.nfields)
         types = self._types([result.ftype(i) for i in fields], [result.fmod(i) for i in fields])
         return tuple(Column(name, type, kind) for name, (type, kind) in zip(_names(result), types, strict=True))
@@ -157,10 +156,11 @@ class Postgres(Engine):
         if not columns or not len(next(iter(columns.values()))):
             return
         names = [exp.to_identifier(name, quoted=True) for name in columns]
-        picked = exp.select(*(exp.Column(this=name) for name in names)).from_(table.copy()).limit(0)
-        result = self._result(self._send(self.text(picked)))
+        result = self._shape(exp.select(*(exp.Column(this=name) for name in names)).from_(table.copy()))
         oids = [result.ftype(place) for place in range(len(names))]
-        columns = {name: _fit(name, values, oid) for (name, values), oid in zip(columns.items(), oids, strict=True)}
+        columns = {
+            name: wire.fitted(name, values, oid) for (name, values), oid in zip(columns.items(), oids, strict=True)
+        }
         target = exp.Schema(this=table.copy(), expressions=names)
         if all(
             values.dtype != object and oid in wire.DTYPES for values, oid in zip(columns.values(), oids, strict=True)
@@ -170,8 +170,7 @@ class Postgres(Engine):
             self._copy(_copy(target, "text"), lambda copy: _write_rows(copy, columns))
 
     def copy_out(self, query: exp.Query) -> Iterator[Rows]:
-        nothing = exp.select("*").from_(query.copy().subquery("q")).limit(0)
-        result = self._result(self._send(self.text(nothing)))
+        result = self._shape(query)
         names = _names(result)
         dtypes = [wire.COPIED[result.ftype(place)] for place in range(len(names))]
         with self._driver_errors():
@@ -184,9 +183,7 @@ class Postgres(Engine):
             with self._savepoint():
                 yield
             return
-        if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
-            raise EngineError("a snapshot is already open in this session")
-        self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        self._begin()
         try:
             yield
         except BaseException:
@@ -209,15 +206,18 @@ class Postgres(Engine):
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
         """All that happens inside is taken back at its end; snapshots inside are parts of this one."""
-        if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
-            raise EngineError("a snapshot is already open in this session")
-        self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        self._begin()
         self._rehearsing = True
         try:
             yield
         finally:
             self._rehearsing = False
             self._send("ROLLBACK")
+
+    def _begin(self) -> None:
+        if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
+            raise EngineError("a snapshot is already open in this session")
+        self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
@@ -255,6 +255,11 @@ class Postgres(Engine):
         if cursor.description is None or cursor.pgresult is None:
             raise EngineError("a statement that should have returned rows returned none")
         return cursor.pgresult
+
+    def _shape(self, query: exp.Query) -> pq.abc.PGresult:
+        """What a query would return, without a row of it."""
+        nothing = exp.select("*").from_(query.copy().subquery("q")).limit(0)
+        return self._result(self._send(self.text(nothing)))
 
     def _column(self, result: pq.abc.PGresult, place: int) -> Values:
         oid = result.ftype(place)
@@ -389,24 +394,6 @@ def _parameter(value: object) -> object:
     if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
         return value.tolist()
     return value
-
-
-def _fit(name: str, values: Values, oid: int) -> Values:
-    """Numbers as wide as the table's column wants them; whatever is not a number is left to the server to parse."""
-    if np.ma.is_masked(values):
-        return np.array([None if cell is np.ma.masked else cell for cell in values.astype(object)], dtype=object)
-    if oid not in wire.DTYPES or values.dtype.kind not in "biuf":
-        return values.astype(object)
-    fitted = np.asarray(values, dtype=float) if wire.DTYPES[oid].kind == "f" else _whole(values, wire.DTYPES[oid])
-    if fitted is None:
-        raise EngineError(f'column "{name}" holds a value that its type in the table cannot hold')
-    return fitted
-
-
-def _whole(values: Values, wanted: np.dtype[Any]) -> Values | None:
-    with np.errstate(invalid="ignore"):
-        fitted = values.astype(wanted)
-    return fitted if np.array_equal(fitted, values) else None
 
 
 def _copy(what: exp.Expr, format: Literal["binary", "text"], end: Literal["STDIN", "STDOUT"] = "STDIN") -> exp.Copy:

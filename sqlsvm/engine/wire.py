@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Values
+from sqlsvm.errors import EngineError
 
 BOOLEAN, FLOAT8, FLOAT8_ARRAY, UUID = 16, 701, 1022, 2950
 DTYPES = {
@@ -30,6 +31,24 @@ COPY_BLOCK = 1 << 16
 _FIELDS, _WIDTH = np.dtype(">i2"), np.dtype(">i4")
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _COPY_TRAILER = struct.pack(">h", -1)
+
+
+def fitted(name: str, values: Values, oid: int) -> Values:
+    """Numbers as wide as the table's column wants them; whatever is not a number is left to the server to parse."""
+    if np.ma.is_masked(values):
+        return np.array([None if cell is np.ma.masked else cell for cell in values.astype(object)], dtype=object)
+    if oid not in DTYPES or values.dtype.kind not in "biuf":
+        return values.astype(object)
+    fitted = np.asarray(values, dtype=float) if DTYPES[oid].kind == "f" else _whole(values, DTYPES[oid])
+    if fitted is None:
+        raise EngineError(f'column "{name}" holds a value that its type in the table cannot hold')
+    return fitted
+
+
+def _whole(values: Values, wanted: np.dtype[Any]) -> Values | None:
+    with np.errstate(invalid="ignore"):
+        fitted = values.astype(wanted)
+    return fitted if np.array_equal(fitted, values) else None
 
 
 def read_column(cells: Sequence[bytes | None], oid: int) -> Values:

@@ -32,7 +32,7 @@ NARROWEST = 1e-8
 PATIENCE = 6
 """After so many poor passes in a row the sample has nothing to add."""
 ROWS_EACH = 3
-LARGEST_SAMPLE = 40_000_000  # numbers, 320 MB
+"""Rows for each coordinate, where there are very many."""
 
 
 def solve(
