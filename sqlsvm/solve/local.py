@@ -17,7 +17,8 @@ from sqlsvm.solve.rows import Rows
 
 DENSE_UP_TO = 500  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
-BACKTRACKS = 30
+DAMPINGS = 20
+LEAST_DAMPING = 0.1  # as if a tenth of all rows were near a hinge of width one half
 CG_STEPS = 200
 
 
@@ -60,25 +61,30 @@ class LocalProblem:
         return self._value(beta, self.margins(beta), tilt, width)
 
     def minimise(self, start: Array, tilt: Array, width: float) -> Array:
-        """Newton's method with backtracking, from `start`."""
-        beta, margin = start, self.margins(start)
+        """Newton's method from `start`, damped where it goes too far.
+
+        A coordinate whose rows are all away from the hinge has next to no curvature, and would be sent off until they
+        are in the way. Damping lends it that of all rows, with little effect on those that have their own.
+        """
+        beta, margin, damping = start, self.margins(start), 0.0
         value = self._value(beta, margin, tilt, width)
         for _ in range(NEWTON_STEPS):
             gradient = tilt + 2.0 * self.lam * beta + self._slope(margin, width)
             near = np.abs(margin) < width
-            step = -self._solve_hessian(near, width, gradient)
-            descent = float(gradient @ step)
-            if -descent <= 1e-11 * max(abs(value), 1e-9):
-                break
-            shift = self.labels * self.rows.scores(step)
-            for power in range(BACKTRACKS):
-                length = 0.5**power
-                trial = self._value(beta + length * step, margin - length * shift, tilt, width)
-                if trial <= value + 1e-4 * length * descent:
+            for _ in range(DAMPINGS):
+                step = -self._solve_hessian(near, width, damping, gradient)
+                descent = float(gradient @ step)
+                moved = margin - self.labels * self.rows.scores(step)
+                trial = self._value(beta + step, moved, tilt, width)
+                if trial <= value + 1e-4 * descent:
                     break
+                damping = max(8.0 * damping, LEAST_DAMPING)
             else:
                 break
-            beta, margin, value = beta + length * step, margin - length * shift, trial
+            beta, margin, value = beta + step, moved, trial
+            if -descent <= 1e-11 * max(abs(value), 1e-9):
+                break
+            damping = damping / 8.0 if damping > LEAST_DAMPING else 0.0
         return beta
 
     def _value(self, beta: Array, margin: Array, tilt: Array, width: float) -> float:
@@ -88,12 +94,17 @@ class LocalProblem:
         hinge = bent * bent / (4.0 * width) + np.maximum(margin - width, 0.0)
         return float(self.shares @ hinge + tilt @ beta + self.lam * (beta @ beta))
 
-    def _solve_hessian(self, near: Mask, width: float, gradient: Array) -> Array:
+    def _solve_hessian(self, near: Mask, width: float, damping: float, gradient: Array) -> Array:
+        ridge = 2.0 * self.lam + damping * self._squares
         if len(gradient) <= DENSE_UP_TO:
             hessian = self._gram.of(near) / (2.0 * width)
-            hessian[np.diag_indices_from(hessian)] += 2.0 * self.lam
+            hessian[np.diag_indices_from(hessian)] += ridge
             return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
-        return _conjugate_gradients(self.rows[near], self.shares[near] / (2.0 * width), 2.0 * self.lam, gradient)
+        return _conjugate_gradients(self.rows[near], self.shares[near] / (2.0 * width), ridge, gradient)
+
+    @cached_property
+    def _squares(self) -> Array:
+        return self.rows.squares(self.shares)
 
     @cached_property
     def _gram(self) -> "_Gram":
@@ -127,7 +138,7 @@ def _active_share(margin: Array, width: float) -> Array:
     return share
 
 
-def _conjugate_gradients(rows: Rows, shares: Array, ridge: float, right: Array) -> Array:
+def _conjugate_gradients(rows: Rows, shares: Array, ridge: Array, right: Array) -> Array:
     """(sum of share x x' + ridge) solution = right. Scaled by the diagonal, where rare categories have almost nothing
     and common ones much."""
     diagonal = rows.squares(shares) + ridge
