@@ -9,7 +9,16 @@ import numpy as np
 from sqlsvm.compile.moments import EVERY, category_moments_name, moments, moments_name
 from sqlsvm.compile.oracle import NEAR, TOTALS, oracle_pass, reach
 from sqlsvm.compile.resolve import COUNT, category_name, sums_name
-from sqlsvm.compile.sample import DENSITY, category_number, drawn_nodes, points, sample, sample_name
+from sqlsvm.compile.sample import (
+    DENSITY,
+    TIMES,
+    answer_name,
+    category_number,
+    drawn_nodes,
+    points,
+    sample,
+    sample_name,
+)
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
 from sqlsvm.design import Moments, Scaling
@@ -35,9 +44,13 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
             for name in measured:
                 found[name][c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
     for d in design.dictionaries:
-        rows = answers[category_moments_name(d.number)]
+        here = slice(d.offset, d.offset + len(d.categories))
+        if (rows := answers.get(category_moments_name(d.number))) is None:
+            for name in EVERY:
+                found[name][here] = np.nan
+            continue
         places = rows["n"].astype(int) - 1
-        of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows.get("negative")}
+        of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows["negative"]}
         for name in measured:
             found[name][places] = of_one[name]
     root = answers[moments_name(plan.label_node)]
@@ -90,15 +103,20 @@ class JoinOracle:
         size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), self._enough))
         with self.work.scratch():
             answers = self.work.run(sample(self.plan), self._places(size, seed))
-        labels = answers[sample_name(self.plan.label_node)]["y"].astype(float)
-        return Sample(self._features(answers, size), labels, np.ones(size))
+        root = answers[sample_name(self.plan.label_node)]
+        labels = root["y"].astype(float)
+        rows = self._features(answers, len(labels))
+        if TIMES in root:
+            drawn = np.repeat(np.arange(len(labels)), root[TIMES].astype(int))
+            rows, labels = rows[drawn], labels[drawn]
+        return Sample(rows, labels, np.ones(len(labels)))
 
     @property
     def _enough(self) -> int:
         """One point a row, where that is the whole join: where no row is repeated and all weigh the same."""
         design, every = self.plan.design, self.plan.centre is None
-        plain = design.weight is None and design.class_weights == (1.0, 1.0)
-        return ceil(self.moments.n) if every and plain else LARGEST_SAMPLE
+        alike = design.weight is None and design.class_weights == (1.0, 1.0)
+        return ceil(self.moments.n) if every and alike else LARGEST_SAMPLE
 
     def _places(self, size: int, seed: int) -> dict[str, object]:
         """Stratified over the whole join at the root, uniform within what is left at every node below."""
@@ -114,7 +132,7 @@ class JoinOracle:
         raw = np.ones((size, len(design.coordinates)))
         ones = np.full((size, len(design.dictionaries)), self.dimension)
         for node, _ in drawn_nodes(self.plan):
-            rows = answers[sample_name(node)]
+            rows = answers[answer_name(self.plan, node)]
             for c in self.plan.coordinates(node):
                 if c.role != "intercept":
                     raw[:, c.index] = rows[c.column]

@@ -77,8 +77,7 @@ def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
         return "LEFT JOIN"
     if not isinstance(relation.source, exp.Table):
         return "sub-query"
-    rows = catalog.table_rows(relation.alias)
-    if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * rows:
+    if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * catalog.table_rows(relation.alias):
         return "filtered"
     return None
 

@@ -17,21 +17,20 @@ BEGIN
         SELECT s.name, s.working_table, s.texts FROM sqlsvm.statements AS s
         WHERE s.program = p.program AND s.part = 'sample' ORDER BY s.place
     LOOP
-        IF step.working_table IS NULL THEN
-            EXECUTE format('CREATE TEMPORARY TABLE %I AS %s', 'sqlsvm_' || step.name, step.texts[1]);
-        ELSE
-            given.points := CASE WHEN step.working_table IN ('sqlsvm_intervals' || label_node, 'sqlsvm_drawn' || label_node)
-                THEN root_points ELSE ARRAY(SELECT random() FROM generate_series(1, size)) END;
-            EXECUTE step.texts[1]
-            USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
-                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
+        given.points := CASE WHEN step.working_table IN ('sqlsvm_intervals' || label_node, 'sqlsvm_drawn' || label_node)
+            OR step.working_table IS NULL THEN root_points ELSE ARRAY(SELECT random() FROM generate_series(1, size)) END;
+        EXECUTE CASE WHEN step.working_table IS NULL
+            THEN format('CREATE TEMPORARY TABLE %I AS %s', 'sqlsvm_' || step.name, step.texts[1]) ELSE step.texts[1] END
+        USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
+            given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
+        IF step.working_table IS NOT NULL THEN
             EXECUTE step.texts[2];
         END IF;
     END LOOP;
     EXECUTE sqlsvm._local_rows(p) USING p.scale, p.mean, p.centre;
     ANALYZE pg_temp.sqlsvm_local;
     PERFORM sqlsvm._drop(p.program, 'sample');
-    FOR step IN SELECT node FROM jsonb_array_elements_text(p.design -> 'drawn_nodes') AS node LOOP
+    FOR step IN SELECT node FROM jsonb_array_elements_text(p.design -> 'samples') AS node LOOP
         EXECUTE format('DROP TABLE pg_temp.%I', 'sqlsvm_sample ' || step.node);
     END LOOP;
 END

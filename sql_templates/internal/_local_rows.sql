@@ -5,8 +5,9 @@ LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     label_node text := p.design ->> 'label_node';
-    homes text[] := ARRAY(SELECT c ->> 'node' FROM jsonb_array_elements(p.design -> 'coordinates') AS c
-        ORDER BY (c ->> 'place')::integer);
+    plain boolean := p.design ->> 'plain';
+    homes text[] := ARRAY(SELECT CASE WHEN plain THEN label_node ELSE c ->> 'node' END
+        FROM jsonb_array_elements(p.design -> 'coordinates') AS c ORDER BY (c ->> 'place')::integer);
     columns text[] := '{}';
     source text := format('pg_temp."sqlsvm_sample %s" AS s%s', label_node, label_node);
     x text;
@@ -26,12 +27,16 @@ BEGIN
     END LOOP;
     FOR place IN p.coordinates + 1 .. p.size LOOP
         columns := columns || format('CASE WHEN s%s.n%s = %s THEN s%s.y::float8 ELSE 0 END AS z%s',
-            p.design -> 'dictionaries' -> p.dictionary[place] ->> 'node', p.dictionary[place], place, label_node,
+            CASE WHEN plain THEN label_node ELSE p.design -> 'dictionaries' -> p.dictionary[place] ->> 'node' END,
+            p.dictionary[place], place, label_node,
             cardinality(p.kept) + place - p.coordinates);
     END LOOP;
-    FOR node IN SELECT n FROM jsonb_array_elements_text(p.design -> 'drawn_nodes') AS n WHERE n <> label_node LOOP
+    FOR node IN SELECT n FROM jsonb_array_elements_text(p.design -> 'samples') AS n WHERE n <> label_node LOOP
         source := source || format(' JOIN pg_temp."sqlsvm_sample %s" AS s%s USING (j)', node, node);
     END LOOP;
+    IF plain THEN
+        source := source || format(', generate_series(1, s%s.times::integer)', label_node);
+    END IF;
     RETURN format('CREATE TEMPORARY TABLE sqlsvm_local AS SELECT %s FROM %s', array_to_string(columns, ', '), source);
 END
 $$;

@@ -6,6 +6,9 @@ At a node:  total(r)  = w(r) * product of all messages that arrive = the number 
 Downwards:  down(key) = SUM over the parent's rows r with that key of w(r) * product of all other messages that arrive.
 Rows without a partner meet no message and drop out: the survivors have a total.
 
+A message up over a unique key adds nothing up: each row of the child is an entry of it. It is not made but read in
+place, as a sub-query; what reads no working table, PostgreSQL can run in parallel.
+
 The root is the label's node, so whoever wants the rows with y = -1 apart carries their share `neg` in the messages that
 come down from there, beside the count c.
 """
@@ -53,7 +56,7 @@ class Counts:
     def messages(self) -> Iterator[Statement]:
         order = list(self.tree.down())
         for node, parent in reversed(order):
-            if parent:
+            if parent and not parent.unique_at(node):
                 yield Statement(f"count up from {self.tree.name(node)}", self._up(node, parent), up_table(node))
         for node, parent in order:
             if parent:
@@ -63,8 +66,15 @@ class Counts:
         """SELECT outputs FROM node n JOIN every message that arrives there, but for one."""
         found = sql.select(outputs, self.rows(node))
         for edge, table in self._arriving(node, but):
-            found = sql.join(found, exp.to_table(table), _meet(edge, table))
+            found = sql.join(found, self._message(node, edge, table), _meet(edge, table))
         return found
+
+    def _message(self, node: int, edge: Edge, table: str) -> exp.Expr:
+        """What arrives over an edge, as an item of FROM."""
+        child = edge.other(node)
+        if table == up_table(child) and edge.unique_at(child):
+            return sql.derived(self._entries(child, edge), table)
+        return exp.to_table(table)
 
     def total(self, node: int, but: str | None = None) -> exp.Expression:
         """In how many join rows a row takes part, where `joined` puts it."""
@@ -98,6 +108,12 @@ class Counts:
     def _up(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * children) AS c FROM node JOIN children GROUP BY key"""
         return self._sent(node, parent, [(self.total(node, down_table(node)), "c")], down_table(node))
+
+    def _entries(self, node: int, parent: Edge) -> exp.Select:
+        """SELECT key, w * children AS c FROM node JOIN children, where no two rows have the same key"""
+        keys = [sql.column(key(v), "n") for v in parent.on]
+        size = (self.total(node, down_table(node)), "c")
+        return self.joined(node, [*((k, k.name) for k in keys), size], down_table(node))
 
     def _down(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * all others) AS c FROM parent JOIN all others GROUP BY key"""

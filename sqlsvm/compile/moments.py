@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.count import Counts
+from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.design import Scale
+from sqlsvm.join_tree import Edge
 from sqlsvm.plan import Plan
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))
@@ -29,7 +30,8 @@ def counts_of(plan: Plan, *, signed: bool = True) -> Counts:
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
     counts = counts_of(plan, signed="negative" in measured)
-    yield from counts.messages()
+    idle = {down_table(n) for n, parent in counts.tree.down() if parent and not _asked_below(plan, n, parent, measured)}
+    yield from (s for s in counts.messages() if s.table not in idle)
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
 
@@ -42,9 +44,17 @@ def category_moments_name(number: int) -> str:
     return f"category moments {number}"
 
 
+def _asked_below(plan: Plan, node: int, parent: Edge, measured: frozenset[str]) -> bool:
+    """Is anything measured at a node, or beyond it?"""
+    if plan.coordinates(node) or (plan.dictionaries(node) and "negative" in measured):
+        return True
+    return any(_asked_below(plan, e.other(node), e, measured) for e in plan.tree.edges_of(node) if e != parent)
+
+
 def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) -> Iterator[Statement]:
-    """The products are made once in a sub-query; the sums over them are cheap."""
-    root, dictionaries = node == counts.tree.root, plan.dictionaries(node)
+    """The products are made once in a sub-query; the sums over them are cheap. Of a category nobody asks but how often
+    it comes with y = -1."""
+    root, dictionaries = node == counts.tree.root, plan.dictionaries(node) if "negative" in measured else ()
     counted = [(counts.total(node), "total")]
     counted += [(counts.negative(node), "negative")] if root or "negative" in measured else []
     columns = [(c.of("n"), c.column) for c in plan.coordinates(node) if c.role != "intercept"]

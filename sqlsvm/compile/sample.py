@@ -1,14 +1,19 @@
-"""K rows of the join, drawn uniformly without making it: first a row of the root, then one for each child of each row.
+"""K rows of the join, drawn uniformly without making it.
 
-A row of the root is part of W(r) = w(r) * product of what came up from its children join rows. Laid end to end these
-are the interval [0, N), and the K points (j - 1 + U_j) K-ths of the way along it are rows of the root. Below, the rows
-with one key are intervals that fill [0, M(key)), M the message that came up, and each point drawn so far gets a
-uniform place in the one of its key. All randomness comes in as parameters: the same numbers give the same rows, for
-below the root the rows of a key are laid down in the order of their columns (so of equal rows it does not matter which
-is drawn). The root, which may be long, is laid down as it is read, and the intervals without a point are dropped at
-once: with one point in each K-th, how many lie below a place is a division and one look into the array.
+In general first a row of the root, then one for each child of each row. A row of the root is part of W(r) = w(r) *
+product of what came up from its children join rows. Laid end to end these are the interval [0, N), and the K points
+(j - 1 + U_j) K-ths of the way along it are rows of the root. Below, the rows with one key are intervals that fill
+[0, M(key)), M the message that came up, and each point drawn so far gets a uniform place in the one of its key. All
+randomness comes in as parameters: the same numbers give the same rows, for below the root the rows of a key are laid
+down in the order of their columns (so of equal rows it does not matter which is drawn). The root, which may be long, is
+laid down as it is read, and the intervals without a point are dropped at once: with one point in each K-th, how many
+lie below a place is a division and one look into the array.
 
 Which interval holds which point is found by one sort of starts and points together; a range join would compare all.
+
+Where the rows of the join are rows of the root, and all weigh the same, nothing has to be met before a row is drawn:
+the root's rows are numbered as they are read, from 0 to N - 1 and from 0 again; those whose number a point hits are
+drawn, each as often as points hit it, and those of them that have a partner everywhere are the sample.
 """
 
 from collections.abc import Iterator
@@ -17,7 +22,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.compress import window
-from sqlsvm.compile.count import Counts, up_table
+from sqlsvm.compile.count import Counts, down_table, up_table
+from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import Named, source
 from sqlsvm.compile.statement import Statement, statement
@@ -28,21 +34,37 @@ from sqlsvm.plan import Plan
 
 def sample(plan: Plan) -> Iterator[Statement]:
     """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit."""
-    tree = plan.tree.rerooted(plan.label_node)
-    ups = {up_table(node) for node in range(len(tree.nodes))}
-    counts = Counts(tree, lambda node: source(plan, node, "n"), plan.weighted)
+    if is_plain(plan):
+        yield statement(sample_name(plan.label_node), _thinned(plan))
+        return
+    counts = counts_of(plan)
+    ups = {up_table(node) for node in range(len(plan.tree.nodes))}
     yield from (s for s in counts.messages() if s.table in ups)
     for node, parent in drawn_nodes(plan):
-        name = tree.name(node)
+        name = counts.tree.name(node)
         if parent and parent.unique_at(node):
             yield statement(f"drawn rows of {name}", _met(plan, node, parent), drawn_table(node))
         else:
-            intervals = _intervals(plan, node, parent) if parent else _root_intervals(plan, node)
+            intervals = _intervals(plan, counts, node, parent) if parent else _root_intervals(plan, counts, node)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
             yield statement(f"drawn rows of {name}", _hit(plan, node, parent), drawn_table(node))
     for node, _ in drawn_nodes(plan):
         yield statement(sample_name(node), _answer(plan, node))
 
+
+def is_plain(plan: Plan) -> bool:
+    """Is a row of the join a row of the label's node, and do all weigh the same?"""
+    met = (parent is None or parent.unique_at(node) for node, parent in plan.tree.down(plan.label_node))
+    return all(met) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
+
+
+def answer_name(plan: Plan, node: int) -> str:
+    """The answer that has the columns of a node."""
+    return sample_name(plan.label_node if is_plain(plan) else node)
+
+
+TIMES = "times"
+"""How often a row of an answer was drawn, where that is said."""
 
 DENSITY = "density"
 """The parameter K / N: points in a unit of the interval."""
@@ -94,14 +116,14 @@ def _numbers(plan: Plan, node: int) -> list[str]:
     return label + [c.column for c in plan.coordinates(node) if c.role != "intercept"]
 
 
-def _root_intervals(plan: Plan, node: int) -> exp.Select:
+def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
     """SELECT columns, their number in order, the low end of their interval: of the rows as they are read only those
     whose interval holds a point.
 
     The first is kept in any case: no rounding may leave the first point without an interval that starts before it."""
     columns, size = _columns(plan, node), sql.column("size")
     through = window(sql.total(size), [], [], running=True)
-    rows = sql.derived(_sized(plan, node, None, columns), "s")
+    rows = sql.derived(_sized(plan, counts, node, columns), "s")
     ends = sql.derived(sql.select([*_same([*columns, "size"]), (through, "high")], rows), "e")
     low = exp.Sub(this=sql.column("high"), expression=size.copy())
     laid = sql.derived(sql.select([*_same([*columns, "size", "high"]), (low, "low")], ends), "l")
@@ -121,7 +143,7 @@ def _points_below(place: str, node: int) -> exp.Expression:
     return sql.plus(whole, sql.case(below, sql.integer(1), sql.integer(0)))
 
 
-def _intervals(plan: Plan, node: int, parent: Edge) -> exp.Select:
+def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
     """SELECT columns, their number in order, the low end of their interval FROM node JOIN messages from below"""
     columns, size = _columns(plan, node), sql.column("size")
     shared = _keys(parent)
@@ -131,20 +153,16 @@ def _intervals(plan: Plan, node: int, parent: Edge) -> exp.Select:
         (window(exp.RowNumber(), [], order), "number"),
         (exp.Sub(this=end, expression=size.copy()), "low"),
     ]
-    rows = sql.derived(_sized(plan, node, parent, columns), "s")
+    rows = sql.derived(_sized(plan, counts, node, columns), "s")
     found = sql.select([*_same(columns), *numbered], rows)
     return found.where(_positive(size))
 
 
-def _sized(plan: Plan, node: int, parent: Edge | None, columns: list[str]) -> exp.Select:
+def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Select:
     """SELECT columns, w * what came up from the children AS size: the rows without a partner below drop out."""
-    below = [(e, up_table(e.other(node))) for e in plan.tree.edges_of(node) if e is not parent]
-    weight = [sql.double(sql.column("w", "n"))] if plan.weighted(node) else []
-    size = sql.product(*weight, *(sql.column("c", table) for _, table in below))
-    found = sql.select([*((sql.column(c, "n"), c) for c in columns), (size, "size")], source(plan, node, "n"))
-    for edge, table in below:
-        found = sql.join(found, exp.to_table(table), _meet(edge, "n", table))
-    return found
+    above = down_table(node)
+    outputs: Named = [*((sql.column(c, "n"), c) for c in columns), (counts.total(node, above), "size")]
+    return counts.joined(node, outputs, above)
 
 
 def _hit(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
@@ -170,11 +188,10 @@ def _starts(node: int, shared: list[str]) -> exp.Select:
 def _points(node: int, parent: Edge | None) -> exp.Select:
     """The points with their keys, as the message spells them. At a start they come after it: it is theirs."""
     came, p = up_table(node), "p"
-    parameter = exp.Unnest(expressions=[_places(node)], alias=exp.TableAlias(this=p, columns=["u", "j"]), offset=True)
     u = sql.product(sql.column("u", p), *([sql.column("c", came)] if parent else []))
     keys = [(sql.column(k, came), k) for k in _keys(parent)]
     row: Named = [(_no_number(), "number"), (sql.column("j", p), "j")]
-    found = sql.select([*keys, (u, "place"), (sql.integer(1), "kind"), *row]).from_(parameter)
+    found = sql.select([*keys, (u, "place"), (sql.integer(1), "kind"), *row]).from_(_unnested(node))
     if not parent:
         return found
     above = drawn_table(parent.other(node))
@@ -184,6 +201,11 @@ def _points(node: int, parent: Edge | None) -> exp.Select:
 
 def _positive(size: exp.Column) -> exp.Expression:
     return exp.GT(this=size.copy(), expression=sql.integer(0))
+
+
+def _unnested(node: int) -> exp.Unnest:
+    """p(u, j): the points in their order."""
+    return exp.Unnest(expressions=[_places(node)], alias=exp.TableAlias(this="p", columns=["u", "j"]), offset=True)
 
 
 def _places(node: int) -> exp.Expression:
@@ -213,9 +235,44 @@ def _answer(plan: Plan, node: int) -> exp.Select:
     numbers = [(sql.column("n", d.table), category_number(d)) for d in dictionaries]
     found = sql.select([*columns, *numbers], exp.to_table(drawn))
     for d in dictionaries:
-        meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, drawn))]
-        found = sql.join(found, exp.to_table(d.table), meet, "left")
+        found = sql.join(found, exp.to_table(d.table), [_is_category(d, drawn)], "left")
     return found.order_by(sql.column("j", drawn))
+
+
+def _thinned(plan: Plan) -> exp.Select:
+    """SELECT times, x.., category numbers, y FROM the root's rows that the points hit JOIN every other node"""
+    root = plan.label_node
+    found = sql.select([(sql.column(TIMES, "n"), TIMES)], sql.derived(sql.fenced(_numbered_hits(plan)), "n"))
+    names = {root: "n"}
+    for node, parent in plan.tree.down(root):
+        if parent:
+            above, names[node] = names[parent.other(node)], f"n{node}"
+            found = sql.join(found, source(plan, node, names[node]), _meet(parent, above, names[node]))
+    for node, name in names.items():
+        found = found.select(*(exp.alias_(sql.column(c, name), c) for c in _numbers(plan, node)))
+        for d in plan.dictionaries(node):
+            found = sql.join(found, exp.to_table(d.table), [_is_category(d, name)], "left")
+            found = found.select(exp.alias_(sql.column("n", d.table), category_number(d)))
+    return found
+
+
+def _numbered_hits(plan: Plan) -> exp.Select:
+    """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. These are grouped also so
+    that a planner expects no more of a number than there is."""
+    root, columns = plan.label_node, _columns(plan, plan.label_node)
+    hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
+    hits = sql.group(sql.select([(hit, "place"), (sql.count(), TIMES)]).from_(_unnested(root)), [hit.copy()])
+    first = exp.paren(exp.Sub(this=window(exp.RowNumber(), [], []), expression=sql.integer(1)))
+    n = exp.Round(this=exp.Div(this=sql.double(exp.ArraySize(this=_places(root))), expression=sql.parameter(DENSITY)))
+    place = exp.Mod(this=first, expression=exp.cast(n, exp.DType.BIGINT))
+    rows = sql.select([*((sql.column(c, "r"), c) for c in columns), (place, "place")], source(plan, root, "r"))
+    outputs = [*((sql.column(c, "l"), c) for c in columns), (sql.column(TIMES, "h"), TIMES)]
+    same = sql.equal(sql.column("place", "l"), sql.column("place", "h"))
+    return sql.join(sql.select(outputs, sql.derived(rows, "l")), sql.derived(hits, "h"), [same])
+
+
+def _is_category(dictionary: Dictionary, table: str) -> exp.Expression:
+    return sql.equal(sql.column("v", dictionary.table), sql.column(dictionary.column, table))
 
 
 def _keys(parent: Edge | None) -> list[str]:

@@ -29,7 +29,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, chosen: Mask) -> "Rows":
+    def __getitem__(self, chosen: Mask | Places) -> "Rows":
         return Rows(self.numbers[chosen], self.ones[chosen], self.width)
 
     def scores(self, beta: Array) -> Array:
