@@ -19,6 +19,7 @@ from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Array, Cut, Oracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import OnPass, OnState, Options, Solution, State
+from sqlsvm.solve.threads import fitting_threads
 
 steps = logging.getLogger(__name__)
 
@@ -49,10 +50,11 @@ def solve(
         size = run.options.sample or sample_size(oracle.dimension)
         steps.info("sampling %s rows of the join", f"{size:,}")
         local = LocalProblem.of(oracle.sample(size, run.options.seed), lam)
-        while not run.finished:
-            point, width = propose(run, local)
-            share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-            run.observe(point, choose_buckets(run, HOPE, local.density(point), share), width)
+        with fitting_threads(oracle.dimension):
+            while not run.finished:
+                point, width = propose(run, local)
+                share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
+                run.observe(point, choose_buckets(run, HOPE, local.density(point), share), width)
     return run.solution()
 
 
