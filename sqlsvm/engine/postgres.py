@@ -1,6 +1,6 @@
 """PostgreSQL through psycopg 3. The only file that imports a PostgreSQL driver."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, NoReturn, cast
 from urllib.parse import quote, urlencode
@@ -14,60 +14,12 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import (
-    Column,
-    Engine,
-    Kind,
-    Parameters,
-    Rows,
-    Sent,
-    StatementError,
-    Text,
-    Values,
-    as_rows,
-    as_values,
-)
+from sqlsvm.engine.base import Column, Parameters, Rows, Sent, StatementError, Text, Values, as_rows, as_values
+from sqlsvm.engine.pg_catalog import PgCatalog
 from sqlsvm.engine.unlogged import Unlogged
-from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.errors import EngineError
 
 _IDENTIFIER_BYTES = 63
-
-# What the catalog need not be asked about. money, oid and regclass count as numbers to PostgreSQL, not to us.
-_KINDS: dict[int, Kind] = {
-    wire.BOOLEAN: "boolean",
-    **dict.fromkeys((20, 21, 23, 700, 701, 1700), "numeric"),
-    **dict.fromkeys((18, 19, 25, 1042, 1043, wire.UUID), "categorical"),
-}
-
-_DESCRIBE_TYPES = """\
-SELECT format_type(t.oid, given.modifier), t.typtype = 'e' OR t.typname = 'citext'
-FROM unnest($1::int8[], $2::int4[]) WITH ORDINALITY AS given (oid, modifier, place)
-JOIN pg_catalog.pg_type AS t ON t.oid = given.oid::oid
-ORDER BY given.place"""
-
-_TABLE_NAMES = """\
-SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS name
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-ORDER BY name"""
-
-_VOLATILE_FUNCTIONS = """\
-SELECT DISTINCT p.proname FROM pg_catalog.pg_proc AS p
-WHERE p.proname = ANY ($1::text[]) AND p.provolatile = 'v' ORDER BY p.proname"""
-
-# A unique index on an inheritance parent says nothing of its children; on a partitioned table it does.
-_UNIQUE_KEYS = """\
-SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index AS i
-JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
-JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
-WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate
-  AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
-GROUP BY i.indexrelid ORDER BY i.indexrelid"""
-
-_WORK_SCHEMA = """\
-SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE'),
-  quote_ident(given.name), quote_ident(current_user)
-FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = given.name"""
 
 _SESSION = (
     # Compilation costs more than it gains on statements that run for a second, and makes timings jump.
@@ -90,17 +42,17 @@ class _NumbersDumper(Dumper):
         return wire.float8_array(obj)
 
 
-class Postgres(Engine):
+class Postgres(PgCatalog):
     """One session with a PostgreSQL server."""
 
     dialect = "postgres"
 
     def __init__(self, dsn: str, *, url: str | None = None) -> None:
+        super().__init__()
         self.on_statement: Callable[[str], None] | None = None
         self._connection = _connect(dsn)
         self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
         self._url = url or _safe_url(self._connection.info)
-        self._kinds = dict(_KINDS)
         self._unlogged: Unlogged | None = None
         self._rehearsing = False
         for setting in _SESSION:
@@ -138,16 +90,6 @@ class Postgres(Engine):
         fields = range(result.nfields)
         types = self._types([result.ftype(i) for i in fields], [result.fmod(i) for i in fields])
         return tuple(Column(name, type, kind) for name, (type, kind) in zip(_names(result), types, strict=True))
-
-    def table_names(self) -> tuple[str, ...]:
-        return tuple(name for (name,) in self._send(_TABLE_NAMES).fetchall())
-
-    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(name for (name,) in self._send(_VOLATILE_FUNCTIONS, [list(names)]).fetchall())
-
-    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        name = self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
-        return tuple(frozenset(columns) for (columns,) in self._send(_UNIQUE_KEYS, [name]).fetchall())
 
     def row_hash(self, alias: str) -> exp.Expression:
         return exp.Anonymous(this="hash_record_extended", expressions=[exp.column(alias), exp.Literal.number(0)])
@@ -194,13 +136,7 @@ class Postgres(Engine):
             raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
 
     def work_in(self, schema: str) -> None:
-        (found,) = self._send(_WORK_SCHEMA, [schema]).fetchall()
-        known, allowed, quoted, user = found
-        grant = f"GRANT USAGE, CREATE ON SCHEMA {quoted} TO {user}"
-        if not known:
-            raise OptionError(f"there is no schema {schema}", hint=f"type: CREATE SCHEMA {quoted}; {grant}")
-        if not allowed:
-            raise OptionError(f"{user} may not make tables in schema {schema}", hint=f"its owner types: {grant}")
+        self._check_work_schema(schema)
         self._unlogged = Unlogged(schema)
 
     @contextmanager
@@ -251,6 +187,9 @@ class Postgres(Engine):
         with self._driver_errors():
             return self._connection.cursor(binary=True).execute(text.encode(), [_parameter(p) for p in parameters])
 
+    def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
+        return self._send(text, parameters).fetchall()
+
     def _result(self, cursor: psycopg.Cursor[Any]) -> pq.abc.PGresult:
         if cursor.description is None or cursor.pgresult is None:
             raise EngineError("a statement that should have returned rows returned none")
@@ -275,18 +214,6 @@ class Postgres(Engine):
             return bytes.decode if self._kind(oid) == "categorical" else bytes
         load = loader(oid, self._connection).load
         return (lambda cell: str(load(cell))) if oid == wire.UUID else load
-
-    def _kind(self, oid: int) -> Kind:
-        if oid not in self._kinds:
-            self._types([oid], [-1])
-        return self._kinds[oid]
-
-    def _types(self, oids: list[int], modifiers: list[int]) -> list[tuple[str, Kind]]:
-        """The names and kinds of types; a domain never arrives here, the server reports the type below it."""
-        answer = self._send(_DESCRIBE_TYPES, (oids, modifiers)).fetchall()
-        for oid, (_, is_category) in zip(oids, answer, strict=True):
-            self._kinds.setdefault(oid, "categorical" if is_category else "other")
-        return [(name, self._kinds[oid]) for oid, (name, _) in zip(oids, answer, strict=True)]
 
     def _copy(self, statement: exp.Copy, write: Callable[[psycopg.Copy], None]) -> None:
         with self._driver_errors(), self._connection.cursor().copy(self._said(statement).encode()) as copy:

@@ -184,6 +184,7 @@ def test_layers(file: PurePosixPath) -> None:
         ("compile/exact.py", "from ..program import Workspace", False),
         ("engine/embedded.py", "from sqlsvm.engine import postgres", True),
         ("engine/embedded.py", "import psycopg.rows", False),
+        ("engine/pg_catalog.py", "from psycopg import pq", False),
         ("engine/postgres.py", "from psycopg import sql", True),
         ("engine/duckdb.py", "import duckdb", True),
         ("estimator.py", "import duckdb", False),

@@ -1,0 +1,90 @@
+"""What PostgreSQL's catalog is asked: types and their kinds, tables, functions, keys, and what one may do."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from sqlsvm.engine import wire
+from sqlsvm.engine.base import Engine, Kind, Parameters
+from sqlsvm.errors import OptionError
+
+# What the catalog need not be asked about. money, oid and regclass count as numbers to PostgreSQL, not to us.
+_KINDS: dict[int, Kind] = {
+    wire.BOOLEAN: "boolean",
+    **dict.fromkeys((20, 21, 23, 700, 701, 1700), "numeric"),
+    **dict.fromkeys((18, 19, 25, 1042, 1043, wire.UUID), "categorical"),
+}
+
+_DESCRIBE_TYPES = """\
+SELECT format_type(t.oid, given.modifier), t.typtype = 'e' OR t.typname = 'citext'
+FROM unnest($1::int8[], $2::int4[]) WITH ORDINALITY AS given (oid, modifier, place)
+JOIN pg_catalog.pg_type AS t ON t.oid = given.oid::oid
+ORDER BY given.place"""
+
+_TABLE_NAMES = """\
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS name
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ORDER BY name"""
+
+_VOLATILE_FUNCTIONS = """\
+SELECT DISTINCT p.proname FROM pg_catalog.pg_proc AS p
+WHERE p.proname = ANY ($1::text[]) AND p.provolatile = 'v' ORDER BY p.proname"""
+
+# A unique index on an inheritance parent says nothing of its children; on a partitioned table it does.
+_UNIQUE_KEYS = """\
+SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index AS i
+JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
+WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate
+  AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
+GROUP BY i.indexrelid ORDER BY i.indexrelid"""
+
+_WORK_SCHEMA = """\
+SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE'),
+  quote_ident(given.name), quote_ident(current_user)
+FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = given.name"""
+
+
+class PgCatalog(Engine):
+    """The part of an engine for PostgreSQL that is questions to pg_catalog. Who sends them is another's business."""
+
+    def __init__(self) -> None:
+        self._kinds = dict(_KINDS)
+
+    @abstractmethod
+    def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
+        """The rows of one of these queries."""
+
+    def table_names(self) -> tuple[str, ...]:
+        return tuple(name for (name,) in self._ask(_TABLE_NAMES))
+
+    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
+
+    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
+        name = self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
+        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [name]))
+
+    def _check_work_schema(self, schema: str) -> None:
+        """Complain unless this user may make tables there."""
+        ((known, allowed, quoted, user),) = self._ask(_WORK_SCHEMA, [schema])
+        grant = f"GRANT USAGE, CREATE ON SCHEMA {quoted} TO {user}"
+        if not known:
+            raise OptionError(f"there is no schema {schema}", hint=f"type: CREATE SCHEMA {quoted}; {grant}")
+        if not allowed:
+            raise OptionError(f"{user} may not make tables in schema {schema}", hint=f"its owner types: {grant}")
+
+    def _kind(self, oid: int) -> Kind:
+        if oid not in self._kinds:
+            self._types([oid], [-1])
+        return self._kinds[oid]
+
+    def _types(self, oids: list[int], modifiers: list[int]) -> list[tuple[str, Kind]]:
+        """The names and kinds of types; a domain never arrives here, the server reports the type below it."""
+        answer = self._ask(_DESCRIBE_TYPES, (oids, modifiers))
+        for oid, (_, is_category) in zip(oids, answer, strict=True):
+            self._kinds.setdefault(oid, "categorical" if is_category else "other")
+        return [(name, self._kinds[oid]) for oid, (name, _) in zip(oids, answer, strict=True)]
