@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -61,6 +62,22 @@ def fast_directory() -> str:
     shared = Path("/dev/shm")
     roomy = shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 << 30
     return str(shared) if roomy else tempfile.gettempdir()
+
+
+@contextmanager
+def reachable_folder() -> Iterator[Path]:
+    """A folder for as long as the block lasts. The account of an embedded server, which is never root, can reach it;
+    those of pytest it cannot."""
+    with tempfile.TemporaryDirectory(dir=fast_directory()) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def processes_naming(path: Path) -> list[str]:
+    """The servers and supervisors whose command line names a directory, or what is in it."""
+    listed = subprocess.run(["ps", "-eo", "args", "ww"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if str(path) in line and "postgres" in line]
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.embedded import Embedded, Server, find_installations, wheel_programs
 from sqlsvm.errors import EngineError
-from tests.servers import fast_directory
+from tests.servers import fast_directory, processes_naming, reachable_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,12 +76,6 @@ def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
     return True
 
 
-def processes_naming(path: Path) -> list[str]:
-    """The servers and supervisors whose command line names a directory."""
-    listed = subprocess.run(["ps", "-eo", "args", "ww"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if str(path) in line and "postgres" in line]
-
-
 def gone(scratch: Path) -> bool:
     return not scratch.exists() and not processes_naming(scratch)
 
@@ -94,11 +87,9 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A folder that the server's account can reach, which those of pytest are not."""
-    folder = Path(tempfile.mkdtemp(prefix="kept-", dir=fast_directory()))
-    folder.chmod(0o755)
-    yield folder / "home"
-    shutil.rmtree(folder)
+    """One that is not there yet."""
+    with reachable_folder() as folder:
+        yield folder / "home"
 
 
 def number(engine: Engine, text: str) -> object:

@@ -6,7 +6,6 @@ All in one folder, one shell, one PostgreSQL.
 import io
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,9 +95,7 @@ def test_readme() -> None:
     text = README.read_text(encoding="utf-8")
     wanted = [command for block in blocks(text, "console") for command in commands(block)]
     assert wanted
-    with tempfile.TemporaryDirectory(dir=servers.fast_directory()) as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # the embedded PostgreSQL never runs as root
+    with servers.reachable_folder() as folder:
         for file, content in files(text):
             (folder / file).write_text(content, encoding="utf-8")
         for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
