@@ -52,7 +52,7 @@ COMMENT ON COLUMN sqlsvm.versions.label IS 'The column of the query that it pred
 COMMENT ON COLUMN sqlsvm.versions.lam IS 'lambda: the objective is the mean hinge loss + lambda |beta|^2';
 COMMENT ON COLUMN sqlsvm.versions.solver IS 'dane, bundle or descent';
 COMMENT ON COLUMN sqlsvm.versions.counting IS 'How rows were counted: exact, grid or sketch';
-COMMENT ON COLUMN sqlsvm.versions.join_rows IS 'Rows of the query';
+COMMENT ON COLUMN sqlsvm.versions.join_rows IS 'Rows of the query; where they have weights, what they weigh in all';
 COMMENT ON COLUMN sqlsvm.versions.passes IS 'Passes over the tables';
 COMMENT ON COLUMN sqlsvm.versions.seconds IS 'What the training took';
 COMMENT ON COLUMN sqlsvm.versions.objective IS 'A lower bound on the objective of this model';

@@ -1,6 +1,6 @@
 """An evaluation for people: the confusion matrix and the usual rates, with bounds where they are not exact."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from rich.markup import escape
@@ -10,39 +10,49 @@ from rich.text import Text
 from sqlsvm.draw import columns, on_paper
 from sqlsvm.evaluation import Bounded, Evaluation
 from sqlsvm.holdout import Part
-from sqlsvm.terminal import amount, printable
+from sqlsvm.terminal import amount, printable, weight
 
 RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc")
 
 
-def draw_evaluation(found: Evaluation, label: str, classes: tuple[object, object], stream: TextIO) -> str:
+def draw_evaluation(
+    found: Evaluation, label: str, classes: tuple[object, object], stream: TextIO, *, weighted: bool = False
+) -> str:
     """`classes` are the label's own values, the negative one first."""
     said = "exact" if found.exact else "between bounds where scores had to be rounded"
-    return on_paper(stream, _matrix(found, label, classes), "", _rates(found), "", said)
+    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), "", said)
 
 
-def draw_parts(parts: Mapping[Part, Evaluation], label: str, classes: tuple[object, object], stream: TextIO) -> str:
+def draw_parts(
+    parts: Mapping[Part, Evaluation],
+    label: str,
+    classes: tuple[object, object],
+    stream: TextIO,
+    *,
+    weighted: bool = False,
+) -> str:
     """What the model says of the rows that it has seen, and of those that it has not."""
     titles = {"train": "the rows that it was trained on", "holdout": "the rows held out"}
-    drawn = (f"{titles[part]}\n\n{draw_evaluation(found, label, classes, stream)}" for part, found in parts.items())
-    return "\n\n\n".join(drawn)
+    drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
+    return "\n\n\n".join(f"{titles[part]}\n\n{text}" for part, text in drawn.items())
 
 
-def _matrix(found: Evaluation, label: str, classes: tuple[object, object]) -> Table:
+def _matrix(found: Evaluation, label: str, classes: tuple[object, object], weighted: bool) -> Table:
     negative, positive = (printable(str(value)) for value in classes)
     predicted = (f"predicted {escape(name)}" for name in (negative, positive))
-    table = columns(escape(printable(label)), numbers=("rows", *predicted))
+    unit, number = ("weight", weight) if weighted else ("rows", amount)
+    table = columns(escape(printable(label)), numbers=(unit, *predicted))
     for name, rows, cells in (
         (negative, found.negatives, (found.true_negative, found.false_positive)),
         (positive, found.positives, (found.false_negative, found.true_positive)),
     ):
-        table.add_row(Text(name), amount(rows), *(_cell(cell) for cell in cells))
+        table.add_row(Text(name), number(rows), *(_cell(cell, number) for cell in cells))
     return table
 
 
-def _cell(found: Bounded) -> str:
-    bounds = "" if found.exact else f" ({amount(found.lower)} to {amount(found.upper)})"
-    return f"{amount(found.value)}{bounds}"
+def _cell(found: Bounded, number: Callable[[float], str]) -> str:
+    bounds = "" if found.exact else f" ({number(found.lower)} to {number(found.upper)})"
+    return f"{number(found.value)}{bounds}"
 
 
 def _rates(found: Evaluation) -> Table:

@@ -57,10 +57,10 @@ def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]
 def _join(model: Model) -> str:
     """Rows with weights are known by what they weigh in all, not by how many they are."""
     features = len({w.feature for w in model.weights})
-    rows, of = row_count(model.join_rows), f"of {amount(features)} features"
-    if model.options["problem"]["weight"]:
-        return f"rows {of} that weigh as much as {rows}"
-    return f"{rows} {of}, about {memory(8 * (features + 1) * model.join_rows)}"
+    rows = row_count(model.join_rows, model.weighted)
+    if model.weighted:
+        return f"{rows}, with {amount(features)} features"
+    return f"{rows} of {amount(features)} features, about {memory(8 * (features + 1) * model.join_rows)}"
 
 
 def _objective(model: Model) -> str:

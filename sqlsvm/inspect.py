@@ -14,10 +14,11 @@ from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, rela
 from sqlsvm.engine.base import Engine
 from sqlsvm.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.label import label_sign
+from sqlsvm.model import Model
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.query import FeatureQuery, LeftJoin, Term
 from sqlsvm.query.variables import Variable
-from sqlsvm.read_query import read_query
+from sqlsvm.read_query import read_query, respelt
 
 steps = logging.getLogger(__name__)
 
@@ -93,6 +94,19 @@ def inspect(
             features=_feature_facts(catalog),
             label=label_facts,
         )
+
+
+def inspect_model(engine: Engine, model: Model) -> Inspection:
+    """The same of the query that a model was trained on, as it is now."""
+    asked = model.options.get("problem", {})
+    return inspect(
+        engine,
+        respelt(engine, model.query, model.dialect),
+        label=model.label,
+        weight=asked.get("weight"),
+        positive=model.positive,
+        categorical=tuple(asked.get("categorical", ())),
+    )
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------

@@ -54,6 +54,11 @@ class Model:
     version: int = 0
     """Counted by the store; 0 for a model that was never stored."""
 
+    @property
+    def weighted(self) -> bool:
+        """Did a column say how much a row counts? Then the numbers of rows are what these rows weigh in all."""
+        return bool(self.options.get("problem", {}).get("weight"))
+
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints, and what is stored: strict JSON, see `plain`."""
         found = {name: plain(value) for name, value in asdict(self).items()}

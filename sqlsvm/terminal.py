@@ -52,5 +52,21 @@ def share(part: float, whole: float) -> str:
     return "> 99 %" if 99 < percent < 100 else f"{percent:.0f} %"
 
 
-def row_count(n: float) -> str:
+def row_count(n: float, weighted: bool = False) -> str:
+    """Rows by their number; where they have weights, that is what they weigh in all.
+
+    >>> row_count(1), row_count(1234), row_count(12.5, weighted=True)
+    ('1 row', '1,234 rows', 'rows of total weight 12.5')
+    """
+    if weighted:
+        return f"rows of total weight {weight(n)}"
     return "1 row" if n == 1 else f"{amount(n)} rows"
+
+
+def weight(n: float) -> str:
+    """What rows weigh, which need not be a whole number.
+
+    >>> weight(0.05), weight(123.4), weight(3458), weight(2e12)
+    ('0.05', '123.4', '3,458', '2.0e12')
+    """
+    return f"{n:.4g}" if n < 999.95 else amount(n)

@@ -15,4 +15,4 @@ AS $$
     ORDER BY v.name COLLATE "C", v.version DESC
 $$;
 
-COMMENT ON FUNCTION sqlsvm.models() IS 'The stored models: every version, the newest first, with its certificate';
+COMMENT ON FUNCTION sqlsvm.models() IS 'The stored models: every version, the newest first, with its certificate. Where rows have weights, join_rows is what they weigh in all';

@@ -54,10 +54,11 @@ def evaluate(name: str | None, dsn: str, model_file: str | None, version: int | 
         if Holdout.of(model.options):
             parts = evaluate_parts(engine, model)
             said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
-            drawn = draw_parts(parts, model.label, classes, sys.stdout)
+            drawn = draw_parts(parts, model.label, classes, sys.stdout, weighted=model.weighted)
         else:
             found = evaluate_model(engine, model)
-            said, drawn = found.as_json(), draw_evaluation(found, model.label, classes, sys.stdout)
+            said = found.as_json()
+            drawn = draw_evaluation(found, model.label, classes, sys.stdout, weighted=model.weighted)
     if as_json:
         show_answer(json.dumps({"model": model.name, "version": model.version, **said}, indent=2, allow_nan=False))
     else:
@@ -112,7 +113,7 @@ def predict(
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
         if rows is None and view is None:
-            _check_size(model)
+            _check_size(engine, model)
         found = predict(engine, model, rows)
         if table is not None or view is not None:
             kind: Kind = "view" if table is None else "table"
@@ -140,13 +141,21 @@ def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool
 MOST_ROWS_UNASKED = 10_000_000
 
 
-def _check_size(model: "Model") -> None:
+def _check_size(engine: "Engine", model: "Model") -> None:
     """The whole join is an answer that few mean who leave --input out, and more than most disks hold."""
-    if model.join_rows > MOST_ROWS_UNASKED:
+    rows = _counted(engine, model) if model.weighted else model.join_rows
+    if rows > MOST_ROWS_UNASKED:
         raise OptionError(
-            f"the query of {model.name} has {row_count(model.join_rows)}, and predict would make them all",
+            f"the query of {model.name} has {row_count(rows)}, and predict would make them all",
             hint='say which you want: --input "SELECT ... LIMIT 100", or a table of them; --view makes none',
         )
+
+
+def _counted(engine: "Engine", model: "Model") -> float:
+    """A weighted model knows what its rows weigh, and not how many they are."""
+    from sqlsvm.inspect import inspect_model
+
+    return inspect_model(engine, model).join_rows
 
 
 def _print_sql(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> None:

@@ -10,9 +10,8 @@ from sqlsvm.errors import SqlsvmError
 from sqlsvm.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.evaluation import Evaluation
 from sqlsvm.holdout import Holdout
-from sqlsvm.inspect import Inspection, inspect
+from sqlsvm.inspect import Inspection, inspect_model
 from sqlsvm.model import Model
-from sqlsvm.read_query import respelt
 
 PLACES, BINS = 4096, 4000
 """Scores are told apart more finely than for a table: a picture costs no more, and its bounds are narrower."""
@@ -69,7 +68,7 @@ def gather_from(engine: Engine, model: Model) -> Report:
             missing.append(Missing(part, _why(error)))
             return None
 
-    inspection = attempt(TREE, lambda: _inspected(engine, model))
+    inspection = attempt(TREE, lambda: inspect_model(engine, model))
     evaluation, seen = attempt(SCORES, lambda: _evaluated(engine, model)) or (None, None)
     return Report(model, inspection, evaluation, seen, tuple(missing))
 
@@ -79,18 +78,6 @@ def _evaluated(engine: Engine, model: Model) -> tuple[Evaluation, Evaluation | N
         return evaluate_model(engine, model, buckets=PLACES, bins=BINS), None
     parts = evaluate_parts(engine, model, buckets=PLACES, bins=BINS)
     return parts["holdout"], parts["train"]
-
-
-def _inspected(engine: Engine, model: Model) -> Inspection:
-    asked = model.options.get("problem", {})
-    return inspect(
-        engine,
-        respelt(engine, model.query, model.dialect),
-        label=model.label,
-        weight=asked.get("weight"),
-        positive=model.positive,
-        categorical=tuple(asked.get("categorical", ())),
-    )
 
 
 def _why(error: SqlsvmError) -> str:

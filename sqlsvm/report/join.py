@@ -31,14 +31,17 @@ def join_section(report: Report) -> Element:
 def _trained_join(model: Model) -> str:
     negative, positive = (model.label_rows.get(sign, 0.0) for sign in ("-1", "1"))
     names = zip(classes(model), (negative, positive), strict=True)
-    parts = [f"{row_count(n)} with {name} ({share(n, negative + positive)})" for name, n in names if n]
+    parts = [f"{row_count(n, model.weighted)} with {name} ({share(n, negative + positive)})" for name, n in names if n]
     return f"The model was trained on {' and '.join(parts)}."
 
 
 def _moved(model: Model, found: Inspection) -> str:
     held_out = sum(model.trained_on.get("held_out", {}).values())
+    unseen = f" Held out were {row_count(held_out, model.weighted)}." if held_out else ""
+    if model.weighted:  # of how many rows it was trained on nobody kept the number
+        return f"{unseen} The join has {row_count(found.join_rows)} now."
     if round(found.join_rows) == round(model.join_rows + held_out):
-        return f" Held out were {row_count(held_out)}." if held_out else ""
+        return unseen
     why = "rows with a NULL feature were left out" if model.nulls == "drop" else "the tables have changed since"
     return f" The join has {row_count(found.join_rows)} now: {why}."
 

@@ -17,7 +17,7 @@ from sqlsvm.report.plots import charts
 from sqlsvm.report.scores import scores_section
 from sqlsvm.report.svg import draw
 from sqlsvm.report.weights import weights_section
-from sqlsvm.terminal import amount, memory, row_count
+from sqlsvm.terminal import amount, memory, row_count, weight
 
 GENERATOR = "sqlsvm report"
 
@@ -70,7 +70,7 @@ def _opening(report: Report) -> Element:
 
 
 def _claim(model: Model) -> list[object]:
-    over = f"over all {row_count(model.join_rows)} of a join that was never made"
+    over = f"over all {row_count(model.join_rows, model.weighted)} of a join that was never made"
     if not (isfinite(model.lower_bound) and isfinite(model.gap)):
         unknown = f" It was measured {over}; how much better another could be is not proven."
         return [el("strong", f"This linear model reaches {reached(model)}."), unknown]
@@ -97,8 +97,11 @@ def percent(part: float) -> str:
 def _figures(report: Report) -> Iterator[tuple[str, str]]:
     model, found = report.model, report.evaluation
     features = len({w.feature for w in model.weights})
-    yield "rows of the join", amount(model.join_rows)
-    yield "as one table", f"about {memory(8 * (features + 1) * model.join_rows)}"
+    if model.weighted:
+        yield "total weight of the rows", weight(model.join_rows)
+    else:
+        yield "rows of the join", amount(model.join_rows)
+        yield "as one table", f"about {memory(8 * (features + 1) * model.join_rows)}"
     yield "passes", f"{model.passes} in {model.seconds:.1f} s"
     yield "gap", percent(model.gap)
     if found:

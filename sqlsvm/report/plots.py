@@ -98,7 +98,8 @@ def scores(report: Report) -> Chart | None:
         return None
     shown, outside = fewer_bars(found.histogram, BARS)
     negative, positive = (_shares(rows) for rows in (shown.negative, shown.positive))
-    names = [f"{name}, {row_count(n)}" for name, n in zip(classes(report.model), _class_rows(found), strict=True)]
+    rows = (row_count(n, report.model.weighted) for n in _class_rows(found))
+    names = [f"{name}, {n}" for name, n in zip(classes(report.model), rows, strict=True)]
     x = within("score", shown.edges[0], shown.edges[-1])
     marks: list[Mark] = [
         _steps(shown.edges, negative, names[0], "second"),

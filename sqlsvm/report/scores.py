@@ -1,6 +1,6 @@
 """How well the model does: scores, ROC curve, confusion matrix and rates."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sqlsvm.draw_evaluation import RATES
 from sqlsvm.evaluation import Bounded, Evaluation
@@ -8,7 +8,7 @@ from sqlsvm.predict import label_values
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
-from sqlsvm.terminal import amount, row_count, share
+from sqlsvm.terminal import amount, row_count, share, weight
 
 
 def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | None:
@@ -20,7 +20,7 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
         if found.exact
         else "Scores were rounded to be counted; what that leaves open is given as bounds."
     )
-    rows = row_count(found.negatives + found.positives)
+    rows = row_count(found.negatives + found.positives, report.model.weighted)
     which = "held out of the training" if report.seen else "that the query has now"
     said = f"Counted over all {rows} {which}, without making them. {exact}"
     left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found, report.seen))
@@ -31,17 +31,21 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
 
 def _confusion(report: Report, found: Evaluation) -> Element:
     negative, positive = (str(value) for value in label_values(report.model))
+    number, unit = (weight, "by the weight of rows") if report.model.weighted else (amount, "in rows")
     rows = [
-        (negative, _count(found.true_negative, found.negatives), _count(found.false_positive, found.negatives)),
-        (positive, _count(found.false_negative, found.positives), _count(found.true_positive, found.positives)),
+        (name, *(_count(cell, whole, number) for cell in cells))
+        for name, whole, *cells in (
+            (negative, found.negatives, found.true_negative, found.false_positive),
+            (positive, found.positives, found.false_negative, found.true_positive),
+        )
     ]
     titles = (report.model.label, f"predicted {negative}", f"predicted {positive}")
-    return table(titles, rows, words=1, caption="Confusion matrix, in rows of the join")
+    return table(titles, rows, words=1, caption=f"Confusion matrix, {unit} of the join")
 
 
-def _count(found: Bounded, whole: float) -> str:
-    bounds = "" if found.exact else f", {amount(found.lower)} to {amount(found.upper)}"
-    return f"{amount(found.value)} ({share(found.value, whole)}{bounds})" if whole else amount(found.value)
+def _count(found: Bounded, whole: float, number: Callable[[float], str]) -> str:
+    bounds = "" if found.exact else f", {number(found.lower)} to {number(found.upper)}"
+    return f"{number(found.value)} ({share(found.value, whole)}{bounds})" if whole else number(found.value)
 
 
 def _rates(found: Evaluation, seen: Evaluation | None) -> Element:

@@ -32,6 +32,7 @@ class Stored:
     lower_bound: float
     gap: float
     converged: bool
+    weighted: bool
 
     def as_json(self) -> dict[str, Any]:
         renamed = {"name": "model", "lam": "lambda"}

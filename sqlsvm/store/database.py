@@ -26,7 +26,7 @@ SCHEMA_VERSION = 2
 """The newest form of the tables that is known. A store begins with form 1; `sqlsvm install` brings programs into it."""
 _WITH_PROGRAMS = 2
 
-_COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at"))
+_COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at", "weighted"))
 _PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
 
 # pg_catalog, unlike information_schema, also shows what this role may not read.
@@ -38,6 +38,8 @@ _FORM = "SELECT MAX(version) AS version FROM sqlsvm.schema_version"
 _NEXT_VERSION = """\
 INSERT INTO sqlsvm.models (name, last_version) VALUES ($1, 1)
 ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 RETURNING last_version"""
+
+_WEIGHT = "CAST(body AS JSON) -> 'options' -> 'problem' ->> 'weight'"
 
 _LOAD = """\
 SELECT version, body FROM sqlsvm.versions
@@ -240,7 +242,9 @@ class DatabaseStore(Store):
     def _select(self) -> exp.Select:
         moment = sql.double(exp.Extract(this=exp.var("EPOCH"), expression=sql.column("created_at")))
         outputs = [(sql.column(name), name) for name in ("version", *_COLUMNS)]
-        return sql.select([*outputs, (moment, "created_at")], self._table("versions"))
+        weight = exp.paren(parse_one(_WEIGHT, read="postgres"))
+        weighted = exp.Not(this=exp.Is(this=weight, expression=exp.null()))
+        return sql.select([*outputs, (moment, "created_at"), (weighted, "weighted")], self._table("versions"))
 
     def _insertion(self, table: str, columns: Sequence[str]) -> exp.Insert:
         names = [exp.to_identifier(column, quoted=True) for column in columns]

@@ -10,7 +10,7 @@ from rich.text import Text
 from sqlsvm.draw import columns, facts, on_paper
 from sqlsvm.model import Model, Weight, plain
 from sqlsvm.store.base import Stored
-from sqlsvm.terminal import amount, printable, row_count, share
+from sqlsvm.terminal import amount, printable, row_count, share, weight
 
 
 def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
@@ -29,7 +29,7 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
             "yes" if stored.converged else "no",
             str(stored.version),
             f"{stored.lam:g}",
-            amount(stored.join_rows),
+            f"total weight {weight(stored.join_rows)}" if stored.weighted else amount(stored.join_rows),
             f"{stored.objective:.6g}",
             f"{stored.gap:.2g}",
         )
@@ -70,7 +70,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "model", f"{printable(model.name)}, version {model.version}"
     yield "query", "\n".join(printable(line) for line in model.query.expandtabs().splitlines())
     yield "label", printable(model.label + (f" = {model.positive}" if model.positive is not None else ""))
-    yield "join", _rows(model.label_rows) or row_count(model.join_rows)
+    yield "join", _rows(model.label_rows, model.weighted) or row_count(model.join_rows, model.weighted)
     if line := held_out(model):
         yield "held out", line
     passes = "1 pass" if model.passes == 1 else f"{model.passes} passes"
@@ -89,14 +89,14 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
 def held_out(model: Model) -> str | None:
     """What the training did not see."""
     rows = model.trained_on.get("held_out")
-    return rows and f"{_rows(rows)}; sqlsvm evaluate {printable(model.name)} measures both"
+    return rows and f"{_rows(rows, model.weighted)}; sqlsvm evaluate {printable(model.name)} measures both"
 
 
-def _rows(labels: Mapping[str, float]) -> str:
+def _rows(labels: Mapping[str, float], weighted: bool) -> str:
     """Join rows, and those of each class; nothing where none are known."""
-    known = sum(labels.values())
-    classes = ", ".join(f"{amount(n)} {int(sign):+d} ({share(n, known)})" for sign, n in labels.items() if known)
-    return f"{row_count(known)}: {classes}" if classes else ""
+    known, number = sum(labels.values()), weight if weighted else amount
+    classes = ", ".join(f"{number(n)} {int(sign):+d} ({share(n, known)})" for sign, n in labels.items() if known)
+    return f"{row_count(known, weighted)}: {classes}" if classes else ""
 
 
 def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
