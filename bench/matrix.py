@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from bench.tasks import Task
 from sqlsvm.engine.base import Values
@@ -81,6 +80,8 @@ def matrix(task: Task, columns: Mapping[str, Values]) -> Matrix:
     if not text:
         return Matrix(dense, y, names, centre, width, {})
     categories: dict[str, Values] = {}
+    from scipy import sparse  # only here: the memory of those who need no such matrix is measured without it
+
     blocks = [sparse.csr_matrix(dense)]
     for name, values, codes in _coded({n: features[n] for n in features if n in text}):
         categories[name] = values

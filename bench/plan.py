@@ -7,7 +7,7 @@ PLACES = ("sqlsvm", "sqlsvm, offloaded", "sqlsvm, DuckDB")
 DUCKDB = ("sqlsvm, DuckDB", "flat passes, DuckDB", "export + LIBLINEAR, DuckDB")
 FLAT = ("flat passes", "flat passes, DuckDB")
 EXPORTS = ("export + LIBLINEAR", "export + SGD", "export + LIBLINEAR, DuckDB")
-TABLE = ("flat table, 6 passes", "MADlib")
+TABLE = ("flat table, 6 passes", "flat table, 6 filtered passes", "MADlib")
 SAMPLES = ("sample + LIBLINEAR", "sample + LIBLINEAR, DuckDB")
 
 
