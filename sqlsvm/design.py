@@ -3,10 +3,11 @@
 SQL sees raw columns only. Scaling, centring and the mean for a missing number are linear, so they are a change of
 variables on the driver's side (`Scaling`): theta = T'beta going in, T times the counted sums coming out. A missing
 number is a coordinate of its own, 1 where it is NULL; a category is one coordinate for each of its values, reached
-through a dictionary that joins like any other foreign key, so nothing is ever widened into columns.
+through a dictionary that joins like any other foreign key, so nothing is ever widened into columns. Where there are few,
+their weights are told apart by CASE.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,6 +23,9 @@ from sqlsvm.query import Feature, FeatureQuery
 Nulls = Literal["error", "mean", "drop"]
 Scale = Literal["standard", "maxabs", "none"]
 Role = Literal["intercept", "value", "missing"]
+
+FEW = 16
+"""As many comparisons take a row about as long as one look into a hash table."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,13 @@ class Dictionary:
     value: exp.Expression
     offset: int
     categories: tuple[object, ...]
+    listed: bool = False
+    """Few enough to be told apart by CASE: no table has to be met, and a scan may run in parallel."""
+
+    def listing(self, weigh: Callable[[int], exp.Expression], table: str) -> exp.Expression:
+        """CASE v WHEN category THEN what n weighs ... ELSE 0 END."""
+        cases = [exp.If(this=exp.convert(c), true=weigh(n)) for n, c in enumerate(self.categories, self.offset + 1)]
+        return exp.Case(this=sql.column(self.column, table), ifs=cases, default=sql.number(0))
 
     @property
     def column(self) -> str:
@@ -125,7 +136,8 @@ def design(
     for feature in query.features:
         if feature.kind == "categorical":
             found = Dictionary(len(dictionaries), feature.relation, feature.name, feature.expression, offset, ())
-            dictionaries.append(replace(found, categories=_categories(catalog, feature)))
+            categories = _categories(catalog, feature)
+            dictionaries.append(replace(found, categories=categories, listed=_few(categories)))
             offset += len(dictionaries[-1].categories)
     return Design(query.label, sign, query.weight, class_weights, coordinates, tuple(dictionaries))
 
@@ -188,6 +200,11 @@ def _number(feature: Feature) -> exp.Expression:
         own = feature.expression
         return sql.case(own.copy(), sql.number(1), sql.case(exp.not_(own.copy()), sql.number(0)))
     return sql.double(feature.expression.copy())
+
+
+def _few(categories: Sequence[object]) -> bool:
+    """Few, and spelled alike in every language."""
+    return 0 < len(categories) <= FEW and all(type(c) in (str, int) for c in categories)
 
 
 def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:

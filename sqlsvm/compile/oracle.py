@@ -36,7 +36,7 @@ def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
         yield from tally.counts(messages)
     else:
         yield tally.one_soft_bag() if soft else tally.one_bag()
-    yield _totals(plan, soft)
+    yield _totals(plan, tally.blur() if soft else None)
     for bag in plan.bags:
         yield from resolve(plan, bag.core, active_rows(bag.number), sums)
 
@@ -47,12 +47,12 @@ def reach(plan: Plan) -> int:
     return max(0, (blurred + 1) // 2 - 1)
 
 
-def _totals(plan: Plan, soft: bool) -> Statement:
+def _totals(plan: Plan, blur: exp.Expression | None) -> Statement:
     """With one bag c is signed, and |c| adds up to the active weight; with more, c counts total < 0, and y signs it."""
     c = sql.column(COUNT)
     one = plan.centre is None
     weight: exp.Expression = exp.Abs(this=c) if one else sql.product(sql.column("y"), c)
-    summed: Named = [(weight, "b"), *([(sql.column(BLUR), BLUR)] if soft else [])]
+    summed: Named = [(weight, "b"), *([(blur, BLUR)] if blur else [])]
     label = 0 if one else plan.bag_of(plan.label_node)
     outputs = [(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in summed]
     return statement(TOTALS, sql.select(outputs, exp.to_table(active_table(label))))

@@ -87,6 +87,9 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, b
         weights += [sql.column("w", f)] if inherited(plan, child, "w") else []
         sign = sql.column("y", f) if inherited(plan, child, "y") else sign
     for d in plan.dictionaries(node):
+        if d.listed:
+            terms.append(d.listing(lambda n: bend(theta(sql.integer(n))), r))
+            continue
         meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
         joins.append((exp.to_table(d.table), meet, "left"))
         terms.append(sql.coalesce(bend(theta(sql.column("n", d.table))), sql.number(0)))

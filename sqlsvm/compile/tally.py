@@ -79,18 +79,23 @@ class Tally:
         return self._active({COUNT: sql.product(*self._factors())}, [active, *self._of_label()])
 
     def one_soft_bag(self) -> Statement:
-        """With z = bound - y * p: a row with z > -width counts (1 + z / width) / 2, at most 1; `blur` is by how much
-        that share of z stays below max(0, z): |z| (1 - |z| / width) / 2 where that is positive."""
-        width, half, one = sql.parameter(WIDTH), sql.number(0.5), sql.number(1)
-        z = exp.paren(exp.Sub(this=sql.parameter(BOUND), expression=self._margin()))
-        share = sql.product(half, sql.plus(one, exp.Div(this=z, expression=width)))
-        distance = exp.Abs(this=z)
-        blur = sql.product(half, distance, exp.Sub(this=one, expression=exp.Div(this=distance, expression=width)))
-        outputs = {
-            COUNT: sql.product(*self._factors(), exp.Least(this=share, expressions=[one])),
-            BLUR: sql.product(*self._weights(), exp.Greatest(this=blur, expressions=[sql.number(0)])),
-        }
-        return self._active(outputs, [exp.GT(this=z, expression=exp.Neg(this=width))])
+        """With z = bound - y * p: a row with z > -width counts (1 + z / width) / 2, at most 1."""
+        z, width = exp.paren(exp.Sub(this=sql.parameter(BOUND), expression=self._margin())), sql.parameter(WIDTH)
+        share = sql.product(sql.number(0.5), sql.plus(sql.number(1), exp.Div(this=z, expression=width)))
+        count = sql.product(*self._factors(), exp.Least(this=share, expressions=[sql.number(1)]))
+        weight = {"w": sql.column("w")} if self._weights() else {}
+        return self._active({COUNT: count, **weight}, [exp.GT(this=z, expression=exp.Neg(this=width))])
+
+    def blur(self) -> exp.Expression:
+        """Of an active row of a soft bag, by how much the share s of z that it counts stays below max(0, z): |z| (1 -
+        |z| / width) / 2 within the width. As |z| / width is |2 s - 1| there, no row has to be scored for it again."""
+        weights = self._weights()
+        share: exp.Expression = exp.Abs(this=sql.column(COUNT))
+        if weights:
+            share = exp.Div(this=share, expression=exp.Nullif(this=weights[0].copy(), expression=sql.number(0)))
+        within = exp.Abs(this=exp.Sub(this=sql.product(sql.number(2), share), expression=sql.number(1)))
+        rest = exp.paren(exp.Sub(this=sql.number(1), expression=within))
+        return sql.product(sql.number(0.5), sql.parameter(WIDTH), *weights, within.copy(), rest)
 
     def _active(self, outputs: Mapping[str, exp.Expression], conditions: list[exp.Expression]) -> Statement:
         bag, rows = self.plan.bags[0], self._rows

@@ -67,7 +67,8 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
     made = design(catalog, sign, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
-    made = replace(made, class_parameters=asked.class_weight != "none")
+    tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
+    made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)
     plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
     return StoredProgram(
         text,

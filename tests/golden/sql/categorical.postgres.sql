@@ -17,9 +17,18 @@ FROM (
     FROM facts AS "f"
  ) AS r
   JOIN (
-    SELECT r.k0 AS k0, COALESCE((CAST($2 AS DOUBLE PRECISION[]))[sqlsvm_d0.n], CAST(0.0 AS DOUBLE PRECISION)) AS p
+    SELECT
+      r.k0 AS k0,
+      CASE r.v0
+        WHEN 'it''s "blue"'
+        THEN (CAST($2 AS DOUBLE PRECISION[]))[3]
+        WHEN 'red'
+        THEN (CAST($2 AS DOUBLE PRECISION[]))[4]
+        WHEN 'unseen'
+        THEN (CAST($2 AS DOUBLE PRECISION[]))[5]
+        ELSE CAST(0.0 AS DOUBLE PRECISION)
+      END AS p
     FROM (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM dims AS "d") AS r
-    LEFT JOIN sqlsvm_d0 ON sqlsvm_d0.v = r.v0
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
