@@ -3,8 +3,8 @@
 SQL sees raw columns only. Scaling, centring and the mean for a missing number are linear, so they are a change of
 variables on the driver's side (`Scaling`): theta = T'beta going in, T times the counted sums coming out. A missing
 number is a coordinate of its own, 1 where it is NULL; a category is one coordinate for each of its values, reached
-through a dictionary that joins like any other foreign key, so nothing is ever widened into columns. Where there are few,
-their weights are told apart by CASE.
+through a dictionary that joins like any other foreign key, so nothing is ever widened into columns. Few are told apart
+by CASE instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -79,10 +79,13 @@ def read_label_values(engine: Engine, query: FeatureQuery, sign: exp.Expression)
     optional = query.label.relation in {j.relation for j in query.left_joins}
     columns = [(sign.copy(), "s"), (query.label.expression.copy(), "v")]
     rows = sql.derived(rows_of(query.relation(query.label.relation), columns, optional=optional), "r")
-    known = exp.select("s", "v").distinct().from_(rows).where(sql.not_null(sql.column("v")))
-    found = engine.fetch(known)
-    values = dict(zip(found["s"].astype(int).tolist(), found["v"].tolist(), strict=True))
-    return values.get(-1), values.get(1)
+
+    def first(sign: int) -> Any:
+        """Of the first row that has it: the others have the same, and are not looked at."""
+        found = sql.select([(sql.column("v"), "v")], rows.copy()).where(sql.equal(sql.column("s"), sql.integer(sign)))
+        return next(iter(engine.fetch(found.limit(1))["v"].tolist()), None)
+
+    return first(-1), first(1)
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
