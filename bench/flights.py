@@ -53,7 +53,8 @@ class Clocked:
     """An oracle that knows how long its answers took."""
 
     def __init__(self, oracle: JoinOracle) -> None:
-        self.dimension, self.exact, self.soft = oracle.dimension, oracle.exact, oracle.soft
+        self.dimension, self.join_rows = oracle.dimension, oracle.join_rows
+        self.exact, self.soft = oracle.exact, oracle.soft
         self._oracle = oracle
         self.in_passes = self.in_sample = 0.0
 

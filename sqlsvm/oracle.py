@@ -30,7 +30,7 @@ from sqlsvm.solve.rows import Rows as SampleRows
 
 Answers = Mapping[str, Rows]
 
-LARGEST_SAMPLE = 40_000_000  # numbers, 320 MB
+LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
@@ -71,6 +71,10 @@ class JoinOracle:
     @property
     def dimension(self) -> int:
         return len(self.scaling.kept) + self.plan.design.size - len(self.plan.design.coordinates)
+
+    @property
+    def join_rows(self) -> float:
+        return self.moments.n
 
     @property
     def exact(self) -> bool:
@@ -128,19 +132,20 @@ class JoinOracle:
 
     def _features(self, answers: Answers, size: int) -> SampleRows:
         """The sample as beta sees it: scaled numbers, then a 0/1 column for each category."""
-        design, kept = self.plan.design, len(self.scaling.kept)
-        raw = np.ones((size, len(design.coordinates)))
+        design, matrix = self.plan.design, self.scaling.matrix
+        columns = {c.index: np.ones(size) for c in design.coordinates if c.role == "intercept"}
         ones = np.full((size, len(design.dictionaries)), self.dimension)
         for node, _ in drawn_nodes(self.plan):
             rows = answers[answer_name(self.plan, node)]
-            for c in self.plan.coordinates(node):
-                if c.role != "intercept":
-                    raw[:, c.index] = rows[c.column]
+            columns |= {c.index: rows[c.column] for c in self.plan.coordinates(node) if c.role != "intercept"}
             for d in self.plan.dictionaries(node):
                 number = rows[category_number(d)].astype(float)
                 (known,) = np.nonzero(~np.isnan(number))
-                ones[known, d.number] = kept - raw.shape[1] + number[known].astype(int) - 1
-        return SampleRows(raw @ self.scaling.matrix.T, ones, self.dimension)
+                ones[known, d.number] = len(matrix) - matrix.shape[1] + number[known].astype(int) - 1
+        numbers = np.empty((size, len(matrix)), dtype=np.float32)
+        for place, row in enumerate(matrix):
+            numbers[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
+        return SampleRows(numbers, ones, self.dimension)
 
     def _cut(self, answers: Answers) -> tuple[Values, float]:
         g, b, n = sums(self.plan, answers), float(answers[TOTALS]["b"][0]), self.moments.n

@@ -9,6 +9,7 @@ AS $$
 DECLARE
     stalls integer := coalesce(at.stalls, 0);
     tilted sqlsvm._tilted := (rows, lambda, array_fill(0::float8, ARRAY[p.dimension]), NULL, 0);
+    full_hinge boolean := (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol;
     centre float8[];
 BEGIN
     width := 0;
@@ -24,7 +25,7 @@ BEGIN
             WHERE c.pass = CASE WHEN stalls % 3 = 1 THEN at.best ELSE at.pass END;
         END IF;
         SELECT s.point, s.width INTO point, width
-        FROM sqlsvm._dane_point(tilted, (p.design ->> 'one_bag')::boolean, tol / 4 ^ stalls) AS s;
+        FROM sqlsvm._dane_point(tilted, (p.design ->> 'one_bag')::boolean, full_hinge, tol, stalls) AS s;
     END IF;
 END
 $$;

@@ -8,15 +8,17 @@ AS $$
 DECLARE
     tilt float8[];
     wanted float8;
+    blur float8;
 BEGIN
     point := start;
     width := widest;
     LOOP
         tilt := sqlsvm._tilt(tilted, width);
         point := sqlsvm._minimise_local(tilted.rows, point, tilt, width, tilted.lambda);
-        wanted := 0.2 * tol * abs(sqlsvm._local_value(tilted.rows, point, tilt, tilted.lambda));
-        EXIT WHEN width < 1e-8 OR sqlsvm._local_blur(tilted.rows, point, width) <= wanted;
-        width := width / 3;
+        wanted := 0.5 * tol * abs(sqlsvm._local_value(tilted.rows, point, tilt, tilted.lambda));
+        blur := sqlsvm._local_blur(tilted.rows, point, width);
+        EXIT WHEN width < 1e-8 OR blur <= wanted;
+        width := width * greatest(0.1, 0.8 * sqrt(wanted / blur));
     END LOOP;
 END
 $$;

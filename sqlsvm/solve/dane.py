@@ -4,12 +4,14 @@
     beta_{t+1} = argmin F_sample(beta) + (a_t - a_sample(beta_t)).beta
 
 Near the optimum the sample knows the curvature far better than a few cuts do, and the tilt repairs its gradient. The
-hinge of the sample is smoothed, in a_sample as well; that of the passes only where margins lie in a heap on the hinge.
+hinge of the sample is smoothed, in a_sample as well; that of the passes only where so many margins lie on the hinge
+that a cut which counts whole rows could not prove enough.
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil
 
 import numpy as np
 
@@ -27,13 +29,21 @@ HOPE = 0.01  # a good pass leaves a hundredth of the gap
 WIDTHS = (0.2, 0.07, 0.02, 0.007, 0.002)
 BIAS_SHARE = 0.2
 """The smoothing may cost this share of the gap that is asked for."""
+BLUR_SHARE = 0.5
+"""And so much of it a soft pass may leave out of R."""
 CROWD = 2.0
 """Margins come with a density of about 0.3 at the hinge; with more than this, they come in heaps."""
 NARROWEST = 1e-8
+MEMORY = 8
+"""Slopes of so many soft passes are combined."""
 PATIENCE = 6
 """After so many poor passes in a row the sample has nothing to add."""
+DEPENDENT, TINY = 1e-10, 1e-200
+"""Slopes that depend on each other, and slopes that are 0, are combined all the same."""
 ROWS_EACH = 3
 """Rows for each coordinate, where there are very many."""
+MUCH = 1.5
+"""A join is taken whole if the sample would be at least that part of it."""
 
 
 def solve(
@@ -47,7 +57,7 @@ def solve(
     """Minimise F until the certified gap is at most options.tol."""
     run = Run(oracle, lam, options or Options(), on_pass, state, on_state)
     if not run.finished:
-        size = run.options.sample or sample_size(oracle.dimension)
+        size = run.options.sample or sample_size(oracle.dimension, oracle.join_rows)
         steps.info("sampling %s rows of the join", f"{size:,}")
         local = LocalProblem.of(oracle.sample(size, run.options.seed), lam)
         with fitting_threads(oracle.dimension):
@@ -58,10 +68,13 @@ def solve(
     return run.solution()
 
 
-def sample_size(dimension: int) -> int:
+def sample_size(dimension: int, join_rows: float) -> int:
     """Rows enough for the curvature of `dimension` coordinates: where there are very many, most are categories, of
-    which a row has but one."""
-    return max(20_000, min(2000 * dimension, 60_000), min(ROWS_EACH * dimension, 1_000_000))
+    which a row has but one. The whole join, where it is not much more."""
+    size = max(
+        20_000, min(2000 * dimension, 60_000), min(200 * dimension, 100_000), min(ROWS_EACH * dimension, 1_000_000)
+    )
+    return ceil(join_rows) if size < join_rows <= MUCH * size else size
 
 
 def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
@@ -74,36 +87,77 @@ def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
         return run.start, 0.0
     if run.stalls % 3 == 2 or run.stalls > PATIENCE:
         return level_point(run), 0.0
+    tilted = _Tilted(local, [(run.points[i], run.cuts[i]) for i in _telling(run)])
+    if run.oracle.soft and (tilted.width or _full_hinge(run)):
+        return _soft_optimum(tilted, None, tilted.width or WIDTHS[0], run.options.tol / 4.0 ** (run.stalls // 3))
     tol = run.options.tol / 4.0**run.stalls
-    tilted = _start(run, local)
-    if tilted.cut and tilted.cut.width:
-        return _soft_optimum(tilted, tilted.start, 10.0 * tilted.cut.width, tol)
     point, width = _tilted_optimum(tilted, tol)
     if run.oracle.soft and local.density(point, width) > CROWD:
         return _soft_optimum(tilted, point, width, tol)
     return point, 0.0
 
 
-def _start(run: Run, local: LocalProblem) -> "_Tilted":
-    if not run.cuts:
-        return _Tilted(local, np.zeros(run.oracle.dimension), None)
-    at = run.best if run.stalls % 3 == 1 else len(run.cuts) - 1
-    return _Tilted(local, run.points[at], run.cuts[at])
+def _telling(run: Run) -> list[int]:
+    """The passes whose slopes tilt the sample: the latest soft ones, or where there is none a single one that counted
+    whole rows. The noise of that would spoil a combination of several."""
+    soft = [i for i, cut in enumerate(run.cuts) if cut.width]
+    if soft or not run.cuts:
+        return soft[-MEMORY:]
+    return [run.best if run.stalls % 3 == 1 else len(run.cuts) - 1]
+
+
+def _full_hinge(run: Run) -> bool:
+    """As many rows as there are coordinates lie on the hinge at the optimum. By counting these whole or not at all a
+    slope is off by d / (2 N) or so, and what it proves by the square of that / (4 lam)."""
+    oracle = run.oracle
+    return (oracle.dimension / (2.0 * oracle.join_rows)) ** 2 / (4.0 * run.lam) > BIAS_SHARE * run.options.tol
 
 
 @dataclass(frozen=True)
 class _Tilted:
-    """The sample problem, tilted so that at `start` its slope is that of the cut which was made there."""
+    """The sample problem, tilted so that its slope is that of the join: at the point where a cut was made, or at a
+    combination of several.
+
+    Were the slope of F linear in beta, a combination of slopes would be the slope at the combination of their points.
+    Between near points it almost is, so the one with the smallest slope is a better place to start from than any of
+    them (Anderson's mixing): what the sample's curvature gets wrong, the passes have seen.
+    """
 
     local: LocalProblem
-    start: Array
-    cut: Cut | None
+    known: Sequence[tuple[Array, Cut]]
 
-    def tilt(self, width: float) -> Array:
-        """A cut without a width stands for the hinge of any width; a soft one only for its own."""
-        if self.cut is None:
-            return np.zeros_like(self.start)
-        return self.cut.slope - self.local.hinge_slope(self.start, self.cut.width or width)
+    @property
+    def width(self) -> float:
+        """Of the latest cut."""
+        return self.known[-1][1].width if self.known else 0.0
+
+    def minimise(self, start: Array | None, width: float) -> tuple[Array, Array]:
+        """The optimum, looked for from `start` or from where the tilt was made, and the tilt."""
+        if not self.known:
+            nothing = np.zeros(self.local.rows.width)
+            return self.local.minimise(nothing if start is None else start, nothing, width), nothing
+        points = np.array([point for point, _ in self.known])
+        slopes = np.array([self._slope(point, cut, width) for point, cut in self.known])
+        shares = smallest_combination(slopes + 2.0 * self.local.lam * points)
+        centre = shares @ points
+        tilt = shares @ slopes - self.local.hinge_slope(centre, width)
+        return self.local.minimise(centre if start is None else start, tilt, width), tilt
+
+    def _slope(self, point: Array, cut: Cut, width: float) -> Array:
+        """A cut without a width stands for the hinge of any width; of a soft one, the sample says what another width
+        would change."""
+        if cut.width in (0.0, width):
+            return cut.slope
+        return cut.slope + self.local.hinge_slope(point, width) - self.local.hinge_slope(point, cut.width)
+
+
+def smallest_combination(vectors: Array) -> Array:
+    """Shares, with the sum 1, of the combination of vectors that is nearest to 0."""
+    gram = vectors @ vectors.T
+    gram[np.diag_indices_from(gram)] += DEPENDENT * np.trace(gram) + TINY
+    shares = np.linalg.solve(gram, np.ones(len(gram)))
+    found: Array = shares / shares.sum()
+    return found
 
 
 def _tilted_optimum(tilted: _Tilted, tol: float) -> tuple[Array, float]:
@@ -112,29 +166,26 @@ def _tilted_optimum(tilted: _Tilted, tol: float) -> tuple[Array, float]:
     A wide hinge gives an active set that varies smoothly, which is what makes the next tilt accurate; a narrow one
     is nearer to the truth. What narrowing gains is measured on the sample's true hinge.
     """
-    local, point, gained = tilted.local, tilted.start, inf
+    local, point = tilted.local, None
     for width in WIDTHS:
-        tilt = tilted.tilt(width)
-        narrower = local.minimise(point, tilt, width)
+        narrower, tilt = tilted.minimise(point, width)
         value = local.value(narrower, tilt, 0.0)
-        if width < WIDTHS[0]:
-            gained = local.value(point, tilt, 0.0) - value
-        if gained <= BIAS_SHARE * tol * abs(value):
-            break
+        if point is not None and local.value(point, tilt, 0.0) - value <= BIAS_SHARE * tol * abs(value):
+            return point, width
         point = narrower
-    return point, width
+    return narrower, width
 
 
-def _soft_optimum(tilted: _Tilted, point: Array, width: float, tol: float) -> tuple[Array, float]:
-    """Narrow further, until a soft cut at the point is as good as a cut can be but for its share of tol.
+def _soft_optimum(tilted: _Tilted, point: Array | None, width: float, tol: float) -> tuple[Array, float]:
+    """Narrow until a soft cut at the point is as good as a cut can be but for its share of tol.
 
-    Where many margins lie in a heap, an infinitesimal step moves all of it across the hinge: no cut that counts whole
+    Where many margins lie on the hinge, an infinitesimal step moves all of them across it: no cut that counts whole
     rows there has the slope that the optimum needs, which counts them in part. A soft cut does.
     """
     while True:
-        tilt = tilted.tilt(width)
-        point = tilted.local.minimise(point, tilt, width)
-        wanted = BIAS_SHARE * tol * abs(tilted.local.value(point, tilt, 0.0))
-        if tilted.local.blur(point, width) <= wanted or width < NARROWEST:
+        point, tilt = tilted.minimise(point, width)
+        wanted = BLUR_SHARE * tol * abs(tilted.local.value(point, tilt, 0.0))
+        blur = tilted.local.blur(point, width)
+        if blur <= wanted or width < NARROWEST:
             return point, width
-        width /= 3.0
+        width *= max(0.1, 0.8 * (wanted / blur) ** 0.5)

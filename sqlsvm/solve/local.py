@@ -15,7 +15,7 @@ import numpy as np
 from sqlsvm.solve.oracle import Array, Mask, Sample
 from sqlsvm.solve.rows import Rows
 
-DENSE_UP_TO = 500  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
+DENSE_UP_TO = 1000  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
 DAMPINGS = 20
 LEAST_DAMPING = 0.1  # as if a tenth of all rows were near a hinge of width one half

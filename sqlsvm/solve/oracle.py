@@ -46,6 +46,10 @@ class Oracle(Protocol):
         """The number of internal coordinates of beta."""
 
     @property
+    def join_rows(self) -> float:
+        """N, the sum of the weights of all rows of the join."""
+
+    @property
     def exact(self) -> bool:
         """True when every cut has error 0 and `buckets` is ignored."""
 

@@ -1,8 +1,10 @@
 """Rows of a sample: numbers, and of every categorical feature at most one 0/1 column that is 1.
 
-A category may have 100,000 values: what is kept of it is where the 1 stands, not all the zeros beside it.
+A category may have 100,000 values: what is kept of it is where the 1 stands, not all the zeros beside it. Numbers are
+kept in single precision, for there may be 10^8 of them, and reckoned with in double precision, a block at a time.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,10 @@ from numpy.typing import NDArray
 from sqlsvm.solve.oracle import Array, Mask
 
 Places = NDArray[np.int64]
+Singles = NDArray[np.float32]
+
+BLOCK = 1 << 18
+"""Numbers."""
 
 
 @dataclass(frozen=True)
@@ -18,38 +24,48 @@ class Rows:
     """`numbers` are the first columns; `ones` holds for each categorical feature which column is 1, or `width` for
     none; `width` columns in all."""
 
-    numbers: Array
+    numbers: Singles
     ones: Places
     width: int
 
     @classmethod
     def of(cls, numbers: Array) -> "Rows":
-        return cls(numbers, np.zeros((len(numbers), 0), dtype=np.int64), numbers.shape[1])
+        return cls(numbers.astype(np.float32), np.zeros((len(numbers), 0), dtype=np.int64), numbers.shape[1])
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, chosen: Mask | Places) -> "Rows":
+    def __getitem__(self, chosen: Mask | Places | slice) -> "Rows":
         return Rows(self.numbers[chosen], self.ones[chosen], self.width)
 
     def scores(self, beta: Array) -> Array:
         """x.beta of each row."""
         weights = np.append(beta, 0.0)
-        found: Array = self.numbers @ beta[: self.numbers.shape[1]] + weights[self.ones].sum(axis=1)
+        found: Array = weights[self.ones].sum(axis=1)
+        for block in self._blocks():
+            found[block] += self.numbers[block] @ beta[: self.numbers.shape[1]]
         return found
 
     def sums(self, shares: Array) -> Array:
         """The sum of share x."""
-        return self._joined(shares @ self.numbers, shares)
+        found = np.zeros(self.numbers.shape[1])
+        for block in self._blocks():
+            found += shares[block] @ self.numbers[block]
+        return self._joined(found, shares)
 
     def squares(self, shares: Array) -> Array:
         """The sum of share x^2, column by column."""
-        return self._joined(shares @ self.numbers**2, shares)
+        found = np.zeros(self.numbers.shape[1])
+        for block in self._blocks():
+            found += shares[block] @ self.numbers[block] ** 2
+        return self._joined(found, shares)
 
     def gram(self, shares: Array) -> Array:
         """The sum of share x x', for few columns."""
-        rows = self.dense()
-        found: Array = (rows * shares[:, None]).T @ rows
+        found = np.zeros((self.width, self.width))
+        for block in self._blocks():
+            rows = self[block].dense()
+            found += (rows * shares[block, None]).T @ rows
         return found
 
     def dense(self) -> Array:
@@ -57,6 +73,10 @@ class Rows:
         found[:, : self.numbers.shape[1]] = self.numbers
         np.put_along_axis(found, self.ones, 1.0, axis=1)
         return found[:, : self.width]
+
+    def _blocks(self) -> Iterator[slice]:
+        rows = max(1, BLOCK // max(1, self.numbers.shape[1]))
+        return (slice(first, first + rows) for first in range(0, len(self), rows))
 
     def _joined(self, numbers: Array, shares: Array) -> Array:
         found = np.zeros(self.width + 1)

@@ -34,7 +34,7 @@ def drawn(found: Opened, sample: Sample) -> tuple[Values, Values]:
     """How often each distinct row of the join was drawn, and how often it was to be expected."""
     rows, times = np.unique(np.column_stack([found.truth.x, found.truth.y]), axis=0, return_counts=True)
     distances = np.abs(on_truth(found, sample)[:, None, :] - rows).max(axis=2)
-    assert distances.min(axis=1).max() < 1e-7, "a row that the join does not have"
+    assert distances.min(axis=1).max() < 1e-6, "a row that the join does not have"
     hits = np.bincount(distances.argmin(axis=1), minlength=len(rows))
     return hits, times / times.sum() * len(sample.labels)
 

@@ -38,6 +38,10 @@ class NumpyOracle:
     def dimension(self) -> int:
         return sum(block.features.shape[1] for block in self.blocks)
 
+    @property
+    def join_rows(self) -> float:
+        return float(self.weights.sum())
+
     def margins(self, beta: Array) -> Array:
         """z = 1 - y beta.x for every join row."""
         margins: Array = 1.0 - self.labels * self._gather(self._partial_scores(beta))
@@ -67,7 +71,9 @@ class NumpyOracle:
         return self._cut(counted > 0.0, beta, error, buckets)
 
     def sample(self, size: int, seed: int) -> Sample:
-        chosen = np.random.default_rng(seed).integers(0, len(self.labels), size)
+        """With replacement; of as many rows as there are each one once."""
+        n = len(self.labels)
+        chosen = np.arange(n) if size >= n else np.random.default_rng(seed).integers(0, n, size)
         rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
         return Sample(Rows.of(rows), self.labels[chosen], self.weights[chosen])
 
