@@ -66,7 +66,6 @@ class JoinOracle:
         self.plan = plan
         self.moments = moments
         self.scaling = scaling
-        self.program = tuple(oracle_pass(plan))
 
     @property
     def dimension(self) -> int:
@@ -84,6 +83,10 @@ class JoinOracle:
     def soft(self) -> bool:
         """With one bag every row of the join is at hand, and may as well count in part."""
         return self.plan.centre is None
+
+    @cached_property
+    def program(self) -> tuple[Statement, ...]:
+        return tuple(oracle_pass(self.plan))
 
     @cached_property
     def _soft_program(self) -> tuple[Statement, ...]:
