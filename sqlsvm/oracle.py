@@ -2,35 +2,22 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from math import ceil
 
 import numpy as np
 
 from sqlsvm.compile.moments import EVERY, category_moments_name, moments, moments_name
 from sqlsvm.compile.oracle import NEAR, TOTALS, oracle_pass, reach
 from sqlsvm.compile.resolve import COUNT, category_name, sums_name
-from sqlsvm.compile.sample import (
-    DENSITY,
-    TIMES,
-    answer_name,
-    category_number,
-    drawn_nodes,
-    points,
-    sample,
-    sample_name,
-)
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan import Plan
 from sqlsvm.program import Workspace
+from sqlsvm.sampling import drawn_sample
 from sqlsvm.solve.oracle import Cut, Sample
-from sqlsvm.solve.rows import Rows as SampleRows
 
 Answers = Mapping[str, Rows]
-
-LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
@@ -104,51 +91,7 @@ class JoinOracle:
         return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many would
-        not fit in memory."""
-        columns = len(self.plan.design.coordinates) + len(self.plan.design.dictionaries)
-        size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), self._enough))
-        with self.work.scratch():
-            answers = self.work.run(sample(self.plan), self._places(size, seed))
-        root = answers[sample_name(self.plan.label_node)]
-        labels = root["y"].astype(float)
-        rows = self._features(answers, len(labels))
-        if TIMES in root:
-            drawn = np.repeat(np.arange(len(labels)), root[TIMES].astype(int))
-            rows, labels = rows[drawn], labels[drawn]
-        return Sample(rows, labels, np.ones(len(labels)))
-
-    @property
-    def _enough(self) -> int:
-        """One point a row, where that is the whole join: where no row is repeated and all weigh the same."""
-        design, every = self.plan.design, self.plan.centre is None
-        alike = design.weight is None and design.class_weights == (1.0, 1.0)
-        return ceil(self.moments.n) if every and alike else LARGEST_SAMPLE
-
-    def _places(self, size: int, seed: int) -> dict[str, object]:
-        """Stratified over the whole join at the root, uniform within what is left at every node below."""
-        rng = np.random.default_rng(seed)
-        places = {points(node): rng.random(size) for node, _ in drawn_nodes(self.plan)}
-        root = points(self.plan.label_node)
-        stratified = (np.arange(size) + places[root]) / size * self.moments.n
-        return places | {root: stratified, DENSITY: size / self.moments.n}
-
-    def _features(self, answers: Answers, size: int) -> SampleRows:
-        """The sample as beta sees it: scaled numbers, then a 0/1 column for each category."""
-        design, matrix = self.plan.design, self.scaling.matrix
-        columns = {c.index: np.ones(size) for c in design.coordinates if c.role == "intercept"}
-        ones = np.full((size, len(design.dictionaries)), self.dimension)
-        for node, _ in drawn_nodes(self.plan):
-            rows = answers[answer_name(self.plan, node)]
-            columns |= {c.index: rows[c.column] for c in self.plan.coordinates(node) if c.role != "intercept"}
-            for d in self.plan.dictionaries(node):
-                number = rows[category_number(d)].astype(float)
-                (known,) = np.nonzero(~np.isnan(number))
-                ones[known, d.number] = len(matrix) - matrix.shape[1] + number[known].astype(int) - 1
-        numbers = np.empty((size, len(matrix)), dtype=np.float32)
-        for place, row in enumerate(matrix):
-            numbers[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
-        return SampleRows(numbers, ones, self.dimension)
+        return drawn_sample(self.work, self.plan, self.moments, self.scaling, size, seed)
 
     def _cut(self, answers: Answers) -> tuple[Values, float]:
         g, b, n = sums(self.plan, answers), float(answers[TOTALS]["b"][0]), self.moments.n

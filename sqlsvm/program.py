@@ -43,6 +43,15 @@ class Workspace:
                 self.on_done(statement, self._rows(statement, answer), seconds)
         return answers
 
+    def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
+        """The answer of a statement, where that may be long."""
+        rows, started = 0, perf_counter()
+        for block in self.engine.blocks(statement.query, [parameters[p] for p in statement.parameters]):
+            rows += len(next(iter(block.values())))
+            yield block
+        if self.on_done:
+            self.on_done(statement, rows, perf_counter() - started)
+
     def _send(self, statement: Statement, values: list[object]) -> Rows | None:
         make, *rest = self._text(statement)
         if statement.table is None:

@@ -16,7 +16,7 @@ the root's rows are numbered as they are read, from 0 to N - 1 and from 0 again;
 drawn, each as often as points hit it, and those of them that have a partner everywhere are the sample.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
@@ -33,10 +33,14 @@ from sqlsvm.plan import Plan
 
 
 def sample(plan: Plan) -> Iterator[Statement]:
-    """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit."""
-    if is_plain(plan):
-        yield statement(sample_name(plan.label_node), _thinned(plan))
-        return
+    """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. The last
+    is the answer: SELECT times, y, x.., category numbers."""
+    if not _is_plain(plan):
+        yield from _drawn(plan)
+    yield statement(sample_name(plan), _thinned(plan) if _is_plain(plan) else _answer(plan))
+
+
+def _drawn(plan: Plan) -> Iterator[Statement]:
     counts = counts_of(plan)
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
     yield from (s for s in counts.messages() if s.table in ups)
@@ -48,30 +52,23 @@ def sample(plan: Plan) -> Iterator[Statement]:
             intervals = _intervals(plan, counts, node, parent) if parent else _root_intervals(plan, counts, node)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
             yield statement(f"drawn rows of {name}", _hit(plan, node, parent), drawn_table(node))
-    for node, _ in drawn_nodes(plan):
-        yield statement(sample_name(node), _answer(plan, node))
 
 
-def is_plain(plan: Plan) -> bool:
+def _is_plain(plan: Plan) -> bool:
     """Is a row of the join a row of the label's node, and do all weigh the same?"""
     met = (parent is None or parent.unique_at(node) for node, parent in plan.tree.down(plan.label_node))
     return all(met) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
 
 
-def answer_name(plan: Plan, node: int) -> str:
-    """The answer that has the columns of a node."""
-    return sample_name(plan.label_node if is_plain(plan) else node)
-
-
 TIMES = "times"
-"""How often a row of an answer was drawn, where that is said."""
+"""How often a row of the answer was drawn."""
 
 DENSITY = "density"
 """The parameter K / N: points in a unit of the interval."""
 
 
-def sample_name(node: int) -> str:
-    return f"sample {node}"
+def sample_name(plan: Plan) -> str:
+    return f"sample {plan.label_node}"
 
 
 def points(node: int) -> str:
@@ -228,15 +225,14 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     return sql.join(found, source(plan, node, "n"), _meet(parent, above, "n"))
 
 
-def _answer(plan: Plan, node: int) -> exp.Select:
-    """SELECT x.., category numbers, y in the order of the sample"""
-    drawn, dictionaries = drawn_table(node), plan.dictionaries(node)
-    columns = [(sql.column(c, drawn), c) for c in ["j", *_numbers(plan, node)]]
-    numbers = [(sql.column("n", d.table), category_number(d)) for d in dictionaries]
-    found = sql.select([*columns, *numbers], exp.to_table(drawn))
-    for d in dictionaries:
-        found = sql.join(found, exp.to_table(d.table), [_is_category(d, drawn)], "left")
-    return found.order_by(sql.column("j", drawn))
+def _answer(plan: Plan) -> exp.Select:
+    """SELECT times, y, x.., category numbers FROM what was drawn of each node, in the order of the points"""
+    root = drawn_table(plan.label_node)
+    names = {node: drawn_table(node) for node, _ in drawn_nodes(plan)}
+    found = sql.select([(sql.number(1), TIMES)], exp.to_table(root))
+    for table in list(names.values())[1:]:
+        found = sql.join(found, exp.to_table(table), [sql.equal(sql.column("j", table), sql.column("j", root))])
+    return _with_values(plan, found, names).order_by(sql.column("j", root))
 
 
 def _thinned(plan: Plan) -> exp.Select:
@@ -248,10 +244,16 @@ def _thinned(plan: Plan) -> exp.Select:
         if parent:
             above, names[node] = names[parent.other(node)], f"n{node}"
             found = sql.join(found, source(plan, node, names[node]), _meet(parent, above, names[node]))
+    return _with_values(plan, found, names)
+
+
+def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp.Select:
+    """What each node, under its name there, adds to a row."""
     for node, name in names.items():
         found = found.select(*(exp.alias_(sql.column(c, name), c) for c in _numbers(plan, node)))
         for d in plan.dictionaries(node):
-            found = sql.join(found, exp.to_table(d.table), [_is_category(d, name)], "left")
+            meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, name))]
+            found = sql.join(found, exp.to_table(d.table), meet, "left")
             found = found.select(exp.alias_(sql.column("n", d.table), category_number(d)))
     return found
 
@@ -269,10 +271,6 @@ def _numbered_hits(plan: Plan) -> exp.Select:
     outputs = [*((sql.column(c, "l"), c) for c in columns), (sql.column(TIMES, "h"), TIMES)]
     same = sql.equal(sql.column("place", "l"), sql.column("place", "h"))
     return sql.join(sql.select(outputs, sql.derived(rows, "l")), sql.derived(hits, "h"), [same])
-
-
-def _is_category(dictionary: Dictionary, table: str) -> exp.Expression:
-    return sql.equal(sql.column("v", dictionary.table), sql.column(dictionary.column, table))
 
 
 def _keys(parent: Edge | None) -> list[str]:

@@ -89,6 +89,10 @@ class Engine(Protocol):
         """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
         with NULLs comes as float; any other column comes as objects with None."""
 
+    def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
+        """What `fetch` gives, for a query of many numbers, a block at a time."""
+        yield self.fetch(query, parameters)
+
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         """Names and types of the columns that a query would return, without reading a row."""
 

@@ -20,6 +20,7 @@ from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError
 
 _IDENTIFIER_BYTES = 63
+_ANSWER = f"{sql.WORKING}answer"
 
 _SESSION = (
     # Compilation costs more than it gains on statements that run for a second, and makes timings jump.
@@ -84,6 +85,16 @@ class Postgres(PgCatalog):
         result = self._result(self._send(self.text(statement), parameters))
         names = _names(result)
         return as_rows(names, (self._column(result, place) for place in range(len(names))))
+
+    def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
+        """Through a working table: COPY takes no parameters, but is several times as fast as cell by cell."""
+        self.execute(sql.temporary(_ANSWER, query), parameters)
+        every, rows = exp.select("*").from_(_ANSWER), None
+        for rows in self.copy_out(every):
+            yield {name: _with_nan(values) for name, values in rows.items()}
+        if rows is None:
+            yield self.fetch(every)
+        self.execute(sql.drop(_ANSWER))
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         result = self._shape(query)
@@ -326,6 +337,10 @@ def _parameter(value: object) -> object:
 def _copy(what: exp.Expr, format: Literal["binary", "text"], end: Literal["STDIN", "STDOUT"] = "STDIN") -> exp.Copy:
     choice = exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(format))
     return exp.Copy(this=what, kind=end == "STDIN", files=[exp.to_identifier(end)], params=[choice])
+
+
+def _with_nan(values: Values) -> Values:
+    return np.ma.filled(values.astype(float), np.nan) if np.ma.isMaskedArray(values) else values
 
 
 def _write_rows(copy: psycopg.Copy, columns: Mapping[str, Values]) -> None:

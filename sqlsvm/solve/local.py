@@ -17,6 +17,7 @@ from sqlsvm.solve.rows import Rows
 
 DENSE_UP_TO = 1000  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
+TINY = 1e-300  # a sample may be empty: then nothing is known but lam |beta|^2
 DAMPINGS = 20
 LEAST_DAMPING = 0.1  # as if a tenth of all rows were near a hinge of width one half
 CG_STEPS = 200
@@ -33,7 +34,7 @@ class LocalProblem:
 
     @classmethod
     def of(cls, sample: Sample, lam: float) -> "LocalProblem":
-        return cls(sample.rows, sample.labels, sample.weights / sample.weights.sum(), lam)
+        return cls(sample.rows, sample.labels, sample.weights / max(sample.weights.sum(), TINY), lam)
 
     def margins(self, beta: Array) -> Array:
         """1 - y x.beta."""

@@ -10,7 +10,7 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import moments, needed
 from sqlsvm.compile.oracle import oracle_pass, reach
 from sqlsvm.compile.row_count import row_count, thresholds
-from sqlsvm.compile.sample import drawn_nodes, is_plain, sample
+from sqlsvm.compile.sample import sample
 from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding
@@ -144,8 +144,8 @@ def _description(plan: Plan) -> dict[str, Any]:
         "reach": reach(plan),
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
         "label_node": plan.label_node,
-        "plain": is_plain(plan),
-        "samples": [plan.label_node] if is_plain(plan) else [node for node, _ in drawn_nodes(plan)],
+        "plain": True,
+        "samples": [plan.label_node],
         "weight": made.weight.name if made.weight else None,
         "versions": {package: package_version(package) for package in ("sqlsvm", "sqlglot")},
         "weighted": made.weight is not None or made.class_weighted,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-import sqlsvm.oracle
+import sqlsvm.sampling
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.oracle import JoinOracle
@@ -222,7 +222,7 @@ def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
     assert len(seen) == 2**7
     assert sum((n - expected) ** 2 / expected for n in seen.values()) < 2**7 + 5 * np.sqrt(2 * 2**7)
     assert max(kept.values()) == 5120
-    assert len(kept) == 6 + 7 + 7 + 7  # messages up, intervals, drawn rows, answers
+    assert len(kept) == 6 + 7 + 7 + 1  # messages up, intervals, drawn rows, the answer
 
 
 def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
@@ -242,7 +242,7 @@ def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
 
 def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rows rather than more numbers than that."""
-    monkeypatch.setattr(sqlsvm.oracle, "LARGEST_SAMPLE", 100)
+    monkeypatch.setattr(sqlsvm.sampling, "LARGEST_SAMPLE", 100)
     build(engine, FORK)
     sample = fork_sample(engine, 1)
     assert sample.rows.dense().shape == (100 // 5, 6)

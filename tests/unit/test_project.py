@@ -35,6 +35,7 @@ LAYERS = (
     "levels",
     "compile",
     "program",
+    "sampling",
     "oracle",
     "problem",
     "holdout",
