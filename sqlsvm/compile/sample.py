@@ -261,7 +261,8 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
 def _numbered_hits(plan: Plan) -> exp.Select:
     """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. These are grouped also so
     that a planner expects no more of a number than there is."""
-    root, columns = plan.label_node, _columns(plan, plan.label_node)
+    root, edges = plan.label_node, plan.tree.edges_of(plan.label_node)
+    columns = list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *_columns(plan, root)]))
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.group(sql.select([(hit, "place"), (sql.count(), TIMES)]).from_(_unnested(root)), [hit.copy()])
     first = exp.paren(exp.Sub(this=window(exp.RowNumber(), [], []), expression=sql.integer(1)))

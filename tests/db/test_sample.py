@@ -240,6 +240,34 @@ def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
     assert max(kept[name] for name in kept if name.startswith("intervals")) <= 7
 
 
+SNOWFLAKE = {
+    "f": "SELECT i % 60 AS a, i % 29 AS b, i % 2 AS y, i / 100.0 AS x FROM numbers",
+    "d": "SELECT i AS id FROM numbers WHERE i < 50",
+    "e": "SELECT i AS id, i % 5 AS g, i * i AS z FROM numbers WHERE i < 20",
+    "g": "SELECT i AS id FROM numbers WHERE i < 4",
+}
+"""Foreign keys without a partner, to tables with features and to tables without."""
+
+
+@pytest.mark.parametrize("size", [1000, 40])
+def test_rows_without_a_partner_are_not_drawn(engine: Engine, size: int) -> None:
+    """Each of the others once where the sample is the whole join; else as many as were asked for, within five standard
+    deviations of those that fall away."""
+    build(engine, "CREATE TABLE numbers AS SELECT i FROM generate_series(0, 999) AS t(i)")
+    for name, rows in SNOWFLAKE.items():
+        build(engine, f"CREATE TABLE {name} AS {rows}")
+    text = "SELECT y, x, z FROM f JOIN d ON f.a = d.id JOIN e ON f.b = e.id JOIN g ON e.g = g.id"
+    with workspace(engine) as work:
+        found = opened(work, text, Wish())
+        n = int(found.oracle.moments.n)
+        assert 400 < n < 600
+        for seed in range(5):
+            sample = found.oracle.sample(size, seed)
+            hits, _ = drawn(found, sample)
+            assert hits.max() == 1
+            assert abs(len(sample.labels) - min(size, n)) <= (0 if size > n else 5 * np.sqrt(size))
+
+
 def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rows rather than more numbers than that."""
     monkeypatch.setattr(sqlsvm.sampling, "LARGEST_SAMPLE", 100)
