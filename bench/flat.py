@@ -37,6 +37,10 @@ class FlatOracle:
     def dimension(self) -> int:
         return 1 + len(self.names)
 
+    @property
+    def join_rows(self) -> float:
+        return self.n
+
     def compiled(self, query: exp.Select) -> Text:
         """Rendered once: it runs in every pass."""
         return self.engine.text(statement("flat", query).query)
