@@ -16,6 +16,8 @@ from bench.results import Results
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.problem import open_problem
+from sqlsvm.solve import dane
+from sqlsvm.solve.solution import Options
 
 SNOWFLAKE = tasks.task("snowflake", facts=500)
 CHAIN = tasks.task("chain", rows=60, keys=6)
@@ -85,6 +87,13 @@ def test_the_hand_written_pass_is_the_relational_one(engine: Engine) -> None:
     assert mine.offset == pytest.approx(cut.offset)
     assert mine.value_low == pytest.approx(cut.value_low)
     assert cased == pytest.approx(filtered[2:])
+
+
+def test_our_solver_proves_its_optimum_on_hand_written_passes(file: str) -> None:
+    with connect(file) as engine:
+        flat = FlatOracle(engine, STAR)
+        found = dane.solve(flat, STAR.lam, Options(tol=1e-3))
+    assert found.converged
 
 
 @pytest.mark.slow
