@@ -57,8 +57,13 @@ CREATE TYPE sqlsvm._cut AS (
 );
 COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; where it was made intercept + slope.b + blur = value_low <= R <= value_low + error';
 
+CREATE TYPE sqlsvm._local AS (
+    rows float8, numbers integer, dictionaries integer, dimension integer, squares float8[], lambda float8
+);
+COMMENT ON TYPE sqlsvm._local IS 'The sample in sqlsvm_local: its K rows, the mean of x^2 of each of its coordinates';
+
 CREATE TYPE sqlsvm._tilted AS (
-    rows float8, lambda float8, start float8[], slope float8[], width float8
+    local sqlsvm._local, start float8[], slope float8[], width float8
 );
 COMMENT ON TYPE sqlsvm._tilted IS 'The sample problem, tilted so that at start its slope is that of the cut of that width made there';
 

@@ -31,7 +31,7 @@ BEGIN
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
     DROP TABLE pg_temp.sqlsvm_cuts;
     IF to_regclass('pg_temp.sqlsvm_local') IS NOT NULL THEN
-        DROP TABLE pg_temp.sqlsvm_local;
+        DROP TABLE pg_temp.sqlsvm_local, pg_temp.sqlsvm_near;
     END IF;
     PERFORM sqlsvm._close(model);
     RETURN trained;

@@ -14,7 +14,7 @@ BEGIN
     ELSE
         tol := tol / 4 ^ stalls;
         SELECT s.point, s.width INTO point, width FROM sqlsvm._tilted_optimum(tilted, tol) AS s;
-        IF NOT soft OR sqlsvm._local_density(tilted.rows, point, width) <= 2 THEN
+        IF NOT soft OR sqlsvm._local_density(tilted.local, point, width) <= 2 THEN
             width := 0;
             RETURN;
         END IF;

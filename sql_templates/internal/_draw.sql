@@ -1,13 +1,16 @@
--- The sample as DANE sees it: a table of rows y x, scaled, z1 to zd. The points are drawn here, a list for each node:
--- stratified over the whole join at the label's node, uniform within what is left at every node below.
-CREATE OR REPLACE FUNCTION sqlsvm._draw(p sqlsvm._problem, size integer, seed integer)
-RETURNS void
+-- The sample as DANE sees it. The points are drawn here, a list for each node: stratified over the whole join at the label's
+-- node, uniform within what is left at every node below.
+CREATE OR REPLACE FUNCTION sqlsvm._draw(p sqlsvm._problem, effort jsonb, lambda float8)
+RETURNS sqlsvm._local
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._parameters(p);
     label_node text := p.design ->> 'label_node';
+    size integer := sqlsvm._sample_size(p, (effort ->> 'sample')::integer);
+    seed integer := effort ->> 'seed';
     root_points float8[];
+    local sqlsvm._local;
     step record;
 BEGIN
     PERFORM setseed(2 * ((seed % 999983) / 999983.0) - 1);
@@ -29,11 +32,17 @@ BEGIN
     END LOOP;
     EXECUTE sqlsvm._local_rows(p) USING p.scale, p.mean, p.centre;
     ANALYZE pg_temp.sqlsvm_local;
+    CREATE TEMPORARY TABLE sqlsvm_near (LIKE pg_temp.sqlsvm_local);
     PERFORM sqlsvm._drop(p.program, 'sample');
-    FOR step IN SELECT node FROM jsonb_array_elements_text(p.design -> 'samples') AS node LOOP
-        EXECUTE format('DROP TABLE pg_temp.%I', 'sqlsvm_sample ' || step.node);
-    END LOOP;
+    EXECUTE format('DROP TABLE pg_temp.%I', 'sqlsvm_sample ' || label_node);
+    local.rows := (SELECT greatest(count(*), 1) FROM pg_temp.sqlsvm_local);
+    local.numbers := cardinality(p.kept);
+    local.dictionaries := jsonb_array_length(p.design -> 'dictionaries');
+    local.dimension := p.dimension;
+    local.lambda := lambda;
+    local.squares := sqlsvm._local_squares(local, 'sqlsvm_local');
+    RETURN local;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._draw(sqlsvm._problem, integer, integer) IS 'Draws rows of the join into sqlsvm_local';
+COMMENT ON FUNCTION sqlsvm._draw(sqlsvm._problem, jsonb, float8) IS 'Draws rows of the join into sqlsvm_local';

@@ -10,9 +10,7 @@ DECLARE
     u float8[];
     v float8[];
 BEGIN
-    FOR i IN 1 .. n LOOP
-        hessian[i * (i + 1) / 2] := hessian[i * (i + 1) / 2] + lift;
-    END LOOP;
+    hessian := sqlsvm._lifted(hessian, array_fill(lift, ARRAY[n]));
     u := sqlsvm._solve(hessian, gradient);
     v := sqlsvm._solve(hessian, array_fill(1::float8, ARRAY[n]));
     RETURN sqlsvm._plus(u, -(SELECT sum(x) FROM unnest(u) AS x) / (SELECT sum(x) FROM unnest(v) AS x), v);

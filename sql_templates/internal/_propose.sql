@@ -2,26 +2,26 @@
 -- the best iterate, the next such by a level step, whose convergence needs no sample; and so in turn, until the level
 -- bundle takes over.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
-    p sqlsvm._problem, at sqlsvm._state, dane boolean, rows integer, lambda float8, tol float8,
+    p sqlsvm._problem, at sqlsvm._state, local sqlsvm._local, lambda float8, tol float8,
     OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     stalls integer := coalesce(at.stalls, 0);
-    tilted sqlsvm._tilted := (rows, lambda, array_fill(0::float8, ARRAY[p.dimension]), NULL, 0);
+    tilted sqlsvm._tilted := (local, array_fill(0::float8, ARRAY[p.dimension]), NULL, 0);
     full_hinge boolean := (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol;
     centre float8[];
 BEGIN
     width := 0;
-    IF at.pass > 0 AND (NOT dane OR stalls % 3 = 2 OR stalls > 6) THEN
+    IF at.pass > 0 AND (local IS NULL OR stalls % 3 = 2 OR stalls > 6) THEN
         SELECT c.point INTO centre FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best;
         point := sqlsvm._level_point(
             at.gram, at.offsets, centre, 0.7 * at.objective + 0.3 * at.lower_bound, lambda, at.alpha);
-    ELSIF NOT dane THEN
+    ELSIF local IS NULL THEN
         point := tilted.start;
     ELSE
         IF at.pass > 0 THEN
-            SELECT rows, lambda, c.point, c.slope, c.width INTO tilted FROM pg_temp.sqlsvm_cuts AS c
+            SELECT local, c.point, c.slope, c.width INTO tilted FROM pg_temp.sqlsvm_cuts AS c
             WHERE c.pass = CASE WHEN stalls % 3 = 1 THEN at.best ELSE at.pass END;
         END IF;
         SELECT s.point, s.width INTO point, width
@@ -30,4 +30,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._propose(sqlsvm._problem, sqlsvm._state, boolean, integer, float8, float8) IS 'The next point to look at';
+COMMENT ON FUNCTION sqlsvm._propose(sqlsvm._problem, sqlsvm._state, sqlsvm._local, float8, float8) IS 'The next point to look at';

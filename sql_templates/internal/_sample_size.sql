@@ -1,10 +1,12 @@
--- Rows enough for the curvature; and where that is the whole join, with no row repeated and all of one weight, no more.
+-- Rows enough for the curvature; where there are very many coordinates, most are categories, of which a row has but one. And
+-- where the whole join is not much more, with no row repeated and all of one weight, all of it.
 CREATE OR REPLACE FUNCTION sqlsvm._sample_size(p sqlsvm._problem, asked integer)
 RETURNS integer
 LANGUAGE sql IMMUTABLE
 AS $$
-    SELECT least(coalesce(asked, greatest(4000, least(20000, 400 * p.dimension))), CASE
-        WHEN (p.design ->> 'one_bag')::boolean AND NOT (p.design ->> 'weighted')::boolean THEN ceil(p.n) END)::integer
+    SELECT CASE WHEN (p.design ->> 'one_bag')::boolean AND NOT (p.design ->> 'weighted')::boolean
+            AND p.n <= s.size * CASE WHEN asked IS NULL THEN 1.5 ELSE 1 END THEN ceil(p.n)::integer ELSE s.size END
+    FROM (SELECT coalesce(asked, greatest(4000, least(400 * p.dimension, 60000), least(3 * p.dimension, 1000000)))) AS s (size)
 $$;
 
 COMMENT ON FUNCTION sqlsvm._sample_size(sqlsvm._problem, integer) IS 'How many join rows the curvature is taken from';

@@ -14,9 +14,9 @@ BEGIN
     width := widest;
     LOOP
         tilt := sqlsvm._tilt(tilted, width);
-        point := sqlsvm._minimise_local(tilted.rows, point, tilt, width, tilted.lambda);
-        wanted := 0.5 * tol * abs(sqlsvm._local_value(tilted.rows, point, tilt, tilted.lambda));
-        blur := sqlsvm._local_blur(tilted.rows, point, width);
+        point := sqlsvm._minimise_local(tilted.local, point, tilt, width);
+        wanted := 0.5 * tol * abs(sqlsvm._local_value(tilted.local, point, tilt));
+        blur := sqlsvm._local_blur(tilted.local, point, width);
         EXIT WHEN width < 1e-8 OR blur <= wanted;
         width := width * greatest(0.1, 0.8 * sqrt(wanted / blur));
     END LOOP;

@@ -8,7 +8,7 @@ BEGIN
         RETURN array_fill(0::float8, ARRAY[cardinality(tilted.start)]);
     END IF;
     RETURN (SELECT sqlsvm._plus(tilted.slope, -1, s.slope)
-        FROM sqlsvm._local_sums(tilted.rows, tilted.start, coalesce(nullif(tilted.width, 0), width)) AS s);
+        FROM sqlsvm._local_sums(tilted.local, tilted.start, coalesce(nullif(tilted.width, 0), width)) AS s);
 END
 $$;
 

@@ -13,9 +13,9 @@ BEGIN
     point := tilted.start;
     FOREACH width IN ARRAY ARRAY[0.2, 0.07, 0.02, 0.007, 0.002] LOOP
         tilt := sqlsvm._tilt(tilted, width);
-        narrower := sqlsvm._minimise_local(tilted.rows, point, tilt, width, tilted.lambda);
-        value := sqlsvm._local_value(tilted.rows, narrower, tilt, tilted.lambda);
-        before := sqlsvm._local_value(tilted.rows, point, tilt, tilted.lambda);
+        narrower := sqlsvm._minimise_local(tilted.local, point, tilt, width);
+        value := sqlsvm._local_value(tilted.local, narrower, tilt);
+        before := sqlsvm._local_value(tilted.local, point, tilt);
         EXIT WHEN width < 0.2 AND before - value <= 0.2 * tol * abs(value);
         point := narrower;
     END LOOP;

@@ -144,8 +144,6 @@ def _description(plan: Plan) -> dict[str, Any]:
         "reach": reach(plan),
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
         "label_node": plan.label_node,
-        "plain": True,
-        "samples": [plan.label_node],
         "weight": made.weight.name if made.weight else None,
         "versions": {package: package_version(package) for package in ("sqlsvm", "sqlglot")},
         "weighted": made.weight is not None or made.class_weighted,

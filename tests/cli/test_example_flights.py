@@ -134,6 +134,18 @@ def test_psql_trains_on_all_flights(inside: str, lam: float) -> None:
         assert_beside_liblinear(model, rows, max_iter=200)
 
 
+@pytest.mark.slow
+def test_psql_trains_on_the_page(inside: str) -> None:
+    """Hundred and sixty weights, of numbers and of four categories."""
+    asked = training("late", nulls="mean", categorical=("month",))
+    with connect(inside) as engine:
+        compiled(engine, "page", QUERY, asked)
+        model, driven = trained(engine, inside, "page"), train(engine, "page", QUERY, asked)
+        assert model.converged
+        assert model.passes <= 3 * driven.passes
+        assert max(model.lower_bound, driven.lower_bound) <= min(model.objective_upper, driven.objective_upper)
+
+
 def test_the_page_is_where_the_script_is() -> None:
     assert {path.name for path in Path(HERE).iterdir() if path.is_file()} == {
         "README.md",

@@ -162,6 +162,27 @@ def heap(rng: np.random.Generator, rows: int = 4000) -> Join:
     )
 
 
+def towns(rng: np.random.Generator, values: int, shops: int = 0, rows: int = 1200, fan_out: int = 10) -> Join:
+    """A category of many values, and in the other bag one more or none; N = rows * fan_out."""
+    town, key, effect = rng.integers(0, values, rows), rng.integers(0, 40, rows), rng.normal(size=values)
+    x, offer, price = rng.normal(size=rows), rng.integers(0, 40, 40 * fan_out), rng.normal(5, 2, 40 * fan_out)
+    shop = rng.integers(0, max(shops, 1), 40 * fan_out)
+    bought = x + effect[town] + key_mean(price - 5, offer)[key]
+    return Join(
+        """
+        CREATE TABLE journeys (k INT, y BOOLEAN, town INT, x FLOAT8);
+        CREATE TABLE prices (k INT, shop INT, price FLOAT8)
+        """,
+        {
+            "journeys": {"k": key, "y": noisy(rng, bought), "town": town, "x": x},
+            "prices": {"k": offer, "shop": shop, "price": price},
+        },
+        f"""SELECT j.y, j.town, j.x, p.price{", p.shop" if shops else ""}
+        FROM journeys j JOIN prices p ON p.k = j.k""",
+        ("town", "shop") if shops else ("town",),
+    )
+
+
 JOINS: dict[str, Callable[[np.random.Generator], Join]] = {
     "star": star,
     "chain": chain,
