@@ -1,11 +1,12 @@
 """Rows of the join as a solver wants them: drawn in the database, scaled here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
 import numpy as np
 
 from sqlsvm.compile.sample import DENSITY, TIMES, category_number, drawn_nodes, points, sample
+from sqlsvm.compile.statement import Statement
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan import Plan
@@ -21,11 +22,22 @@ def drawn_sample(work: Workspace, plan: Plan, moments: Moments, scaling: Scaling
     fit in memory."""
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
-    *made, answer = sample(plan)
-    places = _places(plan, moments, size, seed)
+    statements, places = list(sample(plan)), _places(plan, moments, size, seed)
     with work.scratch():
-        work.run(made, places)
-        return _sample(_Reader(plan, scaling), work.blocks(answer, places))
+        work.run((s for s in statements if s.table), places)
+        return _sample(_Reader(plan, scaling), _rows(work, [s for s in statements if not s.table], places))
+
+
+def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:
+    """A block at a time; all at once where what belongs to a row is in several answers."""
+    if len(answers) == 1:
+        yield from work.blocks(answers[0], places)
+        return
+    every: Rows = {}
+    for answer in answers:
+        blocks = list(work.blocks(answer, places))
+        every |= {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    yield every
 
 
 def _enough(plan: Plan, moments: Moments) -> int:

@@ -33,11 +33,25 @@ from sqlsvm.plan import Plan
 
 
 def sample(plan: Plan) -> Iterator[Statement]:
-    """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. The last
-    is the answer: SELECT times, y, x.., category numbers."""
-    if not _is_plain(plan):
-        yield from _drawn(plan)
-    yield statement(sample_name(plan), _thinned(plan) if _is_plain(plan) else _answer(plan))
+    """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. Then the
+    answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row."""
+    parts = _parts(plan)
+    if _is_plain(plan) and len(parts) == 1:
+        yield statement(sample_name(plan), _thinned(plan))
+        return
+    yield from _drawn(plan)
+    for number, nodes in enumerate(parts):
+        yield statement(sample_name(plan, number), _answer(plan, nodes))
+
+
+def _parts(plan: Plan) -> list[list[int]]:
+    """The nodes that rows are drawn of, as many in one answer as fit."""
+    parts: list[list[int]] = [[]]
+    for node, _ in drawn_nodes(plan):
+        if parts[-1] and sum(len(_values(plan, n)) for n in [*parts[-1], node]) > WIDEST:
+            parts.append([])
+        parts[-1].append(node)
+    return parts
 
 
 def _drawn(plan: Plan) -> Iterator[Statement]:
@@ -67,8 +81,12 @@ DENSITY = "density"
 """The parameter K / N: points in a unit of the interval."""
 
 
-def sample_name(plan: Plan) -> str:
-    return f"sample {plan.label_node}"
+WIDEST = 1600
+"""As many columns PostgreSQL gives a row."""
+
+
+def sample_name(plan: Plan, part: int = 0) -> str:
+    return f"sample {plan.label_node}" + (f", part {part + 1}" if part else "")
 
 
 def points(node: int) -> str:
@@ -105,7 +123,11 @@ def _columns(plan: Plan, node: int) -> list[str]:
     """What the sample needs of a node; its rows are sorted by these, and text, slow to compare, comes last."""
     edges = [e for _, e in drawn_nodes(plan) if e and node in (e.left, e.right)]
     names = [key(v) for v in sorted({v for e in edges for v in e.on})]
-    return [*names, *_numbers(plan, node), *(d.column for d in plan.dictionaries(node))]
+    return [*names, *_values(plan, node)]
+
+
+def _values(plan: Plan, node: int) -> list[str]:
+    return [*_numbers(plan, node), *(d.column for d in plan.dictionaries(node))]
 
 
 def _numbers(plan: Plan, node: int) -> list[str]:
@@ -225,14 +247,14 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     return sql.join(found, source(plan, node, "n"), _meet(parent, above, "n"))
 
 
-def _answer(plan: Plan) -> exp.Select:
-    """SELECT times, y, x.., category numbers FROM what was drawn of each node, in the order of the points"""
-    root = drawn_table(plan.label_node)
-    names = {node: drawn_table(node) for node, _ in drawn_nodes(plan)}
-    found = sql.select([(sql.number(1), TIMES)], exp.to_table(root))
-    for table in list(names.values())[1:]:
-        found = sql.join(found, exp.to_table(table), [sql.equal(sql.column("j", table), sql.column("j", root))])
-    return _with_values(plan, found, names).order_by(sql.column("j", root))
+def _answer(plan: Plan, nodes: list[int]) -> exp.Select:
+    """SELECT times, y, x.., category numbers FROM what was drawn of these nodes, in the order of the points"""
+    names = {node: drawn_table(node) for node in nodes}
+    first, *others = names.values()
+    found = sql.select([(sql.number(1), TIMES)], exp.to_table(first))
+    for table in others:
+        found = sql.join(found, exp.to_table(table), [sql.equal(sql.column("j", table), sql.column("j", first))])
+    return _with_values(plan, found, names).order_by(sql.column("j", first))
 
 
 def _thinned(plan: Plan) -> exp.Select:

@@ -88,7 +88,7 @@ def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
     if run.stalls % 3 == 2 or run.stalls > PATIENCE:
         return level_point(run), 0.0
     tilted = _Tilted(local, [(run.points[i], run.cuts[i]) for i in _telling(run)])
-    if run.oracle.soft and (tilted.width or _full_hinge(run)):
+    if run.oracle.soft and (tilted.width or _hinge_bias(run) > BIAS_SHARE * run.options.tol):
         return _soft_optimum(tilted, None, tilted.width or WIDTHS[0], run.options.tol / 4.0 ** (run.stalls // 3))
     tol = run.options.tol / 4.0**run.stalls
     point, width = _tilted_optimum(tilted, tol)
@@ -98,19 +98,19 @@ def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
 
 
 def _telling(run: Run) -> list[int]:
-    """The passes whose slopes tilt the sample: the latest soft ones, or where there is none a single one that counted
-    whole rows. The noise of that would spoil a combination of several."""
+    """The passes whose slopes tilt the sample: the latest soft one, or several where the sample can say little of so
+    many rows on the hinge; or where there is none a single one that counted whole rows. The noise of that would spoil a
+    combination."""
     soft = [i for i, cut in enumerate(run.cuts) if cut.width]
     if soft or not run.cuts:
-        return soft[-MEMORY:]
+        return soft[-MEMORY:] if _hinge_bias(run) > run.options.tol else soft[-1:]
     return [run.best if run.stalls % 3 == 1 else len(run.cuts) - 1]
 
 
-def _full_hinge(run: Run) -> bool:
+def _hinge_bias(run: Run) -> float:
     """As many rows as there are coordinates lie on the hinge at the optimum. By counting these whole or not at all a
     slope is off by d / (2 N) or so, and what it proves by the square of that / (4 lam)."""
-    oracle = run.oracle
-    return (oracle.dimension / (2.0 * oracle.join_rows)) ** 2 / (4.0 * run.lam) > BIAS_SHARE * run.options.tol
+    return (run.oracle.dimension / (2.0 * run.oracle.join_rows)) ** 2 / (4.0 * run.lam)
 
 
 @dataclass(frozen=True)

@@ -268,6 +268,29 @@ def test_rows_without_a_partner_are_not_drawn(engine: Engine, size: int) -> None
             assert abs(len(sample.labels) - min(size, n)) <= (0 if size > n else 5 * np.sqrt(size))
 
 
+def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30 features, all with a NULL, are 60 columns: two answers, the first of them too wide for a page."""
+    monkeypatch.setattr("sqlsvm.compile.sample.WIDEST", 50)
+    monkeypatch.setattr("sqlsvm.engine.postgres._FIT_ON_A_PAGE", 30)
+    rng, names = np.random.default_rng(0), {t: [f"{t}{i}" for i in range(10)] for t in "fgh"}
+    rows = {t: np.ma.MaskedArray(rng.normal(size=(20, 10)), mask=np.arange(200).reshape(20, 10) < 10) for t in names}
+    for t, columns in names.items():
+        label = {"y": np.arange(20) % 2} if t == "f" else {}
+        typed = ["k INT", *(f"{c} INT" for c in label), *(f"{c} FLOAT8" for c in columns)]
+        build(engine, f"CREATE TABLE {t} ({', '.join(typed)})")
+        engine.copy_in(exp.to_table(t), {"k": np.arange(20), **label, **dict(zip(columns, rows[t].T, strict=True))})
+    every = ", ".join(c for columns in names.values() for c in columns)
+    text = f"SELECT y, {every} FROM f JOIN g ON g.k = f.k JOIN h ON h.k = f.k"
+    with workspace(engine) as work:
+        wish = Wish(intercept=False, scale="none", nulls="mean")
+        sample = open_oracle(work, text, wish).sample(1000, 0)
+    truth = np.column_stack([r.filled(r[1:].mean(axis=0)) for r in rows.values()])
+    places = [int(np.abs(truth - row).max(axis=1).argmin()) for row in sample.rows.numbers]
+    assert sorted(places) == list(range(20))
+    assert np.abs(sample.rows.numbers - truth[places]).max() < 1e-6
+    assert sample.labels.tolist() == [2.0 * (place % 2) - 1.0 for place in places]
+
+
 def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rows rather than more numbers than that."""
     monkeypatch.setattr(sqlsvm.sampling, "LARGEST_SAMPLE", 100)

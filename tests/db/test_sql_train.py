@@ -94,24 +94,6 @@ def test_the_driver_reads_it(installed: Engine, dsn: str, shape: str) -> None:
         assert sum(map(bool, predictions)) == found["true_positive"] + found["false_positive"]
 
 
-@pytest.mark.slow
-def test_more_numbers_than_a_row_can_hold(postgres: Engine, postgres_dsn: str) -> None:
-    """A page of PostgreSQL has room for a thousand: the sample would have more, and cuts alone do without."""
-    install(postgres)
-    rng = np.random.default_rng(3)
-    for table, label_column in {"f": ["y INT"], "g": []}.items():
-        x = {f"{table}{i}": rng.normal(size=40) for i in range(600)}
-        columns = ["k INT PRIMARY KEY", *label_column, *(f"{name} FLOAT8" for name in x)]
-        build(postgres, f"CREATE TABLE {table} ({', '.join(columns)})")
-        label = {"y": rng.integers(0, 2, 40)} if label_column else {}
-        postgres.copy_in(exp.to_table(table), {"k": np.arange(40), **label, **x})
-    names = ", ".join(f"{table}.{table}{i}" for table in "fg" for i in range(600))
-    query, asked = f"SELECT f.y, {names} FROM f JOIN g ON g.k = f.k", training(lam=1.0)
-    compiled(postgres, "wide", query, asked)
-    model = trained(postgres, postgres_dsn, "wide", max_passes=2)
-    assert_proven(postgres, model, truth(postgres, query, wish_of(asked)))
-
-
 def test_soft_passes_follow_each_other(installed: Engine, dsn: str) -> None:
     """A sample of a quarter of the rows leaves a pass or two to do."""
     join = JOINS["heap"](np.random.default_rng(3))
