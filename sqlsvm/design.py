@@ -58,12 +58,14 @@ class Dictionary:
     offset: int
     categories: tuple[object, ...]
     listed: bool = False
-    """Few enough to be told apart by CASE: no table has to be met, and a scan may run in parallel."""
+    """Few enough to be told apart by CASE: there is no table to be met, and a scan may run in parallel."""
 
-    def listing(self, weigh: Callable[[int], exp.Expression], table: str) -> exp.Expression:
-        """CASE v WHEN category THEN what n weighs ... ELSE 0 END."""
-        cases = [exp.If(this=exp.convert(c), true=weigh(n)) for n, c in enumerate(self.categories, self.offset + 1)]
-        return exp.Case(this=sql.column(self.column, table), ifs=cases, default=sql.number(0))
+    def listing(
+        self, say: Callable[[int], exp.Expression], table: str, default: exp.Expression | None = None
+    ) -> exp.Expression:
+        """CASE v WHEN category THEN what is said of its n ... END."""
+        cases = [exp.If(this=exp.convert(c), true=say(n)) for n, c in enumerate(self.categories, self.offset + 1)]
+        return exp.Case(this=sql.column(self.column, table), ifs=cases, default=default)
 
     @property
     def column(self) -> str:

@@ -43,7 +43,8 @@ def estimates(plan: Plan, catalog: Catalog, buckets: int) -> Estimates:
 
 def _prepared(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
     for d in plan.design.dictionaries:
-        yield d.table, len(d.categories)
+        if not d.listed:
+            yield d.table, len(d.categories)
     for v in plan.tree.variables:
         if v.match:
             yield match_table(v), catalog.rows(v.match.relation)

@@ -17,17 +17,13 @@ def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None)
     label = query.label
     if label is None:
         raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
+    if label.kind == "boolean" and positive is None:  # no look at the data would say more
+        return _sign_of_truth(label)
     values = _label_values(engine, query, label)
     if not values:  # no row is left to have a label; who needs one will miss the rows
         return exp.cast(exp.null(), exp.DType.INT)
     if positive is not None:
         return _sign(label, _chosen(label, values, positive))
-    if label.kind == "boolean":
-        return sql.case(
-            label.expression.copy(),
-            sql.integer(1),
-            sql.case(exp.not_(label.expression.copy()), exp.Neg(this=sql.integer(1))),
-        )
     if label.kind == "numeric" and (
         {float(v) for v in values} <= {-1.0, 1.0} or {float(v) for v in values} <= {0.0, 1.0}
     ):
@@ -73,6 +69,12 @@ def _same_number(value: str, positive: str) -> bool:
         return float(value) == float(positive)
     except ValueError:
         return False
+
+
+def _sign_of_truth(label: Feature) -> exp.Expression:
+    """CASE WHEN label THEN 1 WHEN NOT label THEN -1 END."""
+    own = label.expression
+    return sql.case(own.copy(), sql.integer(1), sql.case(exp.not_(own.copy()), exp.Neg(this=sql.integer(1))))
 
 
 def _sign(label: Feature, positive: str) -> exp.Expression:

@@ -5,9 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
+from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.moments import EVERY, category_moments_name, moments, moments_name
-from sqlsvm.compile.oracle import NEAR, TOTALS, oracle_pass, reach
-from sqlsvm.compile.resolve import COUNT, category_name, sums_name
+from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
+from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
 from sqlsvm.design import Moments, Scaling
@@ -87,14 +88,14 @@ class JoinOracle:
         slope, offset = self._cut(answers)
         slope = self.scaling.from_raw(slope)
         error = 0.0 if self.exact else self._error(answers, h)
-        blur = float(answers[TOTALS][BLUR][0]) / self.moments.n if width else 0.0
+        blur = float(answers[totals_name(self.plan)][BLUR].sum()) / self.moments.n if width else 0.0
         return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
         return drawn_sample(self.work, self.plan, self.moments, self.scaling, size, seed)
 
     def _cut(self, answers: Answers) -> tuple[Values, float]:
-        g, b, n = sums(self.plan, answers), float(answers[TOTALS]["b"][0]), self.moments.n
+        g, b, n = sums(self.plan, answers), float(answers[totals_name(self.plan)]["b"].sum()), self.moments.n
         if self.plan.centre is None:
             return -g / n, b / n
         return (self.moments.total_negative - g) / n, (self.moments.n_negative + b) / n
@@ -115,9 +116,11 @@ def sums(plan: Plan, answers: Answers) -> Values:
     g = np.zeros(plan.design.size)
     for node in range(len(plan.tree.nodes)):
         for c in plan.coordinates(node):
-            g[c.index] = answers[sums_name(node)][c.column][0]
+            g[c.index] = answers[sums_name(node)][c.column].sum()
+        together = cells(plan.dictionaries(node))
         for d in plan.dictionaries(node):
-            rows = answers[category_name(d)]
-            known = ~np.isnan(rows["n"].astype(float))
-            g[rows["n"][known].astype(int) - 1] = rows[COUNT][known]
+            name, column = (sums_name(node), number_column(d)) if d in together else (category_name(d), "n")
+            places = answers[name][column].astype(float)
+            known = ~np.isnan(places)
+            np.add.at(g, places[known].astype(int) - 1, answers[name][COUNT][known])
     return g

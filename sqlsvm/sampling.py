@@ -5,7 +5,8 @@ from math import ceil
 
 import numpy as np
 
-from sqlsvm.compile.sample import DENSITY, TIMES, category_number, drawn_nodes, points, sample
+from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.sample import DENSITY, TIMES, drawn_nodes, points, sample
 from sqlsvm.compile.statement import Statement
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
@@ -91,7 +92,7 @@ class _Reader:
     def _ones(self, rows: Rows) -> Values:
         found = np.full((len(rows["y"]), len(self.design.dictionaries)), self.dimension)
         for d in self.design.dictionaries:
-            number = rows[category_number(d)].astype(float)
+            number = rows[number_column(d)].astype(float)
             (known,) = np.nonzero(~np.isnan(number))
             found[known, d.number] = len(self.matrix) - self.matrix.shape[1] + number[known].astype(int) - 1
         return found

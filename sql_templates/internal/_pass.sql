@@ -8,6 +8,7 @@ DECLARE
     given sqlsvm._given := sqlsvm._parameters(p, theta);
     part text := CASE WHEN width > 0 THEN 'soft pass' ELSE 'pass' END;
     answers jsonb;
+    totals jsonb;
     g float8[];
     b float8;
     cut sqlsvm._cut;
@@ -18,7 +19,8 @@ BEGIN
     answers := sqlsvm._run(p.program, part, given);
     PERFORM sqlsvm._drop(p.program, part);
     g := sqlsvm._sums(p, answers);
-    b := answers -> 'totals' -> 0 ->> 'b';
+    totals := answers -> (p.design ->> 'totals') -> 0;
+    b := totals ->> 'b';
     IF (p.design ->> 'one_bag')::boolean THEN
         g := (SELECT array_agg(-s.g / p.n ORDER BY s.i) FROM unnest(g) WITH ORDINALITY AS s (g, i));
         cut.intercept := b / p.n;
@@ -28,7 +30,7 @@ BEGIN
         cut.intercept := (p.n_negative + b) / p.n;
     END IF;
     cut.slope := g;
-    cut.blur := coalesce((answers -> 'totals' -> 0 ->> 'blur')::float8 / p.n, 0);
+    cut.blur := coalesce((totals ->> 'blur')::float8 / p.n, 0);
     cut.value_low := cut.intercept + sqlsvm._dot(g, theta) + cut.blur;
     cut.error := sqlsvm._counting_error(p, answers, given.buckets);
     RETURN cut;

@@ -15,7 +15,8 @@ from sqlsvm.plan import Plan
 
 def working_tables(plan: Plan) -> Iterator[Statement]:
     for d in plan.design.dictionaries:
-        yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
+        if not d.listed:
+            yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
     every = [o for node in range(len(plan.tree.nodes)) for o in outputs(plan, node)]
     yield from prepare_matches(plan.tree, every)
     for node in sorted(plan.copied):
@@ -50,6 +51,8 @@ def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
 
 
 def _size_of(d: Dictionary) -> exp.Expression:
+    if d.listed:
+        return sql.integer(len(d.categories))
     return sql.select([(exp.Count(this=exp.Star()), "n")], exp.to_table(d.table)).subquery()
 
 

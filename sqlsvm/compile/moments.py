@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.categories import placed
 from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
@@ -67,9 +68,9 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
         v, names = sql.column(d.column, "t"), [name for _, name in counted]
         sums = [(v, d.column), *((sql.total(sql.column(c, "t")), c) for c in names)]
         grouped = sql.derived(sql.group(sql.select(sums, sql.derived(rows.copy(), "t")), [v.copy()]), "g")
-        found = sql.select([(sql.column("n", d.table), "n"), *((sql.column(c, "g"), c) for c in names)])
-        meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, "g"))]
-        yield statement(category_moments_name(d.number), sql.join(found.from_(grouped), exp.to_table(d.table), meet))
+        found, n = placed(sql.select([(sql.column(c, "g"), c) for c in names], grouped), d, "g")
+        known = sql.not_null(sql.column(d.column, "g"))
+        yield statement(category_moments_name(d.number), found.select(exp.alias_(n, "n")).where(known))
 
 
 def _sizes() -> Iterator[tuple[exp.Expression, str]]:

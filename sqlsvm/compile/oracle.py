@@ -11,13 +11,12 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.messages import Messages
-from sqlsvm.compile.resolve import COUNT, resolve, sums
+from sqlsvm.compile.resolve import COUNT, resolve, sums, sums_name
 from sqlsvm.compile.scores import Named
-from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import BLUR, Tally, active_rows, active_table, rounding
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BLUR, Tally, active_rows, rounding
 from sqlsvm.plan import Plan
 
-TOTALS = "totals"
 NEAR = "near the hinge"
 
 
@@ -36,9 +35,23 @@ def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
         yield from tally.counts(messages)
     else:
         yield tally.one_soft_bag() if soft else tally.one_bag()
-    yield _totals(plan, tally.blur() if soft else None)
+    totals, home = _totals(plan, tally.blur() if soft else None), _home(plan)
+
+    def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
+        return sums(plan, node, counted, totals if node == home else None)
+
     for bag in plan.bags:
-        yield from resolve(plan, bag.core, active_rows(bag.number), sums)
+        yield from resolve(plan, bag.core, active_rows(bag.number), answer)
+
+
+def totals_name(plan: Plan) -> str:
+    """The statement whose rows add up to `b`, and to the blur of a soft pass."""
+    return sums_name(_home(plan))
+
+
+def _home(plan: Plan) -> int:
+    """The core whose rows know their label."""
+    return plan.bags[plan.bag_of(plan.label_node)].core
 
 
 def reach(plan: Plan) -> int:
@@ -47,12 +60,8 @@ def reach(plan: Plan) -> int:
     return max(0, (blurred + 1) // 2 - 1)
 
 
-def _totals(plan: Plan, blur: exp.Expression | None) -> Statement:
+def _totals(plan: Plan, blur: exp.Expression | None) -> Named:
     """With one bag c is signed, and |c| adds up to the active weight; with more, c counts total < 0, and y signs it."""
-    c = sql.column(COUNT)
-    one = plan.centre is None
-    weight: exp.Expression = exp.Abs(this=c) if one else sql.product(sql.column("y"), c)
-    summed: Named = [(weight, "b"), *([(blur, BLUR)] if blur else [])]
-    label = 0 if one else plan.bag_of(plan.label_node)
-    outputs = [(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in summed]
-    return statement(TOTALS, sql.select(outputs, exp.to_table(active_table(label))))
+    c = sql.column(COUNT, "r")
+    weight: exp.Expression = exp.Abs(this=c) if plan.centre is None else sql.product(sql.column("y", "r"), c)
+    return [(weight, "b"), *([(blur, BLUR)] if blur else [])]

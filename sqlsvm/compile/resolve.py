@@ -4,13 +4,15 @@ What is answered for one node is up to an `Answer`: `sums` adds up c times every
 over every value of every feature.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.categories import number_column, placed
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.scores import source
+from sqlsvm.compile.scores import Named, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.design import Coordinate, Dictionary
 from sqlsvm.join_tree import Edge
@@ -20,6 +22,9 @@ COUNT = "c"
 
 Answer = Callable[[Plan, int, exp.Expr], Iterator[Statement]]
 """The statements for the coordinates of one node, from an item of FROM called r with its columns and the count c."""
+
+CELLS = 256
+"""Combinations of categories that are few enough to be summed up in one scan."""
 
 
 def counts_table(node: int) -> str:
@@ -53,46 +58,69 @@ def _reaches_features(plan: Plan, node: int) -> bool:
 
 
 def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
-    """The counts of the parent's rows, added up over its key, are the counts of the child's row with that key."""
+    """The counts of the parent's rows, added up over its key, are the counts of the child's row with that key. They are
+    no table where one statement looks at them."""
     keys = [sql.column(key(v), "r") for v in edge.on]
     size = sql.total(sql.column(COUNT, "r"))
     if not keys:  # then there is one row even where nothing was counted
         size = sql.coalesce(size, sql.number(0))
     summed = sql.select([*((k, k.name) for k in keys), (size, COUNT)], counted.copy())
-    table = counts_table(child)
-    yield statement(f"counts back to {plan.tree.name(child)}", sql.group(summed, [k.copy() for k in keys]), table)
+    grouped = sql.group(summed, [k.copy() for k in keys])
+    counts = sql.table(counts_table(child), "t")
+    if _looks(plan, child, counted, answer) == 1:
+        counts = sql.derived(grouped, "t")
+    else:
+        yield statement(f"counts back to {plan.tree.name(child)}", grouped, counts_table(child))
     everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), sql.column(COUNT, "t")]
     meet = [sql.equal(sql.column(key(v), "q"), sql.column(key(v), "t")) for v in edge.on]
-    met = exp.select(*everything).from_(sql.table(table, "t"))
-    yield from resolve(plan, child, sql.derived(sql.join(met, source(plan, child, "q"), meet), "r"), answer)
+    met = sql.join(exp.select(*everything).from_(counts), source(plan, child, "q"), meet)
+    yield from resolve(plan, child, sql.derived(met, "r"), answer)
+
+
+def _looks(plan: Plan, node: int, counted: exp.Expr, answer: Answer) -> int:
+    """How many statements read what was counted at a node."""
+    below = sum(_reaches_features(plan, child) for child, _ in plan.folded(node))
+    return below + len(list(answer(plan, node, counted)))
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def sums(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
-    """SELECT SUM(c * x7) AS x7, ...; for a dictionary SELECT n, SUM(c) AS c."""
-    coordinates = plan.coordinates(node)
-    if coordinates:
-        outputs = [(_summed(c.of("r")), c.column) for c in coordinates]
+def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) -> Iterator[Statement]:
+    """SELECT SUM(c * x7) AS x7, ..., and other totals if asked for; for a dictionary SELECT n, SUM(c) AS c. Where the
+    categories are few, one statement has it all, by combination of categories: its reader adds them up."""
+    c = sql.column(COUNT, "r")
+    added = [*(totals or []), *((sql.product(c.copy(), x.of("r")), x.column) for x in plan.coordinates(node))]
+    together = cells(plan.dictionaries(node))
+    if together:
+        numbers = [(d, number_column(d)) for d in together]
+        yield statement(sums_name(node), _by_category(numbers, [*added, (c, COUNT)], counted))
+    elif added:
+        outputs = [(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in added]
         yield statement(sums_name(node), sql.select(outputs, counted.copy()))
     for d in plan.dictionaries(node):
-        yield statement(category_name(d), _by_category(d, counted))
+        if d not in together:
+            yield statement(category_name(d), _by_category([(d, "n")], [(c, COUNT)], counted))
 
 
-def _summed(value: exp.Expression) -> exp.Expression:
-    return sql.coalesce(sql.total(sql.product(sql.column(COUNT, "r"), value)), sql.number(0))
+def cells(dictionaries: Sequence[Dictionary]) -> tuple[Dictionary, ...]:
+    """The dictionaries of a node that are summed up together."""
+    few = tuple(d for d in dictionaries if d.listed)
+    return few if prod(len(d.categories) for d in few) <= CELLS else ()
 
 
-def _by_category(d: Dictionary, counted: exp.Expr) -> exp.Select:
+def _by_category(numbers: Sequence[tuple[Dictionary, str]], added: Named, counted: exp.Expr) -> exp.Select:
     """SELECT n, SUM(c) FROM counted JOIN dictionary GROUP BY n, grouped by the category itself first; n is NULL for a
     row without a category."""
-    value = sql.column(d.column, "r")
-    grouped = sql.select([(value, d.column), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
-    groups = sql.derived(sql.group(grouped, [value.copy()]), "g")
-    found = sql.select([(sql.column("n", d.table), "n"), (sql.column(COUNT, "g"), COUNT)], groups)
-    meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, "g"))]
-    return sql.join(found, exp.to_table(d.table), meet, "left")
+    values = [sql.column(d.column, "r") for d, _ in numbers]
+    summed = [(sql.total(value), name) for value, name in added]
+    rows = sql.select([*((v, v.name) for v in values), *summed], counted.copy())
+    grouped = sql.derived(sql.group(rows, [v.copy() for v in values]), "g")
+    found = sql.select([(sql.column(name, "g"), name) for _, name in added], grouped)
+    for d, name in numbers:
+        found, n = placed(found, d, "g")
+        found = found.select(exp.alias_(n, name))
+    return found
 
 
 def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
@@ -107,4 +135,4 @@ def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement
             found = sql.select([(value, "value"), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
             yield statement(values_name(c), sql.group(found, [value.copy()]))
     for d in plan.dictionaries(node):
-        yield statement(category_name(d), _by_category(d, counted))
+        yield statement(category_name(d), _by_category([(d, "n")], [(sql.column(COUNT, "r"), COUNT)], counted))

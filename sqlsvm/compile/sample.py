@@ -21,13 +21,13 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.categories import number_column, placed
 from sqlsvm.compile.compress import window
 from sqlsvm.compile.count import Counts, down_table, up_table
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import Named, source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.design import Dictionary
 from sqlsvm.join_tree import Edge
 from sqlsvm.plan import Plan
 
@@ -98,10 +98,6 @@ def drawn_nodes(plan: Plan) -> list[tuple[int, Edge | None]]:
     """The nodes from the label's downwards, each with the edge to its parent; but where no feature is at a node or
     below it, it does not matter which of its rows is drawn."""
     return [(n, p) for n, p in plan.tree.down(plan.label_node) if p is None or _has_features(plan, n, p)]
-
-
-def category_number(dictionary: Dictionary) -> str:
-    return f"n{dictionary.number}"
 
 
 def intervals_table(node: int) -> str:
@@ -274,9 +270,8 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
     for node, name in names.items():
         found = found.select(*(exp.alias_(sql.column(c, name), c) for c in _numbers(plan, node)))
         for d in plan.dictionaries(node):
-            meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, name))]
-            found = sql.join(found, exp.to_table(d.table), meet, "left")
-            found = found.select(exp.alias_(sql.column("n", d.table), category_number(d)))
+            found, n = placed(found, d, name)
+            found = found.select(exp.alias_(n, number_column(d)))
     return found
 
 

@@ -88,7 +88,7 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, b
         sign = sql.column("y", f) if inherited(plan, child, "y") else sign
     for d in plan.dictionaries(node):
         if d.listed:
-            terms.append(d.listing(lambda n: bend(theta(sql.integer(n))), r))
+            terms.append(d.listing(lambda n: bend(theta(sql.integer(n))), r, sql.number(0)))
             continue
         meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
         joins.append((exp.to_table(d.table), meet, "left"))

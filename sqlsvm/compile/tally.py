@@ -89,8 +89,8 @@ class Tally:
     def blur(self) -> exp.Expression:
         """Of an active row of a soft bag, by how much the share s of z that it counts stays below max(0, z): |z| (1 -
         |z| / width) / 2 within the width. As |z| / width is |2 s - 1| there, no row has to be scored for it again."""
-        weights = self._weights()
-        share: exp.Expression = exp.Abs(this=sql.column(COUNT))
+        weights = [sql.double(sql.column("w", "r"))] if self._weights() else []
+        share: exp.Expression = exp.Abs(this=sql.column(COUNT, "r"))
         if weights:
             share = exp.Div(this=share, expression=exp.Nullif(this=weights[0].copy(), expression=sql.number(0)))
         within = exp.Abs(this=exp.Sub(this=sql.product(sql.number(2), share), expression=sql.number(1)))

@@ -8,7 +8,7 @@ from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import moments, needed
-from sqlsvm.compile.oracle import oracle_pass, reach
+from sqlsvm.compile.oracle import oracle_pass, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sample import sample
 from sqlsvm.compile.sketch import sizes
@@ -144,6 +144,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         "reach": reach(plan),
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
         "label_node": plan.label_node,
+        "totals": totals_name(plan),
         "weight": made.weight.name if made.weight else None,
         "versions": {package: package_version(package) for package in ("sqlsvm", "sqlglot")},
         "weighted": made.weight is not None or made.class_weighted,

@@ -33,32 +33,22 @@ FROM (
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
 
--- totals
-SELECT COALESCE(SUM(ABS(c)), CAST(0.0 AS DOUBLE PRECISION)) AS b
-FROM sqlsvm_a0;
-
 -- sums 0
 SELECT
+  COALESCE(SUM(ABS(r.c)), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
 
--- counts back to d
-CREATE TEMPORARY TABLE sqlsvm_c1 AS
-SELECT r.k0 AS k0, SUM(r.c) AS c
-FROM sqlsvm_a0 AS r
-GROUP BY r.k0;
-
--- categories 0
-SELECT sqlsvm_d0.n AS n, g.c AS c
+-- sums 1
+SELECT g.c AS c, CASE g.v0 WHEN 'it''s "blue"' THEN 3 WHEN 'red' THEN 4 WHEN 'unseen' THEN 5 END AS n0
 FROM (
   SELECT r.v0 AS v0, SUM(r.c) AS c
   FROM (
     SELECT q.*, t.c
-    FROM sqlsvm_c1 AS t
+    FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
     JOIN (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM dims AS "d") AS q
       ON q.k0 = t.k0
  ) AS r
   GROUP BY r.v0
-) AS g
-LEFT JOIN sqlsvm_d0 ON sqlsvm_d0.v = g.v0;
+) AS g;

@@ -226,16 +226,13 @@ SELECT r.x3 AS x3, r.w * a.v AS c
 FROM sqlsvm_s2 AS r
 JOIN sqlsvm_v2_0 AS a ON r.g1 = a.g1 AND r.s = a.s;
 
--- totals
-SELECT COALESCE(SUM(y * c), CAST(0.0 AS DOUBLE PRECISION)) AS b
-FROM sqlsvm_a1;
-
 -- sums 0
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM sqlsvm_a0 AS r;
 
 -- sums 1
 SELECT
+  COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a1 AS r;

@@ -44,12 +44,10 @@ FROM (
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
 
--- totals
-SELECT COALESCE(SUM(ABS(c)), CAST(0.0 AS DOUBLE PRECISION)) AS b
-FROM sqlsvm_a0;
-
 -- sums 0
-SELECT COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
+SELECT
+  COALESCE(SUM(ABS(r.c)), CAST(0.0 AS DOUBLE PRECISION)) AS b,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
 FROM sqlsvm_a0 AS r;
 
 -- counts back to d
@@ -78,33 +76,31 @@ FROM (
  ) AS q ON q.k0 = t.k0
 ) AS r;
 
--- counts back to r
-CREATE TEMPORARY TABLE sqlsvm_c2 AS
-SELECT r.k1 AS k1, SUM(r.c) AS c
-FROM (
-  SELECT q.*, t.c
-  FROM sqlsvm_c1 AS t
-  JOIN (
-    SELECT k0 AS k0, k1 AS k1, x1 AS x1
-    FROM (
-      SELECT k0 AS k0, k1 AS k1, x1 AS x1
-      FROM sqlsvm_match0
-      WHERE keep
-      UNION ALL
-      SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
-      FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN dims AS "d" ON FALSE
-      LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
-   ) AS q
- ) AS q ON q.k0 = t.k0
-) AS r
-GROUP BY r.k1;
-
 -- sums 2
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
-  FROM sqlsvm_c2 AS t
+  FROM (
+    SELECT r.k1 AS k1, SUM(r.c) AS c
+    FROM (
+      SELECT q.*, t.c
+      FROM sqlsvm_c1 AS t
+      JOIN (
+        SELECT k0 AS k0, k1 AS k1, x1 AS x1
+        FROM (
+          SELECT k0 AS k0, k1 AS k1, x1 AS x1
+          FROM sqlsvm_match0
+          WHERE keep
+          UNION ALL
+          SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
+          FROM (SELECT 1 AS one) AS sqlsvm_one
+          LEFT JOIN dims AS "d" ON FALSE
+          LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
+       ) AS q
+     ) AS q ON q.k0 = t.k0
+   ) AS r
+    GROUP BY r.k1
+ ) AS t
   JOIN (
     SELECT k1 AS k1, x2 AS x2
     FROM (

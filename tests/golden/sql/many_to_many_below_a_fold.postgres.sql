@@ -95,12 +95,9 @@ SELECT r.k1 AS k1, r.x3 AS x3, r.w * a.v AS c
 FROM sqlsvm_s1 AS r
 JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
 
--- totals
-SELECT COALESCE(SUM(y * c), CAST(0.0 AS DOUBLE PRECISION)) AS b
-FROM sqlsvm_a0;
-
 -- sums 0
 SELECT
+  COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
@@ -109,17 +106,11 @@ FROM sqlsvm_a0 AS r;
 SELECT COALESCE(SUM(r.c * r.x3), CAST(0.0 AS DOUBLE PRECISION)) AS x3
 FROM sqlsvm_a1 AS r;
 
--- counts back to c
-CREATE TEMPORARY TABLE sqlsvm_c1 AS
-SELECT r.k1 AS k1, SUM(r.c) AS c
-FROM sqlsvm_a1 AS r
-GROUP BY r.k1;
-
 -- sums 1
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
-  FROM sqlsvm_c1 AS t
+  FROM (SELECT r.k1 AS k1, SUM(r.c) AS c FROM sqlsvm_a1 AS r GROUP BY r.k1) AS t
   JOIN (SELECT "c"."c" AS k0, "c"."g" AS k1, CAST("c"."age" AS DOUBLE PRECISION) AS x2 FROM customers AS "c") AS q
     ON q.k1 = t.k1
 ) AS r;

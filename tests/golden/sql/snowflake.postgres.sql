@@ -27,38 +27,27 @@ FROM (
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
 
--- totals
-SELECT COALESCE(SUM(ABS(c)), CAST(0.0 AS DOUBLE PRECISION)) AS b
-FROM sqlsvm_a0;
-
 -- sums 0
 SELECT
+  COALESCE(SUM(ABS(r.c)), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
-
--- counts back to d
-CREATE TEMPORARY TABLE sqlsvm_c1 AS
-SELECT r.k0 AS k0, SUM(r.c) AS c
-FROM sqlsvm_a0 AS r
-GROUP BY r.k0;
-
--- counts back to r
-CREATE TEMPORARY TABLE sqlsvm_c2 AS
-SELECT r.k1 AS k1, SUM(r.c) AS c
-FROM (
-  SELECT q.*, t.c
-  FROM sqlsvm_c1 AS t
-  JOIN (SELECT "d"."d" AS k0, "d"."r" AS k1 FROM dims AS "d") AS q
-    ON q.k0 = t.k0
-) AS r
-GROUP BY r.k1;
 
 -- sums 2
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
-  FROM sqlsvm_c2 AS t
+  FROM (
+    SELECT r.k1 AS k1, SUM(r.c) AS c
+    FROM (
+      SELECT q.*, t.c
+      FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
+      JOIN (SELECT "d"."d" AS k0, "d"."r" AS k1 FROM dims AS "d") AS q
+        ON q.k0 = t.k0
+   ) AS r
+    GROUP BY r.k1
+ ) AS t
   JOIN (SELECT "r"."r" AS k1, CAST("r"."u" AS DOUBLE PRECISION) AS x2 FROM regions AS "r") AS q
     ON q.k1 = t.k1
 ) AS r;

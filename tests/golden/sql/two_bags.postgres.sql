@@ -91,12 +91,9 @@ SELECT r.x2 AS x2, r.w * a.v AS c
 FROM sqlsvm_s1 AS r
 JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
 
--- totals
-SELECT COALESCE(SUM(y * c), CAST(0.0 AS DOUBLE PRECISION)) AS b
-FROM sqlsvm_a0;
-
 -- sums 0
 SELECT
+  COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;

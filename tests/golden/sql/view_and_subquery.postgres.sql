@@ -26,27 +26,18 @@ FROM (
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
 
--- totals
-SELECT COALESCE(SUM(ABS(c)), CAST(0.0 AS DOUBLE PRECISION)) AS b
-FROM sqlsvm_a0;
-
 -- sums 0
 SELECT
+  COALESCE(SUM(ABS(r.c)), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM sqlsvm_a0 AS r;
-
--- counts back to s
-CREATE TEMPORARY TABLE sqlsvm_c1 AS
-SELECT r.k0 AS k0, SUM(r.c) AS c
-FROM sqlsvm_a0 AS r
-GROUP BY r.k0;
 
 -- sums 1
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
-  FROM sqlsvm_c1 AS t
+  FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
   JOIN (
     SELECT "s"."d" AS k0, CAST("s"."zz" AS DOUBLE PRECISION) AS x2
     FROM (SELECT d, z * 2 AS zz FROM dims WHERE z < 3) AS "s"
