@@ -71,9 +71,8 @@ def solve(
 def sample_size(dimension: int, join_rows: float) -> int:
     """Rows enough for the curvature of `dimension` coordinates: where there are very many, most are categories, of
     which a row has but one. The whole join, where it is not much more."""
-    size = max(
-        20_000, min(2000 * dimension, 60_000), min(200 * dimension, 100_000), min(ROWS_EACH * dimension, 1_000_000)
-    )
+    d = dimension
+    size = max(20_000, min(2000 * d, 60_000), min(800 * d, 250_000), min(ROWS_EACH * d, 1_000_000))
     return ceil(join_rows) if size < join_rows <= MUCH * size else size
 
 

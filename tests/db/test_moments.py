@@ -13,7 +13,7 @@ from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
 from tests.ground.reference import Joined
 from tests.ground.schemas import random_world
 
-VARIANTS = (Wish(), Wish(nulls="drop"), Wish(merged=True), Wish(class_weights=(3, 2)))
+VARIANTS = (Wish(), Wish(nulls="drop"), Wish(merged=True, tables=True), Wish(class_weights=(3, 2)))
 
 
 @pytest.mark.parametrize("seed", range(500, 508))

@@ -39,7 +39,7 @@ WISHES = {
     "standard without intercept": Wish(scale="standard", intercept=False),
     "without the rows with NULLs": Wish(nulls="drop"),
     "class weights": Wish(class_weights=(2, 5), scale="standard"),
-    "copied, integers as categories": Wish(copied=True, categorical=("region",)),
+    "copied, integers as categories": Wish(copied=True, categorical=("region",), tables=True),
     "merged, weighed": Wish(merged=True, weight="times", class_weights=(3, 1), scale="standard"),
     "all at once": Wish(nulls="drop", weight="times", class_weights=(1, 3), categorical=("region",), scale="standard"),
 }

@@ -152,7 +152,7 @@ def tables(engine: Engine) -> list[str]:
 def test_only_the_working_tables_outlive_a_pass(engine: Engine, method: Method) -> None:
     build(engine, STAR)
     with workspace(engine) as work:
-        oracle = open_oracle(work, STAR_QUERY, Wish(method=method, copied=True))
+        oracle = open_oracle(work, STAR_QUERY, Wish(method=method, copied=True, tables=True))
         working = tables(engine)
         assert {"sqlsvm_d0", "sqlsvm_n0", "sqlsvm_n1"} <= set(working)
         for _ in range(2):

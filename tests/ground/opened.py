@@ -46,6 +46,8 @@ class Wish:
     root: int | None = None
     copied: bool = False
     merged: bool = False
+    tables: bool = False
+    """Categories stand in tables, few as they are."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,8 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
         tree = tree.rerooted(wish.root)
     weights = float(wish.class_weights[0]), float(wish.class_weights[1])
     made = design(catalog, sign, intercept=wish.intercept, class_weights=weights)
+    if wish.tables:
+        made = replace(made, dictionaries=tuple(replace(d, listed=False) for d in made.dictionaries))
     links = links_of(tree)
     every = frozenset(range(len(tree.nodes)))
     copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
@@ -135,7 +139,9 @@ def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:
 
 @contextmanager
 def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]) -> Iterator[Opened | None]:
-    """A random world with a label; None where its join is empty, which is refused before anybody counts."""
+    """A random world with a label; None where its join is empty, which is refused before anybody counts. In every
+    other world categories stand in tables."""
+    wish = replace(wish, tables=wish.tables or seed % 2 == 1)
     wanted: Wishes = {"max_relations": 4}
     wanted.update(wishes)
     world = random_world(np.random.default_rng(seed), **wanted)

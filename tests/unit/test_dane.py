@@ -214,8 +214,8 @@ def test_many_dimensions_solve_the_sample_problem_by_conjugate_gradients(monkeyp
 
 def test_the_sample_fits_in_memory() -> None:
     assert dane.sample_size(5, 1e9) == 20_000
-    assert dane.sample_size(100, 1e9) == 60_000
-    assert dane.sample_size(500, 1e9) == 100_000
+    assert dane.sample_size(50, 1e9) == 60_000
+    assert dane.sample_size(500, 1e9) == 250_000
     assert dane.sample_size(100_000, 1e9) == 300_000
 
 
