@@ -83,8 +83,7 @@ class JoinOracle:
     def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.scaling.to_raw(np.asarray(beta, dtype=float))
         parameters = {"theta": theta, BOUND: 1.0, BUCKETS: h, WIDTH: width}
-        with self.work.scratch():
-            answers = self.work.run(self._soft_program if width else self.program, parameters)
+        answers = self.work.run_and_drop(self._soft_program if width else self.program, parameters)
         slope, offset = self._cut(answers)
         slope = self.scaling.from_raw(slope)
         error = 0.0 if self.exact else self._error(answers, h)

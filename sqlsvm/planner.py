@@ -17,8 +17,12 @@ from sqlsvm.plan import Link, Method, Plan, bags_of, links_of, side_of
 
 Counting = Literal["auto", "exact", "grid", "sketch"]
 
-EXACT_BUDGET = 5e6
-"""Rows of both half-joins together up to which exact counting of three or more bags is worth its sort."""
+EXACT_BUDGET = 5e5
+"""Rows of both half-joins together up to which exact counting of three or more bags is worth its sort: beyond, passes
+on the grid take less time, though it may need one more of them."""
+
+MOST_EXACT = 1e8
+"""Rows that are still sorted where somebody insists."""
 
 BUCKETS_PER_BAG = 64
 """How many different scores on the grid a bag is expected to have: a range of 4 at 16 buckets a unit."""
@@ -52,7 +56,7 @@ def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting 
         return Plan(tree, design, "exact" if counting == "auto" else counting, None, copied, merged)
     exact = min(links, key=lambda link: half_joins(tree, catalog, link))
     size = half_joins(tree, catalog, exact)
-    if counting == "exact" and len(links) > 1 and size > 20 * EXACT_BUDGET:
+    if counting == "exact" and len(links) > 1 and size > MOST_EXACT:
         raise OptionError(
             f"exact counting would sort about {size:.2g} rows",
             detail=f"{len(links) + 1} groups of tables meet many-to-many",

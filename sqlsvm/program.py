@@ -1,6 +1,6 @@
 """Running compiled statements: in order, on one engine, leaving nothing behind."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from time import perf_counter
@@ -22,6 +22,7 @@ class Workspace:
         """Told of each statement when it is done: how many rows it kept or answered, and in how many seconds."""
         self._tables: list[str] = []
         self._texts: dict[int, tuple[Statement, tuple[Text, ...]]] = {}
+        self._spent: dict[int, tuple[Sequence[Statement], list[list[str]]]] = {}
 
     def _text(self, statement: Statement) -> tuple[Text, ...]:
         """What is sent for a statement: rendered once, because passes run the same statements again and again."""
@@ -41,6 +42,17 @@ class Workspace:
                 answers[statement.name] = answer
             if self.on_done:
                 self.on_done(statement, self._rows(statement, answer), seconds)
+        return answers
+
+    def run_and_drop(self, program: Sequence[Statement], parameters: Mapping[str, object]) -> dict[str, Rows]:
+        """The same, of a program that is run again and again: each of its tables goes as soon as no statement to come
+        reads it."""
+        if id(program) not in self._spent:  # the program is kept, so that its id stays its own
+            self._spent[id(program)] = program, spent(program)
+        answers: dict[str, Rows] = {}
+        for statement, tables in zip(program, self._spent[id(program)][1], strict=True):
+            answers |= self.run((statement,), parameters)
+            self.drop(tables)
         return answers
 
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
@@ -79,6 +91,16 @@ class Workspace:
         for table in list(self._tables if tables is None else tables):
             self.engine.execute(sql.drop(table))
             self._tables.remove(table)
+
+
+def spent(program: Sequence[Statement]) -> list[list[str]]:
+    """After each statement, the tables of the program that were read for the last time."""
+    made = {s.table for s in program if s.table}
+    last: dict[str, int] = {}
+    for place, statement in enumerate(program):
+        read = {table.name for table in statement.query.find_all(exp.Table)} & made
+        last |= dict.fromkeys([*sorted(read), *([statement.table] if statement.table else [])], place)
+    return [[table for table, at in last.items() if at == place] for place in range(len(program))]
 
 
 @contextmanager
