@@ -6,6 +6,7 @@ from bench.competitors import TOL
 from bench.grids import said
 from bench.lines import lines
 from bench.measure import Spread
+from bench.plan import LONG, SHORT
 from bench.results import REACHED, Entry, RaceResult, Results
 from sqlsvm.terminal import amount
 
@@ -221,7 +222,7 @@ def _how() -> Iterator[str]:
     yield ""
     yield (
         f"- A time is that of the whole task, from opening the database to a model in hand, median (least-most). Each "
-        f"run is a process of its own, in turns; what takes over 6 s runs three times at most, over 20 s once, and "
+        f"run is a process of its own, in turns; what takes over {SHORT:g} s runs three times at most, over {LONG:g} s once, and "
         f"nobody runs again once the race's share of the time is over. sqlsvm is asked for a proven gap of {TOL:g}."
     )
     yield (

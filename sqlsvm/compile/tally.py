@@ -6,6 +6,7 @@ label's rows are filtered, theta comes multiplied by the label, and a row counts
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -104,7 +105,7 @@ class Tally:
         kept = sql.select(wanted, sql.derived(rows, "s")).where(*conditions)
         return statement("active rows", kept, active_table(bag.number))
 
-    @property
+    @cached_property
     def _rows(self) -> exp.Select:
         bag = self.plan.bags[0]
         return scored(self.plan, bag.core, fold_keys(self.plan, bag.core), carried(self.plan, bag.core), bend=self.bend)
