@@ -6,8 +6,8 @@ ReHLine get C = 1 / (2 lam N), and SGD alpha = 2 lam.
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -35,6 +35,9 @@ from sqlsvm.solve.solution import Options as Effort
 from sqlsvm.train import as_json
 
 TOL = 1e-3
+FLAT = "bench_flat"
+"""The join as a table."""
+
 BUCKETS = 64
 """Where a peer's objective is looked at through a relational pass on the grid."""
 
@@ -260,25 +263,30 @@ def flat_table(form: Literal["cased", "filtered"]) -> Callable[[Order], Outcome]
     at the very least, should six steps do. A stand-in for MADlib; it gives no model."""
 
     def run(order: Order) -> Outcome:
-        clock, table = Clock(), "bench_flat"
-        with connect(order.url) as engine:
-            clock.time("make the table", lambda: make_flat_table(engine, order.task, table))
-            try:
-                oracle = FlatOracle(engine, order.task, exp.to_table(table))
-                text, beta = getattr(oracle, form), _beta(oracle, order.reference)
-                for _ in range(6):
-                    clock.time("six passes", lambda: oracle.run(text, beta))
-            finally:
-                engine.execute(sql.drop(table))
+        clock = Clock()
+        with connect(order.url) as engine, flat_oracle(engine, order.task, clock) as oracle:
+            text, beta = getattr(oracle, form), _beta(oracle, order.reference)
+            for _ in range(6):
+                clock.time("six passes", lambda: oracle.run(text, beta))
         return Outcome(None, clock.parts, note="six passes, no model")
 
     return run
 
 
-def make_flat_table(engine: Engine, task: Task, table: str) -> None:
-    query = parsed(task, engine.dialect)
-    engine.execute(exp.Create(this=exp.to_table(table), kind="TABLE", expression=query))
-    engine.execute(sql.analyse(table))
+@contextmanager
+def flat_oracle(engine: Engine, task: Task, clock: Clock) -> Iterator[FlatOracle]:
+    """Over the join as a table, which goes with it."""
+
+    def make() -> None:
+        query = parsed(task, engine.dialect)
+        engine.execute(exp.Create(this=exp.to_table(FLAT), kind="TABLE", expression=query))
+        engine.execute(sql.analyse(FLAT))
+
+    clock.time("make the table", make)
+    try:
+        yield FlatOracle(engine, task, exp.to_table(FLAT))
+    finally:
+        engine.execute(sql.drop(FLAT))
 
 
 def _beta(oracle: FlatOracle, given: Given | None) -> Values:
@@ -289,22 +297,17 @@ def _beta(oracle: FlatOracle, given: Given | None) -> Values:
 
 
 def with_madlib(order: Order) -> Outcome:
-    clock, table = Clock(), "bench_flat"
-    with connect(order.url) as engine:
-        clock.time("make the table", lambda: make_flat_table(engine, order.task, table))
-        try:
-            oracle = FlatOracle(engine, order.task, exp.to_table(table))
+    clock = Clock()
+    with connect(order.url) as engine, flat_oracle(engine, order.task, clock) as oracle:
 
-            def fit(setting: grids.Setting) -> Given:
-                return madlib.train(engine, table, order.task.label, oracle.names, order.task.lam, setting)
+        def fit(setting: grids.Setting) -> Given:
+            return madlib.train(engine, FLAT, order.task.label, oracle.names, order.task.lam, setting)
 
-            def objective(model: Given) -> float:
-                beta = _beta(oracle, model)
-                return oracle.pass_(beta).value_low + order.task.lam * float(beta @ beta)
+        def objective(model: Given) -> float:
+            beta = _beta(oracle, model)
+            return oracle.pass_(beta).value_low + order.task.lam * float(beta @ beta)
 
-            trial = grids.tuned(grids.MADLIB, fit, objective, order.target, order.setting)
-        finally:
-            engine.execute(sql.drop(table))
+        trial = grids.tuned(grids.MADLIB, fit, objective, order.target, order.setting)
     return Outcome(dict(trial.beta), {**clock.parts, "train": trial.seconds}, trial.setting)
 
 

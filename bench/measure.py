@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 from typing import Any
 
+import numpy as np
 from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine
@@ -30,6 +32,17 @@ class Spread:
     @classmethod
     def of(cls, seconds: Sequence[float]) -> "Spread":
         return cls(median(seconds), min(seconds), max(seconds), len(seconds))
+
+
+def pace() -> float:
+    """How fast the machine is just now: the seconds that it takes to sort two million numbers, the middle of three."""
+    numbers = np.random.default_rng(0).random(2_000_000)
+    seconds = []
+    for _ in range(3):
+        began = perf_counter()
+        np.sort(numbers)
+        seconds.append(perf_counter() - began)
+    return median(seconds)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """results.json as a page: bench/RESULTS.md."""
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from bench.competitors import TOL
 from bench.grids import said
@@ -36,6 +37,11 @@ def _head(found: Results) -> Iterator[str]:
         f"{m['postgres']}, {versions}; revision {m['revision']}."
     )
     yield "Compare times within a table only. How they were taken stands at the end."
+    if paces := [race.pace for race in found.races if race.pace]:
+        yield (
+            f"Before each race the machine sorted two million numbers; that took {min(paces):.2f} to {max(paces):.2f} "
+            f"s, {median(paces):.2f} in the middle: so equally fast was it all the time."
+        )
 
 
 def _lines(found: Results) -> Iterator[str]:
@@ -222,8 +228,9 @@ def _how() -> Iterator[str]:
     yield ""
     yield (
         f"- A time is that of the whole task, from opening the database to a model in hand, median (least-most). Each "
-        f"run is a process of its own, in turns; what takes over {SHORT:g} s runs three times at most, over {LONG:g} s once, and "
-        f"nobody runs again once the race's share of the time is over. sqlsvm is asked for a proven gap of {TOL:g}."
+        f"run is a process of its own, in turns; what takes over {SHORT:g} s runs three times at most, over {LONG:g} s "
+        f"once, and nobody runs again once the race's share of the time is over. sqlsvm is asked for a proven gap of "
+        f"{TOL:g}."
     )
     yield (
         "- F is the mean hinge over the join + lambda |beta|^2 on features scaled to mean 0 and deviation 1, the "

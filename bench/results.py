@@ -62,6 +62,8 @@ class RaceResult:
     """What is proven of F by the run before the race."""
     series: str = ""
     x: float = 0.0
+    pace: float = 0.0
+    """Seconds of a fixed piece of work just before the race."""
     error: str = ""
 
     @property

@@ -61,6 +61,7 @@ class Runner:
         if time.monotonic() > self.ends:
             made.error = "out of time"
             return made
+        made.pace = measure.pace()
         try:
             with self._loaded(race, task):
                 _Heats(self, race, task, made).run()
@@ -237,11 +238,11 @@ def main() -> None:
     parser = ArgumentParser(description="Race sqlsvm beside its peers.")
     parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
-    parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (19, quick 2.3)")
+    parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
     parser.add_argument("--out", type=Path, default=None, help="where to write (bench/, with --quick build/bench/)")
     arguments = parser.parse_args()
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.quick or arguments.only else HERE)
-    minutes = arguments.minutes or (2.3 if arguments.quick else 19.0)
+    minutes = arguments.minutes or (2.3 if arguments.quick else 18.0)
     races = QUICK if arguments.quick else (*FULL, *growth())
     if arguments.only:
         races = tuple(r for r in races if arguments.only in r.name or arguments.only in r.series)

@@ -84,6 +84,13 @@ class JoinTree:
             yield node, parent
             todo.extend((e.other(node), e) for e in reversed(self.edges_of(node)) if e is not parent)
 
+    def beyond(self, node: int, edge: Edge) -> Iterator[int]:
+        """A node, and whatever else is on its side of an edge."""
+        yield node
+        for e in self.edges_of(node):
+            if e != edge:
+                yield from self.beyond(e.other(node), e)
+
     def name(self, node: int) -> str:
         return "+".join(self.nodes[node])
 

@@ -80,6 +80,10 @@ class Plan:
     def dictionaries(self, node: int) -> tuple[Dictionary, ...]:
         return self.design.dictionaries_at(self.tree.nodes[node])
 
+    def featured(self, node: int) -> bool:
+        """Is there anything to learn a weight for?"""
+        return bool(self.coordinates(node) or self.dictionaries(node))
+
     def scored(self, bag: Bag) -> bool:
         """Does a bag add anything to the score that rounding could blur?"""
         return any(self.coordinates(n) or self.dictionaries(n) for n in bag.nodes)

@@ -11,7 +11,6 @@ from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.design import Scale
-from sqlsvm.join_tree import Edge
 from sqlsvm.plan import Plan
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))
@@ -31,7 +30,8 @@ def counts_of(plan: Plan, *, signed: bool = True) -> Counts:
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
     counts = counts_of(plan, signed="negative" in measured)
-    idle = {down_table(n) for n, parent in counts.tree.down() if parent and not _asked_below(plan, n, parent, measured)}
+    asked = {n for n in range(len(plan.tree.nodes)) if _is_asked(plan, n, measured)}
+    idle = {down_table(n) for n, edge in counts.tree.down() if edge and asked.isdisjoint(plan.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
@@ -45,11 +45,9 @@ def category_moments_name(number: int) -> str:
     return f"category moments {number}"
 
 
-def _asked_below(plan: Plan, node: int, parent: Edge, measured: frozenset[str]) -> bool:
-    """Is anything measured at a node, or beyond it?"""
-    if plan.coordinates(node) or (plan.dictionaries(node) and "negative" in measured):
-        return True
-    return any(_asked_below(plan, e.other(node), e, measured) for e in plan.tree.edges_of(node) if e != parent)
+def _is_asked(plan: Plan, node: int, measured: frozenset[str]) -> bool:
+    """Is anything measured at a node?"""
+    return bool(plan.coordinates(node) or (plan.dictionaries(node) and "negative" in measured))
 
 
 def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) -> Iterator[Statement]:

@@ -53,8 +53,7 @@ def resolve(plan: Plan, node: int, counted: exp.Expr, answer: Answer) -> Iterato
 
 
 def _reaches_features(plan: Plan, node: int) -> bool:
-    own = plan.coordinates(node) or plan.dictionaries(node)
-    return bool(own) or any(_reaches_features(plan, child) for child, _ in plan.folded(node))
+    return plan.featured(node) or any(_reaches_features(plan, child) for child, _ in plan.folded(node))
 
 
 def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:

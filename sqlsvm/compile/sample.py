@@ -97,7 +97,8 @@ def points(node: int) -> str:
 def drawn_nodes(plan: Plan) -> list[tuple[int, Edge | None]]:
     """The nodes from the label's downwards, each with the edge to its parent; but where no feature is at a node or
     below it, it does not matter which of its rows is drawn."""
-    return [(n, p) for n, p in plan.tree.down(plan.label_node) if p is None or _has_features(plan, n, p)]
+    down = plan.tree.down(plan.label_node)
+    return [(n, p) for n, p in down if p is None or any(map(plan.featured, plan.tree.beyond(n, p)))]
 
 
 def intervals_table(node: int) -> str:
@@ -107,12 +108,6 @@ def intervals_table(node: int) -> str:
 def drawn_table(node: int) -> str:
     """Row j of the sample, as far as it comes from this node."""
     return f"sqlsvm_drawn{node}"
-
-
-def _has_features(plan: Plan, node: int, parent: Edge) -> bool:
-    if plan.coordinates(node) or plan.dictionaries(node):
-        return True
-    return any(_has_features(plan, e.other(node), e) for e in plan.tree.edges_of(node) if e != parent)
 
 
 def _columns(plan: Plan, node: int) -> list[str]:
