@@ -15,6 +15,8 @@ from bench.measure import Spread
 REACHED = 1e-3
 """A competitor has reached the objective when its F is at most this much, relatively, above the best that is known."""
 
+OUT_OF_TIME = "out of time"
+
 PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "rehline", "sqlglot", "psycopg", "duckdb")
 
 
@@ -73,6 +75,11 @@ class RaceResult:
         if self.reference:
             found.append((self.reference["objective"] + self.reference["objective_upper"]) / 2)
         return min(found, default=None)
+
+    @property
+    def complete(self) -> bool:
+        """Was there time for it?"""
+        return OUT_OF_TIME not in (self.error, *(e.error for e in self.entries))
 
     def entry(self, competitor: str) -> Entry | None:
         return next((e for e in self.entries if e.competitor == competitor), None)

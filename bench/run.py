@@ -59,7 +59,7 @@ class Runner:
         self.found.races.append(made)
         self.say(f"{race.name}: {task.says}")
         if time.monotonic() > self.ends:
-            made.error = "out of time"
+            made.error = results.OUT_OF_TIME
             return made
         made.pace = measure.pace()
         try:
@@ -203,7 +203,7 @@ class _Heats:
         left = max(LEAST, self.runner.ends - time.monotonic())
         answer = measure.run(job, min(timeout, left), self.runner.server)
         if answer.timed_out and left < timeout:
-            return replace(answer, error="out of time")
+            return replace(answer, error=results.OUT_OF_TIME)
         return answer
 
     def _job(self, role: str) -> dict[str, Any]:
@@ -239,6 +239,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
     parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
+    parser.add_argument("--more", action="store_true", help="go on where the results say that time was over")
     parser.add_argument("--out", type=Path, default=None, help="where to write (bench/, with --quick build/bench/)")
     arguments = parser.parse_args()
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.quick or arguments.only else HERE)
@@ -247,21 +248,30 @@ def main() -> None:
     if arguments.only:
         races = tuple(r for r in races if arguments.only in r.name or arguments.only in r.series)
     rows = 0 if arguments.only else 500 if arguments.quick else 1000
-    run(races, out, minutes, rows)
+    run(races, out, minutes, rows, Results.load(out / "results.json") if arguments.more else None)
 
 
-def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int) -> None:
-    began = time.monotonic()
+def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int, before: Results | None = None) -> None:
+    began = time.monotonic() - (60 * before.minutes if before else 0.0)
+    ends = time.monotonic() + 60 * minutes
     out.mkdir(parents=True, exist_ok=True)
     with postgres() as dsn, TemporaryDirectory(prefix="sqlsvm-bench-") as folder:
         with connect(dsn) as engine:
             found = Results(results.machine(engine.version))
-        runner = Runner(dsn, Path(folder), found, began + 60 * minutes, lambda line: print(line, flush=True))
+        done = {(race.series, race.name): race for race in before.races if race.complete} if before else {}
+        if before:
+            found.looks = [look for look in before.looks if ("", look["race"]) in done]
+            found.passes, found.descent = before.passes, before.descent
+        runner = Runner(dsn, Path(folder), found, ends, lambda line: print(line, flush=True))
         for race in races:
+            if known := done.get((race.series, race.name)):
+                found.races.append(known)
+                continue
             runner.race(race)
             _write(found, out, began)
-    if passes_of_rows:
+    if passes_of_rows and not found.passes:
         found.passes = _asked({"role": "passes", "rows": passes_of_rows})
+    if passes_of_rows and not found.descent:
         found.descent = _asked({"role": "descent"})
     _write(found, out, began)
     _draw(found, out)

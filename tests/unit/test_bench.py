@@ -15,7 +15,7 @@ from bench.matrix import matrix
 from bench.measure import Answer, Spread
 from bench.measure import run as run_job
 from bench.report import report
-from bench.results import Entry, RaceResult, Results, machine
+from bench.results import OUT_OF_TIME, Entry, RaceResult, Results, machine
 
 BASELINE = {
     "DuckDB / star / pass statements": 7.0,
@@ -86,6 +86,13 @@ def test_spread() -> None:
 def test_slow_competitors_run_less_often(first: list[float], runs: int) -> None:
     assert run.allowed(first, 5) == runs
     assert run.allowed(first, 1) == 1
+
+
+def test_what_time_was_too_short_for_is_not_complete() -> None:
+    entries = [Entry("a", [1.0]), Entry("b", error="more than 60 s")]
+    assert RaceResult("r", "", 1e-4, entries=entries).complete
+    assert not RaceResult("r", "", 1e-4, entries=[*entries, Entry("c", error=OUT_OF_TIME)]).complete
+    assert not RaceResult("r", "", 1e-4, error=OUT_OF_TIME).complete
 
 
 def test_every_race_can_be_run() -> None:
