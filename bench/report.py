@@ -32,7 +32,8 @@ def _head(found: Results) -> Iterator[str]:
     yield "# Results"
     yield ""
     yield (
-        f"Of one run of `make bench`, {found.minutes:.0f} minutes, on {m['date']}: {m['cores']} cores "
+        f"Of {'one run' if found.goes == 1 else f'a run in {found.goes} goes'} of `make bench`, "
+        f"{found.minutes:.0f} minutes, on {m['date']}: {m['cores']} cores "
         f"({m['processor']}), {m['memory_bytes'] / 2**30:.0f} GiB, {m['system']}, Python {m['python']}, "
         f"{m['postgres']}, {versions}; revision {m['revision']}."
     )

@@ -96,6 +96,8 @@ class Results:
     descent: list[dict[str, Any]] = field(default_factory=list)
     """{epsilon, excess of F after each pass}: bench/descent.py."""
     minutes: float = 0.0
+    goes: int = 1
+    """How often `--more` went on, and the first time."""
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")

@@ -260,6 +260,7 @@ def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int, b
             found = Results(results.machine(engine.version))
         done = {(race.series, race.name): race for race in before.races if race.complete} if before else {}
         if before:
+            found.goes = before.goes + 1
             found.looks = [look for look in before.looks if ("", look["race"]) in done]
             found.passes, found.descent = before.passes, before.descent
         runner = Runner(dsn, Path(folder), found, ends, lambda line: print(line, flush=True))
