@@ -40,9 +40,13 @@ def _head(found: Results) -> Iterator[str]:
     yield "Compare times within a table only. How they were taken stands at the end."
     if paces := [race.pace for race in found.races if race.pace]:
         yield (
-            f"Before each race the machine sorted two million numbers; that took {min(paces):.2f} to {max(paces):.2f} "
-            f"s, {median(paces):.2f} in the middle: so equally fast was it all the time."
+            "Before each race the machine sorted two million numbers, to see whether it is equally fast all the time: "
+            f"that took {_ms(min(paces))} to {_ms(max(paces))} ms, {_ms(median(paces))} in the middle."
         )
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.0f}"
 
 
 def _lines(found: Results) -> Iterator[str]:
