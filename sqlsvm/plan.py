@@ -86,7 +86,7 @@ class Plan:
 
     def scored(self, bag: Bag) -> bool:
         """Does a bag add anything to the score that rounding could blur?"""
-        return any(self.coordinates(n) or self.dictionaries(n) for n in bag.nodes)
+        return any(map(self.featured, bag.nodes))
 
     def folded(self, node: int) -> Iterator[tuple[int, Edge]]:
         """The nodes that fold directly into this one."""

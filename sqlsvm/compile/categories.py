@@ -1,5 +1,7 @@
 """Which place of theta a category has: by CASE where they are few, else by a look into the table of the dictionary."""
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -12,6 +14,22 @@ def placed(found: exp.Select, d: Dictionary, rows: str) -> tuple[exp.Select, exp
         return found, d.listing(sql.integer, rows)
     meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, rows))]
     return sql.join(found, exp.to_table(d.table), meet, "left"), sql.column("n", d.table)
+
+
+def by_category(
+    numbers: Sequence[tuple[Dictionary, str]], added: Sequence[tuple[exp.Expression, str]], rows: exp.Expr
+) -> exp.Select:
+    """SELECT SUM(added), n FROM rows GROUP BY n, for the place n of each of these dictionaries, under its name; grouped
+    by the categories themselves first, as g. n is NULL for a row without a category."""
+    values = [sql.column(d.column, rows.alias_or_name) for d, _ in numbers]
+    summed = [(sql.total(value), name) for value, name in added]
+    found = sql.select([*((v, v.name) for v in values), *summed], rows.copy())
+    grouped = sql.derived(sql.group(found, [v.copy() for v in values]), "g")
+    found = sql.select([(sql.column(name, "g"), name) for _, name in added], grouped)
+    for d, name in numbers:
+        found, n = placed(found, d, "g")
+        found = found.select(exp.alias_(n, name))
+    return found
 
 
 def number_column(d: Dictionary) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.categories import placed
+from sqlsvm.compile.categories import by_category
 from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
@@ -63,12 +63,9 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     if sums := [*_measures(plan, node, measured), *(_sizes() if root else ())]:
         yield statement(moments_name(node), sql.select(sums, sql.derived(rows, "t")))
     for d in dictionaries:
-        v, names = sql.column(d.column, "t"), [name for _, name in counted]
-        sums = [(v, d.column), *((sql.total(sql.column(c, "t")), c) for c in names)]
-        grouped = sql.derived(sql.group(sql.select(sums, sql.derived(rows.copy(), "t")), [v.copy()]), "g")
-        found, n = placed(sql.select([(sql.column(c, "g"), c) for c in names], grouped), d, "g")
+        found = by_category([(d, "n")], [(sql.column(c, "t"), c) for _, c in counted], sql.derived(rows.copy(), "t"))
         known = sql.not_null(sql.column(d.column, "g"))
-        yield statement(category_moments_name(d.number), found.select(exp.alias_(n, "n")).where(known))
+        yield statement(category_moments_name(d.number), found.where(known))
 
 
 def _sizes() -> Iterator[tuple[exp.Expression, str]]:

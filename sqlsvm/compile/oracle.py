@@ -51,7 +51,7 @@ def totals_name(plan: Plan) -> str:
 
 def _home(plan: Plan) -> int:
     """The core whose rows know their label."""
-    return plan.bags[plan.bag_of(plan.label_node)].core
+    return plan.tree.core(plan.label_node)
 
 
 def reach(plan: Plan) -> int:

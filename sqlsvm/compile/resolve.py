@@ -10,7 +10,7 @@ from math import prod
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.categories import number_column, placed
+from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import Named, source
 from sqlsvm.compile.statement import Statement, statement
@@ -66,7 +66,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     summed = sql.select([*((k, k.name) for k in keys), (size, COUNT)], counted.copy())
     grouped = sql.group(summed, [k.copy() for k in keys])
     counts = sql.table(counts_table(child), "t")
-    if _looks(plan, child, counted, answer) == 1:
+    if _readers(plan, child, answer) == 1:
         counts = sql.derived(grouped, "t")
     else:
         yield statement(f"counts back to {plan.tree.name(child)}", grouped, counts_table(child))
@@ -76,10 +76,10 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     yield from resolve(plan, child, sql.derived(met, "r"), answer)
 
 
-def _looks(plan: Plan, node: int, counted: exp.Expr, answer: Answer) -> int:
-    """How many statements read what was counted at a node."""
+def _readers(plan: Plan, node: int, answer: Answer) -> int:
+    """How many statements will read what was counted at a node: only that, so from a bare table."""
     below = sum(_reaches_features(plan, child) for child, _ in plan.folded(node))
-    return below + len(list(answer(plan, node, counted)))
+    return below + len(list(answer(plan, node, sql.table(counts_table(node), "r"))))
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -93,33 +93,19 @@ def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) 
     together = cells(plan.dictionaries(node))
     if together:
         numbers = [(d, number_column(d)) for d in together]
-        yield statement(sums_name(node), _by_category(numbers, [*added, (c, COUNT)], counted))
+        yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted))
     elif added:
         outputs = [(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in added]
         yield statement(sums_name(node), sql.select(outputs, counted.copy()))
     for d in plan.dictionaries(node):
         if d not in together:
-            yield statement(category_name(d), _by_category([(d, "n")], [(c, COUNT)], counted))
+            yield statement(category_name(d), by_category([(d, "n")], [(c, COUNT)], counted))
 
 
 def cells(dictionaries: Sequence[Dictionary]) -> tuple[Dictionary, ...]:
     """The dictionaries of a node that are summed up together."""
     few = tuple(d for d in dictionaries if d.listed)
     return few if prod(len(d.categories) for d in few) <= CELLS else ()
-
-
-def _by_category(numbers: Sequence[tuple[Dictionary, str]], added: Named, counted: exp.Expr) -> exp.Select:
-    """SELECT n, SUM(c) FROM counted JOIN dictionary GROUP BY n, grouped by the category itself first; n is NULL for a
-    row without a category."""
-    values = [sql.column(d.column, "r") for d, _ in numbers]
-    summed = [(sql.total(value), name) for value, name in added]
-    rows = sql.select([*((v, v.name) for v in values), *summed], counted.copy())
-    grouped = sql.derived(sql.group(rows, [v.copy() for v in values]), "g")
-    found = sql.select([(sql.column(name, "g"), name) for _, name in added], grouped)
-    for d, name in numbers:
-        found, n = placed(found, d, "g")
-        found = found.select(exp.alias_(n, name))
-    return found
 
 
 def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
@@ -134,4 +120,4 @@ def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement
             found = sql.select([(value, "value"), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
             yield statement(values_name(c), sql.group(found, [value.copy()]))
     for d in plan.dictionaries(node):
-        yield statement(category_name(d), _by_category([(d, "n")], [(sql.column(COUNT, "r"), COUNT)], counted))
+        yield statement(category_name(d), by_category([(d, "n")], [(sql.column(COUNT, "r"), COUNT)], counted))
