@@ -1,6 +1,6 @@
 """What a training would do, and why: the plan, the sizes expected, the statements, and on request what these take."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -12,12 +12,14 @@ from sqlglot import parse_one
 from sqlsvm.catalog import Catalog
 from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.compile.moments import category_moments_name, moments, moments_name
+from sqlsvm.compile.moments import category_moments_name, counts_of, moments_by, moments_name, needed
 from sqlsvm.compile.oracle import oracle_pass
+from sqlsvm.compile.partners import foreign, missing, partners
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, rounding_name
 from sqlsvm.counting import EPSILON, Given, is_sketched, read_beta, row_count_program
+from sqlsvm.design import Scale
 from sqlsvm.engine.base import Engine
 from sqlsvm.estimates import estimates
 from sqlsvm.inspect import edge_text
@@ -38,6 +40,7 @@ from sqlsvm.pseudo import sketching
 from sqlsvm.terminal import amount, printable
 
 Phase = Literal["prepare", "measure", "pass"]
+Program = tuple[Phase, Sequence[Statement]]
 
 BUCKETS_A_UNIT = 16
 
@@ -140,35 +143,38 @@ def _as_json(facts: StatementFacts, with_sql: bool) -> dict[str, Any]:
 def explain(engine: Engine, text: str, options: Options, buckets: int = BUCKETS_A_UNIT) -> Explanation:
     """The plan as it would be, without making a table."""
     plan, catalog = planned(engine, labelled(engine, text, options), options)
-    return explained(engine, plan, catalog, options.counting, buckets)
+    return explained(engine, plan, catalog, options.counting, buckets, programs(plan, options.scale))
 
 
 def analyze(
     engine: Engine, text: str, options: Options, buckets: int = BUCKETS_A_UNIT, beta: Given | None = None
 ) -> Explanation:
     """The same, after one pass at beta, by default at 0, with what it took. Beta is for the columns as they are."""
-    done: list[tuple[float, float]] = []
+    done: list[tuple[Statement, float, float]] = []
     raw = replace(options, scale="none", class_weight="none")
     query = labelled(engine, text, raw)
     with workspace(engine) as work:
-        work.on_done = lambda statement, rows, seconds: done.append((rows, seconds))
+        work.on_done = lambda statement, rows, seconds: done.append((statement, rows, seconds))
         problem = prepared(work, query, raw)
         _pass(work, problem, beta or {}, buckets)
-    found = explained(engine, problem.plan, problem.catalog, options.counting, buckets)
+    ran = _ran(problem.plan, [statement for statement, _, _ in done])
+    found = explained(engine, problem.plan, problem.catalog, options.counting, buckets, ran)
     measured = (
-        replace(s, rows=rows, seconds=seconds) for s, (rows, seconds) in zip(found.statements, done, strict=True)
+        replace(s, rows=rows, seconds=seconds) for s, (_, rows, seconds) in zip(found.statements, done, strict=True)
     )
     return replace(found, statements=tuple(measured))
 
 
-def explained(engine: Engine, plan: Plan, catalog: Catalog, counting: Counting, buckets: int) -> Explanation:
+def explained(
+    engine: Engine, plan: Plan, catalog: Catalog, counting: Counting, buckets: int, phases: Iterable[Program]
+) -> Explanation:
     return Explanation(
         plan,
         why_counted(plan, catalog, counting),
         buckets,
         tuple(_node(plan, catalog, node) for node in range(len(plan.tree.nodes))),
         tuple(_link(plan, catalog, link) for link in plan.links),
-        tuple(_statements(engine, plan, catalog, buckets)),
+        tuple(_statements(engine, plan, catalog, buckets, phases)),
     )
 
 
@@ -211,9 +217,11 @@ def _link(plan: Plan, catalog: Catalog, link: Link) -> LinkFacts:
 # -- statements --------------------------------------------------------------------------------------------------------
 
 
-def _statements(engine: Engine, plan: Plan, catalog: Catalog, buckets: int) -> Iterator[StatementFacts]:
+def _statements(
+    engine: Engine, plan: Plan, catalog: Catalog, buckets: int, phases: Iterable[Program]
+) -> Iterator[StatementFacts]:
     expected, spoken = estimates(plan, catalog, buckets), dict(_spoken(plan))
-    for phase, program in programs(plan):
+    for phase, program in phases:
         for statement in program:
             texts = tuple(pretty(text, engine.dialect) for ast in statement.asts if (text := engine.text(ast)))
             name = spoken.get(statement.name, statement.name)
@@ -234,12 +242,29 @@ def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
         yield category_name(d), f"sums of each {d.feature}"
 
 
-def programs(plan: Plan) -> Iterator[tuple[Phase, Sequence[Statement]]]:
-    """All that runs: working tables, once; the sizes of the join, once; a pass, again and again. Sketches answer for
-    one label at a time, so what is shown for them is the row counting of one label."""
+def programs(plan: Plan, scale: Scale) -> Iterator[Program]:
+    """All that runs: working tables, once; the sizes of the join, once; a pass, again and again. It is measured as if
+    every foreign key of the label's node found its row. Sketches answer for one label at a time, so what is shown for
+    them is the row counting of one label."""
+    measured = needed(plan, scale)
+    counts = counts_of(plan, signed="negative" in measured)
+    look = tuple(partners(plan, counts))
+    known = counts.without(child for child, _ in foreign(plan))
     yield "prepare", tuple(working_tables(plan))
-    yield "measure", tuple(moments(plan))
-    yield "pass", row_count_program(plan) if is_sketched(plan) else tuple(oracle_pass(plan))
+    yield "measure", (*look, *missing(look, moments_by(plan, known, measured)))
+    yield "pass", _pass_program(plan)
+
+
+def _pass_program(plan: Plan) -> Sequence[Statement]:
+    return row_count_program(plan) if is_sketched(plan) else tuple(oracle_pass(plan))
+
+
+def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Program]:
+    """What ran, by phases: how much is measured depends on the data, the rest does not."""
+    start, end = len(tuple(working_tables(plan))), len(statements) - len(_pass_program(plan))
+    yield "prepare", statements[:start]
+    yield "measure", statements[start:end]
+    yield "pass", statements[end:]
 
 
 def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:

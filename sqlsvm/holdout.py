@@ -21,7 +21,7 @@ from sqlsvm.design import Moments, drop_nulls
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.label import label_sign
-from sqlsvm.oracle import read_moments
+from sqlsvm.measuring import read_moments
 from sqlsvm.problem import Options, Problem, check_rows, planned, prepared
 from sqlsvm.program import Workspace
 from sqlsvm.query import FeatureQuery

@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.moments import EVERY, category_moments_name, moments, moments_name
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.statement import Statement
@@ -19,31 +18,6 @@ from sqlsvm.sampling import drawn_sample
 from sqlsvm.solve.oracle import Cut, Sample
 
 Answers = Mapping[str, Rows]
-
-
-def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
-    """N, N- and the moments of every coordinate; nan for what was not measured."""
-    with work.scratch():
-        answers = work.run(moments(plan, measured))
-    design, size = plan.design, plan.design.size
-    found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}
-    for node in range(len(plan.tree.nodes)):
-        for c in plan.coordinates(node):
-            for name in measured:
-                found[name][c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
-    for d in design.dictionaries:
-        here = slice(d.offset, d.offset + len(d.categories))
-        if (rows := answers.get(category_moments_name(d.number))) is None:
-            for name in EVERY:
-                found[name][here] = np.nan
-            continue
-        places = rows["n"].astype(int) - 1
-        of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows["negative"]}
-        for name in measured:
-            found[name][places] = of_one[name]
-    root = answers[moments_name(plan.label_node)]
-    n, n_negative, n_unlabelled = (float(root[name][0]) for name in ("n", "n_negative", "n_unlabelled"))
-    return Moments(n, n_negative, n_unlabelled, *(found[m] for m in ("total", "squares", "largest", "negative")))
 
 
 class JoinOracle:

@@ -16,7 +16,8 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.join_tree import join_tree
 from sqlsvm.label import label_sign
-from sqlsvm.oracle import JoinOracle, read_moments
+from sqlsvm.measuring import read_moments
+from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
 from sqlsvm.planner import Counting, choose
 from sqlsvm.program import Workspace, workspace

@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.sample import DENSITY, TIMES, drawn_nodes, points, sample
+from sqlsvm.compile.sample import DENSITY, SEED, TIMES, drawn_nodes, points, sample, thinnable
 from sqlsvm.compile.statement import Statement
 from sqlsvm.design import Moments, Scaling
 from sqlsvm.engine.base import Rows, Values
@@ -16,6 +16,8 @@ from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.rows import Rows as SampleRows
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
+MANY = 1000
+"""From so many rows on it does not matter that a thinned table keeps a few more or less than were asked for."""
 
 
 def drawn_sample(work: Workspace, plan: Plan, moments: Moments, scaling: Scaling, size: int, seed: int) -> Sample:
@@ -23,7 +25,8 @@ def drawn_sample(work: Workspace, plan: Plan, moments: Moments, scaling: Scaling
     fit in memory."""
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
-    statements, places = list(sample(plan)), _places(plan, moments, size, seed)
+    statements = list(sample(plan, thinned=size >= MANY and _thins(work, plan)))
+    places = _places(plan, moments, size, seed)
     with work.scratch():
         work.run((s for s in statements if s.table), places)
         return _sample(_Reader(plan, scaling), _rows(work, [s for s in statements if not s.table], places))
@@ -47,13 +50,18 @@ def _enough(plan: Plan, moments: Moments) -> int:
     return ceil(moments.n) if plan.centre is None and alike else LARGEST_SAMPLE
 
 
+def _thins(work: Workspace, plan: Plan) -> bool:
+    table = thinnable(plan)
+    return table is not None and work.engine.thins(table)
+
+
 def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, object]:
     """Stratified over the whole join at the root, uniform within what is left at every node below."""
     rng = np.random.default_rng(seed)
     places = {points(node): rng.random(size) for node, _ in drawn_nodes(plan)}
     root = points(plan.label_node)
     stratified = (np.arange(size) + places[root]) / size * moments.n
-    return places | {root: stratified, DENSITY: size / moments.n}
+    return places | {root: stratified, DENSITY: min(1.0, size / moments.n), SEED: float(seed)}
 
 
 def _sample(reader: "_Reader", blocks: Iterable[Rows]) -> Sample:

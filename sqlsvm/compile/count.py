@@ -13,8 +13,8 @@ The root is the label's node, so whoever wants the rows with y = -1 apart carrie
 come down from there, beside the count c.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -52,6 +52,12 @@ class Counts:
     """Do its rows have a column w?"""
     signed: bool = False
     """Is neg wanted? Then the root's rows have a column y."""
+    needless: frozenset[str] = frozenset()
+    """Messages that say 1 to every row that they arrive at: nobody meets them."""
+
+    def without(self, children: Iterable[int]) -> "Counts":
+        """The same, where the messages up from these are known to say 1 to everybody."""
+        return replace(self, needless=frozenset(map(up_table, children)))
 
     def messages(self) -> Iterator[Statement]:
         order = list(self.tree.down())
@@ -60,7 +66,7 @@ class Counts:
                 yield Statement(f"count up from {self.tree.name(node)}", self._up(node, parent), up_table(node))
         for node, parent in order:
             if parent:
-                yield Statement(f"count down to {self.tree.name(node)}", self._down(node, parent), down_table(node))
+                yield Statement(f"count down to {self.tree.name(node)}", self.down(node, parent), down_table(node))
 
     def joined(self, node: int, outputs: list[tuple[exp.Expression, str]], but: str | None = None) -> exp.Select:
         """SELECT outputs FROM node n JOIN every message that arrives there, but for one."""
@@ -73,7 +79,7 @@ class Counts:
         """What arrives over an edge, as an item of FROM."""
         child = edge.other(node)
         if table == up_table(child) and edge.unique_at(child):
-            return sql.derived(self._entries(child, edge), table)
+            return sql.derived(self.entries(child, edge), table)
         return exp.to_table(table)
 
     def total(self, node: int, but: str | None = None) -> exp.Expression:
@@ -103,19 +109,19 @@ class Counts:
         parent = self._parent(node)
         found = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
         found += [(parent, down_table(node))] if parent else []
-        return [(edge, table) for edge, table in found if table != but]
+        return [(edge, table) for edge, table in found if table != but and table not in self.needless]
 
     def _up(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * children) AS c FROM node JOIN children GROUP BY key"""
         return self._sent(node, parent, [(self.total(node, down_table(node)), "c")], down_table(node))
 
-    def _entries(self, node: int, parent: Edge) -> exp.Select:
+    def entries(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, w * children AS c FROM node JOIN children, where no two rows have the same key"""
         keys = [sql.column(key(v), "n") for v in parent.on]
         size = (self.total(node, down_table(node)), "c")
         return self.joined(node, [*((k, k.name) for k in keys), size], down_table(node))
 
-    def _down(self, node: int, parent: Edge) -> exp.Select:
+    def down(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * all others) AS c FROM parent JOIN all others GROUP BY key"""
         above, came = parent.other(node), up_table(node)
         sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.signed else [])]

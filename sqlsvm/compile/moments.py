@@ -29,7 +29,11 @@ def counts_of(plan: Plan, *, signed: bool = True) -> Counts:
 
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
-    counts = counts_of(plan, signed="negative" in measured)
+    yield from moments_by(plan, counts_of(plan, signed="negative" in measured), measured)
+
+
+def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
+    """The same, by messages of which more is known."""
     asked = {n for n in range(len(plan.tree.nodes)) if _is_asked(plan, n, measured)}
     idle = {down_table(n) for n, edge in counts.tree.down() if edge and asked.isdisjoint(plan.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)

@@ -13,10 +13,12 @@ Which interval holds which point is found by one sort of starts and points toget
 
 Where the rows of the join are rows of the root, and all weigh the same, nothing has to be met before a row is drawn:
 the root's rows are numbered as they are read, from 0 to N - 1 and from 0 again; those whose number a point hits are
-drawn, each as often as points hit it, and those of them that have a partner everywhere are the sample.
+drawn, each as often as points hit it, and those of them that have a partner everywhere are the sample. To number all
+rows costs more than to read them; so where the label's relation is a table that a database can thin by itself, it does.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -32,12 +34,12 @@ from sqlsvm.join_tree import Edge
 from sqlsvm.plan import Plan
 
 
-def sample(plan: Plan) -> Iterator[Statement]:
+def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:
     """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. Then the
     answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row."""
     parts = _parts(plan)
-    if _is_plain(plan) and len(parts) == 1:
-        yield statement(sample_name(plan), _thinned(plan))
+    if is_plain(plan) and len(parts) == 1:
+        yield statement(sample_name(plan), _met_everywhere(plan, _thinned_rows(plan) if thinned else _hit_rows(plan)))
         return
     yield from _drawn(plan)
     for number, nodes in enumerate(parts):
@@ -68,7 +70,7 @@ def _drawn(plan: Plan) -> Iterator[Statement]:
             yield statement(f"drawn rows of {name}", _hit(plan, node, parent), drawn_table(node))
 
 
-def _is_plain(plan: Plan) -> bool:
+def is_plain(plan: Plan) -> bool:
     """Is a row of the join a row of the label's node, and do all weigh the same?"""
     met = (parent is None or parent.unique_at(node) for node, parent in plan.tree.down(plan.label_node))
     return all(met) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
@@ -79,6 +81,9 @@ TIMES = "times"
 
 DENSITY = "density"
 """The parameter K / N: points in a unit of the interval."""
+
+SEED = "seed"
+"""The parameter by which a database thins a table."""
 
 
 WIDEST = 1600
@@ -248,10 +253,10 @@ def _answer(plan: Plan, nodes: list[int]) -> exp.Select:
     return _with_values(plan, found, names).order_by(sql.column("j", first))
 
 
-def _thinned(plan: Plan) -> exp.Select:
-    """SELECT times, x.., category numbers, y FROM the root's rows that the points hit JOIN every other node"""
+def _met_everywhere(plan: Plan, rows: exp.Select) -> exp.Select:
+    """SELECT times, x.., category numbers, y FROM rows of the root JOIN every other node"""
     root = plan.label_node
-    found = sql.select([(sql.column(TIMES, "n"), TIMES)], sql.derived(sql.fenced(_numbered_hits(plan)), "n"))
+    found = sql.select([(sql.column(TIMES, "n"), TIMES)], sql.derived(rows, "n"))
     names = {root: "n"}
     for node, parent in plan.tree.down(root):
         if parent:
@@ -270,11 +275,37 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
     return found
 
 
-def _numbered_hits(plan: Plan) -> exp.Select:
+def thinnable(plan: Plan) -> exp.Table | None:
+    """The table whose rows are those of the root, if it is one."""
+    alias, node = plan.design.label.relation, plan.tree.nodes[plan.label_node]
+    table = plan.tree.query.relation(alias).source
+    whole = len(node) == 1 and plan.label_node not in plan.copied and is_plain(plan)
+    return table if whole and isinstance(table, exp.Table) else None
+
+
+def _thinned_rows(plan: Plan) -> exp.Select:
+    """SELECT columns, 1 AS times FROM the root, of whose table each row stays with the probability K / N"""
+    table, alias, query = thinnable(plan), plan.design.label.relation, plan.tree.query
+    assert table is not None
+    percent = sql.product(sql.number(100), sql.parameter(DENSITY))
+    table = table.copy()
+    table.set("sample", exp.TableSample(method="BERNOULLI", percent=percent, seed=sql.parameter(SEED)))
+    relations = tuple(replace(r, source=table) if r.alias == alias else r for r in query.relations)
+    thin = replace(plan, tree=replace(plan.tree, query=replace(query, relations=relations)))
+    rows = [(sql.column(c, "l"), c) for c in _root_columns(plan)]
+    return sql.select([*rows, (sql.number(1), TIMES)], source(thin, plan.label_node, "l"))
+
+
+def _root_columns(plan: Plan) -> list[str]:
+    """What the answer needs of the root, and every key by which others are met."""
+    edges = plan.tree.edges_of(plan.label_node)
+    return list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *_columns(plan, plan.label_node)]))
+
+
+def _hit_rows(plan: Plan) -> exp.Select:
     """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. These are grouped also so
     that a planner expects no more of a number than there is."""
-    root, edges = plan.label_node, plan.tree.edges_of(plan.label_node)
-    columns = list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *_columns(plan, root)]))
+    root, columns = plan.label_node, _root_columns(plan)
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.group(sql.select([(hit, "place"), (sql.count(), TIMES)]).from_(_unnested(root)), [hit.copy()])
     first = exp.paren(exp.Sub(this=window(exp.RowNumber(), [], []), expression=sql.integer(1)))
@@ -283,7 +314,7 @@ def _numbered_hits(plan: Plan) -> exp.Select:
     rows = sql.select([*((sql.column(c, "r"), c) for c in columns), (place, "place")], source(plan, root, "r"))
     outputs = [*((sql.column(c, "l"), c) for c in columns), (sql.column(TIMES, "h"), TIMES)]
     same = sql.equal(sql.column("place", "l"), sql.column("place", "h"))
-    return sql.join(sql.select(outputs, sql.derived(rows, "l")), sql.derived(hits, "h"), [same])
+    return sql.fenced(sql.join(sql.select(outputs, sql.derived(rows, "l")), sql.derived(hits, "h"), [same]))
 
 
 def _keys(parent: Edge | None) -> list[str]:

@@ -105,6 +105,11 @@ class Engine(Protocol):
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         """The sets of columns that a constraint or an index declares unique, NULLs aside."""
 
+    def thins(self, table: exp.Table) -> bool:
+        """Does TABLESAMPLE BERNOULLI keep each row of this with the same probability, and the same rows for the same
+        seed?"""
+        return False
+
     def digest(self, rows: exp.Query) -> str:
         """A short text that is the same for the same rows in whatever order, and another for others: their number, and
         the sum of their hashes. It means something in this version of this engine only."""

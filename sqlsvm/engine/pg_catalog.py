@@ -42,6 +42,17 @@ WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indi
   AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
 GROUP BY i.indexrelid ORDER BY i.indexrelid"""
 
+# Of what is not kept in heaps, some refuse TABLESAMPLE and some ignore it: foreign tables, also as partitions.
+_THINS = """\
+SELECT count(*) > 0 AND bool_and(part.relkind IN ('r', 'm') AND NOT part.relhassubclass AND am.amname = 'heap')
+FROM pg_catalog.pg_class AS c
+CROSS JOIN LATERAL (
+  SELECT c.oid WHERE c.relkind <> 'p'
+  UNION ALL SELECT t.relid FROM pg_partition_tree(c.oid) AS t WHERE c.relkind = 'p' AND t.isleaf
+) AS parts (oid)
+JOIN pg_catalog.pg_class AS part ON part.oid = parts.oid LEFT JOIN pg_catalog.pg_am AS am ON am.oid = part.relam
+WHERE c.oid = to_regclass($1)"""
+
 _WORK_SCHEMA = """\
 SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE'),
   quote_ident(given.name), quote_ident(current_user)
@@ -65,8 +76,15 @@ class PgCatalog(Engine):
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        name = self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
-        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [name]))
+        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [self._name(table)]))
+
+    def thins(self, table: exp.Table) -> bool:
+        ((thins,),) = self._ask(_THINS, [self._name(table)])
+        return bool(thins)
+
+    def _name(self, table: exp.Table) -> str:
+        """As to_regclass reads it."""
+        return self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
 
     def _check_work_schema(self, schema: str) -> None:
         """Complain unless this user may make tables there."""

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
+from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.oracle import JoinOracle
-from sqlsvm.program import workspace
+from sqlsvm.program import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
 from tests.ground.reference import Joined
 from tests.ground.schemas import random_world
@@ -107,3 +108,72 @@ def test_moments_of_1e30_rows(engine: Engine) -> None:
     np.testing.assert_allclose(found.total, 1e30 * means, rtol=1e-12)
     np.testing.assert_allclose(found.total_negative, 5e29 * means, rtol=1e-12)
     assert found.largest.tolist() == [1.0, *range(2, 11)]
+
+
+# -- foreign keys that always find their row, and others ---------------------------------------------------------------
+
+STAR = """
+CREATE TABLE f (d INT, e INT, y INT, x FLOAT, w INT);
+CREATE TABLE d (id INT, g INT, p FLOAT); CREATE TABLE e (id INT, q FLOAT); CREATE TABLE g (id INT, r FLOAT);
+INSERT INTO f VALUES (1, 1, 1, 0.5, 2), (1, 2, 0, 1.5, 1), (2, 1, 1, -4, 3), (2, 2, 0, 7, 1), (2, 2, 0, 7, 1);
+INSERT INTO d VALUES (1, 1, 2.5), (2, 2, -3), (9, 9, 100); INSERT INTO e VALUES (1, 0.25), (2, 8);
+INSERT INTO g VALUES (1, 1.5), (2, 4), (3, 50)
+"""
+SNOWFLAKE = "SELECT f.y, x, p, q, r FROM f JOIN d ON f.d = d.id JOIN e ON f.e = e.id JOIN g ON d.g = g.id"
+ALL = {"f+d", "f+e"}
+"""Keys of f that find a row, one only, for every row of f."""
+
+CHANGES = {
+    "every key is found": ("SELECT 1", ALL),
+    "a key is not there": ("INSERT INTO f VALUES (3, 1, 1, 99, 1)", {"f+e"}),
+    "a key is NULL": ("INSERT INTO f VALUES (1, NULL, 0, 99, 1)", {"f+d"}),
+    "a key behind is not there": ("INSERT INTO f VALUES (9, 1, 0, 99, 1)", {"f+e"}),
+    "neither is there": ("INSERT INTO f VALUES (3, 3, 1, 99, 1)", set[str]()),
+    "what no row points to is twice behind": ("INSERT INTO d VALUES (7, 1, 5), (8, 1, 6)", ALL),
+    "a row is met twice": ("INSERT INTO e VALUES (2, 9)", {"f+d"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_only_what_drops_rows_is_met(engine: Engine, change: str, weight: str | None) -> None:
+    """Where a key always finds its row, what is asked of the label's node does without it."""
+    script, met = CHANGES[change]
+    build(engine, STAR)
+    build(engine, script)
+    wish, text = Wish(weight=weight), SNOWFLAKE.replace("y, x", "y, w, x") if weight else SNOWFLAKE
+    with workspace(engine) as work:
+        statements = watched(work)
+        check(open_oracle(work, text, wish), joined(engine, text, wish), wish)
+    sent = statements["moments 0"].sql()
+    assert {found for found, key in (("f+d", "k0"), ("f+e", "k1")) if f"n.{key} = " not in sent} == met
+
+
+def test_many_dimensions_take_a_scan_each(engine: Engine) -> None:
+    """No message down joins the label's node with the other dimensions."""
+    keys = np.arange(64)
+    for t in range(6):
+        engine.execute(parse_one(f"CREATE TABLE d{t} (id INT, x INT)"))
+        engine.copy_in(exp.to_table(f"d{t}"), {"id": keys[: t + 2], "x": keys[: t + 2] % 3})
+    columns = ", ".join(f"k{t} INT" for t in range(6))
+    engine.execute(parse_one(f"CREATE TABLE f ({columns}, y INT)"))
+    engine.copy_in(exp.to_table("f"), {**{f"k{t}": keys % (t + 2) for t in range(6)}, "y": keys % 2})
+    joins = " ".join(f"JOIN d{t} ON d{t}.id = f.k{t}" for t in range(6))
+    text = f"SELECT y, {', '.join(f'd{t}.x AS x{t}' for t in range(6))} FROM f {joins}"
+    with workspace(engine) as work:
+        statements = watched(work)
+        check(open_oracle(work, text, Wish()), joined(engine, text, Wish()), Wish())
+    scans = [query for query in statements.values() if "f" in {t.name for t in query.find_all(exp.Table)}]
+    assert len(scans) == 6 + 1
+    assert not any(query.find(exp.Join) for query in scans)
+
+
+def watched(work: Workspace) -> dict[str, exp.Query]:
+    """The statements that are going to be sent."""
+    found: dict[str, exp.Query] = {}
+
+    def note(statement: Statement, _rows: float, _seconds: float) -> None:
+        found[statement.name] = statement.query
+
+    work.on_done = note
+    return found

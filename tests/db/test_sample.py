@@ -10,9 +10,9 @@ from sqlglot import exp, parse_one
 
 import sqlsvm.sampling
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.oracle import JoinOracle
-from sqlsvm.program import workspace
+from sqlsvm.program import Workspace, workspace
 from sqlsvm.solve.oracle import Sample
 from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened_world
 
@@ -266,6 +266,76 @@ def test_rows_without_a_partner_are_not_drawn(engine: Engine, size: int) -> None
             hits, _ = drawn(found, sample)
             assert hits.max() == 1
             assert abs(len(sample.labels) - min(size, n)) <= (0 if size > n else 5 * np.sqrt(size))
+
+
+MANY_ROWS = """
+CREATE TABLE numbers AS SELECT i FROM generate_series(0, 19999) AS t(i);
+CREATE TABLE d AS SELECT i AS id, i % 3 AS z FROM numbers WHERE i < 4;
+CREATE TABLE o AS SELECT i AS id, i * i AS q FROM numbers WHERE i < 3;
+CREATE TABLE f AS SELECT i % 5 AS d, i % 7 AS o, i % 2 AS y, i % 4 AS x FROM numbers
+"""
+THINNED = "SELECT y, x, z, q FROM f JOIN d ON f.d = d.id LEFT JOIN o ON f.o = o.id WHERE f.x > 0"
+"""Rows that WHERE drops, that lack a partner, and that lack one to which they need not have any."""
+
+
+def test_a_table_is_thinned(engine: Engine) -> None:
+    """As many rows as were asked for, within five standard deviations, each as likely; and another seed's are others.
+    PostgreSQL does not number the rows for that."""
+    build(engine, MANY_ROWS)
+    with workspace(engine) as work:
+        found = opened(work, THINNED, Wish(nulls="mean"))
+        n, size, sizes, results = int(found.oracle.moments.n), 3000, [], []
+        with texts(work) as sent:
+            for seed in range(8):
+                sample = found.oracle.sample(size, seed)
+                results.append(chi_square(found, sample))
+                sizes.append(len(sample.labels))
+    assert n == 12_000
+    assert_fair(results)
+    assert max(abs(s - size) for s in sizes) < 5 * np.sqrt(size * (1 - size / n))
+    assert len(set(sizes)) > 1
+    assert ["TABLESAMPLE" in text for text in sent] == [engine.dialect == "postgres"] * 8
+
+
+def test_a_seed_thins_alike(engine: Engine) -> None:
+    build(engine, MANY_ROWS)
+    samples = []
+    for seed in (1, 1, 2):
+        with workspace(engine) as work:
+            samples.append(open_oracle(work, THINNED, Wish(nulls="mean")).sample(3000, seed))
+    assert_same(samples[0], samples[1])
+    assert samples[0].rows.dense().tolist() != samples[2].rows.dense().tolist()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE f RENAME TO g; CREATE VIEW f AS SELECT * FROM g",
+        "ALTER TABLE f RENAME TO g; CREATE TABLE f (y INT) INHERITS (g); INSERT INTO g SELECT 1, 1, 1, 1 FROM numbers",
+    ],
+)
+def test_what_cannot_be_thinned_is_numbered(postgres: Engine, change: str) -> None:
+    """A view; and a table that others inherit from, for those may be anything."""
+    build(postgres, MANY_ROWS)
+    for statement in change.split("; "):
+        postgres.execute(Text(statement))
+    text = THINNED.replace("FROM f", "FROM g AS f") if "INHERITS" in change else THINNED
+    with workspace(postgres) as work:
+        found = opened(work, text, Wish(nulls="mean"))
+        with texts(work) as sent:
+            assert_fair([chi_square(found, found.oracle.sample(3000, 1))])
+    assert len(sent) == 1
+    assert "ROW_NUMBER" in sent[0]
+    assert "TABLESAMPLE" not in sent[0]
+
+
+@contextmanager
+def texts(work: Workspace) -> Iterator[list[str]]:
+    """What is sent for each sample inside."""
+    found: list[str] = []
+    work.on_done = lambda statement, _rows, _seconds: found.append(work.engine.text(statement.query))
+    yield found
+    work.on_done = None
 
 
 def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

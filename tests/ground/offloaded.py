@@ -7,8 +7,8 @@ from zlib import crc32
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.measuring import read_moments
 from sqlsvm.offload import offloaded
-from sqlsvm.oracle import read_moments
 from sqlsvm.problem import Options, Problem, labelled, prepared
 from sqlsvm.program import workspace
 from sqlsvm.query import FeatureQuery

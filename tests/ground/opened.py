@@ -18,7 +18,8 @@ from sqlsvm.design import check_values, design, drop_nulls, scaling
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.join_tree import join_tree
 from sqlsvm.label import label_sign
-from sqlsvm.oracle import JoinOracle, read_moments
+from sqlsvm.measuring import read_moments
+from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Link, Method, Plan, links_of
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.read_query import read_query

@@ -35,6 +35,7 @@ LAYERS = (
     "levels",
     "compile",
     "program",
+    "measuring",
     "sampling",
     "oracle",
     "problem",
