@@ -30,8 +30,8 @@ lint: $(READY) ## ruff and mypy
 unit: $(READY) ## the tests that need no database
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
 
-bench: $(RACE) ## whole tasks beside what users would pick instead, about 20 minutes; writes bench/RESULTS.md
-	$(BIN)/python -m bench.run
+bench: $(RACE) ## whole tasks beside what users would pick instead, 20 minutes; writes bench/RESULTS.md; MORE=1 goes on
+	$(BIN)/python -m bench.run $(if $(MORE),--more)
 
 bench-quick: $(RACE) ## the same on small tasks, about 3 minutes; writes build/bench/RESULTS.md
 	$(BIN)/python -m bench.run --quick

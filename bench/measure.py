@@ -1,6 +1,7 @@
 """Running a job in its own process, with an eye on the clock and on everybody's memory."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -16,6 +17,9 @@ import numpy as np
 from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""Peers are installed with their bytecode; a checkout has its own after the first run, where it may keep it."""
 
 PERIOD = 0.02  # seconds between two looks at the server's memory
 
@@ -111,7 +115,13 @@ def run(job: dict[str, Any], timeout: float, server: Server | None = None) -> An
     with (server or Server(None)).watched() as peak:
         try:
             done = subprocess.run(
-                command, input=json.dumps(job), capture_output=True, text=True, timeout=timeout, check=False
+                command,
+                input=json.dumps(job),
+                env=ENVIRONMENT,
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return Answer(None, f"more than {timeout:.0f} s", timed_out=True)

@@ -1,4 +1,4 @@
-"""What is raced, and by whom. The full plan is to end within 20 minutes on 2 quiet cores, the quick one within 3."""
+"""What is raced, and by whom. The full plan is to end within 20 minutes on 2 cores, the quick one within 3."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,6 @@ FLAT = ("flat passes", "flat passes, DuckDB")
 EXPORTS = ("export + LIBLINEAR", "export + SGD", "export + LIBLINEAR, DuckDB")
 TABLE = ("flat table, 6 passes", "flat table, 6 filtered passes", "MADlib")
 SAMPLES = ("sample + LIBLINEAR", "sample + LIBLINEAR, DuckDB")
-
-SHORT, LONG = 4.0, 10.0
-"""A competitor that takes up to SHORT seconds gets all runs, up to LONG at most three, beyond that one."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +21,7 @@ class Race:
     sizes: Mapping[str, int] = field(default_factory=dict)
     runs: int = 5
     seconds: float = 60.0
-    """When these are over, nobody is given a second run."""
+    """No second turn is begun that would not end within these; `--more` goes on."""
     timeout: float = 90.0
     series: str = ""
     x: float = 0.0

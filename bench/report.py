@@ -7,7 +7,6 @@ from bench.competitors import TOL
 from bench.grids import said
 from bench.lines import lines
 from bench.measure import Spread
-from bench.plan import LONG, SHORT
 from bench.results import REACHED, Entry, RaceResult, Results
 from sqlsvm.terminal import amount
 
@@ -233,9 +232,8 @@ def _how() -> Iterator[str]:
     yield ""
     yield (
         f"- A time is that of the whole task, from opening the database to a model in hand, median (least-most). Each "
-        f"run is a process of its own, in turns; what takes over {SHORT:g} s runs three times at most, over {LONG:g} s "
-        f"once, and nobody runs again once the race's share of the time is over. sqlsvm is asked for a proven gap of "
-        f"{TOL:g}."
+        f"run is a process of its own, in whole turns, A B A B: five as far as time allows, in a series one. `make "
+        f"bench MORE=1` goes on where time was over. sqlsvm is asked for a proven gap of {TOL:g}."
     )
     yield (
         "- F is the mean hinge over the join + lambda |beta|^2 on features scaled to mean 0 and deviation 1, the "

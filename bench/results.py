@@ -77,6 +77,11 @@ class RaceResult:
         return min(found, default=None)
 
     @property
+    def turns(self) -> int:
+        """How often everybody has run who can."""
+        return min((len(e.seconds) for e in self.entries if not e.error), default=0)
+
+    @property
     def complete(self) -> bool:
         """Was there time for it?"""
         return OUT_OF_TIME not in (self.error, *(e.error for e in self.entries))

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench import measure, results, tasks
 from bench.competitors import COMPETITORS, Competitor
-from bench.plan import FULL, LONG, QUICK, SHORT, Race, growth
+from bench.plan import FULL, QUICK, Race, growth
 from bench.results import Entry, RaceResult, Results
 from sqlsvm.engine import connect
 from sqlsvm.engine.embedded import Server
@@ -31,6 +31,9 @@ REFERENCE_SECONDS = 40.0
 NUMPY_TIMEOUT = 60.0
 LEAST = 5.0
 """Seconds that a run is given even when the time of the whole benchmark is over."""
+
+START = 1.0
+"""Seconds that a run takes before and after it is timed: a process, its imports, its answer."""
 
 MOST_ROWS = {"postgres": 2e7, "duckdb": 2e8}
 """Rows of a join that are still gone through: an aggregate over more would outlast the whole benchmark."""
@@ -53,13 +56,14 @@ class Runner:
         with connect(postgres) as engine:
             self.server = measure.Server.of(engine)
 
-    def race(self, race: Race) -> RaceResult:
+    def race(self, race: Race, before: RaceResult | None = None) -> RaceResult:
+        """From the start, or what is left of one that was begun before."""
         task = tasks.task(race.family, **race.sizes)
-        made = RaceResult(race.name, task.says, task.lam, series=race.series, x=race.x)
+        made = before or RaceResult(race.name, task.says, task.lam, series=race.series, x=race.x)
         self.found.races.append(made)
         self.say(f"{race.name}: {task.says}")
         if time.monotonic() > self.ends:
-            made.error = results.OUT_OF_TIME
+            made.error = made.error if before else results.OUT_OF_TIME
             return made
         made.pace = measure.pace()
         try:
@@ -97,18 +101,30 @@ class _Heats:
         self.numbers_only = True
 
     def run(self) -> None:
-        self._measure()
-        self._refer()
-        self.made.entries = [Entry(name, error=self._impossible(COMPETITORS[name])) for name in self.race.competitors]
-        began = time.monotonic()
-        for turn in range(self.race.runs):
+        if not self.made.entries:
+            self._measure()
+            self._refer()
+            names = self.race.competitors
+            self.made.entries = [Entry(name, error=self._impossible(COMPETITORS[name])) for name in names]
+            self._turns(min(time.monotonic() + self.race.seconds, self.runner.ends))
+            self._judge()
+            if self.race.look and time.monotonic() < self.runner.ends:
+                self._look()
+        else:
+            self._turns(self.runner.ends)
+
+    def _turns(self, until: float) -> None:
+        """Whole turns, so that all have run equally often; one is not begun that would probably be late."""
+        for turn in range(self.made.turns, self.race.runs):
+            if turn and time.monotonic() + self._turn_seconds() > until:
+                return
             for entry in self.made.entries:
-                late = time.monotonic() - began > self.race.seconds or time.monotonic() > self.runner.ends
-                if not entry.error and turn < allowed(entry.seconds, self.race.runs) and not (turn and late):
+                if not entry.error:
                     self._run(entry)
-        self._judge()
-        if self.race.look and time.monotonic() < self.runner.ends:
-            self._look()
+
+    def _turn_seconds(self) -> float:
+        """What a turn took before."""
+        return sum(entry.seconds[-1] + START for entry in self.made.entries if entry.seconds)
 
     def _measure(self) -> None:
         """How large the join is, counted without making it."""
@@ -148,6 +164,8 @@ class _Heats:
         given = {"setting": entry.setting, "reference": self.reference, "target": self.target}
         answer = self._ask(entry.competitor, self.race.timeout, **given)
         if answer.said is None:
+            if entry.seconds and answer.error == results.OUT_OF_TIME:
+                return
             entry.error = answer.error
             if self.race.series and COMPETITORS[entry.competitor].needs != "tables":
                 self.runner.gave_up.add((self.race.series, entry.competitor))
@@ -210,13 +228,6 @@ class _Heats:
         return {"role": role, "family": self.task.family, "sizes": dict(self.task.sizes)}
 
 
-def allowed(seconds: Sequence[float], runs: int) -> int:
-    """How many runs a competitor gets, from what its first one took."""
-    if not seconds or seconds[0] <= SHORT:
-        return runs
-    return min(runs, 3 if seconds[0] <= LONG else 1)
-
-
 def _larger(one: float | None, other: float | None) -> float | None:
     return max((n for n in (one, other) if n is not None), default=None)
 
@@ -239,7 +250,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
     parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
-    parser.add_argument("--more", action="store_true", help="go on where the results say that time was over")
+    parser.add_argument("--more", action="store_true", help="go on where time was over, and to five turns")
     parser.add_argument("--out", type=Path, default=None, help="where to write (bench/, with --quick build/bench/)")
     arguments = parser.parse_args()
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.quick or arguments.only else HERE)
@@ -258,17 +269,20 @@ def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int, b
     with postgres() as dsn, TemporaryDirectory(prefix="sqlsvm-bench-") as folder:
         with connect(dsn) as engine:
             found = Results(results.machine(engine.version))
-        done = {(race.series, race.name): race for race in before.races if race.complete} if before else {}
+        done = (
+            {(race.series, race.name): race for race in before.races if race.complete and race.turns} if before else {}
+        )
         if before:
             found.goes = before.goes + 1
             found.looks = [look for look in before.looks if ("", look["race"]) in done]
             found.passes, found.descent = before.passes, before.descent
         runner = Runner(dsn, Path(folder), found, ends, lambda line: print(line, flush=True))
         for race in races:
-            if known := done.get((race.series, race.name)):
+            known = done.get((race.series, race.name))
+            if known and known.turns >= race.runs:
                 found.races.append(known)
                 continue
-            runner.race(race)
+            runner.race(race, known)
             _write(found, out, began)
     if passes_of_rows and not found.passes:
         found.passes = _asked({"role": "passes", "rows": passes_of_rows})

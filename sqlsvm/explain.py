@@ -251,7 +251,7 @@ def programs(plan: Plan, scale: Scale) -> Iterator[Program]:
     look = tuple(partners(plan, counts))
     known = counts.without(child for child, _ in foreign(plan))
     yield "prepare", tuple(working_tables(plan))
-    yield "measure", (*look, *missing(look, moments_by(plan, known, measured)))
+    yield "measure", (*look, *missing(plan, known, moments_by(plan, known, measured)))
     yield "pass", _pass_program(plan)
 
 

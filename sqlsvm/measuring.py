@@ -44,7 +44,8 @@ def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Ite
     look = tuple(partners(plan, counts))
     answers, made = work.run(look), {s.table for s in look}
     whole = [child for child, _ in foreign(plan) if not answers[PARTNERS][lost(child)][0]]
-    for s in missing(look, moments_by(plan, counts.without(whole), measured)):
+    known = counts.without(whole)
+    for s in missing(plan, known, moments_by(plan, known, measured)):
         if s.table in made and s.table:
             work.drop([s.table])
         yield s

@@ -4,7 +4,7 @@ Names of our own are plain lower-case identifiers; names of the user arrive quot
 begin like those of working tables.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -12,6 +12,7 @@ WORKING = "sqlsvm_"
 """How the names of working tables begin."""
 
 Query = exp.Query
+Outputs = Iterable[tuple[exp.Expression, str]]
 Expression = exp.Expression
 
 
@@ -113,10 +114,27 @@ def equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
     return exp.EQ(this=left, expression=right)
 
 
-def select(outputs: Sequence[tuple[exp.Expression, str]], source: exp.Expr | None = None) -> exp.Select:
-    """SELECT expression AS name, ... FROM source."""
-    made = exp.Select().select(*(exp.alias_(e, name) for e, name in outputs), copy=False)
+def select(outputs: Outputs, source: exp.Expr | None = None) -> exp.Select:
+    """SELECT expression AS name, ... FROM source.
+
+    Here and below parts are taken as they are, not copied: with sub-queries in sub-queries that is a deep tree, and
+    what is sent is copied once anyway, with every part in its place."""
+    made = exp.Select().select(*_named(outputs), copy=False)
     return made if source is None else made.from_(source, copy=False)
+
+
+def also(query: exp.Select, outputs: Outputs) -> exp.Select:
+    """A SELECT with more outputs."""
+    return _again(query).select(*_named(outputs), copy=False)
+
+
+def where(query: exp.Select, *conditions: exp.Expression) -> exp.Select:
+    """A SELECT of the rows that meet these as well."""
+    return _again(query).where(*conditions, copy=False) if conditions else query
+
+
+def _named(outputs: Outputs) -> Iterator[exp.Expr]:
+    return (exp.alias_(e, name, copy=False) for e, name in outputs)
 
 
 def table(name: str, alias: str) -> exp.Expr:
@@ -125,7 +143,7 @@ def table(name: str, alias: str) -> exp.Expr:
 
 
 def derived(query: exp.Query, alias: str) -> exp.Subquery:
-    return query.subquery(alias)
+    return query.subquery(alias, copy=False)
 
 
 def numbered(values: exp.Query) -> exp.Select:
@@ -161,7 +179,7 @@ def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
 
 
 def _again(query: exp.Select) -> exp.Select:
-    """The same SELECT to add to. Its parts are shared, not copied: with sub-queries in FROM that is a deep tree."""
+    """The same SELECT to add to."""
     return exp.Select(**{name: list(part) if isinstance(part, list) else part for name, part in query.args.items()})
 
 

@@ -82,6 +82,10 @@ class Counts:
             return sql.derived(self.entries(child, edge), table)
         return exp.to_table(table)
 
+    def meets(self, node: int, child: int) -> bool:
+        """Do any messages arrive at a node besides that of a child?"""
+        return bool(self._arriving(node, up_table(child)))
+
     def total(self, node: int, but: str | None = None) -> exp.Expression:
         """In how many join rows a row takes part, where `joined` puts it."""
         counts = [sql.column("c", table) for _, table in self._arriving(node, but)]

@@ -45,10 +45,10 @@ def partners(plan: Plan, counts: Counts) -> Iterator[Statement]:
         yield statement(PARTNERS, sql.select(found))
 
 
-def missing(look: Iterable[Statement], program: Iterable[Statement]) -> Iterator[Statement]:
-    """A program without what that look has made already, as it would make it."""
-    made = {s.table: s.query for s in look if s.table}
-    yield from (s for s in program if s.table is None or made.get(s.table) != s.query)
+def missing(plan: Plan, counts: Counts, program: Iterable[Statement]) -> Iterator[Statement]:
+    """A program by these counts without the messages that looking for partners has made already."""
+    made = {down_table(child) for child, edge in foreign(plan) if not counts.meets(edge.other(child), child)}
+    yield from (s for s in program if s.table not in made)
 
 
 def _lost(counts: Counts, child: int, edge: Edge) -> exp.Subquery:
@@ -57,4 +57,4 @@ def _lost(counts: Counts, child: int, edge: Edge) -> exp.Subquery:
     meet = [sql.equal(sql.column(key(v), keys), sql.column(key(v), found)) for v in edge.on]
     rows = sql.select([(sql.count(), "n")], exp.to_table(keys))
     rows = sql.join(rows, sql.derived(counts.entries(child, edge), found), meet, "left")
-    return rows.where(sql.is_null(sql.column("c", found))).subquery()
+    return sql.where(rows, sql.is_null(sql.column("c", found))).subquery(copy=False)

@@ -85,7 +85,7 @@ def node_rows(tree: JoinTree, node: int, outputs: Sequence[Output]) -> exp.Query
     picked += [
         (sql.column(o.name, _member(tree, o.relation)), o.name) for o in outputs if o.relation in tree.nodes[node]
     ]
-    return joined.select(*(exp.alias_(e, name) for e, name in picked))
+    return sql.also(joined, picked)
 
 
 def _member(tree: JoinTree, alias: str) -> str:
@@ -103,7 +103,7 @@ def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.
     own = _match_of(tree, alias)
     if own is None:
         found = _from_source(tree, alias, [*_keys(tree, alias), *_outputs(alias, outputs)])
-        return found.where(*(f.copy() for f in (*relation.filters, *relation.late_filters)))
+        return sql.where(found, *(f.copy() for f in (*relation.filters, *relation.late_filters)))
     names = [key(own.index), *(name for _, name in (*_keys(tree, alias), *_outputs(alias, outputs)))]
     numbered = sql.select([(sql.column(n), n) for n in names], exp.to_table(match_table(own)))
     return exp.union(numbered.where(sql.column("keep")), _no_match(tree, own, alias, outputs), distinct=False)
@@ -114,7 +114,7 @@ def _no_match(tree: JoinTree, own: Variable, alias: str, outputs: Sequence[Outpu
     zero: Named = [(sql.integer(0), key(own.index))]
     relation = tree.query.relation(alias)
     found = _with_matches(tree, alias, no_match(relation), [*zero, *_keys(tree, alias), *_outputs(alias, outputs)])
-    return found.where(*(f.copy() for f in relation.late_filters))
+    return sql.where(found, *(f.copy() for f in relation.late_filters))
 
 
 def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
@@ -129,7 +129,7 @@ def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[State
         keep = sql.every(f.copy() for f in relation.late_filters)
         rest = [*_keys(tree, alias), *_outputs(alias, outputs)]
         rows = _from_source(tree, alias, [(number, key(variable.index)), *looked_up, *rest, (keep, "keep")])
-        rows = rows.where(*(f.copy() for f in relation.filters))
+        rows = sql.where(rows, *(f.copy() for f in relation.filters))
         yield Statement(f"numbered rows of {alias}", rows, match_table(variable))
 
 
@@ -154,7 +154,7 @@ def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) 
                 sql.equal(e.left.expression.copy(), sql.column(f"m{i}", name)) for i, e in enumerate(v.match.equalities)
             ]
             rows = sql.join(rows, exp.to_table(name), on, "left")
-    return rows.select(*(exp.alias_(e, name) for e, name in outputs or [(sql.integer(1), "one")]))
+    return sql.also(rows, outputs or [(sql.integer(1), "one")])
 
 
 def _keys(tree: JoinTree, alias: str) -> Named:

@@ -144,7 +144,7 @@ def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
     laid = sql.derived(sql.select([*_same([*columns, "size", "high"]), (low, "low")], ends), "l")
     holds = exp.GT(this=_points_below("high", node), expression=_points_below("low", node))
     wanted = exp.paren(exp.Or(this=holds, expression=sql.equal(sql.column("low"), sql.number(0))))
-    hit = sql.select(_same([*columns, "low"]), laid).where(_positive(size), wanted)
+    hit = sql.where(sql.select(_same([*columns, "low"]), laid), _positive(size), wanted)
     numbered = (window(exp.RowNumber(), [], ["low"]), "number")
     return sql.select([*_same([*columns, "low"]), numbered], sql.derived(hit, "h"))
 
@@ -170,7 +170,7 @@ def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Selec
     ]
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
     found = sql.select([*_same(columns), *numbered], rows)
-    return found.where(_positive(size))
+    return sql.where(found, _positive(size))
 
 
 def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Select:
@@ -190,7 +190,7 @@ def _hit(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
     picked: Named = [(sql.column("j", "h"), "j"), *((sql.column(c, intervals), c) for c in columns)]
     meet = [sql.equal(sql.column("number", "h"), sql.column("number", intervals))]
     found = sql.join(sql.select(picked, looked_up), exp.to_table(intervals), meet)
-    return found.where(sql.not_null(sql.column("j", "h")))
+    return sql.where(found, sql.not_null(sql.column("j", "h")))
 
 
 def _starts(node: int, shared: list[str]) -> exp.Select:
@@ -268,10 +268,10 @@ def _met_everywhere(plan: Plan, rows: exp.Select) -> exp.Select:
 def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp.Select:
     """What each node, under its name there, adds to a row."""
     for node, name in names.items():
-        found = found.select(*(exp.alias_(sql.column(c, name), c) for c in _numbers(plan, node)))
+        found = sql.also(found, ((sql.column(c, name), c) for c in _numbers(plan, node)))
         for d in plan.dictionaries(node):
             found, n = placed(found, d, name)
-            found = found.select(exp.alias_(n, number_column(d)))
+            found = sql.also(found, [(n, number_column(d))])
     return found
 
 

@@ -102,7 +102,7 @@ class Tally:
         bag, rows = self.plan.bags[0], self._rows
         names = [n for n in rows.named_selects if n not in ("p", "y", "w")]
         wanted = [*((sql.column(n), n) for n in names), *((value, name) for name, value in outputs.items())]
-        kept = sql.select(wanted, sql.derived(rows, "s")).where(*conditions)
+        kept = sql.where(sql.select(wanted, sql.derived(rows, "s")), *conditions)
         return statement("active rows", kept, active_table(bag.number))
 
     @cached_property
@@ -145,7 +145,7 @@ class Tally:
         for v in links:
             same = sql.equal(sql.column(key(v), "s"), sql.column("k", codes_table(v)))
             found = sql.join(found, exp.to_table(codes_table(v)), [same])
-        return found.where(*(self._of_label() if has_label else []))
+        return sql.where(found, *(self._of_label() if has_label else []))
 
     def _of_label(self) -> list[exp.Expression]:
         return [] if self.signed else [sql.equal(sql.column("y"), sql.parameter(LABEL))]

@@ -100,9 +100,7 @@ def test_our_solver_proves_its_optimum_on_hand_written_passes(file: str) -> None
 def test_a_race_from_beginning_to_end(tmp_path: Path) -> None:
     competitors = ("sqlsvm, DuckDB", "export + LIBLINEAR", "MADlib")
     sizes = {"facts": 3000, "rows": 100, "width": 3}
-    run.run([Race("small", "star", competitors, sizes, 1, 300, 120)], tmp_path, 10, 0)
-    found = Results.load(tmp_path / "results.json")
-    (race,) = found.races
+    (race,) = raced(Race("small", "star", competitors, sizes, 1, 300, 120), tmp_path).races
     ours, peer, absent = race.entries
     assert race.error == ""
     assert race.join_rows == 3000
@@ -112,3 +110,17 @@ def test_a_race_from_beginning_to_end(tmp_path: Path) -> None:
     assert peer.proof is None
     assert absent.error
     assert "| export + LIBLINEAR |" in (tmp_path / "RESULTS.md").read_text()
+    assert race.turns == 1
+    found = raced(
+        Race("small", "star", competitors, sizes, 2, 300, 120), tmp_path, Results.load(tmp_path / "results.json")
+    )
+    assert found.goes == 2
+    (more,) = found.races
+    assert more.turns == 2
+    assert more.entries[0].seconds[0] == ours.seconds[0]
+    assert (more.reference, more.entries[0].objective) == (race.reference, ours.objective)
+
+
+def raced(race: Race, folder: Path, before: Results | None = None) -> Results:
+    run.run([race], folder, 10, 0, before)
+    return Results.load(folder / "results.json")

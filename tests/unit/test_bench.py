@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import check, competitors, grids, plan, run, tasks
+from bench import check, competitors, grids, plan, tasks
 from bench.lines import lines
 from bench.matrix import matrix
 from bench.measure import Answer, Spread
@@ -82,10 +82,11 @@ def test_spread() -> None:
     assert Spread.of([3.0, 1.0, 2.0, 9.0]) == Spread(2.5, 1.0, 9.0, 4)
 
 
-@pytest.mark.parametrize(("first", "runs"), [([], 5), ([3.9], 5), ([4.1], 3), ([10.1], 1)])
-def test_slow_competitors_run_less_often(first: list[float], runs: int) -> None:
-    assert run.allowed(first, 5) == runs
-    assert run.allowed(first, 1) == 1
+def test_a_turn_is_over_when_everybody_has_run_who_can() -> None:
+    entries = [Entry("a", [1.0, 1.5]), Entry("b", error="not possible")]
+    assert RaceResult("r", "", 1e-4).turns == 0
+    assert RaceResult("r", "", 1e-4, entries=entries).turns == 2
+    assert RaceResult("r", "", 1e-4, entries=[*entries, Entry("c", [1.0])]).turns == 1
 
 
 def test_what_time_was_too_short_for_is_not_complete() -> None:
