@@ -1,8 +1,8 @@
 """A guard against paying more without noticing: python -m bench.check [--update]
 
 Counts what does not depend on the machine, on small fixed instances: statements, the joins that they make, the rows
-that each of them keeps, and passes to a certified gap. Compares with baseline.json, and fails where a figure grew by more than its slack. Seconds
-are not looked at; bench.run is for that.
+that each of them keeps, and passes to a certified gap. Compares with baseline.json, and fails where a figure grew by
+more than its slack. Seconds are not looked at; bench.run is for that.
 """
 
 import json
@@ -61,7 +61,8 @@ class Change:
 
 
 def allowed(figure: str, before: float) -> float:
-    """No statement and no join more; one pass more, for sums in another order may round differently; rows by a twentieth."""
+    """No statement and no join more; one pass more, for sums in another order may round differently; rows by a
+    twentieth."""
     if figure.endswith((STATEMENTS, JOINS)):
         return before
     return before + 1 if figure.endswith(PASSES) else 1.05 * before + 2

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import subprocess
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +16,8 @@ REACHED = 1e-3
 """A competitor has reached the objective when its F is at most this much, relatively, above the best that is known."""
 
 OUT_OF_TIME = "out of time"
+DIRTY = "-dirty"
+"""What git adds where files have changed, as those do that are written here."""
 
 PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "rehline", "sqlglot", "psycopg", "duckdb")
 
@@ -83,8 +85,8 @@ class RaceResult:
 
     @property
     def complete(self) -> bool:
-        """Was there time for it?"""
-        return OUT_OF_TIME not in (self.error, *(e.error for e in self.entries))
+        """Was there time for it, and did nothing else come in between?"""
+        return not self.error and OUT_OF_TIME not in [e.error for e in self.entries]
 
     def entry(self, competitor: str) -> Entry | None:
         return next((e for e in self.entries if e.competitor == competitor), None)
@@ -103,6 +105,28 @@ class Results:
     minutes: float = 0.0
     goes: int = 1
     """How often `--more` went on, and the first time."""
+
+    def put(self, race: RaceResult) -> None:
+        """In the place of one of its name, or as the last; but nothing is no better than something."""
+        places = {(known.series, known.name): place for place, known in enumerate(self.races)}
+        place = places.get((race.series, race.name), len(self.races))
+        if race.entries or place == len(self.races):
+            self.races[place : place + 1] = [race]
+
+    def begun(self, series: str, name: str) -> RaceResult | None:
+        """A race that everybody has run at least once who can."""
+        found = (race for race in self.races if (race.series, race.name) == (series, name))
+        return next((race for race in found if race.complete and race.turns), None)
+
+    def looked(self, race: str) -> bool:
+        return race in [look["race"] for look in self.looks]
+
+    def again(self, machine: dict[str, Any]) -> "Results":
+        """To go on with. Code that has changed since would be measured under one name with what it was."""
+        before, now = (str(m["revision"]).removesuffix(DIRTY) for m in (self.machine, machine))
+        if before != now:
+            raise SystemExit(f"the results are of revision {before}, this is {now}: start anew, without --more")
+        return replace(self, machine=machine, goes=self.goes + 1)
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -135,7 +159,7 @@ def machine(postgres: str) -> dict[str, Any]:
 
 
 def _revision() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    command = ["git", "describe", "--always", f"--dirty={DIRTY}", "--exclude", "*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):

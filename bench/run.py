@@ -60,18 +60,18 @@ class Runner:
         """From the start, or what is left of one that was begun before."""
         task = tasks.task(race.family, **race.sizes)
         made = before or RaceResult(race.name, task.says, task.lam, series=race.series, x=race.x)
-        self.found.races.append(made)
         self.say(f"{race.name}: {task.says}")
-        if time.monotonic() > self.ends:
-            made.error = made.error if before else results.OUT_OF_TIME
-            return made
-        made.pace = measure.pace()
-        try:
-            with self._loaded(race, task):
-                _Heats(self, race, task, made).run()
-        except Exception as error:  # whatever it is, the other races are still worth running
-            made.error = f"{type(error).__name__}: {error}"
-            self.say(f"  {made.error}")
+        if time.monotonic() < self.ends:
+            made.pace = measure.pace()
+            try:
+                with self._loaded(race, task):
+                    _Heats(self, race, task, made).run()
+            except Exception as error:  # whatever it is, the other races are still worth running
+                made.error = f"{type(error).__name__}: {error}"
+                self.say(f"  {made.error}")
+        elif not before:
+            made.error = results.OUT_OF_TIME
+        self.found.put(made)
         return made
 
     @contextmanager
@@ -101,17 +101,17 @@ class _Heats:
         self.numbers_only = True
 
     def run(self) -> None:
+        self._measure()
+        self._refer()
         if not self.made.entries:
-            self._measure()
-            self._refer()
             names = self.race.competitors
             self.made.entries = [Entry(name, error=self._impossible(COMPETITORS[name])) for name in names]
             self._turns(min(time.monotonic() + self.race.seconds, self.runner.ends))
             self._judge()
-            if self.race.look and time.monotonic() < self.runner.ends:
-                self._look()
         else:
             self._turns(self.runner.ends)
+        if self.race.look and not self.runner.found.looked(self.race.name) and time.monotonic() < self.runner.ends:
+            self._look()
 
     def _turns(self, until: float) -> None:
         """Whole turns, so that all have run equally often; one is not begun that would probably be late."""
@@ -119,12 +119,12 @@ class _Heats:
             if turn and time.monotonic() + self._turn_seconds() > until:
                 return
             for entry in self.made.entries:
-                if not entry.error:
+                if not entry.error and len(entry.seconds) <= turn:
                     self._run(entry)
 
     def _turn_seconds(self) -> float:
         """What a turn took before."""
-        return sum(entry.seconds[-1] + START for entry in self.made.entries if entry.seconds)
+        return sum(entry.seconds[-1] + START for entry in self.made.entries if entry.seconds and not entry.error)
 
     def _measure(self) -> None:
         """How large the join is, counted without making it."""
@@ -268,22 +268,14 @@ def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int, b
     out.mkdir(parents=True, exist_ok=True)
     with postgres() as dsn, TemporaryDirectory(prefix="sqlsvm-bench-") as folder:
         with connect(dsn) as engine:
-            found = Results(results.machine(engine.version))
-        done = (
-            {(race.series, race.name): race for race in before.races if race.complete and race.turns} if before else {}
-        )
-        if before:
-            found.goes = before.goes + 1
-            found.looks = [look for look in before.looks if ("", look["race"]) in done]
-            found.passes, found.descent = before.passes, before.descent
+            machine = results.machine(engine.version)
+        found = before.again(machine) if before else Results(machine)
         runner = Runner(dsn, Path(folder), found, ends, lambda line: print(line, flush=True))
         for race in races:
-            known = done.get((race.series, race.name))
-            if known and known.turns >= race.runs:
-                found.races.append(known)
-                continue
-            runner.race(race, known)
-            _write(found, out, began)
+            known = found.begun(race.series, race.name)
+            if known is None or known.turns < race.runs:
+                runner.race(race, known)
+                _write(found, out, began)
     if passes_of_rows and not found.passes:
         found.passes = _asked({"role": "passes", "rows": passes_of_rows})
     if passes_of_rows and not found.descent:

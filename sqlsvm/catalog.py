@@ -6,6 +6,7 @@ partitions, foreign tables and sub-queries are all the same to us and SELECT is 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from sqlglot import exp
 
@@ -100,6 +101,11 @@ class Catalog:
 
     def rows(self, alias: str) -> float:
         return self.key(alias, ()).rows
+
+    def rows_up_to(self, alias: str, most: float) -> float:
+        """How many rows a relation has after its own filters, if these are no more; else that many. Reads no more."""
+        first = self.own_rows(alias, ()).limit(ceil(most))
+        return self._one(sql.select([(sql.count(), "n")], sql.derived(first, "r")))["n"]
 
     def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
         return self.key(alias, terms).distinct

@@ -14,7 +14,7 @@ from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import category_moments_name, counts_of, moments_by, moments_name, needed
 from sqlsvm.compile.oracle import oracle_pass
-from sqlsvm.compile.partners import foreign, missing, partners
+from sqlsvm.compile.partners import looked, missing, partners
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, rounding_name
@@ -244,14 +244,13 @@ def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def programs(plan: Plan, scale: Scale) -> Iterator[Program]:
     """All that runs: working tables, once; the sizes of the join, once; a pass, again and again. It is measured as if
-    every foreign key of the label's node found its row. Sketches answer for one label at a time, so what is shown for
+    every key that is worth a look found its row. Sketches answer for one label at a time, so what is shown for
     them is the row counting of one label."""
     measured = needed(plan, scale)
-    counts = counts_of(plan, signed="negative" in measured)
-    look = tuple(partners(plan, counts))
-    known = counts.without(child for child, _ in foreign(plan))
+    counts, children = counts_of(plan, signed="negative" in measured), looked(plan, measured)
+    known = counts.without(children)
     yield "prepare", tuple(working_tables(plan))
-    yield "measure", (*look, *missing(plan, known, moments_by(plan, known, measured)))
+    yield "measure", (*partners(counts, children), *missing(known, children, moments_by(plan, known, measured)))
     yield "pass", _pass_program(plan)
 
 

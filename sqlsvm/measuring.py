@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sqlsvm.compile.count import down_table
 from sqlsvm.compile.moments import EVERY, category_moments_name, counts_of, moments_by, moments_name
-from sqlsvm.compile.partners import PARTNERS, foreign, lost, missing, partners
+from sqlsvm.compile.partners import PARTNERS, looked, lost, missing, partners
 from sqlsvm.compile.statement import Statement
 from sqlsvm.design import Moments
 from sqlsvm.plan import Plan
@@ -40,12 +41,11 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
 def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Iterator[Statement]:
     """The moments, after a look at which keys always find a partner. What that look has made already is not made again,
     unless more is known now than the messages then were to say."""
-    counts = counts_of(plan, signed="negative" in measured)
-    look = tuple(partners(plan, counts))
-    answers, made = work.run(look), {s.table for s in look}
-    whole = [child for child, _ in foreign(plan) if not answers[PARTNERS][lost(child)][0]]
-    known = counts.without(whole)
-    for s in missing(plan, known, moments_by(plan, known, measured)):
-        if s.table in made and s.table:
+    counts, children = counts_of(plan, signed="negative" in measured), looked(plan, measured)
+    answers = work.run(partners(counts, children))
+    known = counts.without(child for child in children if not answers[PARTNERS][lost(child)][0])
+    made = set(map(down_table, children))
+    for s in missing(known, children, moments_by(plan, known, measured)):
+        if s.table in made:
             work.drop([s.table])
         yield s

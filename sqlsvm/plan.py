@@ -49,6 +49,8 @@ class Plan:
     """Nodes that `prepare` makes into working tables; the others are read in place."""
     merged: frozenset[int] = frozenset()
     """Copied nodes whose equal rows are merged into a multiplicity."""
+    looked: frozenset[int] = frozenset()
+    """Of what the label's node points to: worth a look whether every row finds its row there (compile/partners.py)."""
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:
@@ -64,6 +66,15 @@ class Plan:
     @cached_property
     def label_node(self) -> int:
         return self.tree.node_of(self.design.label.relation)
+
+    @cached_property
+    def foreign(self) -> dict[int, Edge]:
+        """What the label's node points to by keys, with all behind it, so that a row there counts once; with edges."""
+        tree, root = self.tree, self.label_node
+        parents = {node: edge for node, edge in tree.down(root) if edge}
+        once = {n for n, edge in parents.items() if edge.on and edge.unique_at(n) and not self.weighted(n)}
+        edges = {edge.other(root): edge for edge in tree.edges_of(root)}
+        return {child: edge for child, edge in edges.items() if once.issuperset(tree.beyond(child, edge))}
 
     def weighted(self, node: int) -> bool:
         """Do the rows of a node have a column w?"""

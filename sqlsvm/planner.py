@@ -4,7 +4,7 @@ A cost is a number of rows touched. It only has to put plans in order, and each 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
@@ -47,8 +47,24 @@ class Sizes:
         return sum(self.states.values()) + 3 * sum(map(sum, self.extended.values()))
 
 
+ROWS_A_KEY = 4
+"""From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one."""
+
+
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
     """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
+    plan = _counted_by(tree, design, catalog, counting)
+    return replace(plan, looked=_worth_a_look(plan, catalog))
+
+
+def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
+    """Where many rows of the label's node share a key."""
+    needed = {child: ROWS_A_KEY * node_rows(plan.tree, catalog, child) for child in plan.foreign}
+    rows = catalog.rows_up_to(plan.design.label.relation, max(needed.values())) if needed else 0.0
+    return frozenset(child for child, least in needed.items() if rows >= least)
+
+
+def _counted_by(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting) -> Plan:
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
     merged = frozenset(n for n in copied if is_discrete(tree, design, n))
     links = links_of(tree)

@@ -180,7 +180,9 @@ def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
 
 def _again(query: exp.Select) -> exp.Select:
     """The same SELECT to add to."""
-    return exp.Select(**{name: list(part) if isinstance(part, list) else part for name, part in query.args.items()})
+    made = exp.Select(**{name: list(part) if isinstance(part, list) else part for name, part in query.args.items()})
+    made.meta.update(query.meta)
+    return made
 
 
 def grouping_sets(query: exp.Select, *sets: Sequence[exp.Expression]) -> exp.Select:

@@ -34,7 +34,7 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
     """The same, by messages of which more is known."""
-    asked = {n for n in range(len(plan.tree.nodes)) if _is_asked(plan, n, measured)}
+    asked = {n for n in range(len(plan.tree.nodes)) if is_asked(plan, n, measured)}
     idle = {down_table(n) for n, edge in counts.tree.down() if edge and asked.isdisjoint(plan.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)
     for node in range(len(plan.tree.nodes)):
@@ -49,7 +49,7 @@ def category_moments_name(number: int) -> str:
     return f"category moments {number}"
 
 
-def _is_asked(plan: Plan, node: int, measured: frozenset[str]) -> bool:
+def is_asked(plan: Plan, node: int, measured: frozenset[str]) -> bool:
     """Is anything measured at a node?"""
     return bool(plan.coordinates(node) or (plan.dictionaries(node) and "negative" in measured))
 

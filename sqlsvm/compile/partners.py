@@ -3,16 +3,17 @@
 Along a foreign key a message up says 1 for every key that is there, so all that it does is to drop the rows without a
 partner. Where there are none of these, it need not be met: what goes down elsewhere does without it, and if all keys
 are such, that is a GROUP BY of the label's node alone, and m dimensions take m scans instead of m (m - 1) joins. Most
-foreign keys are such, and to look costs little: how often each key occurs is mostly the message down itself, and few
-keys are left to be looked up.
+foreign keys are such. Where many rows share a key, to look costs little: how often each key occurs is mostly the
+message down itself, and these few keys are looked up.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.count import Counts, down_table
+from sqlsvm.compile.moments import is_asked
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.join_tree import Edge
@@ -20,34 +21,38 @@ from sqlsvm.plan import Plan
 
 PARTNERS = "keys without a partner"
 
+Children = Mapping[int, Edge]
+"""Nodes that the root points to."""
+
 
 def lost(child: int) -> str:
-    """The column of the answer: how many keys of the label's node find no row of a child."""
+    """The column of the answer: how many keys of the root find no row of a child."""
     return f"lost{child}"
 
 
-def foreign(plan: Plan) -> tuple[tuple[int, Edge], ...]:
-    """What the label's node points to by keys, with all behind it, so that a row there counts once."""
-    root = plan.label_node
-    parents = {node: edge for node, edge in plan.tree.down(root) if edge}
-    once = {node for node, edge in parents.items() if edge.on and edge.unique_at(node) and not plan.weighted(node)}
-    edges = {edge.other(root): edge for edge in plan.tree.edges_of(root)}
-    return tuple((child, edge) for child, edge in edges.items() if once.issuperset(plan.tree.beyond(child, edge)))
+def looked(plan: Plan, measured: frozenset[str]) -> Children:
+    """Where to look: not at those that nothing is to be sent to."""
+
+    def is_sent(child: int, edge: Edge) -> bool:
+        return any(is_asked(plan, node, measured) for node in plan.tree.beyond(child, edge))
+
+    return {child: edge for child, edge in plan.foreign.items() if child in plan.looked and is_sent(child, edge)}
 
 
-def partners(plan: Plan, counts: Counts) -> Iterator[Statement]:
+def partners(counts: Counts, children: Children) -> Iterator[Statement]:
     """For each key how often it occurs: the message down, if no other drops a row. Then who lacks a partner."""
-    alone = counts.without(edge.other(plan.label_node) for edge in plan.tree.edges_of(plan.label_node))
-    for child, edge in foreign(plan):
-        name = f"keys of {counts.tree.name(plan.label_node)} for {counts.tree.name(child)}"
+    tree = counts.tree
+    alone = counts.without(edge.other(tree.root) for edge in tree.edges_of(tree.root))
+    for child, edge in children.items():
+        name = f"keys of {tree.name(tree.root)} for {tree.name(child)}"
         yield Statement(name, alone.down(child, edge), down_table(child))
-    if found := [(_lost(counts, child, edge), lost(child)) for child, edge in foreign(plan)]:
+    if found := [(_lost(counts, child, edge), lost(child)) for child, edge in children.items()]:
         yield statement(PARTNERS, sql.select(found))
 
 
-def missing(plan: Plan, counts: Counts, program: Iterable[Statement]) -> Iterator[Statement]:
+def missing(counts: Counts, children: Children, program: Iterable[Statement]) -> Iterator[Statement]:
     """A program by these counts without the messages that looking for partners has made already."""
-    made = {down_table(child) for child, edge in foreign(plan) if not counts.meets(edge.other(child), child)}
+    made = {down_table(child) for child in children if not counts.meets(counts.tree.root, child)}
     yield from (s for s in program if s.table not in made)
 
 

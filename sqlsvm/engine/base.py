@@ -106,8 +106,8 @@ class Engine(Protocol):
         """The sets of columns that a constraint or an index declares unique, NULLs aside."""
 
     def thins(self, table: exp.Table) -> bool:
-        """Does TABLESAMPLE BERNOULLI keep each row of this with the same probability, and the same rows for the same
-        seed?"""
+        """Does TABLESAMPLE BERNOULLI keep each row of this with the same probability, whatever becomes of the others,
+        and the same rows for the same seed?"""
         return False
 
     def digest(self, rows: exp.Query) -> str:

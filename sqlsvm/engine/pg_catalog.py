@@ -42,15 +42,10 @@ WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indi
   AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
 GROUP BY i.indexrelid ORDER BY i.indexrelid"""
 
-# Of what is not kept in heaps, some refuse TABLESAMPLE and some ignore it: foreign tables, also as partitions.
+# A table with parts is none: of all its parts the same places are kept, if they are heaps at all.
 _THINS = """\
-SELECT count(*) > 0 AND bool_and(part.relkind IN ('r', 'm') AND NOT part.relhassubclass AND am.amname = 'heap')
-FROM pg_catalog.pg_class AS c
-CROSS JOIN LATERAL (
-  SELECT c.oid WHERE c.relkind <> 'p'
-  UNION ALL SELECT t.relid FROM pg_partition_tree(c.oid) AS t WHERE c.relkind = 'p' AND t.isleaf
-) AS parts (oid)
-JOIN pg_catalog.pg_class AS part ON part.oid = parts.oid LEFT JOIN pg_catalog.pg_am AS am ON am.oid = part.relam
+SELECT c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND a.amname = 'heap'
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_am AS a ON a.oid = c.relam
 WHERE c.oid = to_regclass($1)"""
 
 _WORK_SCHEMA = """\
@@ -76,15 +71,13 @@ class PgCatalog(Engine):
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [self._name(table)]))
+        name = self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
+        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [name]))
 
     def thins(self, table: exp.Table) -> bool:
-        ((thins,),) = self._ask(_THINS, [self._name(table)])
-        return bool(thins)
-
-    def _name(self, table: exp.Table) -> str:
-        """As to_regclass reads it."""
-        return self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
+        parts = {name: table.args.get(name) for name in ("this", "db", "catalog")}
+        name = self.text(exp.Table(**{part: at.copy() for part, at in parts.items() if at}))
+        return self._ask(_THINS, [name]) == [(True,)]
 
     def _check_work_schema(self, schema: str) -> None:
         """Complain unless this user may make tables there."""

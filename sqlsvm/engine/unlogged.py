@@ -35,7 +35,9 @@ class Unlogged:
         is_ours = isinstance(node, exp.Table) and not (node.db or node.this.args.get("quoted"))
         if not is_ours or node.name not in self._tables:
             return node
-        found = self._tables[node.name].copy()
-        if isinstance(node.parent, exp.From | exp.Join):
-            found.set("alias", node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name)))
+        found, ours = node.copy(), self._tables[node.name]
+        found.set("this", ours.this.copy())
+        found.set("db", ours.args["db"].copy())
+        if isinstance(node.parent, exp.From | exp.Join) and not node.args.get("alias"):
+            found.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))
         return found

@@ -445,8 +445,8 @@ THINNED = {
     "heap": ("CREATE TABLE t (x INT)", True),
     "temporary": ("CREATE TEMPORARY TABLE t (x INT)", True),
     "materialised": ("CREATE MATERIALIZED VIEW t AS SELECT 1 AS x", True),
-    "partitioned": ("CREATE TABLE t (x INT) PARTITION BY LIST (x); CREATE TABLE p PARTITION OF t DEFAULT", True),
-    "without partitions": ("CREATE TABLE t (x INT) PARTITION BY LIST (x)", False),
+    "partitioned": ("CREATE TABLE t (x INT) PARTITION BY LIST (x); CREATE TABLE p PARTITION OF t DEFAULT", False),
+    "hidden": ("CREATE TABLE t (x INT); CREATE TEMPORARY VIEW t AS SELECT 1 AS x", False),
     "view": ("CREATE VIEW t AS SELECT 1 AS x", False),
     "inherited from": ("CREATE TABLE t (x INT); CREATE TABLE c () INHERITS (t)", False),
     "not there": ("CREATE TABLE u (x INT)", False),
@@ -462,23 +462,6 @@ def test_what_postgres_thins(postgres: Engine, kind: str) -> None:
     assert postgres.thins(exp.to_table("t")) == thins
     if thins:
         postgres.fetch(Text("SELECT x FROM t TABLESAMPLE BERNOULLI (100) REPEATABLE (1)"))
-
-
-def test_foreign_rows_are_not_thinned(postgres: Engine) -> None:
-    """As a partition they would be read whole."""
-    try:
-        postgres.execute(Text("CREATE EXTENSION file_fdw"))
-    except EngineError:
-        pytest.skip("this server has no file_fdw")
-    postgres.execute(Text("CREATE SERVER files FOREIGN DATA WRAPPER file_fdw"))
-    postgres.execute(Text("CREATE TABLE t (x INT) PARTITION BY LIST (x)"))
-    postgres.execute(Text("CREATE TABLE near PARTITION OF t FOR VALUES IN (1)"))
-    assert postgres.thins(exp.to_table("t"))
-    postgres.execute(
-        Text("CREATE FOREIGN TABLE far PARTITION OF t FOR VALUES IN (2) SERVER files OPTIONS (filename '/dev/null')")
-    )
-    assert not postgres.thins(exp.to_table("t"))
-    assert not postgres.thins(exp.to_table("far"))
 
 
 def test_duckdb_numbers_rows(duckdb: Engine) -> None:

@@ -9,6 +9,7 @@ from sqlglot import exp, parse_one
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.oracle import JoinOracle
+from sqlsvm.problem import Options, labelled, prepared
 from sqlsvm.program import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
 from tests.ground.reference import Joined
@@ -166,6 +167,23 @@ def test_many_dimensions_take_a_scan_each(engine: Engine) -> None:
     scans = [query for query in statements.values() if "f" in {t.name for t in query.find_all(exp.Table)}]
     assert len(scans) == 6 + 1
     assert not any(query.find(exp.Join) for query in scans)
+
+
+@pytest.mark.parametrize(
+    ("keys", "features", "looks"), [(25, "y, x, z", True), (26, "y, x, z", False), (25, "y, x", False)]
+)
+def test_few_keys_are_worth_a_look(engine: Engine, keys: int, features: str, looks: bool) -> None:
+    """Four rows a key at the least; and something has to be sent there."""
+    number = np.arange(100)
+    build(engine, "CREATE TABLE f (k INT, y INT, x INT); CREATE TABLE d (k INT, z INT)")
+    engine.copy_in(exp.to_table("f"), {"k": number % keys, "y": number % 2, "x": number})
+    engine.copy_in(exp.to_table("d"), {"k": number[:keys], "z": number[:keys]})
+    query = labelled(engine, f"SELECT {features} FROM f JOIN d ON f.k = d.k", Options("y"))
+    with workspace(engine) as work:
+        statements = watched(work)
+        problem = prepared(work, query, Options("y"))
+        assert problem.moments.n == 100
+    assert ("keys of f for d" in statements) == looks
 
 
 def watched(work: Workspace) -> dict[str, exp.Query]:

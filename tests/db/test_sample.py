@@ -278,6 +278,14 @@ THINNED = "SELECT y, x, z, q FROM f JOIN d ON f.d = d.id LEFT JOIN o ON f.o = o.
 """Rows that WHERE drops, that lack a partner, and that lack one to which they need not have any."""
 
 
+PARTED = "; ".join([
+    "ALTER TABLE f RENAME TO g",
+    "CREATE TABLE f (d INT, o INT, y INT, x INT) PARTITION BY LIST (d)",
+    *(f"CREATE TABLE f{part} PARTITION OF f FOR VALUES IN ({part})" for part in range(5)),
+    "INSERT INTO f SELECT * FROM g",
+])  # fmt: skip
+
+
 def test_a_table_is_thinned(engine: Engine) -> None:
     """As many rows as were asked for, within five standard deviations, each as likely; and another seed's are others.
     PostgreSQL does not number the rows for that."""
@@ -312,10 +320,11 @@ def test_a_seed_thins_alike(engine: Engine) -> None:
     [
         "ALTER TABLE f RENAME TO g; CREATE VIEW f AS SELECT * FROM g",
         "ALTER TABLE f RENAME TO g; CREATE TABLE f (y INT) INHERITS (g); INSERT INTO g SELECT 1, 1, 1, 1 FROM numbers",
+        PARTED,
     ],
 )
 def test_what_cannot_be_thinned_is_numbered(postgres: Engine, change: str) -> None:
-    """A view; and a table that others inherit from, for those may be anything."""
+    """A view; a table that others inherit from, for those may be anything; parts: of all, the same places would stay."""
     build(postgres, MANY_ROWS)
     for statement in change.split("; "):
         postgres.execute(Text(statement))

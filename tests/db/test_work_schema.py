@@ -14,8 +14,10 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
+from sqlsvm.holdout import Holdout, marked, prepared_part
 from sqlsvm.predict import chunks
-from sqlsvm.problem import Options, open_problem
+from sqlsvm.problem import Options, labelled, open_problem
+from sqlsvm.program import workspace
 from sqlsvm.train import train
 from tests.ground.joins import JOINS, Join
 from tests.ground.opened import build, truth
@@ -50,6 +52,26 @@ def test_training(postgres: Engine, statements: list[str], name: str) -> None:
         made = [text for text in statements if text.startswith("CREATE")]
         assert made
         assert all(text.startswith('CREATE UNLOGGED TABLE "Work ""1""".sqlsvm_') for text in made)
+
+
+def test_rows_kept_there_are_thinned(postgres: Engine, statements: list[str]) -> None:
+    """Also where a table of the user's is called like the one that they are kept in."""
+    build(postgres, "CREATE TABLE numbers AS SELECT i FROM generate_series(0, 9999) AS t(i)")
+    build(
+        postgres,
+        "CREATE TABLE f AS SELECT i % 2 AS y, i * i % 97 AS x, i FROM numbers; CREATE TABLE sqlsvm_part (i INT)",
+    )
+    build(postgres, "CREATE SCHEMA work")
+    postgres.work_in("work")
+    options, holdout = Options("y"), Holdout(0.5, 0)
+    query = marked(labelled(postgres, "SELECT y, x, i FROM f", options), holdout)
+    with workspace(postgres) as work:
+        problem = prepared_part(work, query, options, holdout, "train")
+        statements.clear()
+        sample = problem.oracle.sample(2000, 1)
+    assert 4500 < problem.moments.n < 5500
+    assert abs(len(sample.labels) - 2000) < 5 * np.sqrt(2000)
+    assert sum("TABLESAMPLE" in text for text in statements) == 1
 
 
 def test_two_at_once_do_not_wait_for_each_other(postgres: Engine, postgres_dsn: str) -> None:

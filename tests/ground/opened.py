@@ -130,7 +130,8 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
     links = links_of(tree)
     every = frozenset(range(len(tree.nodes)))
     copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
-    return Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
+    plan = Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
+    return replace(plan, looked=frozenset(plan.foreign))
 
 
 def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:

@@ -15,7 +15,7 @@ from bench.matrix import matrix
 from bench.measure import Answer, Spread
 from bench.measure import run as run_job
 from bench.report import report
-from bench.results import OUT_OF_TIME, Entry, RaceResult, Results, machine
+from bench.results import DIRTY, OUT_OF_TIME, Entry, RaceResult, Results, machine
 
 BASELINE = {
     "DuckDB / star / pass statements": 7.0,
@@ -94,6 +94,25 @@ def test_what_time_was_too_short_for_is_not_complete() -> None:
     assert RaceResult("r", "", 1e-4, entries=entries).complete
     assert not RaceResult("r", "", 1e-4, entries=[*entries, Entry("c", error=OUT_OF_TIME)]).complete
     assert not RaceResult("r", "", 1e-4, error=OUT_OF_TIME).complete
+
+
+def test_what_goes_on_loses_nothing(tmp_path: Path) -> None:
+    """A race that is run again stands where it stood; one for which there was no time leaves what there was."""
+    entries = [Entry("a", [1.0])]
+    found = Results({"revision": "abc"}, [RaceResult(name, "", 1e-4, entries=entries) for name in "pq"])
+    found.save(tmp_path / "results.json")
+    again = Results.load(tmp_path / "results.json").again({"revision": f"abc{DIRTY}"})
+    assert (again.goes, [race.name for race in again.races]) == (2, ["p", "q"])
+    again.put(RaceResult("p", "", 1e-4, entries=[Entry("a", [1.0, 2.0])]))
+    again.put(RaceResult("q", "", 1e-4, error=OUT_OF_TIME))
+    again.put(RaceResult("r", "", 1e-4, error=OUT_OF_TIME))
+    assert [(race.name, race.turns) for race in again.races] == [("p", 2), ("q", 1), ("r", 0)]
+    assert again.begun("", "r") is None
+
+
+def test_another_revision_is_another_run() -> None:
+    with pytest.raises(SystemExit, match="start anew"):
+        Results({"revision": "abc"}).again({"revision": "abd"})
 
 
 def test_every_race_can_be_run() -> None:
