@@ -324,7 +324,7 @@ def test_a_seed_thins_alike(engine: Engine) -> None:
     ],
 )
 def test_what_cannot_be_thinned_is_numbered(postgres: Engine, change: str) -> None:
-    """A view; a table that others inherit from, for those may be anything; parts: of all, the same places would stay."""
+    """A view; a table that others inherit from, for those may be anything; parts, of which all keep the same places."""
     build(postgres, MANY_ROWS)
     for statement in change.split("; "):
         postgres.execute(Text(statement))
