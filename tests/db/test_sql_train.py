@@ -226,8 +226,10 @@ def test_the_sql_is_the_drivers(
     postgres: Engine, statements: list[str], shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is stored and what the driver sends differ in where rows are read, in how parameters are numbered, and in
-    that the driver, who knows the categories, may list them."""
+    what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned."""
     monkeypatch.setattr("sqlsvm.design.FEW", 0)
+    monkeypatch.setattr("sqlsvm.planner.ROWS_A_KEY", 10**9)
+    monkeypatch.setattr("sqlsvm.sampling.MANY", 10**9)
     join = JOINS[shape](np.random.default_rng(3))
     join.create(postgres)
     asked = training(categorical=join.categorical, nulls="drop", tol=0.5, counting="grid")
