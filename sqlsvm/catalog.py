@@ -14,6 +14,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
+from sqlsvm.query.variables import Variable
 
 # -- the rows of one relation ------------------------------------------------------------------------------------------
 
@@ -106,6 +107,11 @@ class Catalog:
         """How many rows a relation has after its own filters, if these are no more; else that many. Reads no more."""
         first = self.own_rows(alias, ()).limit(ceil(most))
         return self._one(sql.select([(sql.count(), "n")], sql.derived(first, "r")))["n"]
+
+    def alike(self, variable: Variable) -> bool:
+        """Is a variable of one type wherever it is held, or a number?"""
+        described = [self.engine.describe(self.own_rows(t.relation, (t,)))[0] for t in variable.terms]
+        return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
 
     def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
         return self.key(alias, terms).distinct

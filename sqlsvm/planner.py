@@ -58,8 +58,12 @@ def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting 
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
-    """Where many rows of the label's node share a key."""
-    needed = {child: ROWS_A_KEY * node_rows(plan.tree, catalog, child) for child in plan.foreign}
+    """Where many rows of the label's node share a key, and all of these meet the same: keys of different types may be
+    equal to each other and not to the same, as citext is to citext and to text."""
+    plain = [
+        child for child, edge in plan.foreign.items() if all(catalog.alike(plan.tree.variables[v]) for v in edge.on)
+    ]
+    needed = {child: ROWS_A_KEY * node_rows(plan.tree, catalog, child) for child in plain}
     rows = catalog.rows_up_to(plan.design.label.relation, max(needed.values())) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)
 

@@ -7,9 +7,9 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.oracle import JoinOracle
-from sqlsvm.problem import Options, labelled, prepared
+from sqlsvm.problem import Options, labelled, planned, prepared
 from sqlsvm.program import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
 from tests.ground.reference import Joined
@@ -184,6 +184,28 @@ def test_few_keys_are_worth_a_look(engine: Engine, keys: int, features: str, loo
         problem = prepared(work, query, Options("y"))
         assert problem.moments.n == 100
     assert ("keys of f for d" in statements) == looks
+
+
+@pytest.mark.parametrize("theirs", ["BIGINT", "DOUBLE PRECISION", "INT"])
+def test_keys_of_other_numbers_are_alike(engine: Engine, theirs: str) -> None:
+    assert is_looked_at(engine, "INT", theirs)
+
+
+def test_keys_that_are_equal_in_two_ways_are_met(postgres: Engine) -> None:
+    """'A' and 'a' are one citext, and two as text: which of them finds a partner says nothing of the other."""
+    postgres.execute(Text("CREATE EXTENSION citext"))
+    assert is_looked_at(postgres, "CITEXT", "CITEXT")
+    build(postgres, "DROP TABLE f; DROP TABLE d")
+    assert not is_looked_at(postgres, "CITEXT", "TEXT")
+
+
+def is_looked_at(engine: Engine, ours: str, theirs: str) -> bool:
+    for table, column, key in (("f", "y", ours), ("d", "z", theirs)):
+        engine.execute(Text(f"CREATE TABLE {table} (k {key}, {column} INT)"))
+    engine.execute(Text("INSERT INTO f VALUES ('1', 0), ('1', 1), ('1', 0), ('1', 1)"))
+    engine.execute(Text("INSERT INTO d VALUES ('1', 5)"))
+    query = labelled(engine, "SELECT y, z FROM f JOIN d ON f.k = d.k", Options("y"))
+    return bool(planned(engine, query, Options("y"))[0].looked)
 
 
 def watched(work: Workspace) -> dict[str, exp.Query]:
