@@ -30,6 +30,9 @@ BUCKETS_PER_BAG = 64
 KEPT_IN_PLACE = 2 / 3
 """A relation of whose rows the filters keep less than this is copied: every pass would read the others in vain."""
 
+ROWS_A_KEY = 4
+"""From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -45,10 +48,6 @@ class Sizes:
     def cost(self) -> float:
         """An entry is touched once on the way to the centre and twice on the way back."""
         return sum(self.states.values()) + 3 * sum(map(sum, self.extended.values()))
-
-
-ROWS_A_KEY = 4
-"""From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one."""
 
 
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:

@@ -71,13 +71,15 @@ class PgCatalog(Engine):
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        name = self.text(exp.table_(table.name, table.db or None, table.catalog or None, quoted=True))
-        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [name]))
+        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [self._name(table)]))
 
     def thins(self, table: exp.Table) -> bool:
+        return self._ask(_THINS, [self._name(table)]) == [(True,)]
+
+    def _name(self, table: exp.Table) -> str:
+        """As to_regclass reads it: spelled as in the query, and a working table of ours by the name that it goes by."""
         parts = {name: table.args.get(name) for name in ("this", "db", "catalog")}
-        name = self.text(exp.Table(**{part: at.copy() for part, at in parts.items() if at}))
-        return self._ask(_THINS, [name]) == [(True,)]
+        return self.text(exp.Table(**{part: at.copy() for part, at in parts.items() if at}))
 
     def _check_work_schema(self, schema: str) -> None:
         """Complain unless this user may make tables there."""

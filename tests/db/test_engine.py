@@ -464,6 +464,16 @@ def test_what_postgres_thins(postgres: Engine, kind: str) -> None:
         postgres.fetch(Text("SELECT x FROM t TABLESAMPLE BERNOULLI (100) REPEATABLE (1)"))
 
 
+def test_keys_are_those_of_the_table_that_is_meant(postgres: Engine) -> None:
+    """Spelled in capitals it is the same; and a table called like a working table says nothing of ours."""
+    postgres.execute(Text("CREATE TABLE fact (id INT PRIMARY KEY)"))
+    postgres.execute(Text("CREATE TABLE sqlsvm_part (id INT PRIMARY KEY)"))
+    assert postgres.unique_keys(exp.to_table("FACT")) == (frozenset({"id"}),)
+    assert postgres.unique_keys(exp.Table(this=exp.to_identifier("sqlsvm_part", quoted=True))) == (frozenset({"id"}),)
+    postgres.suffix = "_0"
+    assert postgres.unique_keys(exp.to_table("sqlsvm_part")) == ()
+
+
 def test_duckdb_numbers_rows(duckdb: Engine) -> None:
     """With several threads its seeds do not repeat themselves."""
     run(duckdb, "CREATE TABLE t (x INT)")
