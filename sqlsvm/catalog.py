@@ -11,7 +11,7 @@ from math import ceil
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.variables import Variable
@@ -87,6 +87,7 @@ class Catalog:
         self.query = query
         self._optional = {j.relation for j in query.left_joins}
         self._keys: dict[tuple[str, tuple[Term, ...]], KeyFacts] = {}
+        self._variables: dict[int, list[Column]] = {}
         self._declared: dict[str, tuple[frozenset[str], ...]] = {}
 
     def rows_of(self, alias: str, outputs: Outputs) -> exp.Query:
@@ -110,8 +111,19 @@ class Catalog:
 
     def alike(self, variable: Variable) -> bool:
         """Is a variable of one type wherever it is held, or a number?"""
-        described = [self.engine.describe(self.own_rows(t.relation, (t,)))[0] for t in variable.terms]
+        described = self._held(variable)
         return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
+
+    def subscripts(self, variable: Variable) -> bool:
+        """May a variable be a place in an array, wherever it is held?"""
+        return bool(self.engine.subscripts) and self.engine.subscripts.issuperset(d.type for d in self._held(variable))
+
+    def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
+        """The least and the largest of whole numbers; None where there are none."""
+        k, rows = sql.column("k0"), self.own_rows(alias, variable.at(alias)[:1])
+        ends = sql.select([(exp.Min(this=k), "first"), (sql.largest(k.copy()), "last")], sql.derived(rows, "r"))
+        first, last = (values[0] for values in self.engine.fetch(ends).values())
+        return None if first != first else (int(first), int(last))
 
     def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
         return self.key(alias, terms).distinct
@@ -169,6 +181,13 @@ class Catalog:
         counts = [(_how_many(sql.is_null(sql.column(name))), name) for _, name in values]
         found = self._one(sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
         return {f.name: found[f"v{i}"] for i, f in enumerate(features)}
+
+    def _held(self, variable: Variable) -> list[Column]:
+        """A variable as the database describes it at each of its holders."""
+        if variable.index not in self._variables:
+            held = [self.engine.describe(self.own_rows(t.relation, (t,)))[0] for t in variable.terms]
+            self._variables[variable.index] = held
+        return self._variables[variable.index]
 
     def _one(self, query: exp.Query) -> dict[str, float]:
         return _one(self.engine, query)

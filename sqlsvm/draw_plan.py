@@ -53,7 +53,8 @@ def _edge(found: Explanation, edge: Edge) -> Text:
         return _link(found, link, on)
     child = next(node for node, fold in tree.folds.items() if fold == edge)
     text = Text("  ").append("folds ", "cyan")
-    return text.append(f"{node_name(tree, child)} into {node_name(tree, edge.other(child))} on {on}")
+    by = ", scores by place in an array" if child in found.plan.placed else ""
+    return text.append(f"{node_name(tree, child)} into {node_name(tree, edge.other(child))} on {on}{by}")
 
 
 def _link(found: Explanation, facts: LinkFacts, on: str) -> Text:

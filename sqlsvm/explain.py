@@ -57,6 +57,8 @@ class NodeFacts:
     """Why it is made into a working table; None where it is read in place."""
     merged: bool
     folds_into: str | None
+    placed: bool
+    """Its scores are looked up by place in an array."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ def _node(plan: Plan, catalog: Catalog, node: int) -> NodeFacts:
         why_copied(tree, catalog, node) if node in plan.copied else None,
         node in plan.merged,
         tree.name(fold.other(node)) if fold else None,
+        node in plan.placed,
     )
 
 

@@ -4,8 +4,8 @@ A bag is a core node with the nodes that fold into it; bags are tied by links, t
 one link as its centre: messages travel towards it from both sides, meet there, and travel back.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -39,6 +39,17 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Keys that are whole numbers from first to last: each is a place in an array."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True)
 class Plan:
     tree: JoinTree
     design: Design
@@ -51,6 +62,8 @@ class Plan:
     """Copied nodes whose equal rows are merged into a multiplicity."""
     looked: frozenset[int] = frozenset()
     """Of what the label's node points to: worth a look whether every row finds its row there (compile/partners.py)."""
+    placed: Mapping[int, Places] = field(default_factory=dict)
+    """Of the same: nodes whose scores an array holds, in the places of their keys (compile/places.py)."""
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:
@@ -75,6 +88,16 @@ class Plan:
         once = {n for n, edge in parents.items() if edge.on and edge.unique_at(n) and not self.weighted(n)}
         edges = {edge.other(root): edge for edge in tree.edges_of(root)}
         return {child: edge for child, edge in edges.items() if once.issuperset(tree.beyond(child, edge))}
+
+    @cached_property
+    def placeable(self) -> dict[int, Edge]:
+        """What may be placed: what folds into the label's node by a single key, where all is one bag, so that a row
+        without a partner has a score that is active nowhere, and is not counted."""
+        root = self.label_node
+        if self.centre is not None or root != self.bags[0].core:
+            return {}
+        folded = {child: edge for child, edge in self.folded(root) if child in self.foreign and len(edge.on) == 1}
+        return {child: edge for child, edge in folded.items() if not self.tree.variables[edge.on[0]].match}
 
     def weighted(self, node: int) -> bool:
         """Do the rows of a node have a column w?"""

@@ -3,7 +3,7 @@
 A cost is a number of rows touched. It only has to put plans in order, and each heuristic says what it counts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,7 +13,7 @@ from sqlsvm.catalog import Catalog
 from sqlsvm.design import Design
 from sqlsvm.errors import OptionError
 from sqlsvm.join_tree import JoinTree, estimated_rows
-from sqlsvm.plan import Link, Method, Plan, bags_of, links_of, side_of
+from sqlsvm.plan import Link, Method, Places, Plan, bags_of, links_of, side_of
 
 Counting = Literal["auto", "exact", "grid", "sketch"]
 
@@ -31,7 +31,11 @@ KEPT_IN_PLACE = 2 / 3
 """A relation of whose rows the filters keep less than this is copied: every pass would read the others in vain."""
 
 ROWS_A_KEY = 4
-"""From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one."""
+"""From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one. And
+less to make an array of all keys, in every pass, than to meet them in a hash table."""
+
+LARGEST_ARRAY = 1_000_000
+"""Places, 8 MB: every process that scans has its own copy."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Sizes:
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
     """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
     plan = _counted_by(tree, design, catalog, counting)
-    return replace(plan, looked=_worth_a_look(plan, catalog))
+    return replace(plan, looked=_worth_a_look(plan, catalog), placed=_worth_an_array(plan, catalog))
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
@@ -62,7 +66,27 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
     plain = [
         child for child, edge in plan.foreign.items() if all(catalog.alike(plan.tree.variables[v]) for v in edge.on)
     ]
-    needed = {child: ROWS_A_KEY * node_rows(plan.tree, catalog, child) for child in plain}
+    return _shared(plan, catalog, {child: node_rows(plan.tree, catalog, child) for child in plain})
+
+
+def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
+    """Where many rows of the label's node share a place. That some places may be empty costs little."""
+    close = {child: places for child, places in _places(plan, catalog) if len(places) <= LARGEST_ARRAY}
+    shared = _shared(plan, catalog, {child: len(places) for child, places in close.items()})
+    return {child: places for child, places in close.items() if child in shared}
+
+
+def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
+    for child, edge in plan.placeable.items():
+        variable = plan.tree.variables[edge.on[0]]
+        alias = next(a for a in plan.tree.nodes[child] if a in variable.holders)
+        if catalog.subscripts(variable) and (ends := catalog.ends(alias, variable)):
+            yield child, Places(*ends)
+
+
+def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozenset[int]:
+    """Of some children with their numbers of keys: those of which many rows of the label's node share each key."""
+    needed = {child: ROWS_A_KEY * size for child, size in keys.items()}
     rows = catalog.rows_up_to(plan.design.label.relation, max(needed.values())) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)
 

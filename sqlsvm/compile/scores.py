@@ -1,15 +1,17 @@
 """The rows of a bag with their scores: p = theta . x over the core and everything that folds into it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.places import score_in
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
-from sqlsvm.plan import Plan
+from sqlsvm.plan import Places, Plan
 
 Named = list[tuple[exp.Expression, str]]
+NOWHERE: Mapping[int, Places] = {}
 Bend = Callable[[exp.Expression], exp.Expression]
 """What becomes of each term theta_j x_j of a score."""
 
@@ -64,10 +66,18 @@ def straight(term: exp.Expression) -> exp.Expression:
     return term
 
 
-def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, bend: Bend = straight) -> exp.Select:
+def scored(
+    plan: Plan,
+    node: int,
+    keys: list[int],
+    extra: Named | None = None,
+    bend: Bend = straight,
+    placed: Mapping[int, Places] = NOWHERE,
+) -> exp.Select:
     """SELECT keys, extra, the score as p, and y and w where there are any: one row for each row of the node.
 
-    What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out.
+    What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out. What is
+    placed is looked up instead: there, rows without a partner stay, and their p is NULL or NaN.
     """
     r = "r"
     coordinates = plan.coordinates(node)
@@ -77,6 +87,11 @@ def scored(plan: Plan, node: int, keys: list[int], extra: Named | None = None, b
     sign = sql.column("y", r) if node == plan.label_node else None
     joins: list[tuple[exp.Expr, list[exp.Expression], str]] = []
     for child, edge in plan.folded(node):
+        if places := placed.get(child):
+            (variable,) = edge.on
+            at = sql.column(key(variable), r)
+            terms.append(score_in(places, scored(plan, child, [variable], bend=bend), at))
+            continue
         f = f"f{child}"
         below = reachable(plan, child)
         wanted = sorted({*edge.on, *(v for v in keys if v not in homes and v in below)})

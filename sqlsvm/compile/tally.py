@@ -80,12 +80,13 @@ class Tally:
         return self._active({COUNT: sql.product(*self._factors())}, [active, *self._of_label()])
 
     def one_soft_bag(self) -> Statement:
-        """With z = bound - y * p: a row with z > -width counts (1 + z / width) / 2, at most 1."""
-        z, width = exp.paren(exp.Sub(this=sql.parameter(BOUND), expression=self._margin())), sql.parameter(WIDTH)
-        share = sql.product(sql.number(0.5), sql.plus(sql.number(1), exp.Div(this=z, expression=width)))
+        """With z = bound - y * p: a row with -z < width counts (1 - -z / width) / 2, at most 1."""
+        beyond, width = exp.paren(exp.Sub(this=self._margin(), expression=sql.parameter(BOUND))), sql.parameter(WIDTH)
+        rest = exp.Sub(this=sql.number(1), expression=exp.Div(this=beyond, expression=width))
+        share = sql.product(sql.number(0.5), exp.paren(rest))
         count = sql.product(*self._factors(), exp.Least(this=share, expressions=[sql.number(1)]))
         weight = {"w": sql.column("w")} if self._weights() else {}
-        return self._active({COUNT: count, **weight}, [exp.GT(this=z, expression=exp.Neg(this=width))])
+        return self._active({COUNT: count, **weight}, [exp.LT(this=beyond.copy(), expression=width.copy())])
 
     def blur(self) -> exp.Expression:
         """Of an active row of a soft bag, by how much the share s of z that it counts stays below max(0, z): |z| (1 -
@@ -107,8 +108,8 @@ class Tally:
 
     @cached_property
     def _rows(self) -> exp.Select:
-        bag = self.plan.bags[0]
-        return scored(self.plan, bag.core, fold_keys(self.plan, bag.core), carried(self.plan, bag.core), bend=self.bend)
+        plan, core = self.plan, self.plan.bags[0].core
+        return scored(plan, core, fold_keys(plan, core), carried(plan, core), self.bend, plan.placed)
 
     def _margin(self) -> exp.Expression:
         return sql.product(sql.column("y"), sql.column("p")) if self.signed else sql.column("p")

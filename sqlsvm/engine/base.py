@@ -110,6 +110,9 @@ class Engine(Protocol):
         and the same rows for the same seed?"""
         return False
 
+    subscripts: frozenset[str] = frozenset()
+    """Types of keys by which a place in an array is found faster than a row in a hash table."""
+
     def digest(self, rows: exp.Query) -> str:
         """A short text that is the same for the same rows in whatever order, and another for others: their number, and
         the sum of their hashes. It means something in this version of this engine only."""

@@ -57,6 +57,8 @@ FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON
 class PgCatalog(Engine):
     """The part of an engine for PostgreSQL that is questions to pg_catalog. Who sends them is another's business."""
 
+    subscripts = frozenset(("smallint", "integer", "bigint"))
+
     def __init__(self) -> None:
         self._kinds = dict(_KINDS)
 

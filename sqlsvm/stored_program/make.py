@@ -69,7 +69,8 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     made = design(catalog, sign, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
     made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)
-    plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
+    chosen = choose(join_tree(query, catalog), made, catalog, asked.counting)
+    plan = over_own_relations(replace(chosen, placed={}))  # it must serve keys that are yet to come
     return StoredProgram(
         text,
         plan.design.label.name,

@@ -262,6 +262,7 @@ def test_json(engine: Engine) -> None:
         "copied": None,
         "merged": False,
         "folds_into": "b",
+        "placed": False,
     }
     assert [link["centre"] for link in said["links"]].count(True) == 1
     assert {tuple(s) for s in said["statements"]} == {

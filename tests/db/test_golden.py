@@ -56,6 +56,7 @@ SHAPES = {
     "self_join": Shape(2, 11, 9),
     "snowflake": Shape(1, 3, 1),
     "star": Shape(1, 3, 1),
+    "star_by_place": Shape(1, 3, 1, Wish(placed=True)),
     "triangle": Shape(2, 11, 9),
     "true_hub": Shape(4, 32, 23, GRID),
     "two_bags": Shape(2, 11, 9),

@@ -20,13 +20,16 @@ from sqlsvm.join_tree import join_tree
 from sqlsvm.label import label_sign
 from sqlsvm.measuring import read_moments
 from sqlsvm.oracle import JoinOracle
-from sqlsvm.plan import Link, Method, Plan, links_of
+from sqlsvm.plan import Link, Method, Places, Plan, links_of
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.read_query import read_query
 from sqlsvm.solve.oracle import Cut
 from tests.ground import surface, svm
 from tests.ground.reference import Joined, naive
 from tests.ground.schemas import Wishes, random_world
+
+MOST_PLACES = 10_000
+WHOLE = frozenset(("SMALLINT", "INTEGER", "BIGINT"))
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Wish:
     merged: bool = False
     tables: bool = False
     """Categories stand in tables, few as they are."""
+    placed: bool = False
+    """Scores are looked up by place wherever that is possible, on any engine and however few the rows are."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,17 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
     every = frozenset(range(len(tree.nodes)))
     copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
     plan = Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
-    return replace(plan, looked=frozenset(plan.foreign))
+    placed = dict(_placed(plan, catalog)) if wish.placed else {}
+    return replace(plan, looked=frozenset(plan.foreign), placed=placed)
+
+
+def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
+    for child, edge in plan.placeable.items():
+        variable = plan.tree.variables[edge.on[0]]
+        types = {catalog.engine.describe(catalog.own_rows(t.relation, (t,)))[0].type.upper() for t in variable.terms}
+        alias = next(a for a in plan.tree.nodes[child] if a in variable.holders)
+        if types <= WHOLE and (ends := catalog.ends(alias, variable)) and len(Places(*ends)) <= MOST_PLACES:
+            yield child, Places(*ends)
 
 
 def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:
@@ -142,8 +157,8 @@ def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:
 @contextmanager
 def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]) -> Iterator[Opened | None]:
     """A random world with a label; None where its join is empty, which is refused before anybody counts. In every
-    other world categories stand in tables."""
-    wish = replace(wish, tables=wish.tables or seed % 2 == 1)
+    other world categories stand in tables, and in every other pair of worlds scores are looked up by place."""
+    wish = replace(wish, tables=wish.tables or seed % 2 == 1, placed=wish.placed or seed % 4 >= 2)
     wanted: Wishes = {"max_relations": 4}
     wanted.update(wishes)
     world = random_world(np.random.default_rng(seed), **wanted)

@@ -1,0 +1,37 @@
+"""Scores that are looked up by place, not by a join: for keys that are whole numbers and lie close together.
+
+PostgreSQL meets a row with a hash table in some 200 ns, and carries all its columns along. Where a dimension's key is
+its place in an array of scores, that array is made once for each pass, and a scan of the facts reads from it: half of a
+pass, and more.
+
+A key that is beyond the array, or NULL, has the score NULL; a hole between the keys has NaN, for an array with a NULL
+in it is walked from its beginning. Both are passed on to the sum, and neither is less than any bound, for to both
+engines NaN is greater than all numbers: rows without a partner are not active, as if they had been dropped.
+"""
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.plan import Places
+
+
+def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expression:
+    """Of a SELECT of a key and p, the p of the key that a row has:
+    CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END"""
+    least = exp.GTE(this=at, expression=sql.integer(places.first))
+    most = exp.LTE(this=at.copy(), expression=sql.integer(places.last))
+    place = exp.cast(exp.Sub(this=at.copy(), expression=sql.integer(places.first - 1)), exp.DType.INT)
+    found = exp.Bracket(this=_array(places, scores, at.name), expressions=[place], offset=1)
+    return sql.case(sql.every([least, most]), found)
+
+
+def _array(places: Places, scores: exp.Select, key: str) -> exp.Subquery:
+    """(SELECT ARRAY_AGG(p ORDER BY place) FROM every place LEFT JOIN the rows)"""
+    place = sql.column("place", "e")
+    p = sql.coalesce(sql.column("p", "f"), sql.double(exp.Literal.string("NaN")))
+    in_order = exp.ArrayAgg(this=exp.Order(this=p, expressions=[exp.Ordered(this=place, nulls_first=False)]))
+    every = exp.ExplodingGenerateSeries(start=sql.integer(places.first), end=sql.integer(places.last))
+    alias = exp.TableAlias(this=exp.to_identifier("e"), columns=[exp.to_identifier("place")])
+    found = sql.select([(in_order, "scores")], exp.Table(this=every, alias=alias))
+    meet = [sql.equal(sql.column(key, "f"), place.copy())]
+    return sql.join(found, sql.derived(scores, "f"), meet, "left").subquery(copy=False)

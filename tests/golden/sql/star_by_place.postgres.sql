@@ -1,0 +1,46 @@
+-- active rows (bound, theta)
+CREATE TEMPORARY TABLE sqlsvm_a0 AS
+SELECT k0 AS k0, x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
+FROM (
+  SELECT
+    r.k0 AS k0,
+    r.x1 AS x1,
+    (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
+      (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
+    ) + CASE
+      WHEN r.k0 >= 1 AND r.k0 <= 4
+      THEN (
+        SELECT ARRAY_AGG(COALESCE(f.p, CAST('NaN' AS DOUBLE PRECISION)) ORDER BY e.place) AS scores
+        FROM GENERATE_SERIES(1, 4) AS e(place)
+        LEFT JOIN (
+          SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
+          FROM (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM dims AS "d") AS r
+       ) AS f ON f.k0 = e.place
+     )[CAST(r.k0 - 0 AS INT)]
+    END AS p,
+    r.y AS y
+  FROM (
+    SELECT
+      "f"."d" AS k0,
+      CAST("f"."x" AS DOUBLE PRECISION) AS x1,
+      CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
+    FROM facts AS "f"
+ ) AS r
+) AS s
+WHERE y * p < CAST($1 AS DOUBLE PRECISION);
+
+-- sums 0
+SELECT
+  COALESCE(SUM(ABS(r.c)), CAST(0.0 AS DOUBLE PRECISION)) AS b,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
+FROM sqlsvm_a0 AS r;
+
+-- sums 1
+SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
+FROM (
+  SELECT q.*, t.c
+  FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
+  JOIN (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM dims AS "d") AS q
+    ON q.k0 = t.k0
+) AS r;
