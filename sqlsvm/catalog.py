@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, QueryError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.variables import Variable
 
@@ -113,6 +113,19 @@ class Catalog:
         """Is a variable of one type wherever it is held, or a number?"""
         described = self._held(variable)
         return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
+
+    def check_key(self, variable: Variable) -> None:
+        """A key is grouped by what is equal to it in its own relation: that must be what is equal to it elsewhere."""
+        held = list(zip(variable.terms, self._held(variable), strict=True))
+        blurred = next((pair for pair in held if self.engine.blurs(pair[1].type)), None)
+        other = next((pair for pair in held if blurred and pair[1].type != blurred[1].type), None)
+        if blurred and other:
+            (ours, theirs) = (term.expression.sql(self.query.dialect) for term, _ in (blurred, other))
+            raise QueryError(
+                f"the keys {ours} and {theirs} are {blurred[1].type} and {other[1].type}",
+                detail="what is equal within the one is not equal to the same in the other",
+                hint=f"compare them as one type: CAST({ours} AS {other[1].type}) = {theirs}",
+            )
 
     def subscripts(self, variable: Variable) -> bool:
         """May a variable be a place in an array, wherever it is held?"""

@@ -56,6 +56,9 @@ class Sizes:
 
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
     """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
+    for variable in tree.variables:
+        if not variable.match:
+            catalog.check_key(variable)
     plan = _counted_by(tree, design, catalog, counting)
     return replace(plan, looked=_worth_a_look(plan, catalog), placed=_worth_an_array(plan, catalog))
 

@@ -113,6 +113,10 @@ class Engine(Protocol):
     subscripts: frozenset[str] = frozenset()
     """Types of keys by which a place in an array is found faster than a row in a hash table."""
 
+    def blurs(self, type: str) -> bool:
+        """Are values of this type equal to each other that another type, compared with it, tells apart?"""
+        return False
+
     def digest(self, rows: exp.Query) -> str:
         """A short text that is the same for the same rows in whatever order, and another for others: their number, and
         the sum of their hashes. It means something in this version of this engine only."""

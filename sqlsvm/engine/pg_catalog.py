@@ -78,6 +78,9 @@ class PgCatalog(Engine):
     def thins(self, table: exp.Table) -> bool:
         return self._ask(_THINS, [self._name(table)]) == [(True,)]
 
+    def blurs(self, type: str) -> bool:
+        return type.rpartition(".")[2] == "citext"
+
     def _name(self, table: exp.Table) -> str:
         """As to_regclass reads it: spelled as in the query, and a working table of ours by the name that it goes by."""
         parts = {name: table.args.get(name) for name in ("this", "db", "catalog")}
