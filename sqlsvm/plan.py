@@ -62,6 +62,9 @@ class Plan:
     """Copied nodes whose equal rows are merged into a multiplicity."""
     looked: frozenset[int] = frozenset()
     """Of what the label's node points to: worth a look whether every row finds its row there (compile/partners.py)."""
+    at_once: bool = False
+    """With one bag: does a pass meet all columns and add them up in one scan? Else it keeps the active rows, and groups
+    their counts back along the folds."""
     placed: Mapping[int, Places] = field(default_factory=dict)
     """Of the same: nodes whose scores an array holds, in the places of their keys (compile/places.py)."""
 

@@ -1,6 +1,7 @@
 """pass(theta, H): the statements of one cut.
 
-With one bag a row of the core is a row of the join: keep the active ones, add up y x. With more, `messages` counts.
+With one bag a row of the core is a row of the join: keep the active ones and add up y x, or do both in one scan. With
+more, `messages` counts.
 With one bag the sums g give N a_j = -g_j. With more, N a_j = -(g_j - n-_j) and N b = N- + (sum of y c), where n-_j, the
 sum of x_j over the rows with y = -1, and N-, their number, do not depend on theta. Always R_low = b + a.theta.
 """
@@ -11,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.messages import Messages
-from sqlsvm.compile.resolve import COUNT, resolve, sums, sums_name
+from sqlsvm.compile.resolve import COUNT, resolve, summed_in, sums, sums_at_once
 from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, Tally, active_rows, rounding
@@ -22,7 +23,8 @@ NEAR = "near the hinge"
 
 def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
     """Everything that one cut needs, in order. A soft one, for one bag only, counts rows near the hinge in part."""
-    tally = Tally(plan, signed=True)
+    tally = Tally(plan, signed=True, whole=plan.at_once)
+    totals, home = _totals(plan, tally.blur() if soft else None), _home(plan)
     if plan.centre is not None:
         messages = Messages(plan, ties=tally.ties)
         yield from tally.scores()
@@ -34,8 +36,11 @@ def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
         yield from messages.backward()
         yield from tally.counts(messages)
     else:
-        yield tally.one_soft_bag() if soft else tally.one_bag()
-    totals, home = _totals(plan, tally.blur() if soft else None), _home(plan)
+        active = tally.soft() if soft else tally.active()
+        if plan.at_once:
+            yield sums_at_once(plan, sql.derived(sql.fenced(active), "r"), totals)
+            return
+        yield tally.kept(active)
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         return sums(plan, node, counted, totals if node == home else None)
@@ -46,7 +51,7 @@ def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
 
 def totals_name(plan: Plan) -> str:
     """The statement whose rows add up to `b`, and to the blur of a soft pass."""
-    return sums_name(_home(plan))
+    return summed_in(plan, _home(plan))
 
 
 def _home(plan: Plan) -> int:

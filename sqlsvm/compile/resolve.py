@@ -4,7 +4,7 @@ What is answered for one node is up to an `Answer`: `sums` adds up c times every
 over every value of every feature.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from sqlsvm.join_tree import Edge
 from sqlsvm.plan import Plan
 
 COUNT = "c"
+AT_ONCE = "sums of all"
 
 Answer = Callable[[Plan, int, exp.Expr], Iterator[Statement]]
 """The statements for the coordinates of one node, from an item of FROM called r with its columns and the count c."""
@@ -34,6 +35,11 @@ def counts_table(node: int) -> str:
 
 def sums_name(node: int) -> str:
     return f"sums {node}"
+
+
+def summed_in(plan: Plan, node: int) -> str:
+    """The statement that adds up the coordinates of a node in a pass."""
+    return AT_ONCE if plan.at_once else sums_name(node)
 
 
 def category_name(dictionary: Dictionary) -> str:
@@ -89,17 +95,31 @@ def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) 
     """SELECT SUM(c * x7) AS x7, ..., and other totals if asked for; for a dictionary SELECT n, SUM(c) AS c. Where the
     categories are few, one statement has it all, by combination of categories: its reader adds them up."""
     c = sql.column(COUNT, "r")
-    added = [*(totals or []), *((sql.product(c.copy(), x.of("r")), x.column) for x in plan.coordinates(node))]
+    added = _products(plan.coordinates(node), totals)
     together = cells(plan.dictionaries(node))
     if together:
         numbers = [(d, number_column(d)) for d in together]
         yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted))
     elif added:
-        outputs = [(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in added]
-        yield statement(sums_name(node), sql.select(outputs, counted.copy()))
+        yield statement(sums_name(node), _added_up(added, counted.copy()))
     for d in plan.dictionaries(node):
         if d not in together:
             yield statement(category_name(d), by_category([(d, "n")], [(c, COUNT)], counted))
+
+
+def sums_at_once(plan: Plan, counted: exp.Expr, totals: Named) -> Statement:
+    """SELECT SUM(c * x7) AS x7, ... for the coordinates of all nodes, from rows that have them all."""
+    every = [x for node in range(len(plan.tree.nodes)) for x in plan.coordinates(node)]
+    return statement(AT_ONCE, _added_up(_products(every, totals), counted))
+
+
+def _products(coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
+    c = sql.column(COUNT, "r")
+    return [*(totals or []), *((sql.product(c.copy(), x.of("r")), x.column) for x in coordinates)]
+
+
+def _added_up(values: Named, counted: exp.Expr) -> exp.Select:
+    return sql.select([(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in values], counted)
 
 
 def cells(dictionaries: Sequence[Dictionary]) -> tuple[Dictionary, ...]:

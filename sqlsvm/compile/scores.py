@@ -73,11 +73,13 @@ def scored(
     extra: Named | None = None,
     bend: Bend = straight,
     placed: Mapping[int, Places] = NOWHERE,
+    whole: bool = False,
 ) -> exp.Select:
     """SELECT keys, extra, the score as p, and y and w where there are any: one row for each row of the node.
 
     What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out. What is
-    placed is looked up instead: there, rows without a partner stay, and their p is NULL or NaN.
+    placed is looked up instead: there, rows without a partner stay, and their p is NULL or NaN. A whole row has the
+    coordinates of what folds in as well.
     """
     r = "r"
     coordinates = plan.coordinates(node)
@@ -86,6 +88,7 @@ def scored(
     weights = [sql.column("w", r)] if plan.weighted(node) else []
     sign = sql.column("y", r) if node == plan.label_node else None
     joins: list[tuple[exp.Expr, list[exp.Expression], str]] = []
+    folded: Named = []
     for child, edge in plan.folded(node):
         if places := placed.get(child):
             (variable,) = edge.on
@@ -97,7 +100,9 @@ def scored(
         wanted = sorted({*edge.on, *(v for v in keys if v not in homes and v in below)})
         homes |= {v: f for v in wanted if v not in homes}
         meet = [sql.equal(sql.column(key(v), r), sql.column(key(v), f)) for v in edge.on]
-        joins.append((sql.derived(sql.fenced(scored(plan, child, wanted, bend=bend)), f), meet, ""))
+        found = scored(plan, child, wanted, carried(plan, child) if whole else None, bend, whole=whole)
+        joins.append((sql.derived(sql.fenced(found), f), meet, ""))
+        folded += [(sql.column(x, f), x) for x in found.named_selects if whole and x.startswith("x")]
         terms.append(sql.column("p", f))
         weights += [sql.column("w", f)] if inherited(plan, child, "w") else []
         sign = sql.column("y", f) if inherited(plan, child, "y") else sign
@@ -109,7 +114,7 @@ def scored(
         joins.append((exp.to_table(d.table), meet, "left"))
         terms.append(sql.coalesce(bend(theta(sql.column("n", d.table))), sql.number(0)))
     made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
-    made += [*(extra or []), (sql.plus(*terms), "p")]
+    made += [*(extra or []), *folded, (sql.plus(*terms), "p")]
     made += [(sign, "y")] if sign is not None else []
     made += [(sql.product(*weights), "w")] if weights else []
     found = sql.select(made, source(plan, node, r))

@@ -65,6 +65,8 @@ class Tally:
     bend: Bend = straight
     strict: bool = True
     """Is a margin equal to the bound left out? Said here for one bag; with more, it is up to who counts."""
+    whole: bool = False
+    """With one bag: do its rows carry all columns of the bag, or the keys along which counts go back?"""
 
     @property
     def ties(self) -> bool:
@@ -74,12 +76,18 @@ class Tally:
     # -- one bag: no messages
 
     def one_bag(self) -> Statement:
+        return self.kept(self.active())
+
+    def kept(self, active: exp.Select) -> Statement:
+        return statement("active rows", active, active_table(self.plan.bags[0].number))
+
+    def active(self) -> exp.Select:
         """SELECT what is carried, y * w AS c FROM scored rows WHERE y * p < bound"""
         below = exp.LT if self.strict else exp.LTE
         active = below(this=self._margin(), expression=sql.parameter(BOUND))
         return self._active({COUNT: sql.product(*self._factors())}, [active, *self._of_label()])
 
-    def one_soft_bag(self) -> Statement:
+    def soft(self) -> exp.Select:
         """With z = bound - y * p: a row with -z < width counts (1 - -z / width) / 2, at most 1."""
         beyond, width = exp.paren(exp.Sub(this=self._margin(), expression=sql.parameter(BOUND))), sql.parameter(WIDTH)
         rest = exp.Sub(this=sql.number(1), expression=exp.Div(this=beyond, expression=width))
@@ -99,16 +107,17 @@ class Tally:
         rest = exp.paren(exp.Sub(this=sql.number(1), expression=within))
         return sql.product(sql.number(0.5), sql.parameter(WIDTH), *weights, within.copy(), rest)
 
-    def _active(self, outputs: Mapping[str, exp.Expression], conditions: list[exp.Expression]) -> Statement:
-        bag, rows = self.plan.bags[0], self._rows
+    def _active(self, outputs: Mapping[str, exp.Expression], conditions: list[exp.Expression]) -> exp.Select:
+        rows = self._rows
         names = [n for n in rows.named_selects if n not in ("p", "y", "w")]
         wanted = [*((sql.column(n), n) for n in names), *((value, name) for name, value in outputs.items())]
-        kept = sql.where(sql.select(wanted, sql.derived(rows, "s")), *conditions)
-        return statement("active rows", kept, active_table(bag.number))
+        return sql.where(sql.select(wanted, sql.derived(rows, "s")), *conditions)
 
     @cached_property
     def _rows(self) -> exp.Select:
         plan, core = self.plan, self.plan.bags[0].core
+        if self.whole:
+            return scored(plan, core, [], carried(plan, core), self.bend, whole=True)
         return scored(plan, core, fold_keys(plan, core), carried(plan, core), self.bend, plan.placed)
 
     def _margin(self) -> exp.Expression:

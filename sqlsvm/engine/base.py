@@ -110,6 +110,9 @@ class Engine(Protocol):
         and the same rows for the same seed?"""
         return False
 
+    columnar: bool = False
+    """Does a join carry columns along at next to no cost?"""
+
     subscripts: frozenset[str] = frozenset()
     """Types of keys by which a place in an array is found faster than a row in a hash table."""
 

@@ -59,6 +59,7 @@ class DuckDB(Engine):
     """One session with a DuckDB of this process."""
 
     dialect = "duckdb"
+    columnar = True
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:
         """A private one is read and written by this session alone, which drops what it makes."""

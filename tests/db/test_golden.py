@@ -56,6 +56,7 @@ SHAPES = {
     "self_join": Shape(2, 11, 9),
     "snowflake": Shape(1, 3, 1),
     "star": Shape(1, 3, 1),
+    "star_at_once": Shape(1, 1, 0, Wish(at_once=True)),
     "star_by_place": Shape(1, 3, 1, Wish(placed=True)),
     "triangle": Shape(2, 11, 9),
     "true_hub": Shape(4, 32, 23, GRID),

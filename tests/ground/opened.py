@@ -52,6 +52,8 @@ class Wish:
     merged: bool = False
     tables: bool = False
     """Categories stand in tables, few as they are."""
+    at_once: bool = False
+    """All columns are met and added up in one scan, wherever that is possible."""
     placed: bool = False
     """Scores are looked up by place wherever that is possible, on any engine and however few the rows are."""
 
@@ -137,7 +139,8 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
     copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
     plan = Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
     placed = dict(_placed(plan, catalog)) if wish.placed else {}
-    return replace(plan, looked=frozenset(plan.foreign), placed=placed)
+    at_once = wish.at_once and plan.centre is None and not made.dictionaries
+    return replace(plan, at_once=at_once, looked=frozenset(plan.foreign), placed=placed)
 
 
 def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
@@ -157,8 +160,10 @@ def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:
 @contextmanager
 def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]) -> Iterator[Opened | None]:
     """A random world with a label; None where its join is empty, which is refused before anybody counts. In every
-    other world categories stand in tables, and in every other pair of worlds scores are looked up by place."""
-    wish = replace(wish, tables=wish.tables or seed % 2 == 1, placed=wish.placed or seed % 4 >= 2)
+    other world categories stand in tables; in every other pair of worlds scores are looked up by place, and in the
+    others columns are added up at once."""
+    tables, placed, at_once = seed % 2 == 1, seed % 4 >= 2, seed % 4 < 2
+    wish = replace(wish, tables=wish.tables or tables, placed=wish.placed or placed, at_once=wish.at_once or at_once)
     wanted: Wishes = {"max_relations": 4}
     wanted.update(wishes)
     world = random_world(np.random.default_rng(seed), **wanted)

@@ -1,0 +1,30 @@
+-- sums of all (bound, theta)
+SELECT
+  COALESCE(SUM(ABS(r.c)), CAST(0.0 AS DOUBLE PRECISION)) AS b,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1,
+  COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
+FROM (
+  SELECT x1 AS x1, x2 AS x2, CAST(y AS DOUBLE PRECISION) AS c
+  FROM (
+    SELECT
+      r.x1 AS x1,
+      f1.x2 AS x2,
+      (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
+        (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
+     ) + f1.p AS p,
+      r.y AS y
+    FROM (
+      SELECT
+        "f"."d" AS k0,
+        CAST("f"."x" AS DOUBLE PRECISION) AS x1,
+        CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
+      FROM facts AS "f"
+   ) AS r
+    JOIN (
+      SELECT r.k0 AS k0, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
+      FROM (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM dims AS "d") AS r
+   ) AS f1 ON r.k0 = f1.k0
+ ) AS s
+  WHERE y * p < CAST($1 AS DOUBLE PRECISION)
+) AS r;
