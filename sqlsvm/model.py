@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ class Model:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints, and what is stored: strict JSON, see `plain`."""
-        found = {name: plain(value) for name, value in asdict(self).items()}
+        found = {name: plain(value) for name, value in vars(self).items()}
         found["model"] = found.pop("name")
         found["lambda"] = found.pop("lam")
         found["features"] = len({w.feature for w in self.weights})
@@ -86,6 +86,10 @@ def plain(value: object) -> Any:
     >>> plain({"gap": float("inf"), "weights": (np.float64(1), None)})
     {'gap': 'Infinity', 'weights': [1.0, None]}
     """
+    if value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value)):
+        return value  # almost everything is, where a category has 100,000 weights
+    if isinstance(value, Weight):
+        value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
