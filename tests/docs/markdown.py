@@ -23,8 +23,9 @@ class Block:
 
 
 def documents() -> list[Path]:
-    """What is written for readers; the change log also tells of what is gone."""
-    found = [*ROOT.glob("*.md"), *(path for folder in ROOT.glob("[a-z]*/") for path in folder.rglob("*.md"))]
+    """What is written for readers; the change log also tells of what is gone, and what a build leaves is not ours."""
+    folders = (folder for folder in ROOT.glob("[a-z]*/") if folder.name not in ("build", "dist"))
+    found = [*ROOT.glob("*.md"), *(path for folder in folders for path in folder.rglob("*.md"))]
     return sorted(path for path in found if path.name != "CHANGELOG.md")
 
 
