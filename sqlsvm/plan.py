@@ -66,7 +66,8 @@ class Plan:
     """With one bag: does a pass meet all columns and add them up in one scan? Else it keeps the active rows, and groups
     their counts back along the folds."""
     placed: Mapping[int, Places] = field(default_factory=dict)
-    """Of the same: nodes whose scores an array holds, in the places of their keys (compile/places.py)."""
+    """Of what folds into the label's node: whose scores stand in an array, in the places of their keys
+    (compile/places.py). Where all is added up at once, these have no columns that are to be met."""
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:

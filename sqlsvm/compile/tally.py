@@ -116,9 +116,8 @@ class Tally:
     @cached_property
     def _rows(self) -> exp.Select:
         plan, core = self.plan, self.plan.bags[0].core
-        if self.whole:
-            return scored(plan, core, [], carried(plan, core), self.bend, whole=True)
-        return scored(plan, core, fold_keys(plan, core), carried(plan, core), self.bend, plan.placed)
+        keys = [] if self.whole else fold_keys(plan, core)
+        return scored(plan, core, keys, carried(plan, core), self.bend, plan.placed, self.whole)
 
     def _margin(self) -> exp.Expression:
         return sql.product(sql.column("y"), sql.column("p")) if self.signed else sql.column("p")

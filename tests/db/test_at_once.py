@@ -85,3 +85,20 @@ def test_random_worlds_say_the_same(shared_engine: Engine) -> None:
             for beta, width in ((found.dyadic(rng), 0.0), (found.normal(rng), 0.5)):
                 assert_same(found.cut(beta, width=width), found.again(at_once=False).cut(beta, width=width))
     assert compared >= 2
+
+
+def test_a_dimension_without_columns_is_looked_up(postgres: Engine) -> None:
+    """It only drops rows, and that needs no join either."""
+    star(postgres, 1)
+    text = "SELECT f.y, f.x FROM f JOIN d ON d.k = f.k WHERE d.z0 < 3"
+    plan = plan_of(postgres, text)
+    assert plan.at_once
+    assert set(plan.placed) == {plan.tree.node_of("d")}
+    with workspace(postgres) as work:
+        found = opened(work, text, Wish(at_once=True)).again(placed=plan.placed)
+        (scan,) = found.oracle.program
+        assert [join.side for join in scan.query.find_all(exp.Join)] == ["LEFT"]
+        for seed in range(3):
+            beta = found.normal(np.random.default_rng(seed))
+            assert found.cut(beta).value_low == pytest.approx(found.hinge(beta).value, rel=1e-9)
+            assert_same(found.cut(beta), found.again(placed={}).cut(beta))

@@ -138,8 +138,8 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
     every = frozenset(range(len(tree.nodes)))
     copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
     plan = Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
-    placed = dict(_placed(plan, catalog)) if wish.placed else {}
     at_once = wish.at_once and plan.centre is None and not made.dictionaries
+    placed = dict(_placed(plan, catalog)) if wish.placed and not at_once else {}
     return replace(plan, at_once=at_once, looked=frozenset(plan.foreign), placed=placed)
 
 
@@ -162,8 +162,8 @@ def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]
     """A random world with a label; None where its join is empty, which is refused before anybody counts. In every
     other world categories stand in tables; in every other pair of worlds scores are looked up by place, and in the
     others columns are added up at once."""
-    tables, placed, at_once = seed % 2 == 1, seed % 4 >= 2, seed % 4 < 2
-    wish = replace(wish, tables=wish.tables or tables, placed=wish.placed or placed, at_once=wish.at_once or at_once)
+    tables, placed = seed % 2 == 1, wish.placed or (seed % 4 >= 2 and not wish.at_once)
+    wish = replace(wish, tables=wish.tables or tables, placed=placed, at_once=not placed)
     wanted: Wishes = {"max_relations": 4}
     wanted.update(wishes)
     world = random_world(np.random.default_rng(seed), **wanted)
