@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
-from sqlsvm.errors import DataError, QueryError
+from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.variables import Variable
 
@@ -109,27 +109,21 @@ class Catalog:
         first = self.own_rows(alias, ()).limit(ceil(most))
         return self._one(sql.select([(sql.count(), "n")], sql.derived(first, "r")))["n"]
 
+    def held(self, variable: Variable) -> list[Column]:
+        """A variable as the database describes it at each of its holders."""
+        if variable.index not in self._variables:
+            held = [self.engine.describe(self.own_rows(t.relation, (t,)))[0] for t in variable.terms]
+            self._variables[variable.index] = held
+        return self._variables[variable.index]
+
     def alike(self, variable: Variable) -> bool:
         """Is a variable of one type wherever it is held, or a number?"""
-        described = self._held(variable)
+        described = self.held(variable)
         return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
-
-    def check_key(self, variable: Variable) -> None:
-        """A key is grouped by what is equal to it in its own relation: that must be what is equal to it elsewhere."""
-        held = list(zip(variable.terms, self._held(variable), strict=True))
-        blurred = next((pair for pair in held if self.engine.blurs(pair[1].type)), None)
-        other = next((pair for pair in held if blurred and pair[1].type != blurred[1].type), None)
-        if blurred and other:
-            (ours, theirs) = (term.expression.sql(self.query.dialect) for term, _ in (blurred, other))
-            raise QueryError(
-                f"the keys {ours} and {theirs} are {blurred[1].type} and {other[1].type}",
-                detail="what is equal within the one is not equal to the same in the other",
-                hint=f"compare them as one type: CAST({ours} AS {other[1].type}) = {theirs}",
-            )
 
     def subscripts(self, variable: Variable) -> bool:
         """May a variable be a place in an array, wherever it is held?"""
-        return bool(self.engine.subscripts) and self.engine.subscripts.issuperset(d.type for d in self._held(variable))
+        return bool(self.engine.subscripts) and self.engine.subscripts.issuperset(d.type for d in self.held(variable))
 
     def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
         """The least and the largest of whole numbers; None where there are none."""
@@ -194,13 +188,6 @@ class Catalog:
         counts = [(_how_many(sql.is_null(sql.column(name))), name) for _, name in values]
         found = self._one(sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
         return {f.name: found[f"v{i}"] for i, f in enumerate(features)}
-
-    def _held(self, variable: Variable) -> list[Column]:
-        """A variable as the database describes it at each of its holders."""
-        if variable.index not in self._variables:
-            held = [self.engine.describe(self.own_rows(t.relation, (t,)))[0] for t in variable.terms]
-            self._variables[variable.index] = held
-        return self._variables[variable.index]
 
     def _one(self, query: exp.Query) -> dict[str, float]:
         return _one(self.engine, query)

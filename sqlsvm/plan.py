@@ -45,7 +45,8 @@ class Places:
     first: int
     last: int
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
         return self.last - self.first + 1
 
 

@@ -31,13 +31,16 @@ BUCKETS_PER_BAG = 64
 KEPT_IN_PLACE = 2 / 3
 """A relation of whose rows the filters keep less than this is copied: every pass would read the others in vain."""
 
-FEW_COLUMNS = 24
-"""Coordinates of a dimension, and of what it points to, that are added up as they are met. Where joins carry columns
-at no cost, 7 take 0.6 of the time of grouping back, 50 take 1.3 of it."""
+FEW_COLUMNS = 40
+"""Coordinates of all dimensions that are added up as they are met. Where joins carry columns at next to no cost, 14
+take 0.6 of the time of grouping back, 48 about as much, 100 take 1.3 of it."""
 
 ROWS_A_KEY = 4
 """From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one. And
 less to make an array of all keys, in every pass, than to meet them in a hash table."""
+
+FULL = 0.5
+"""The least part of the places of an array that has a key."""
 
 LARGEST_ARRAY = 1_000_000
 """Places, 8 MB: every process that scans has its own copy."""
@@ -61,9 +64,6 @@ class Sizes:
 
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
     """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
-    for variable in tree.variables:
-        if not variable.match:
-            catalog.check_key(variable)
     plan = _counted_by(tree, design, catalog, counting)
     found = replace(plan, at_once=_is_at_once(plan, catalog.engine))
     return replace(found, looked=_worth_a_look(found, catalog), placed=_worth_an_array(found, catalog))
@@ -73,9 +73,8 @@ def _is_at_once(plan: Plan, engine: Engine) -> bool:
     """Where few columns fold in, it costs more to keep the active rows and to group their counts back."""
     if plan.centre is not None or plan.design.dictionaries:
         return False
-    most = FEW_COLUMNS if engine.columnar else 0
-    arms = (plan.tree.beyond(child, edge) for child, edge in plan.folded(plan.bags[0].core))
-    return all(sum(len(plan.coordinates(node)) for node in arm) <= most for arm in arms)
+    folded = sum(len(plan.coordinates(node)) for node in plan.bags[0].nodes if node != plan.bags[0].core)
+    return folded <= (FEW_COLUMNS if engine.columnar else 0)
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
@@ -88,10 +87,15 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
 
 
 def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
-    """Where many rows of the label's node share a place. That some places may be empty costs little."""
-    close = {child: places for child, places in _places(plan, catalog) if len(places) <= LARGEST_ARRAY}
-    shared = _shared(plan, catalog, {child: len(places) for child, places in close.items()})
-    return {child: places for child, places in close.items() if child in shared}
+    """Where many rows of the label's node share a place, and few places are empty: a join would be done early with the
+    rows that meet nothing."""
+    close = {child: places for child, places in _places(plan, catalog) if places.size <= LARGEST_ARRAY}
+    shared = _shared(plan, catalog, {child: places.size for child, places in close.items()})
+    return {
+        child: places
+        for child, places in close.items()
+        if child in shared and node_rows(plan.tree, catalog, child) >= FULL * places.size
+    }
 
 
 def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:

@@ -15,6 +15,7 @@ from sqlsvm.design import Moments, Nulls, Scale, check_values, design, drop_null
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.join_tree import join_tree
+from sqlsvm.keys import check_keys
 from sqlsvm.label import label_sign
 from sqlsvm.measuring import read_moments
 from sqlsvm.oracle import JoinOracle
@@ -106,6 +107,7 @@ def planned(
     query = drop_nulls(query) if options.nulls == "drop" else query
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
+    check_keys(catalog)
     made = design(catalog, sign, intercept=options.intercept)
     return choose(join_tree(query, catalog), made, catalog, options.counting), catalog
 

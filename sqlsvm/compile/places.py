@@ -4,9 +4,9 @@ PostgreSQL meets a row with a hash table in some 200 ns, and carries all its col
 its place in an array of scores, that array is made once for each pass, and a scan of the facts reads from it. It takes
 less than half the time.
 
-A key that is beyond the array, or NULL, has the score NULL; a hole between the keys has NaN, for an array with a NULL
-in it is walked from its beginning. Both are passed on to the sum, and neither is less than any bound, for to both
-engines NaN is greater than all numbers: rows without a partner are not active, as if they had been dropped.
+A key that is beyond the array, or NULL, is left out by the scan itself. A hole between the keys has the score NaN, for
+an array with a NULL in it is walked from its beginning. It is passed on to the sum, and is not less than any bound, for
+to both engines NaN is greater than all numbers: rows without a partner are not active, as if they had been dropped.
 """
 
 from sqlglot import exp
@@ -17,12 +17,18 @@ from sqlsvm.plan import Places
 
 def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expression:
     """Of a SELECT of a key and p, the p of the key that a row has:
-    CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END"""
-    least = exp.GTE(this=at, expression=sql.integer(places.first))
-    most = exp.LTE(this=at.copy(), expression=sql.integer(places.last))
+    CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END
+
+    The condition is that of `within`: nobody promises that it is looked at before the place is reckoned."""
     place = exp.cast(exp.Sub(this=at.copy(), expression=sql.integer(places.first - 1)), exp.DType.INT)
     found = exp.Bracket(this=_array(places, scores, at.name), expressions=[place], offset=1)
-    return sql.case(sql.every([least, most]), found)
+    return sql.case(sql.every(within(places, at)), found)
+
+
+def within(places: Places, at: exp.Column) -> list[exp.Expression]:
+    """Where the key of a row is no place, it has no partner. An index on the key may know."""
+    least = exp.GTE(this=at.copy(), expression=sql.integer(places.first))
+    return [least, exp.LTE(this=at.copy(), expression=sql.integer(places.last))]
 
 
 def _array(places: Places, scores: exp.Select, key: str) -> exp.Subquery:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.places import score_in
+from sqlsvm.compile.places import score_in, within
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
 from sqlsvm.plan import Places, Plan
@@ -78,7 +78,7 @@ def scored(
     """SELECT keys, extra, the score as p, and y and w where there are any: one row for each row of the node.
 
     What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out. What is
-    placed is looked up instead: there, rows without a partner stay, and their p is NULL or NaN. A whole row has the
+    placed is looked up instead: there, rows without a partner may stay, and their p is NaN. A whole row has the
     coordinates of what folds in as well.
     """
     r = "r"
@@ -89,11 +89,13 @@ def scored(
     sign = sql.column("y", r) if node == plan.label_node else None
     joins: list[tuple[exp.Expr, list[exp.Expression], str]] = []
     folded: Named = []
+    inside: list[exp.Expression] = []
     for child, edge in plan.folded(node):
         if places := placed.get(child):
             (variable,) = edge.on
             at = sql.column(key(variable), r)
             terms.append(score_in(places, scored(plan, child, [variable], bend=bend), at))
+            inside += within(places, at)
             continue
         f = f"f{child}"
         below = reachable(plan, child)
@@ -117,10 +119,19 @@ def scored(
     made += [*(extra or []), *folded, (sql.plus(*terms), "p")]
     made += [(sign, "y")] if sign is not None else []
     made += [(sql.product(*weights), "w")] if weights else []
-    found = sql.select(made, source(plan, node, r))
+    found = sql.where(sql.select(made, _filtered_first(plan, node, r)), *inside)
     for item, on, kind in joins:
         found = sql.join(found, item, on, kind)
     return found
+
+
+def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:
+    """A node as an item of FROM, after its own filters. PostgreSQL begins with the cheapest condition, and that on the
+    score may fail on what those of the query would have kept away."""
+    relations = (plan.tree.query.relation(r) for r in plan.tree.nodes[node])
+    if node in plan.copied or not any(r.filters or r.late_filters for r in relations):
+        return source(plan, node, alias)
+    return sql.derived(sql.fenced(rows(plan, node)), alias)
 
 
 def reachable(plan: Plan, node: int) -> set[int]:

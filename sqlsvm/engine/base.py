@@ -120,6 +120,13 @@ class Engine(Protocol):
         """Are values of this type equal to each other that another type, compared with it, tells apart?"""
         return False
 
+    inexact: frozenset[str] = frozenset()
+    """Types of numbers that are rounded to some binary digits."""
+
+    def compared_as(self, types: Sequence[str]) -> str | None:
+        """The type as which keys of these types are compared, where that may round some of them; else None."""
+        return None
+
     def digest(self, rows: exp.Query) -> str:
         """A short text that is the same for the same rows in whatever order, and another for others: their number, and
         the sum of their hashes. It means something in this version of this engine only."""

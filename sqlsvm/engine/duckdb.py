@@ -60,6 +60,7 @@ class DuckDB(Engine):
 
     dialect = "duckdb"
     columnar = True
+    inexact = frozenset(("FLOAT", "DOUBLE"))
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:
         """A private one is read and written by this session alone, which drops what it makes."""
@@ -110,6 +111,11 @@ class DuckDB(Engine):
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())
         return tuple(frozenset(columns) for (columns,) in found)
+
+    def compared_as(self, types: Sequence[str]) -> str | None:
+        """A whole number beside a FLOAT becomes a FLOAT."""
+        least = next((t for t in ("FLOAT", "DOUBLE") if t in types), None)
+        return least if any(_base(t) in _NUMBERS and t not in self.inexact for t in types) else None
 
     def row_hash(self, alias: str) -> exp.Expression:
         return exp.Anonymous(this="hash", expressions=[exp.column(alias)])

@@ -58,6 +58,7 @@ class PgCatalog(Engine):
     """The part of an engine for PostgreSQL that is questions to pg_catalog. Who sends them is another's business."""
 
     subscripts = frozenset(("smallint", "integer", "bigint"))
+    inexact = frozenset(("real", "double precision"))
 
     def __init__(self) -> None:
         self._kinds = dict(_KINDS)
@@ -80,6 +81,10 @@ class PgCatalog(Engine):
 
     def blurs(self, type: str) -> bool:
         return type.rpartition(".")[2] == "citext"
+
+    def compared_as(self, types: Sequence[str]) -> str | None:
+        rounded = any(type == "bigint" or type.startswith("numeric") for type in types)
+        return "double precision" if rounded and not self.inexact.isdisjoint(types) else None
 
     def _name(self, table: exp.Table) -> str:
         """As to_regclass reads it: spelled as in the query, and a working table of ours by the name that it goes by."""

@@ -18,6 +18,7 @@ from sqlsvm.design import Scale, design, drop_nulls
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.join_tree import join_tree
+from sqlsvm.keys import check_keys
 from sqlsvm.label import label_sign
 from sqlsvm.model import plain
 from sqlsvm.plan import Plan
@@ -66,6 +67,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     query = drop_nulls(query) if asked.nulls == "drop" else query
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
+    check_keys(catalog)
     made = design(catalog, sign, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
     made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)

@@ -34,7 +34,7 @@ def star(engine: Engine, columns: int) -> str:
     return f"SELECT y, x, {', '.join(f'd.{n}' for n in names)}, u FROM f JOIN d ON d.k = f.k JOIN e ON e.k = d.e"
 
 
-def test_a_dimension_and_what_is_behind_it_are_few_columns(duckdb: Engine) -> None:
+def test_all_dimensions_have_few_columns_together(duckdb: Engine) -> None:
     text = star(duckdb, FEW_COLUMNS)
     assert not plan_of(duckdb, text).at_once
     assert plan_of(duckdb, text.replace(", u", "")).at_once

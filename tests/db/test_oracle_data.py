@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from sqlsvm.engine.base import Engine, Text
-from sqlsvm.errors import DataError, QueryError
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
 from sqlsvm.plan import Method
-from sqlsvm.problem import Options, labelled, open_problem, planned
+from sqlsvm.problem import Options, open_problem
 from sqlsvm.program import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened, truth
@@ -190,25 +190,3 @@ def test_null_is_refused_with_the_number_of_join_rows(shop: Engine) -> None:
 def test_null_of_a_missing_match_counts_as_well(shop: Engine) -> None:
     with pytest.raises(DataError, match="feature rate is NULL in"), workspace(shop) as work:
         opened(work, f"SELECT s.y, d.rate {FROM}", Wish(nulls="error"))
-
-
-def test_keys_that_are_grouped_otherwise_than_compared_are_refused(postgres: Engine) -> None:
-    """As citext 'a' and 'A' are one group, and compared with text they are two. The hint says what to write."""
-    postgres.execute(Text("CREATE EXTENSION citext"))
-    build(
-        postgres,
-        """CREATE TABLE f (k CITEXT, y INT, x INT); CREATE TABLE d (k TEXT, z INT);
-        INSERT INTO f VALUES ('a', 0, 1), ('A', 1, 2), ('A', 0, 3), ('b', 1, 4), ('B', 0, 5);
-        INSERT INTO d VALUES ('a', 1), ('A', 2), ('b', 3)""",
-    )
-    with pytest.raises(QueryError) as refused:
-        planned(postgres, labelled(postgres, "SELECT y, x, z FROM f JOIN d ON f.k = d.k", Options("y")), Options("y"))
-    assert refused.value.message == 'the keys "f"."k" and "d"."k" are citext and text'
-    assert refused.value.hint == 'compare them as one type: CAST("f"."k" AS text) = "d"."k"'
-    with workspace(postgres) as work:
-        found = opened(work, 'SELECT y, x, z FROM f JOIN d ON CAST("f"."k" AS text) = "d"."k"', Wish())
-        for beta in np.random.default_rng(0).normal(size=(5, 3)):
-            cut, hinge = found.cut(beta), found.hinge(beta)
-            assert cut.offset == pytest.approx(hinge.b, rel=1e-12)
-            np.testing.assert_allclose(cut.slope, hinge.a, rtol=1e-12, atol=1e-14)
-    assert len(found.truth.y) == 4

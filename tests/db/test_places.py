@@ -1,13 +1,13 @@
 """Scores by place in an array: who is placed, and that a pass counts the same rows as by joins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 from sqlglot import exp
 
 from sqlsvm.compile.oracle import oracle_pass
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.plan import Places, Plan
 from sqlsvm.planner import LARGEST_ARRAY
 from sqlsvm.problem import Options, labelled, planned
@@ -50,7 +50,7 @@ def test_dense_keys_are_places(postgres: Engine) -> None:
     facts(postgres, np.arange(40) % 10 + 3, np.arange(10) + 3)
     plan = plan_of(postgres)
     assert plan.placed == {plan.tree.node_of("d"): Places(3, 12)}
-    assert len(Places(3, 12)) == 10
+    assert Places(3, 12).size == 10
 
 
 def test_nothing_is_placed_where_a_hash_table_is_as_fast(duckdb: Engine) -> None:
@@ -59,10 +59,20 @@ def test_nothing_is_placed_where_a_hash_table_is_as_fast(duckdb: Engine) -> None
 
 
 @pytest.mark.parametrize(
-    ("theirs", "placed"), [([0, 9], True), ([0, 10], False), ([-5, 4], True), ([7], True), ([0, 2**40], False)]
+    ("theirs", "placed"),
+    [
+        (range(10), True),
+        (range(11), False),
+        (range(-5, 5), True),
+        (range(0, 10, 2), True),
+        (range(0, 10, 3), False),
+        ([7], True),
+        ([0, 2**40], False),
+        ([-(2**63), 2**63 - 1], False),
+    ],
 )
-def test_there_are_four_rows_for_each_place(arrays: Engine, theirs: list[int], placed: bool) -> None:
-    """That most of the places are empty does not matter."""
+def test_places_are_shared_and_mostly_taken(arrays: Engine, theirs: Sequence[int], placed: bool) -> None:
+    """By four rows each of these 40; and half of them by a key."""
     facts(arrays, np.zeros(40, dtype=int), np.array(theirs), ("INT", "BIGINT"))
     assert bool(plan_of(arrays).placed) == placed
 
@@ -171,6 +181,23 @@ def test_random_worlds_are_the_same_by_joins(shared_engine: Engine) -> None:
             for beta, width in ((found.dyadic(rng), 0.0), (found.normal(rng), 0.0), (found.normal(rng), 0.5)):
                 assert_same(found.cut(beta, width=width), found.again(placed={}).cut(beta, width=width))
     assert placed >= 2
+
+
+def test_a_filter_still_guards_what_it_guarded(postgres: Engine) -> None:
+    """Without a join the condition on the score is one of the same scan, and cheaper than this function."""
+    facts(postgres, np.arange(80) % 4, np.arange(4))
+    postgres.execute(
+        Text("CREATE FUNCTION okay(INT) RETURNS BOOLEAN LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 <> 0; END'")
+    )
+    text = "SELECT y, 12 / f.x AS x, z FROM f JOIN d ON f.k = d.k WHERE okay(f.x)"
+    plan = plan_of(postgres, text)
+    assert plan.placed
+    with workspace(postgres) as work:
+        found = opened(work, text, Wish()).again(placed=plan.placed)
+        assert 0 < len(found.truth.y) < 80
+        for seed in range(3):
+            beta = found.normal(np.random.default_rng(seed))
+            assert found.cut(beta).value_low == pytest.approx(found.hinge(beta).value, rel=1e-9)
 
 
 def test_snowflakes_and_filters(arrays: Engine) -> None:

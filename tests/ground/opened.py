@@ -148,7 +148,7 @@ def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
         variable = plan.tree.variables[edge.on[0]]
         types = {catalog.engine.describe(catalog.own_rows(t.relation, (t,)))[0].type.upper() for t in variable.terms}
         alias = next(a for a in plan.tree.nodes[child] if a in variable.holders)
-        if types <= WHOLE and (ends := catalog.ends(alias, variable)) and len(Places(*ends)) <= MOST_PLACES:
+        if types <= WHOLE and (ends := catalog.ends(alias, variable)) and Places(*ends).size <= MOST_PLACES:
             yield child, Places(*ends)
 
 

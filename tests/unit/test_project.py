@@ -26,6 +26,7 @@ LAYERS = (
     "query",
     "read_query",
     "catalog",
+    "keys",
     "label",
     "model",
     "join_tree",

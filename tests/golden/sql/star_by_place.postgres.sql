@@ -26,6 +26,7 @@ FROM (
       CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
     FROM facts AS "f"
  ) AS r
+  WHERE r.k0 >= 1 AND r.k0 <= 4
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
 

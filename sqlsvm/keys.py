@@ -1,0 +1,72 @@
+"""Keys of two types. A count travels by groups of equal keys, so what is equal within a relation has to be equal to the
+same elsewhere. That may not be so where a comparison turns one type into the other: 'a' and 'A' are one citext and two
+texts, 2^53 and 2^53 + 1 two whole numbers and one double.
+"""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.catalog import Catalog
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import DataError, QueryError
+from sqlsvm.query import Term
+from sqlsvm.query.variables import join_variables
+
+Held = tuple[Term, Column]
+
+
+def check_keys(catalog: Catalog) -> None:
+    for variable in join_variables(catalog.query):
+        if not variable.match and len({d.type for d in catalog.held(variable)}) > 1:
+            held = list(zip(variable.terms, catalog.held(variable), strict=True))
+            _check_text(catalog, held)
+            _check_numbers(catalog, held)
+
+
+def _check_text(catalog: Catalog, held: Sequence[Held]) -> None:
+    blurred = next((pair for pair in held if catalog.engine.blurs(pair[1].type)), None)
+    if blurred:
+        other = next(pair for pair in held if pair[1].type != blurred[1].type)
+        raise QueryError(
+            _are(catalog, blurred, other),
+            detail="two that are equal as the one need not be equal as the other",
+            hint=_hint(catalog, blurred, other, "text"),
+        )
+
+
+def _check_numbers(catalog: Catalog, held: Sequence[Held]) -> None:
+    """Numbers that a comparison rounds must not be the same when rounded."""
+    rounded = catalog.engine.compared_as([column.type for _, column in held])
+    if rounded is None:
+        return
+    exact = [pair for pair in held if pair[1].type not in catalog.engine.inexact]
+    rows = catalog.own_rows(exact[0][0].relation, (exact[0][0],))
+    for term, _ in exact[1:]:
+        rows = exp.union(rows, catalog.own_rows(term.relation, (term,)), distinct=False)
+    k = sql.column("k0")
+    as_rounded = exp.cast(k.copy(), rounded, dialect=catalog.engine.dialect)
+    kinds = [(_different(k), "exact"), (_different(as_rounded), "rounded")]
+    found = catalog.engine.fetch(sql.select(kinds, sql.derived(rows, "r")))
+    if found["exact"][0] > found["rounded"][0]:
+        other = next(pair for pair in held if pair[1].type in catalog.engine.inexact)
+        raise DataError(
+            _are(catalog, exact[0], other),
+            detail=f"they are compared as {rounded}, and so some that are not the same are equal",
+            hint=_hint(catalog, exact[0], other, rounded),
+        )
+
+
+def _different(expression: exp.Expression) -> exp.Expression:
+    return exp.Count(this=exp.Distinct(expressions=[expression]))
+
+
+def _are(catalog: Catalog, *pairs: Held) -> str:
+    names = " and ".join(term.expression.sql(catalog.query.dialect) for term, _ in pairs)
+    return f"the keys {names} are {' and '.join(column.type for _, column in pairs)}"
+
+
+def _hint(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:
+    ours, theirs = (term.expression.sql(catalog.query.dialect) for term, _ in (cast, other))
+    return f"compare them as one type: CAST({ours} AS {as_type}) = {theirs}"

@@ -1,0 +1,100 @@
+"""Keys of two types: refused where they group otherwise than they compare, and counted where they do not."""
+
+import numpy as np
+import pytest
+
+from sqlsvm.engine.base import Engine, Text
+from sqlsvm.errors import DataError, QueryError, SqlsvmError
+from sqlsvm.problem import Options, labelled, planned
+from sqlsvm.program import workspace
+from tests.ground.opened import Wish, build, opened
+
+JOIN = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
+HUGE = "9007199254740992, 9007199254740993, 5"
+
+
+def tables(engine: Engine, ours: str, theirs: str, values: str, own: str = "") -> None:
+    """f (k, y, x) has each of the values twice, or else its own ones; d (k, z) has each once."""
+    build(engine, f"CREATE TABLE f (k {ours}, y INT, x INT); CREATE TABLE d (k {theirs}, z INT)")
+    for n, value in enumerate((own or values).split(", ")):
+        engine.execute(Text(f"INSERT INTO f VALUES ({value}, 0, {n % 3}), ({value}, 1, {n % 2})"))
+    for n, value in enumerate(values.split(", ")):
+        engine.execute(Text(f"INSERT INTO d VALUES ({value}, {n})"))
+
+
+def refused(engine: Engine, kind: type[SqlsvmError]) -> SqlsvmError:
+    with pytest.raises(kind) as found:
+        planned(engine, labelled(engine, JOIN, Options("y")), Options("y"))
+    return found.value
+
+
+def assert_counted(engine: Engine, text: str, rows: int) -> None:
+    planned(engine, labelled(engine, text, Options("y")), Options("y"))
+    with workspace(engine) as work:
+        found = opened(work, text, Wish())
+        assert found.oracle.moments.n == len(found.truth.y) == rows
+        for beta in np.random.default_rng(0).normal(size=(3, 3)):
+            cut, hinge = found.cut(beta), found.hinge(beta)
+            assert cut.offset == pytest.approx(hinge.b, rel=1e-12)
+            np.testing.assert_allclose(cut.slope, hinge.a, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("theirs", "named"), [("TEXT", "text"), ("VARCHAR(1)", "character varying(1)")])
+def test_citext_is_one_text_and_two_others(postgres: Engine, theirs: str, named: str) -> None:
+    """And so the hint says text, as PostgreSQL would compare them, which cuts nothing off."""
+    postgres.execute(Text("CREATE EXTENSION citext"))
+    tables(postgres, "CITEXT", theirs, "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
+    error = refused(postgres, QueryError)
+    assert error.message == f'the keys "f"."k" and "d"."k" are citext and {named}'
+    assert error.hint == 'compare them as one type: CAST("f"."k" AS text) = "d"."k"'
+    assert_counted(postgres, 'SELECT y, x, z FROM f JOIN d ON CAST("f"."k" AS text) = "d"."k"', 6)
+
+
+def test_citext_alone_is_counted(postgres: Engine) -> None:
+    postgres.execute(Text("CREATE EXTENSION citext"))
+    tables(postgres, "CITEXT", "CITEXT", "'a', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
+    assert_counted(postgres, JOIN, 8)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "values"),
+    [
+        ("DOUBLE PRECISION", "BIGINT", HUGE),
+        ("BIGINT", "DOUBLE PRECISION", HUGE),
+        ("DOUBLE PRECISION", "DECIMAL(38, 20)", "1, 1.00000000000000000001, 5"),
+    ],
+)
+def test_numbers_that_are_rounded_to_the_same_are_refused(engine: Engine, ours: str, theirs: str, values: str) -> None:
+    tables(engine, ours, theirs, values)
+    error = refused(engine, DataError)
+    exact = "d" if ours == "DOUBLE PRECISION" else "f"
+    rounded = "DOUBLE" if engine.dialect == "duckdb" else "double precision"
+    assert error.message.startswith(f'the keys "{exact}"."k" and ')
+    assert f"compared as {rounded}" in str(error.detail)
+    assert f'CAST("{exact}"."k" AS {rounded}) = ' in str(error.hint)
+
+
+def test_the_hint_counts_them_as_the_join_does(engine: Engine) -> None:
+    """Then two rows have one key, and that is no foreign key."""
+    tables(engine, "DOUBLE PRECISION", "BIGINT", HUGE)
+    cast = "DOUBLE" if engine.dialect == "duckdb" else "double precision"
+    assert_counted(engine, f"SELECT y, x, z FROM f JOIN d ON f.k = CAST(d.k AS {cast})", 10)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("DOUBLE PRECISION", "INT"),
+        ("DOUBLE PRECISION", "BIGINT"),
+        ("REAL", "DECIMAL(8, 2)"),
+        ("BIGINT", "DECIMAL(8, 2)"),
+    ],
+)
+def test_other_numbers_are_counted(engine: Engine, ours: str, theirs: str) -> None:
+    tables(engine, ours, theirs, "1, 2, 5", own="1, 2, 2, 3")
+    assert_counted(engine, JOIN, 6)
+
+
+def test_a_float_makes_floats_of_whole_numbers(duckdb: Engine) -> None:
+    tables(duckdb, "REAL", "INT", "16777216, 16777217")
+    assert "compared as FLOAT" in str(refused(duckdb, DataError).detail)
