@@ -28,6 +28,9 @@ MARKS = ("s", "^", "D", "v", "P", "X", "<", ">")
 Line = tuple[str, list[float], list[float]]
 """A name, and where it goes."""
 
+LEAST_BARS = 4
+"""So many have room in any panel: a single one is no thicker than others."""
+
 
 def draw(found: Results, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,11 +152,12 @@ def convergence(races: Sequence[RaceResult], path: Path) -> None:
         entry = next(e for e in race.entries if e.history)
         records = entry.history
         at = [r["pass"] for r in records]
-        for name, key, style in (("F, upper", "objective_upper", "o-"), ("F*, lower", "lower_bound", "s--")):
-            values = [float(r[key]) for r in records]
-            axes.plot(at, values, style, color=OURS if key == "objective_upper" else "#444444", markersize=4)
-            axes.annotate(name, (at[-1], values[-1]), xytext=(0, 7 if "upper" in key else -11),
-                          textcoords="offset points", fontsize=8, ha="right")  # fmt: skip
+        upper, lower = ([float(r[key]) for r in records] for key in ("objective_upper", "lower_bound"))
+        axes.plot(at, upper, "o-", color=OURS, markersize=4)
+        axes.plot(at, lower, "s--", color="#444444", markersize=4)
+        said = {"textcoords": "offset points", "fontsize": 8}
+        axes.annotate("F, upper", (at[-1], upper[-1]), xytext=(0, 7), ha="right", **said)
+        axes.annotate("F*, lower", (at[0], lower[0]), xytext=(7, -9), ha="left", **said)
         axes.set_title(f"{race.name}: gap {float(records[-1]['gap']):.0e}", fontsize=9, loc="left")
         axes.set_xticks(at if len(at) <= 8 else at[:: len(at) // 6])
         axes.margins(y=0.18)
@@ -218,6 +222,7 @@ def statements(looks: Sequence[dict[str, Any]], path: Path, most: int = 8) -> No
         axes.barh([name for name, _ in bars][::-1], [seconds for _, seconds in bars][::-1], color=OURS, height=0.65)
         for place, (_, seconds) in enumerate(bars[::-1]):
             axes.annotate(f" {seconds / whole:.0%}", (seconds, place), va="center", fontsize=8)
+        axes.set_ylim(len(bars) - 0.5 - max(len(bars), LEAST_BARS), len(bars) - 0.5)
         axes.set_title(f"{look['race']}, {look['engine']}: {whole:.2f} s", fontsize=9, loc="left")
         axes.tick_params(labelsize=8)
         axes.margins(x=0.12)
