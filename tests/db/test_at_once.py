@@ -9,6 +9,8 @@ from sqlsvm.plan import Plan
 from sqlsvm.planner import FEW_COLUMNS
 from sqlsvm.problem import Options, labelled, planned
 from sqlsvm.program import workspace
+from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.train import Training, train
 from tests.db.test_places import assert_same
 from tests.ground.opened import Wish, build, opened, opened_world
 from tests.ground.schemas import Wishes
@@ -55,6 +57,16 @@ def test_joins_of_rows_carry_nothing_for_free(postgres: Engine) -> None:
 def test_others_keep_the_active_rows(engine: Engine, text: str) -> None:
     star(engine, 1)
     assert not plan_of(engine, text).at_once
+
+
+@pytest.mark.parametrize("text", ["SELECT y, x FROM f", "SELECT f.y, f.x, d.z0 FROM f JOIN d ON d.k = f.k"])
+def test_the_papers_descent_does_without(engine: Engine, text: str) -> None:
+    """It counts far rows, of one label at a time, and keeps them."""
+    star(engine, 1)
+    training = Training(Options("y", scale="maxabs"), lam=0.1, solver="descent", effort=Effort(max_passes=3))
+    found = train(engine, "far", text, training)
+    assert found.passes == 3
+    assert found.objective == pytest.approx(1, abs=0.2)
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3, 10.0])
