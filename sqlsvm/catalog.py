@@ -123,7 +123,7 @@ class Catalog:
 
     def subscripts(self, variable: Variable) -> bool:
         """May a variable be a place in an array, wherever it is held?"""
-        return bool(self.engine.subscripts) and self.engine.subscripts.issuperset(d.type for d in self.held(variable))
+        return self.engine.subscripts.issuperset(d.type for d in self.held(variable))
 
     def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
         """The least and the largest of whole numbers; None where there are none."""

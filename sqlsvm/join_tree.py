@@ -70,6 +70,10 @@ class JoinTree:
     def variables_of(self, node: int) -> tuple[int, ...]:
         return tuple(v.index for v in self.variables if v.holders & set(self.nodes[node]))
 
+    def holder(self, variable: Variable, node: int) -> str:
+        """The first relation of a node that holds a variable."""
+        return next(alias for alias in self.nodes[node] if alias in variable.holders)
+
     def edges_of(self, node: int) -> tuple[Edge, ...]:
         return tuple(e for e in self.edges if node in (e.left, e.right))
 

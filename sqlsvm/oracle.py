@@ -7,7 +7,7 @@ import numpy as np
 
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
-from sqlsvm.compile.resolve import COUNT, category_name, cells, summed_in, sums_name
+from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
 from sqlsvm.design import Moments, Scaling
@@ -85,11 +85,12 @@ class JoinOracle:
 
 
 def sums(plan: Plan, answers: Answers) -> Values:
-    """The sum for every coordinate, gathered from the answers of all nodes."""
+    """The sum for every coordinate, gathered from whatever answer has its column."""
     g = np.zeros(plan.design.size)
+    columns = {name: values for rows in answers.values() for name, values in rows.items()}
+    for c in plan.design.coordinates:
+        g[c.index] = columns[c.column].sum()
     for node in range(len(plan.tree.nodes)):
-        for c in plan.coordinates(node):
-            g[c.index] = answers[summed_in(plan, node)][c.column].sum()
         together = cells(plan.dictionaries(node))
         for d in plan.dictionaries(node):
             name, column = (sums_name(node), number_column(d)) if d in together else (category_name(d), "n")

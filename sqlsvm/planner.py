@@ -64,7 +64,27 @@ class Sizes:
 
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
     """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
-    plan = _counted_by(tree, design, catalog, counting)
+    copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
+    merged = frozenset(n for n in copied if is_discrete(tree, design, n))
+    links = links_of(tree)
+    if not links:
+        return Plan(tree, design, "exact" if counting == "auto" else counting, None, copied, merged)
+    exact = min(links, key=lambda link: half_joins(tree, catalog, link))
+    size = half_joins(tree, catalog, exact)
+    if counting == "exact" and len(links) > 1 and size > MOST_EXACT:
+        raise OptionError(
+            f"exact counting would sort about {size:.2g} rows",
+            detail=f"{len(links) + 1} groups of tables meet many-to-many",
+            hint="use --counting grid: its cuts are exact, and the error of its values is certified",
+        )
+    if counting == "exact" or (counting == "auto" and (len(links) == 1 or size <= EXACT_BUDGET)):
+        return Plan(tree, design, "exact", exact, copied, merged)
+    method: Method = "grid" if counting == "auto" else counting
+    return Plan(tree, design, method, min(links, key=lambda k: list_sizes(tree, catalog, k).cost), copied, merged)
+
+
+def fitted(plan: Plan, catalog: Catalog) -> Plan:
+    """The same plan with what pays on this engine, as long as the data stay as they are."""
     found = replace(plan, at_once=_is_at_once(plan, catalog.engine))
     return replace(found, looked=_worth_a_look(found, catalog), placed=_worth_an_array(found, catalog))
 
@@ -78,8 +98,8 @@ def _is_at_once(plan: Plan, engine: Engine) -> bool:
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
-    """Where many rows of the label's node share a key, and all of these meet the same: keys of different types may be
-    equal to each other and not to the same, as citext is to citext and to text."""
+    """Where many rows of the label's node share a key, and all of these meet the same: keys of different types, unless
+    they are numbers, may be equal to each other and not to the same."""
     plain = [
         child for child, edge in plan.foreign.items() if all(catalog.alike(plan.tree.variables[v]) for v in edge.on)
     ]
@@ -101,7 +121,7 @@ def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
 def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
     for child, edge in plan.placeable.items():
         variable = plan.tree.variables[edge.on[0]]
-        alias = next(a for a in plan.tree.nodes[child] if a in variable.holders)
+        alias = plan.tree.holder(variable, child)
         if catalog.subscripts(variable) and (ends := catalog.ends(alias, variable)):
             yield child, Places(*ends)
 
@@ -111,26 +131,6 @@ def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozense
     needed = {child: ROWS_A_KEY * size for child, size in keys.items()}
     rows = catalog.rows_up_to(plan.design.label.relation, max(needed.values())) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)
-
-
-def _counted_by(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting) -> Plan:
-    copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
-    merged = frozenset(n for n in copied if is_discrete(tree, design, n))
-    links = links_of(tree)
-    if not links:
-        return Plan(tree, design, "exact" if counting == "auto" else counting, None, copied, merged)
-    exact = min(links, key=lambda link: half_joins(tree, catalog, link))
-    size = half_joins(tree, catalog, exact)
-    if counting == "exact" and len(links) > 1 and size > MOST_EXACT:
-        raise OptionError(
-            f"exact counting would sort about {size:.2g} rows",
-            detail=f"{len(links) + 1} groups of tables meet many-to-many",
-            hint="use --counting grid: its cuts are exact, and the error of its values is certified",
-        )
-    if counting == "exact" or (counting == "auto" and (len(links) == 1 or size <= EXACT_BUDGET)):
-        return Plan(tree, design, "exact", exact, copied, merged)
-    method: Method = "grid" if counting == "auto" else counting
-    return Plan(tree, design, method, min(links, key=lambda k: list_sizes(tree, catalog, k).cost), copied, merged)
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------
@@ -221,6 +221,6 @@ def distinct_at(tree: JoinTree, catalog: Catalog, on: tuple[int, ...], node: int
     product = 1.0
     for v in on:
         variable = tree.variables[v]
-        alias = next(a for a in tree.nodes[node] if a in variable.holders)
+        alias = tree.holder(variable, node)
         product *= catalog.distinct(alias, variable.at(alias)[:1]) if not variable.match else catalog.rows(alias)
     return product

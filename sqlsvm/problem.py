@@ -20,7 +20,7 @@ from sqlsvm.label import label_sign
 from sqlsvm.measuring import read_moments
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
-from sqlsvm.planner import Counting, choose
+from sqlsvm.planner import Counting, choose, fitted
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.query import FeatureQuery
 from sqlsvm.read_query import read_query
@@ -109,7 +109,7 @@ def planned(
     check_left_joins(catalog)
     check_keys(catalog)
     made = design(catalog, sign, intercept=options.intercept)
-    return choose(join_tree(query, catalog), made, catalog, options.counting), catalog
+    return fitted(choose(join_tree(query, catalog), made, catalog, options.counting), catalog), catalog
 
 
 def check_rows(plan: Plan, moments: Moments) -> None:

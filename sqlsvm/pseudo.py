@@ -1,7 +1,7 @@
 """The join as an oracle for the paper's descent: pseudo-gradients and F-hat, everything within a factor 1 + epsilon."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -66,7 +66,7 @@ class PseudoJoinOracle:
 
     def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
         self.work = work
-        self.plan = replace(plan, at_once=False)  # what is far is kept, as in no pass
+        self.plan = plan
         self.moments = moments
         self.scaling = scaling
         self.sketching = sketching(work, plan)

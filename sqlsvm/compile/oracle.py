@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.messages import Messages
-from sqlsvm.compile.resolve import COUNT, resolve, summed_in, sums, sums_at_once
+from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, sums_name
 from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, Tally, active_rows, rounding
@@ -51,7 +51,7 @@ def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
 
 def totals_name(plan: Plan) -> str:
     """The statement whose rows add up to `b`, and to the blur of a soft pass."""
-    return summed_in(plan, _home(plan))
+    return AT_ONCE if plan.at_once else sums_name(_home(plan))
 
 
 def _home(plan: Plan) -> int:

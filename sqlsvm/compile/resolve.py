@@ -37,11 +37,6 @@ def sums_name(node: int) -> str:
     return f"sums {node}"
 
 
-def summed_in(plan: Plan, node: int) -> str:
-    """The statement that adds up the coordinates of a node in a pass."""
-    return AT_ONCE if plan.at_once else sums_name(node)
-
-
 def category_name(dictionary: Dictionary) -> str:
     return f"categories {dictionary.number}"
 

@@ -71,8 +71,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     made = design(catalog, sign, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
     made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)
-    chosen = choose(join_tree(query, catalog), made, catalog, asked.counting)
-    plan = over_own_relations(replace(chosen, at_once=False, placed={}))  # it must serve keys that are yet to come
+    plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
     return StoredProgram(
         text,
         plan.design.label.name,

@@ -5,22 +5,13 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.plan import Plan
 from sqlsvm.planner import FEW_COLUMNS
-from sqlsvm.problem import Options, labelled, planned
+from sqlsvm.problem import Options
 from sqlsvm.program import workspace
 from sqlsvm.solve.solution import Options as Effort
 from sqlsvm.train import Training, train
-from tests.db.test_places import assert_same
+from tests.db.test_places import ONE_BAG, assert_same, plan_of
 from tests.ground.opened import Wish, build, opened, opened_world
-from tests.ground.schemas import Wishes
-
-ONE_BAG: Wishes = {"many_to_many": False, "max_rows": 40}
-
-
-def plan_of(engine: Engine, text: str, options: Options | None = None) -> Plan:
-    options = options or Options("y")
-    return planned(engine, labelled(engine, text, options), options)[0]
 
 
 def star(engine: Engine, columns: int) -> str:

@@ -13,7 +13,7 @@ from sqlsvm.planner import LARGEST_ARRAY
 from sqlsvm.problem import Options, labelled, planned
 from sqlsvm.program import workspace
 from sqlsvm.solve.oracle import Cut
-from tests.ground.opened import Opened, Wish, build, is_clear, opened, opened_world
+from tests.ground.opened import WHOLE, Opened, Wish, build, is_clear, opened, opened_world
 from tests.ground.schemas import Wishes
 
 STAR = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
@@ -25,9 +25,6 @@ def arrays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """An engine that takes whole numbers for places, whatever it is faster at."""
     monkeypatch.setattr(engine, "subscripts", frozenset(("smallint", "integer", "bigint", *WHOLE)), raising=False)
     return engine
-
-
-WHOLE = ("SMALLINT", "INTEGER", "BIGINT")
 
 
 def facts(engine: Engine, ours: Values, theirs: Values, types: tuple[str, str] = ("INT", "INT")) -> None:

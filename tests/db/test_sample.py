@@ -306,15 +306,17 @@ def test_a_table_is_thinned(engine: Engine) -> None:
 
 
 def test_a_seed_thins_alike(engine: Engine) -> None:
-    """The rows; several threads may hand them over in another order."""
+    """The rows; the threads of DuckDB may hand them over in another order."""
     build(engine, MANY_ROWS)
     samples = []
     for seed in (1, 1, 2):
         with workspace(engine) as work:
-            sample = open_oracle(work, THINNED, Wish(nulls="mean")).sample(3000, seed)
-            samples.append(sorted(np.column_stack([sample.rows.dense(), sample.labels]).tolist()))
-    assert samples[0] == samples[1]
-    assert samples[0] != samples[2]
+            samples.append(open_oracle(work, THINNED, Wish(nulls="mean")).sample(3000, seed))
+    if engine.dialect == "postgres":
+        assert_same(samples[0], samples[1])
+    rows = [sorted(np.column_stack([s.rows.dense(), s.labels]).tolist()) for s in samples]
+    assert rows[0] == rows[1]
+    assert rows[0] != rows[2]
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,8 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
 def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
     for child, edge in plan.placeable.items():
         variable = plan.tree.variables[edge.on[0]]
-        types = {catalog.engine.describe(catalog.own_rows(t.relation, (t,)))[0].type.upper() for t in variable.terms}
-        alias = next(a for a in plan.tree.nodes[child] if a in variable.holders)
+        alias = plan.tree.holder(variable, child)
+        types = {column.type.upper() for column in catalog.held(variable)}
         if types <= WHOLE and (ends := catalog.ends(alias, variable)) and Places(*ends).size <= MOST_PLACES:
             yield child, Places(*ends)
 
