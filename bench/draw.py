@@ -15,6 +15,7 @@ matplotlib.use("agg")
 from matplotlib import pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from bench.measure import Spread
 from bench.results import RaceResult, Results
 
 HERE = Path(__file__).parent
@@ -25,8 +26,8 @@ OTHERS = ("#444444", "#9c5700", "#38761d", "#783f80", "#a61c00", "#666666", "#1c
 DASHES = ("--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), "--", ":")
 MARKS = ("s", "^", "D", "v", "P", "X", "<", ">")
 
-Line = tuple[str, list[float], list[float]]
-"""A name, and where it goes."""
+Line = tuple[str, list[float], list[Spread]]
+"""A name, and where it goes: through the medians."""
 
 LEAST_BARS = 4
 """So many have room in any panel: a single one is no thicker than others."""
@@ -79,7 +80,7 @@ def lines_of(members: Sequence[RaceResult], places: Sequence[float]) -> list[Lin
     found = []
     for name in names:
         points = [
-            (x, entry.spread.median)
+            (x, entry.spread)
             for race, x in zip(members, places, strict=True)
             if (entry := race.entry(name)) and entry.spread and entry.reaches(race.best) is not False
         ]
@@ -92,9 +93,12 @@ def _log_log(axes: Any, lines: Sequence[Line]) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     ends = []
-    for number, (name, xs, ys) in enumerate(lines):
+    for number, (name, xs, spreads) in enumerate(lines):
         style = _style(name, number)
+        ys = [spread.median for spread in spreads]
         axes.plot(xs, ys, markersize=5, **style)
+        for x, spread in zip(xs, spreads, strict=True):
+            axes.plot([x, x], [spread.least, spread.most], color=style["color"], linewidth=0.8)
         ends.append((name, xs[-1], ys[-1], style["color"]))
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))

@@ -21,7 +21,7 @@ class Race:
     sizes: Mapping[str, int] = field(default_factory=dict)
     runs: int = 5
     seconds: float = 60.0
-    """No second turn is begun that would not end within these; `--more` goes on."""
+    """In the first go no second turn is begun that would not end within these; `--more` goes on."""
     timeout: float = 90.0
     series: str = ""
     x: float = 0.0
@@ -46,25 +46,31 @@ RELATIONS = "dimensions of a star of 100,000 facts, 3 features each"
 
 
 def growth() -> tuple[Race, ...]:
-    small = (*PLACES, "export + LIBLINEAR", *FLAT, "export + LIBLINEAR, DuckDB")
-    rows = [Race(f"{n:,} facts", "star", small if n <= 1_000_000 else DUCKDB, {"facts": n}, 1, 60, 120, ROWS, n)
-            for n in (10_000, 100_000, 1_000_000, 10_000_000)]  # fmt: skip
+    """The series, a turn each in the first go."""
+    peers = (*PLACES, "export + LIBLINEAR", *FLAT)
+    small = {"facts": 100_000, "rows": 1000}
     fan_out = [
-        Race(f"{keys} keys", "chain", (*PLACES, "export + LIBLINEAR", *FLAT, "sample + LIBLINEAR"),
-             {"rows": 20_000, "keys": keys, "tables": 4}, 1, 60, 60, FAN_OUT, 20_000.0**4 / keys**3)
+        _member(FAN_OUT, 20_000.0**4 / keys**3, f"{keys} keys", "chain", (*peers, "sample + LIBLINEAR"),
+                {"rows": 20_000, "keys": keys, "tables": 4})
         for keys in (5429, 1170, 252, 54, 5)
     ]  # fmt: skip
+    rows = [
+        _member(ROWS, n, f"{n:,} facts", "star", (*peers, DUCKDB[-1]) if n <= 1_000_000 else DUCKDB, {"facts": n}, 120)
+        for n in (10_000, 100_000, 1_000_000, 10_000_000)
+    ]
     features = [
-        Race(f"{3 * w} features", "star", (*PLACES, "export + LIBLINEAR", *FLAT),
-             {"facts": 100_000, "rows": 1000, "width": w}, 1, 30, 60, FEATURES, 3 * w)
-        for w in (3, 10, 30, 100)
-    ]  # fmt: skip
+        _member(FEATURES, 3 * w, f"{3 * w} features", "star", peers, {**small, "width": w}) for w in (3, 10, 30, 100)
+    ]
     relations = [
-        Race(f"{d} dimensions", "star", (*PLACES, "export + LIBLINEAR", *FLAT),
-             {"facts": 100_000, "rows": 1000, "width": 3, "dims": d}, 1, 30, 60, RELATIONS, d)
+        _member(RELATIONS, d, f"{d} dimensions", "star", peers, {**small, "width": 3, "dims": d})
         for d in (1, 2, 4, 8, 16)
-    ]  # fmt: skip
+    ]
     return (*fan_out, *rows, *features, *relations)
+
+
+def _member(series: str, x: float, name: str, family: str, competitors: Sequence[str], sizes: Mapping[str, int],
+            timeout: float = 60.0) -> Race:  # fmt: skip
+    return Race(name, family, competitors, sizes, seconds=0.0, timeout=timeout, series=series, x=x)
 
 
 SMALL_FAN_OUT = FAN_OUT.replace("20,000", "2,000")

@@ -145,11 +145,20 @@ def _series(races: Sequence[RaceResult]) -> Iterator[str]:
         yield ""
         yield f"## Growth: {series}"
         yield ""
-        yield from table(["seconds", *(amount(race.join_rows or race.x) if _is_join(series) else f"{race.x:g}"
-                                       for race in members)], rows)  # fmt: skip
+        yield _turns([race.turns for race in members if race.entries])
+        yield ""
+        sizes = [(race.join_rows or race.x) if _is_join(series) else race.x for race in members]
+        yield from table(["seconds", *map(amount, sizes)], rows)
         for race in members:
             if race.error:
                 yield f"\n{race.name}: {race.error}"
+
+
+def _turns(turns: Sequence[int]) -> str:
+    least, most = min(turns), max(turns)
+    if most <= 1:
+        return "One turn."
+    return f"Medians of {most if least == most else f'{least} to {most}'} turns (least-most)."
 
 
 def _is_join(series: str) -> bool:
@@ -161,7 +170,11 @@ def _cell(race: RaceResult, name: str) -> str:
     if entry is None or entry.spread is None:
         return "" if entry is None else entry.error.partition(":")[0]
     missed = " (not reached)" if entry.reaches(race.best) is False else ""
-    return f"{entry.spread.median:.2f}{missed}"
+    return f"{_seconds(entry.spread)}{missed}"
+
+
+def _seconds(spread: Spread) -> str:
+    return f"{spread.median:.2f}" + (f" ({spread.least:.2f}-{spread.most:.2f})" if spread.runs > 1 else "")
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------
@@ -232,8 +245,8 @@ def _how() -> Iterator[str]:
     yield ""
     yield (
         f"- A time is that of the whole task, from opening the database to a model in hand, median (least-most). Each "
-        f"run is a process of its own, in whole turns, A B A B: five as far as time allows, in a series one. `make "
-        f"bench MORE=1` goes on where time was over. sqlsvm is asked for a proven gap of {TOL:g}."
+        f"run is a process of its own, in whole turns, A B A B: in the first go as often as time allows, in a series "
+        f"once; `make bench MORE=1` goes on to five. sqlsvm is asked for a proven gap of {TOL:g}."
     )
     yield (
         "- F is the mean hinge over the join + lambda |beta|^2 on features scaled to mean 0 and deviation 1, the "

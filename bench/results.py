@@ -118,6 +118,11 @@ class Results:
         found = (race for race in self.races if (race.series, race.name) == (series, name))
         return next((race for race in found if race.complete and race.turns), None)
 
+    def gave_up(self, series: str, x: float, competitor: str) -> bool:
+        """Did it fail where what grows in the series was smaller?"""
+        entries = [race.entry(competitor) for race in self.races if race.series == series and race.x < x]
+        return any(e is not None and e.error not in ("", OUT_OF_TIME) for e in entries)
+
     def looked(self, race: str) -> bool:
         return race in [look["race"] for look in self.looks]
 

@@ -48,8 +48,6 @@ class Runner:
     """Everything that the races of one run share."""
 
     def __init__(self, postgres: str, folder: Path, found: Results, ends: float, say: Say) -> None:
-        self.gave_up: set[tuple[str, str]] = set()
-        """(series, competitor) of those who go through the join and failed where that was smaller."""
         self.urls = {"postgres": postgres, "duckdb": f"duckdb:{folder / 'bench.duckdb'}"}
         self.database = folder / "bench.duckdb"
         self.found, self.ends, self.say = found, ends, say
@@ -102,7 +100,8 @@ class _Heats:
 
     def run(self) -> None:
         self._measure()
-        self._refer()
+        if not (self.made.entries and self.race.series):  # there all have their settings, and nobody needs its model
+            self._refer()
         if not self.made.entries:
             names = self.race.competitors
             self.made.entries = [Entry(name, error=self._impossible(COMPETITORS[name])) for name in names]
@@ -148,8 +147,6 @@ class _Heats:
 
     def _impossible(self, competitor: Competitor) -> str:
         rows, size = self.made.join_rows or 0.0, self.made.join_bytes or 0.0
-        if (self.race.series, competitor.name) in self.runner.gave_up:
-            return "failed before"
         if competitor.name == "MADlib" and not os.environ.get("SQLSVM_MADLIB_DSN"):
             return "$SQLSVM_MADLIB_DSN names no server"
         if competitor.needs != "tables" and rows > MOST_ROWS[competitor.engine]:
@@ -158,6 +155,8 @@ class _Heats:
             return f"not possible: {size / 1e9:,.3g} GB in memory"
         if competitor.numbers_only and not self.numbers_only:
             return "not written for categories or NULLs"
+        if competitor.needs != "tables" and self.runner.found.gave_up(self.race.series, self.race.x, competitor.name):
+            return "failed before"
         return ""
 
     def _run(self, entry: Entry) -> None:
@@ -167,8 +166,6 @@ class _Heats:
             if entry.seconds and answer.error == results.OUT_OF_TIME:
                 return
             entry.error = answer.error
-            if self.race.series and COMPETITORS[entry.competitor].needs != "tables":
-                self.runner.gave_up.add((self.race.series, entry.competitor))
             self.runner.say(f"  {entry.competitor:28} {entry.error}")
             return
         outcome = answer.said["outcome"]
@@ -250,7 +247,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
     parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
-    parser.add_argument("--more", action="store_true", help="go on where time was over, and to five turns")
+    parser.add_argument(
+        "--more", action="store_true", help="go on where time was over, to five turns of all"
+    )
     parser.add_argument("--out", type=Path, default=None, help="where to write (bench/, with --quick build/bench/)")
     arguments = parser.parse_args()
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.quick or arguments.only else HERE)

@@ -14,7 +14,7 @@ from bench.lines import lines
 from bench.matrix import matrix
 from bench.measure import Answer, Spread
 from bench.measure import run as run_job
-from bench.report import report
+from bench.report import _series, report
 from bench.results import DIRTY, OUT_OF_TIME, Entry, RaceResult, Results, machine
 
 BASELINE = {
@@ -115,6 +115,31 @@ def test_another_revision_is_another_run() -> None:
         Results({"revision": "abc"}).again({"revision": "abd"})
 
 
+def member(x: float, *entries: Entry) -> RaceResult:
+    return RaceResult(f"{x:g} rows", "", 1e-4, series="rows", x=x, entries=list(entries))
+
+
+def test_who_failed_at_a_size_is_not_asked_at_a_larger_one() -> None:
+    failed, late = Entry("a", error="more than 60 s"), Entry("b", error=OUT_OF_TIME)
+    found = Results({}, [member(10, Entry("a", [1.0]), late), member(100, failed, Entry("b", [1.0]))])
+    assert found.gave_up("rows", 1000, "a")
+    assert not found.gave_up("rows", 100, "a")
+    assert not found.gave_up("rows", 1000, "b")
+    assert not found.gave_up("columns", 1000, "a")
+
+
+def test_a_series_says_how_often_everybody_ran() -> None:
+    once, often = Entry("a", [1.0]), Entry("a", [3.0, 1.0, 2.5])
+    page = [str(line) for line in _series([member(10, once)])]
+    assert "One turn." in page
+    assert "| a | 1.00 |" in page
+    page = list(_series([member(10, often), member(20_000, often, Entry("b", error="not possible: 20,000 rows"))]))
+    assert "Medians of 3 turns (least-most)." in page
+    assert "| seconds | 10 | 20,000 |" in page
+    assert page[-2:] == ["| a | 2.50 (1.00-3.00) | 2.50 (1.00-3.00) |", "| b |  | not possible |"]
+    assert "Medians of 1 to 3 turns (least-most)." in list(_series([member(10, once), member(20, often)]))
+
+
 def test_every_race_can_be_run() -> None:
     for race in (*plan.FULL, *plan.growth(), *plan.QUICK):
         assert set(race.competitors) <= set(competitors.COMPETITORS)
@@ -198,7 +223,7 @@ def test_the_page_says_who_reached_the_objective_and_who_has_a_proof() -> None:
 
 def test_the_page_shows_growth_and_one_pass() -> None:
     page = report(results())
-    assert "| seconds | 10 |\n|---|---|\n| sqlsvm | 2.00 |\n| export + SGD | not possible |" in page
+    assert "| seconds | 10 |\n|---|---|\n| sqlsvm | 2.00 (1.00-3.00) |\n| export + SGD | not possible |" in page
     assert "| star | duckdb | 0.100 (0.100-0.100) |  | 0.400 (0.400-0.400); the pass is 0.25 x | 1 | totals |" in page
     assert "| dane | 0.001 | 1 2 2 |" in page
 
