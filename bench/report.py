@@ -37,6 +37,8 @@ def _head(found: Results) -> Iterator[str]:
         f"{m['postgres']}, {versions}; revision {m['revision']}."
     )
     yield "Compare times within a table only. How they were taken stands at the end."
+    if found.remark:
+        yield found.remark
     if paces := [race.pace for race in found.races if race.pace]:
         yield (
             "Before each race the machine sorted two million numbers, to see whether it is equally fast all the time: "
@@ -244,9 +246,10 @@ def _how() -> Iterator[str]:
     yield "## How"
     yield ""
     yield (
-        f"- A time is that of the whole task, from opening the database to a model in hand, median (least-most). Each "
-        f"run is a process of its own, in whole turns, A B A B: in the first go as often as time allows, in a series "
-        f"once; `make bench MORE=1` goes on to five. sqlsvm is asked for a proven gap of {TOL:g}."
+        "- A time is that of the whole task, from opening the database to a model in hand, median (least-most); "
+        "libraries are imported before. Each run is a process of its own, in whole turns, A B A B: in the first go as "
+        "often as time allows, in a series once; `make bench MORE=1` goes on to five. sqlsvm is asked for a proven gap "
+        f"of {TOL:g}."
     )
     yield (
         "- F is the mean hinge over the join + lambda |beta|^2 on features scaled to mean 0 and deviation 1, the "

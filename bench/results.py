@@ -103,6 +103,8 @@ class Results:
     descent: list[dict[str, Any]] = field(default_factory=list)
     """{epsilon, excess of F after each pass}: bench/descent.py."""
     minutes: float = 0.0
+    remark: str = ""
+    """What has been learned of this run since."""
     goes: int = 1
     """How often `--more` went on, and the first time."""
 

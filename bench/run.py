@@ -247,9 +247,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
     parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
-    parser.add_argument(
-        "--more", action="store_true", help="go on where time was over, to five turns of all"
-    )
+    parser.add_argument("--more", action="store_true", help="go on where time was over, to five turns of all")
     parser.add_argument("--out", type=Path, default=None, help="where to write (bench/, with --quick build/bench/)")
     arguments = parser.parse_args()
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.quick or arguments.only else HERE)

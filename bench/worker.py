@@ -30,6 +30,7 @@ def compete(job: Job) -> Job:
     from bench.competitors import COMPETITORS, Order
 
     competitor = COMPETITORS[job.pop("competitor")]
+    competitor.read_libraries()
     outcome = competitor.run(Order(_task(job), **job))
     return {"outcome": asdict(outcome), "seconds": outcome.seconds}
 
