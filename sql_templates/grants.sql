@@ -9,12 +9,16 @@ DECLARE
         WHERE c.relnamespace = 'sqlsvm'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_version'
     );
 BEGIN
+    -- EXECUTE is everybody's, but not where ALTER DEFAULT PRIVILEGES has taken it from PUBLIC. A function that reads or
+    -- writes checks the rights on the tables, so readers get all of them.
     IF reader IS NOT NULL THEN
         EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', reader);
+        EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA sqlsvm TO %I', reader);
         EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA sqlsvm TO %I', reader);
     END IF;
     IF trainer IS NOT NULL THEN
         EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', trainer);
+        EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA sqlsvm TO %I', trainer);
         EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA sqlsvm TO %I', trainer);
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %s TO %I', kept_by_training, trainer);
     END IF;

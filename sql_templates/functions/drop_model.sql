@@ -5,8 +5,14 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     dropped integer[];
+    had_program boolean := false;
+    had_state boolean := false;
 BEGIN
     PERFORM sqlsvm._require('trainer');
+    IF version IS NULL THEN
+        -- Whoever runs the program comes to an end first.
+        PERFORM pg_advisory_xact_lock(hashtextextended('sqlsvm.program ' || model, 0));
+    END IF;
     DELETE FROM sqlsvm.iterations AS i
     WHERE i.name = model AND (drop_model.version IS NULL OR i.version = drop_model.version);
     WITH gone AS (
@@ -16,18 +22,25 @@ BEGIN
     )
     SELECT array_agg(g.version ORDER BY g.version) INTO dropped FROM gone AS g;
     IF version IS NULL THEN
-        DELETE FROM sqlsvm.states AS s WHERE s.name = model;
         DELETE FROM sqlsvm.programs AS p WHERE p.name = model;
-        dropped := CASE WHEN found THEN coalesce(dropped, '{}') ELSE dropped END;
+        had_program := found;
+        DELETE FROM sqlsvm.states AS s WHERE s.name = model;
+        had_state := found;
     END IF;
-    IF dropped IS NULL THEN
+    IF dropped IS NULL AND NOT had_program AND NOT had_state THEN
         PERFORM sqlsvm._unknown(model, version);
     END IF;
     DELETE FROM sqlsvm.models AS m
     WHERE m.name = model AND NOT EXISTS (SELECT FROM sqlsvm.versions AS v WHERE v.name = model);
-    RETURN dropped;
+    IF had_program THEN
+        RAISE NOTICE 'dropped the program of "%"', model;
+    END IF;
+    IF had_state THEN
+        RAISE NOTICE 'dropped the unfinished training of "%"', model;
+    END IF;
+    RETURN coalesce(dropped, '{}');
 END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.drop_model(text, integer) IS
-    'Forgets a version of a model, or where none is given all of it, its program too; the versions that are gone';
+    'Forgets a version of a model, or where none is given all of that name, program and unfinished training too; the versions that went';

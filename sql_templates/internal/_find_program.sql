@@ -1,14 +1,19 @@
+-- Who runs a program shares its lock until the end of the transaction; who replaces or deletes one holds it alone, as
+-- sqlsvm compile, sqlsvm drop and drop_model do. VOLATILE, so that the program is read as it is once the lock is there: a
+-- STABLE function would read what there was when its caller began, and the statements as they are by now.
 CREATE OR REPLACE FUNCTION sqlsvm._find_program(name text)
 RETURNS sqlsvm.programs
-LANGUAGE plpgsql STABLE
+LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    names CONSTANT text[] := ARRAY(SELECT p.name FROM sqlsvm.programs AS p ORDER BY p.name);
+    names text[];
     program sqlsvm.programs;
 BEGIN
     PERFORM sqlsvm._require('reader');
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('sqlsvm.program ' || name, 0));
     SELECT p.* INTO program FROM sqlsvm.programs AS p WHERE p.name = _find_program.name;
     IF program.name IS NULL THEN
+        names := ARRAY(SELECT p.name FROM sqlsvm.programs AS p ORDER BY p.name);
         RAISE EXCEPTION 'there is no compiled program %', coalesce('"' || name || '"', 'NULL') USING ERRCODE = 'SV002',
             DETAIL = CASE WHEN cardinality(names) = 0 THEN 'No program is stored in this database.'
                 ELSE format('There are %s.', array_to_string(names, ', ')) END,
@@ -19,4 +24,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._find_program(text) IS 'A compiled program by its name';
+COMMENT ON FUNCTION sqlsvm._find_program(text) IS 'A compiled program by its name, which stays as it is until the end of the transaction';

@@ -47,7 +47,7 @@ def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> No
 def upgrade(dsn: str) -> None:
     """Bring functions and tables in PostgreSQL to the version of this sqlsvm. Models stay as they are, and usable.
 
-    All of it or nothing. New tables need grants again: sqlsvm install --reader ROLE --trainer ROLE.
+    All of it or nothing. What is new needs grants again: sqlsvm install --reader ROLE --trainer ROLE.
     """
     from sqlsvm import install as installing
     from sqlsvm.engine import connect

@@ -11,7 +11,7 @@ from sqlsvm.cli.group import answering, cli, examples, show_answer
 from sqlsvm.cli.scoring import model_file_wanted, rows_database
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError, nearest
-from sqlsvm.files import replacing
+from sqlsvm.files import is_stdout, is_stream, replacing
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def write(found: "Report", output: str) -> None:
     page = html(found, datetime.now())
     for missing in found.missing:
         click.echo(f"note: the report has no {missing.part}: {printable(missing.why)}", err=True)
-    if output == "-":
+    if is_stdout(output):
         with answering():
             print(page, end="", flush=True)
         return
@@ -88,11 +88,11 @@ def write(found: "Report", output: str) -> None:
 
 
 def check_place(output: str) -> None:
-    """Before the work is done. What is not a report of ours is not overwritten."""
+    """Before the work is done. What is not a report of ours is not overwritten; a pipe or a device is not even read."""
     from sqlsvm.report import GENERATOR
 
     path = Path(output)
-    if output == "-" or not path.exists():
+    if is_stdout(output) or is_stream(path) or not path.exists():
         return
     try:
         ours = GENERATOR in path.read_bytes()[:1000].decode(errors="replace")

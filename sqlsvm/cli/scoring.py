@@ -11,7 +11,7 @@ from sqlsvm.cli.group import answering, cli, examples, show_answer
 from sqlsvm.cli.options import database, json_wanted, option, together
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError
-from sqlsvm.files import replacing
+from sqlsvm.files import is_stdout, is_stream, replacing
 from sqlsvm.terminal import printable, row_count
 
 if TYPE_CHECKING:
@@ -106,6 +106,10 @@ def predict(
     --input the query of the model is run as it is, unless its join is too large to be meant.
     """
     _check_targets({"table": table, "view": view, "csv": csv_file}, overwrite, as_sql, rows)
+    kind: Kind = "view" if table is None else "table"
+    made = view if table is None else table
+    if dsn and made is not None:
+        _check_lasting(dsn, kind)
     if as_sql:
         _print_sql(name, dsn, model_file, version)
         return
@@ -115,17 +119,16 @@ def predict(
         if rows is None and view is None:
             _check_size(engine, model)
         found = predict(engine, model, rows)
-        if table is not None or view is not None:
-            kind: Kind = "view" if table is None else "table"
-            save(engine, found, table or view or "", kind, overwrite=overwrite)
-            show_answer(f"the predictions are in the {kind} {printable(table or view or '')}")
-        elif csv_file not in (None, "-"):
-            written = _write_file(engine, found, Path(csv_file), overwrite)
-            show_answer(f"{written:,} predictions are in {printable(csv_file)}")
-        else:
+        if made is not None:
+            save(engine, found, made, kind, overwrite=overwrite)
+            show_answer(f"the predictions are in the {kind} {printable(made)}")
+        elif csv_file is None or is_stdout(csv_file):
             with answering():
                 write_csv(engine, found, sys.stdout)
                 sys.stdout.flush()
+        else:
+            written = _write_file(engine, found, Path(csv_file), overwrite)
+            show_answer(f"{written:,} predictions are in {printable(csv_file)}")
 
 
 def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool, rows: str | None) -> None:
@@ -136,6 +139,17 @@ def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool
         raise click.UsageError(f"{' and '.join(given)} exclude each other", click.get_current_context())
     if overwrite and given in ([], ["--sql"]):
         raise click.UsageError("--overwrite needs --table, --view or --csv", click.get_current_context())
+
+
+def _check_lasting(dsn: str, kind: "Kind") -> None:
+    """Before any work: the command would end well, and what it made would be gone with it."""
+    from sqlsvm.store import lasting
+
+    if not lasting(dsn):
+        raise OptionError(
+            f"a {kind} in {dsn} is gone with the command that makes it",
+            hint=f"--csv FILE writes the predictions to a file; {dsn.partition(':')[0]}:PATH keeps what is made in it",
+        )
 
 
 MOST_ROWS_UNASKED = 10_000_000
@@ -167,10 +181,10 @@ def _print_sql(name: str | None, dsn: str | None, model_file: str | None, versio
 
 
 def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:
-    """All of it or nothing; how many rows it was."""
+    """All of it or nothing, unless it is a pipe or a device, which may have any; how many rows it was."""
     from sqlsvm.predict import write_csv
 
-    if path.exists() and not overwrite:
+    if path.exists() and not is_stream(path) and not overwrite:
         raise OptionError(f"{path} exists already", hint="choose another name, or say --overwrite")
     try:
         with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as out:

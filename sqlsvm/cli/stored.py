@@ -15,7 +15,7 @@ from sqlsvm.errors import OptionError
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model import Model
-    from sqlsvm.store import Store
+    from sqlsvm.store import Kept, Store
 
 model_place = together(
     option("--dsn", metavar="URL", help="The database that keeps the model."),
@@ -153,15 +153,28 @@ def _named(context: click.Context, _parameter: click.Parameter, value: str | Non
 @version_wanted
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def drop(name: str, dsn: str | None, model_file: str | None, version: int | None, yes: bool) -> None:
-    """Forget a model, or one version of it. A file that held it is removed."""
+    """Forget all of a model, or one version of it.
+
+    All of it is every version, the program that sqlsvm compile has stored and what an unfinished training has left for
+    --resume: each goes, whether the others are there or not. A file that held a model is removed.
+    """
     with model_store(dsn, model_file) as store:
-        store.load(name, version)  # so that nobody is asked about a model that is not there
-        what = f'{f"version {version}" if version else "every version"} of the model "{name}"'
+        kept = store.kept(name, version)  # so that nobody is asked about what is not there
+        every = f"version {version}" if version else "every version"
+        what = f'{_listed(kept, every)} of the model "{name}"'
         if not yes and not _agreed(what):
             show_answer("nothing was dropped")
             return
         dropped = store.drop(name, version)
-    show_answer(f"dropped version{'s' * (len(dropped) > 1)} {', '.join(str(n) for n in dropped)}")
+    numbers = f"version{'s' * (len(dropped.versions) > 1)} {', '.join(str(n) for n in dropped.versions)}"
+    show_answer(f"dropped {_listed(dropped, numbers)}")
+
+
+def _listed(kept: "Kept", versions: str) -> str:
+    """What there is, in words."""
+    there = {versions: kept.versions, "the program": kept.program, "the unfinished training": kept.state}
+    *others, last = (thing for thing, is_there in there.items() if is_there)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def named(store: "Store", name: str | None) -> str:

@@ -4,13 +4,14 @@ from os import PathLike
 from pathlib import Path
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.store.base import Store, Stored
+from sqlsvm.store.base import Kept, Store, Stored
 from sqlsvm.store.database import DatabaseStore
 from sqlsvm.store.file import FileStore
 
-__all__ = ["Store", "Stored", "absent", "lasting", "open_store"]
+__all__ = ["Kept", "Store", "Stored", "absent", "lasting", "open_store"]
 
-_THROW_AWAY = ("duckdb:", "duckdb::memory:", "embedded:")
+_THROW_AWAY = ("duckdb:", "embedded:")
+_IN_MEMORY = "duckdb::memory:"
 
 
 def open_store(place: Engine | str | PathLike[str]) -> Store:
@@ -21,10 +22,10 @@ def open_store(place: Engine | str | PathLike[str]) -> Store:
 def lasting(url: str) -> bool:
     """Whether a database outlives its session: a model that is stored in one that does not is gone at once.
 
-    >>> lasting("duckdb:"), lasting("duckdb:shop.duckdb")
-    (False, True)
+    >>> lasting("duckdb:"), lasting("duckdb::memory:shop"), lasting("duckdb:shop.duckdb")
+    (False, False, True)
     """
-    return url not in _THROW_AWAY
+    return url not in _THROW_AWAY and not url.startswith(_IN_MEMORY)
 
 
 def absent(url: str) -> bool:

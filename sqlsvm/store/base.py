@@ -40,6 +40,16 @@ class Stored:
         return {**found, "created_at": self.created_at.isoformat()}
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What there is under a name: the versions of a model, the program that PostgreSQL trains it by, what an unfinished
+    training has left. Each may be there without the others."""
+
+    versions: tuple[int, ...] = ()
+    program: bool = False
+    state: bool = False
+
+
 class Store(Protocol):
     """Versions are numbered 1, 2, ... under each name. Names are any text but the empty one."""
 
@@ -55,8 +65,12 @@ class Store(Protocol):
     def models(self) -> tuple[Stored, ...]:
         """Every version of every model, by name, the newest first."""
 
-    def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
-        """Forget a version, or all of them; which ones that were."""
+    def kept(self, name: str, version: int | None = None) -> Kept:
+        """What `drop` would forget; an error where that is nothing."""
+
+    def drop(self, name: str, version: int | None = None) -> Kept:
+        """Forget a version and nothing else, or all that is kept under the name. What that was, or an error and nothing
+        is forgotten."""
 
     def save_state(self, name: str, state: Mapping[str, Any]) -> None:
         """Keep what a training of that name needs to be resumed, in place of what was kept before."""

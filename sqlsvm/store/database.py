@@ -16,7 +16,8 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, StatementError
 from sqlsvm.errors import EngineError
 from sqlsvm.model import Model
-from sqlsvm.store.base import Store, Stored, check_name, ordered, unknown
+from sqlsvm.store.base import Kept, Store, Stored, check_name, ordered, unknown
+from sqlsvm.store.program_lock import hold_alone
 from sqlsvm.store.templates import statements
 
 T = TypeVar("T")
@@ -45,16 +46,20 @@ _LOAD = """\
 SELECT version, body FROM sqlsvm.versions
 WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT)) ORDER BY version DESC LIMIT 1"""
 
+_VERSIONS = """\
+SELECT version FROM sqlsvm.versions
+WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT)) ORDER BY version"""
+
 _DROP_ITERATIONS = """\
 DELETE FROM sqlsvm.iterations WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"""
 
 _DROP_VERSIONS = """\
-DELETE FROM sqlsvm.versions WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))
-RETURNING version"""
+DELETE FROM sqlsvm.versions WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"""
 
 _DROP_MODEL = """\
 DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.versions AS v WHERE v.name = $1)"""
 
+_COUNT_PROGRAMS = "SELECT COUNT(*) AS n FROM sqlsvm.programs WHERE name = $1"
 _DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
 _HAS_STATES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'states'"
 
@@ -63,6 +68,8 @@ INSERT INTO sqlsvm.states (name, body) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET body = EXCLUDED.body, saved_at = EXCLUDED.saved_at"""
 
 _LOAD_STATE = "SELECT body FROM sqlsvm.states WHERE name = $1"
+
+_COUNT_STATES = "SELECT COUNT(*) AS n FROM sqlsvm.states WHERE name = $1"
 
 _DROP_STATE = "DELETE FROM sqlsvm.states WHERE name = $1"
 
@@ -113,12 +120,13 @@ class DatabaseStore(Store):
                 return ()
             return ordered(_listing(self._engine.fetch(self._select())))
 
-    def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
+    def kept(self, name: str, version: int | None = None) -> Kept:
+        with self._denials("SELECT"):
+            return self._kept(name, version)
+
+    def drop(self, name: str, version: int | None = None) -> Kept:
         with self._denials(_CHANGE):
-            dropped = self.transaction(lambda: self._delete(name, version)) if self._is_made() else ()
-        if not dropped:
-            raise unknown(name, version, self.models())
-        return dropped
+            return self.transaction(lambda: self._delete(name, version))
 
     def save_state(self, name: str, state: Mapping[str, Any]) -> None:
         check_name(name)
@@ -173,15 +181,35 @@ class DatabaseStore(Store):
         self._fetch(_NEXT_VERSION, name)
         raise _Rehearsed
 
-    def _delete(self, name: str, version: int | None) -> tuple[int, ...]:
+    def _kept(self, name: str, version: int | None) -> Kept:
+        found = self._looked_up(name, version) if self._is_made() else Kept()
+        if found == Kept():
+            raise unknown(name, version, self.models())
+        return found
+
+    def _looked_up(self, name: str, version: int | None) -> Kept:
+        versions = tuple(int(n) for n in self._fetch(_VERSIONS, name, version)["version"])
+        if version is not None:
+            return Kept(versions)
+        program = self._has_programs() and self._fetch(_COUNT_PROGRAMS, name)["n"][0] > 0
+        state = self._has_states() and self._fetch(_COUNT_STATES, name)["n"][0] > 0
+        return Kept(versions, bool(program), bool(state))
+
+    def _delete(self, name: str, version: int | None) -> Kept:
+        if version is None and self._is_made() and self._has_programs():
+            hold_alone(self._engine, name)
+        found = self._kept(name, version)
         self._fetch_nothing(_DROP_ITERATIONS, name, version)
-        dropped = self._fetch(_DROP_VERSIONS, name, version)["version"]
-        self._fetch_nothing(_DROP_MODEL, name)
-        if version is None and self._form() >= _WITH_PROGRAMS:
+        self._fetch_nothing(_DROP_VERSIONS, name, version)
+        if found.program:
+            # A run that we have waited for may have saved the first version of all, which we do not see. Its row of the
+            # model is there by now: to write the same row loses the race, and the next attempt sees both.
+            self._fetch_nothing(_NEXT_VERSION, name)
             self._fetch_nothing(_DROP_PROGRAM, name)
-        if version is None and self._has_states():
+        if found.state:
             self._fetch_nothing(_DROP_STATE, name)
-        return tuple(sorted(int(n) for n in dropped))
+        self._fetch_nothing(_DROP_MODEL, name)
+        return found
 
     # -- the tables ----------------------------------------------------------------------------------------------------
 
@@ -220,6 +248,9 @@ class DatabaseStore(Store):
         for statement in (statement for name in names for statement in statements(name)):
             if self._engine.dialect == "postgres" or not _is_schema_comment(statement):
                 self._engine.execute(self._placed(statement))
+
+    def _has_programs(self) -> bool:
+        return self._form() >= _WITH_PROGRAMS
 
     def _has_states(self) -> bool:
         return bool(self._fetch(_HAS_STATES, SCHEMA)["n"][0])

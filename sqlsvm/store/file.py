@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlsvm.errors import OptionError, SqlsvmError
-from sqlsvm.files import replacing
+from sqlsvm.files import is_stream, replacing
 from sqlsvm.model import Model
-from sqlsvm.store.base import Store, Stored, check_name, unknown
+from sqlsvm.store.base import Kept, Store, Stored, check_name, unknown
 
 T = TypeVar("T")
 
@@ -37,24 +37,34 @@ class FileStore(Store):
         return version
 
     def load(self, name: str, version: int | None = None) -> Model:
-        model = self._model()
+        model = self._model(Model.from_json)
         if model is None or model.name != name or version not in (None, model.version):
             raise unknown(name, version, self.models())
         return model
 
     def models(self) -> tuple[Stored, ...]:
-        model = self._model()
+        model = self._model(_without_weights)
         if model is None:
             return ()
         created = datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
         same = {name: getattr(model, name) for name in Stored.__dataclass_fields__ if name != "created_at"}
         return (Stored(**same, created_at=created),)
 
-    def drop(self, name: str, version: int | None = None) -> tuple[int, ...]:
-        model = self.load(name, version)
-        _remove(self._path)
-        self.drop_state(name)
-        return (model.version,)
+    def kept(self, name: str, version: int | None = None) -> Kept:
+        listing = self.models()
+        versions = tuple(s.version for s in listing if s.name == name and version in (None, s.version))
+        found = Kept(versions, state=version is None and self.load_state(name) is not None)
+        if found == Kept():
+            raise unknown(name, version, listing)
+        return found
+
+    def drop(self, name: str, version: int | None = None) -> Kept:
+        found = self.kept(name, version)
+        if found.state:
+            _remove(self._state_path)
+        if found.versions:
+            _remove(self._path)
+        return found
 
     # -- the state of a training stands in a file beside ---------------------------------------------------------------
 
@@ -79,7 +89,12 @@ class FileStore(Store):
     def _before(self, name: str) -> Model | None:
         """The model that one of that name would replace."""
         check_name(name)
-        before = self._model()
+        if is_stream(self._path):
+            raise OptionError(
+                f"cannot keep a model in {self._path}, which is a device or a pipe",
+                hint="name a file, for a model is read again; sqlsvm train --json prints one",
+            )
+        before = self._model(_without_weights)
         if before is not None and before.name != name:
             raise OptionError(
                 f'{self._path} holds the model "{before.name}", not "{name}"',
@@ -87,9 +102,14 @@ class FileStore(Store):
             )
         return before
 
-    def _model(self) -> Model | None:
-        """The model in the file; None where there is no file."""
-        return _read(self._path, "model", lambda text: Model.from_json(json.loads(text)))
+    def _model(self, made: Callable[[Mapping[str, Any]], Model]) -> Model | None:
+        """What is made of the file; None where there is none."""
+        return _read(self._path, "model", lambda text: made(json.loads(text)))
+
+
+def _without_weights(found: Mapping[str, Any]) -> Model:
+    """They may be many: 100,000 take a quarter of a second."""
+    return Model.from_json({**found, "weights": ()})
 
 
 def laid_out(found: Mapping[str, Any]) -> str:

@@ -8,6 +8,8 @@ from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model import plain
 from sqlsvm.store.base import check_name
+from sqlsvm.store.database import DatabaseStore
+from sqlsvm.store.program_lock import hold_alone
 from sqlsvm.stored_program.make import SOURCES, StoredProgram
 
 _SAVE = """\
@@ -36,11 +38,10 @@ def check_place(engine: Engine, name: str) -> None:
 
 
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
-    """In place of what was stored under the name; a model of that name and its versions stay."""
+    """In place of what was stored under the name, once nobody runs it; a model of that name and its versions stay."""
     check_place(engine, name)
     try:
-        with engine.snapshot():
-            _save(engine, name, program)
+        DatabaseStore(engine).transaction(lambda: _save(engine, name, program))
     except StatementError as error:
         if error.sqlstate != _DENIED:
             raise
@@ -49,6 +50,7 @@ def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
 
 
 def _save(engine: Engine, name: str, program: StoredProgram) -> None:
+    hold_alone(engine, name)
     engine.execute(Text(_FORGET), [name])
     given = [plain(program.description), plain(program.options)]
     texts = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in given]

@@ -46,6 +46,22 @@ def test_compile_train_show(dsn: str) -> None:
     assert evaluated["label_rows"] == shown["label_rows"]
 
 
+def test_what_was_compiled_is_dropped(dsn: str) -> None:
+    """Also before anything was trained with it; then there is nothing of that name any more."""
+    assert sqlsvm("install", "--dsn", dsn).returncode == 0
+    compiled = sqlsvm("compile", "--dsn", dsn, "--query", QUERY, "--label", "late", "--name", "late")
+    assert compiled.returncode == 0
+    asked = sqlsvm("drop", "late", "--dsn", dsn)
+    assert (asked.returncode, asked.stdout) == (1, "")
+    assert asked.stderr.startswith('error: not dropping the program of the model "late" without being asked to\n')
+    done = sqlsvm("drop", "late", "--dsn", dsn, "--yes")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "dropped the program\n", "")
+    assert answer(dsn, "SELECT count(*) FROM sqlsvm.statements;") == ["0"]
+    again = sqlsvm("drop", "late", "--dsn", dsn, "--yes")
+    assert (again.returncode, again.stdout) == (1, "")
+    assert again.stderr.startswith('error: there is no model "late"\n')
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

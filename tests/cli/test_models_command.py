@@ -5,6 +5,8 @@ import json
 import os
 import pty
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +14,7 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.model import Model, Weight
-from sqlsvm.store import open_store
+from sqlsvm.store import Store, open_store
 from sqlsvm.store.draw import draw_model, draw_models, draw_weights
 from sqlsvm.terminal import printable
 from tests.cli.command import COMMAND, answer, complaint, environment, sqlsvm
@@ -56,6 +58,32 @@ def test_the_life_of_a_model(place: Place) -> None:
     assert answer("weights", "late", *place, "--top", 1).splitlines()[2].split() == ["month", "7", "-1.5", "-1.5"]
     assert answer("drop", "late", *place, "--yes") == "dropped version 1\n"
     assert answer("models", *place) == "no model is stored here\n"
+
+
+@contextmanager
+def store_in(place: Place) -> Iterator[Store]:
+    option, where = place
+    if option == "--model-file":
+        yield open_store(where)
+        return
+    with connect(where) as engine:
+        yield open_store(engine)
+
+
+def test_what_an_unfinished_training_has_left_goes_too(place: Place) -> None:
+    """With the whole of a model or, where only that is left, alone; but not with a single version."""
+    with store_in(place) as store:
+        store.save_state("late", {})
+    assert answer("drop", "late", *place, "--yes") == "dropped version 1 and the unfinished training\n"
+    with store_in(place) as store:
+        version = store.save(model())
+        store.save_state("late", {})
+    assert answer("drop", "late", *place, "--version", version, "--yes") == f"dropped version {version}\n"
+    assert complaint("drop", "late", *place) == (
+        'error: not dropping the unfinished training of the model "late" without being asked to\nHINT: add --yes\n'
+    )
+    assert answer("drop", "late", *place, "--yes") == "dropped the unfinished training\n"
+    assert complaint("drop", "late", *place, "--yes").startswith('error: there is no model "late"\n')
 
 
 def test_json(file: Place) -> None:

@@ -1,13 +1,16 @@
 """`sqlsvm report`: a page that looks right in a browser, and pictures."""
 
+import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.store import open_store
-from tests.cli.command import sqlsvm
+from tests.cli.command import sqlsvm, started
 from tests.cli.test_train_command import filled, train
 from tests.ground.browser import Browser, browser
 from tests.ground.models import model
@@ -95,6 +98,35 @@ def test_only_a_report_is_overwritten(dsn: str, tmp_path: Path) -> None:
         "error: mine.html exists already, and is not a report\nHINT: choose another name: -o other.html\n"
     )
     assert (tmp_path / "mine.html").read_text() == "<p>precious"
+
+
+def test_to_stdout_by_another_name(tmp_path: Path) -> None:
+    """Nothing is said after the page."""
+    open_store(tmp_path / "late.json").save(model())
+    done = sqlsvm("report", "--model-file", tmp_path / "late.json", "-o", "/dev/stdout")
+    assert done.returncode == 0
+    assert done.stdout.startswith("<!doctype html>\n<html lang=")
+    assert done.stdout.endswith("</html>\n")
+
+
+def test_into_a_pipe(tmp_path: Path) -> None:
+    """It is not looked into for a report of ours, which would wait for ever, and not replaced."""
+    open_store(tmp_path / "late.json").save(model())
+    pipe, page = tmp_path / "page.html", b""
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with started("report", "--model-file", tmp_path / "late.json", "-o", pipe) as child:
+        deadline = time.monotonic() + 60
+        while child.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+            with suppress(BlockingIOError):
+                page += os.read(reading, 1 << 20)
+        child.kill()
+        assert child.wait() == 0
+        page += os.read(reading, 1 << 20)
+    os.close(reading)
+    assert page.endswith(b"</html>\n")
+    assert pipe.is_fifo()
 
 
 def test_a_folder_that_is_not_there(dsn: str, tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ import csv
 import io
 import json
 import os
+import pty
+import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +20,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model import Model
 from sqlsvm.store import open_store
-from tests.cli.command import answer, sqlsvm
+from tests.cli.command import COMMAND, ROOT, answer, environment, sqlsvm
 
 TABLES = """
 CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x,
@@ -226,6 +229,71 @@ def test_predictions_of_other_rows(trained: Trained, tmp_path: Path) -> None:
     assert "already exists" not in (again := complaint(sqlsvm(*common, "--input", rows, "--csv", file)))
     assert again == f"error: {file} exists already\nHINT: choose another name, or say --overwrite\n"
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+@contextmanager
+def no_file(kind: str, folder: Path) -> Iterator[tuple[str, int, int]]:
+    """A name of something that is no file, and the descriptors of its two ends: to write to and to read from."""
+    if kind == "fifo":
+        name = str(folder / "p.csv")
+        os.mkfifo(name)
+        reading = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+        writing = os.open(name, os.O_WRONLY)
+    elif kind == "device":
+        reading, writing = pty.openpty()
+        name = os.ttyname(writing)
+    else:
+        reading, writing = os.pipe()
+        name = f"/dev/fd/{writing}"  # what a shell makes of >(...)
+    try:
+        yield name, writing, reading
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "descriptor"])
+def test_predictions_to_what_is_no_file(trained: Trained, tmp_path: Path, kind: str) -> None:
+    """It is written to and stays what it is. Nobody has to ask for that: nothing is replaced."""
+    rows = "SELECT 2 AS x, '[b]tone 1' AS tone, 0.5 AS z UNION ALL SELECT -2, 'never seen', 3"
+    common = ("predict", "model", "--dsn", trained.dsn, "--input", rows)
+    with no_file(kind, tmp_path) as (name, writing, reading):
+        before = os.stat(name)
+        done = subprocess.run(
+            [*COMMAND, *common, "--csv", name],
+            env=environment(),
+            cwd=ROOT,
+            pass_fds=[writing],
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"2 predictions are in {name}\n", "")
+        assert os.read(reading, 1 << 16).decode().replace("\r\n", "\n") == answer(*common)
+        after = os.stat(name)
+        assert (stat.S_IFMT(after.st_mode), after.st_ino) == (stat.S_IFMT(before.st_mode), before.st_ino)
+        assert [path.name for path in tmp_path.iterdir()] == (["p.csv"] if kind == "fifo" else [])
+
+
+def test_another_name_of_stdout(trained: Trained, tmp_path: Path) -> None:
+    """Nothing is said after the rows, for that would stand among them."""
+    common = ("predict", "model", "--dsn", trained.dsn, "--input", "SELECT 2 AS x, 'in' AS tone, 0.5 AS z")
+    assert answer(*common, "--csv", "/dev/stdout") == answer(*common, "--csv", "-") == answer(*common)
+    with (tmp_path / "p.csv").open("w") as out:
+        command = [*COMMAND, *common, "--csv", str(tmp_path / "p.csv")]
+        assert subprocess.run(command, env=environment(), cwd=ROOT, stdout=out).returncode == 0
+    assert (tmp_path / "p.csv").read_text() == answer(*common)
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+@pytest.mark.parametrize("dsn", ["duckdb:", "duckdb::memory:x", "embedded:"])
+def test_nothing_is_made_in_what_does_not_last(tmp_path: Path, dsn: str, kind: str) -> None:
+    """It is refused before anything is looked at, a model for instance."""
+    said = complaint(sqlsvm("predict", "--dsn", dsn, "--model-file", tmp_path / "none.json", f"--{kind}", "scored"))
+    scheme = dsn.partition(":")[0]
+    assert said == (
+        f"error: a {kind} in {dsn} is gone with the command that makes it\n"
+        f"HINT: --csv FILE writes the predictions to a file; {scheme}:PATH keeps what is made in it\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.install import FORMS, install, look, own_version, uninstall, upgrade
 from sqlsvm.install.found import function_names, table_names
-from sqlsvm.store import open_store
+from sqlsvm.store import Kept, open_store
 from sqlsvm.store.database import SCHEMA_VERSION
 from sqlsvm.store.templates import folder, template
 from tests.ground.models import model
 from tests.listing import INSTALLED, listing, state, value
-from tests.psql import answer, psql
+from tests.psql import answer, complaint, psql
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -101,6 +101,10 @@ def test_where_the_driver_has_stored_models(postgres: Engine, postgres_dsn: str)
     assert answer(postgres_dsn, "SELECT version FROM sqlsvm.models();") == ["2", "1"]
 
 
+PROGRAM = "INSERT INTO sqlsvm.programs VALUES ('late', now(), '', '', '', '{}', '{}')"
+BESIDE_MODELS = "SELECT (SELECT COUNT(*) FROM sqlsvm.programs) + (SELECT COUNT(*) FROM sqlsvm.states) AS n"
+
+
 @pytest.mark.parametrize("by", ["driver", "function"])
 def test_all_of_a_model_goes_with_its_last_version(postgres: Engine, by: str) -> None:
     """Its program and its unfinished training too, but with a single version neither."""
@@ -109,14 +113,32 @@ def test_all_of_a_model_goes_with_its_last_version(postgres: Engine, by: str) ->
     store.save(model("late"))
     store.save(model("late"))
     store.save_state("late", {})
-    postgres.execute(Text("INSERT INTO sqlsvm.programs VALUES ('late', now(), '', '', '', '{}', '{}')"))
-    kept = "SELECT (SELECT COUNT(*) FROM sqlsvm.programs) + (SELECT COUNT(*) FROM sqlsvm.states) AS n"
+    postgres.execute(Text(PROGRAM))
     for version, left in ((1, 2), (None, 0)):
         if by == "driver":
-            store.drop("late", version)
+            assert store.drop("late", version) == (Kept((1,)) if version else Kept((2,), program=True, state=True))
         else:
             postgres.fetch(Text("SELECT sqlsvm.drop_model('late', $1::integer) AS gone"), [version])
-        assert value(postgres, kept) == left
+        assert value(postgres, BESIDE_MODELS) == left
+
+
+@pytest.mark.parametrize("by", ["driver", "function"])
+@pytest.mark.parametrize(("what", "said"), [("program", "the program"), ("state", "the unfinished training")])
+def test_what_never_became_a_model_goes_too(postgres: Engine, postgres_dsn: str, by: str, what: str, said: str) -> None:
+    install(postgres)
+    store = open_store(postgres)
+    if what == "program":
+        postgres.execute(Text(PROGRAM))
+    else:
+        store.save_state("late", {})
+    if by == "driver":
+        assert store.drop("late") == Kept(program=what == "program", state=what == "state")
+    else:
+        dropped = psql(postgres_dsn, "SELECT sqlsvm.drop_model('late');")
+        assert (dropped.code, dropped.lines) == (0, ["{}"])
+        assert f'dropped {said} of "late"\n' in dropped.err
+    assert value(postgres, BESIDE_MODELS) == 0
+    assert complaint(postgres_dsn, "SELECT sqlsvm.drop_model('late');")["SQLSTATE"] == "SV001"
 
 
 def test_all_or_nothing(postgres: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

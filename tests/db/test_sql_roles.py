@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from sqlglot import exp
@@ -34,21 +35,27 @@ def dsn(installed: Engine, installed_dsn: str) -> str:
     return installed_dsn
 
 
-@pytest.fixture
-def roles(installed: Engine, dsn: str, prefix: str) -> Iterator[dict[str, str]]:
+@contextmanager
+def three_roles(engine: Engine, prefix: str) -> Iterator[dict[str, str]]:
     """A reader, a trainer, and one who may only look into the schema; granted by what install would grant."""
     named = {kind: f'{prefix} {kind} "of" all' for kind in ("reader", "trainer", "nobody")}
     quoted = [exp.to_identifier(name, quoted=True).sql("postgres") for name in named.values()]
     for name in quoted:
-        installed.execute(Text(f"CREATE ROLE {name}"))
+        engine.execute(Text(f"CREATE ROLE {name}"))
     try:
-        installed.execute(Text(f"GRANT USAGE ON SCHEMA sqlsvm TO {quoted[2]}"))
-        install(installed, [named["reader"]], [named["trainer"]])
+        engine.execute(Text(f"GRANT USAGE ON SCHEMA sqlsvm TO {quoted[2]}"))
+        install(engine, [named["reader"]], [named["trainer"]])
         yield named
     finally:
         for name in quoted:
-            installed.execute(Text(f"DROP OWNED BY {name}"))
-            installed.execute(Text(f"DROP ROLE {name}"))
+            engine.execute(Text(f"DROP OWNED BY {name}"))
+            engine.execute(Text(f"DROP ROLE {name}"))
+
+
+@pytest.fixture
+def roles(installed: Engine, dsn: str, prefix: str) -> Iterator[dict[str, str]]:
+    with three_roles(installed, prefix) as named:
+        yield named
 
 
 def given(role: str) -> dict[str, str]:
@@ -93,3 +100,18 @@ def test_the_grants_can_be_run_by_hand(dsn: str, roles: dict[str, str]) -> None:
     by_hand = f"SELECT set_config('sqlsvm.reader', :'role', false) IS NULL;\n\\i {folder() / 'grants.sql'}\n"
     found = answer(dsn, by_hand + script("SELECT count(*) > 0 FROM sqlsvm.models()"), given(roles["nobody"]))
     assert found == ["f", "t"]
+
+
+def test_where_nobody_may_execute_functions(postgres: Engine, postgres_dsn: str, prefix: str) -> None:
+    """What install grants is enough also where ALTER DEFAULT PRIVILEGES has taken EXECUTE from everybody."""
+    postgres.execute(Text("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC"))
+    open_store(postgres).save(model())
+    with three_roles(postgres, prefix) as named:
+        denied = complaint(postgres_dsn, script(f"SELECT {READS[0]}"), given(named["nobody"]))
+        assert (denied["SQLSTATE"], denied["MESSAGE"]) == ("42501", "permission denied for function predict")
+        for kind in ("reader", "trainer"):
+            found = answer(postgres_dsn, script(*(f"SELECT {call}" for call in READS)), given(named[kind]))
+            assert (found[:2], len(found)) == (["-1", "-1.799"], len(READS))
+        dropped = script("SELECT sqlsvm.drop_model('late')")
+        assert complaint(postgres_dsn, dropped, given(named["reader"]))["SQLSTATE"] == "SV006"
+        assert answer(postgres_dsn, dropped, given(named["trainer"])) == ["{1}"]

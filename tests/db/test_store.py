@@ -14,7 +14,7 @@ from sqlglot import exp, parse, parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.store import Store, open_store
+from sqlsvm.store import Kept, Store, open_store
 from sqlsvm.store.templates import template
 from tests.ground.models import HOSTILE, model
 
@@ -61,7 +61,7 @@ def test_a_name_is_a_value(store: Store) -> None:
         assert (store.save(made), store.save(made)) == (1, 2)
         assert store.load(name) == replace(made, version=2)
         assert {stored.name for stored in store.models()} == {name}
-        assert store.drop(name)[-1] == 2
+        assert store.drop(name).versions[-1] == 2
         assert store.models() == ()
 
 
@@ -121,6 +121,26 @@ def test_the_state_of_a_training(store: Store, statements: list[str]) -> None:
     assert store.load_state("late") is None
 
 
+def test_a_state_alone_is_dropped(store: Store) -> None:
+    """As a whole; a version of it there is none."""
+    store.save_state("late", {"passes": 1})
+    with pytest.raises(OptionError, match='there is no model "late"'):
+        store.drop("late", 1)
+    assert store.load_state("late") == {"passes": 1}
+    assert store.kept("late") == store.drop("late") == Kept(state=True)
+    assert store.load_state("late") is None
+    for call in (store.kept, store.drop):
+        with pytest.raises(OptionError, match='there is no model "late"'):
+            call("late")
+
+
+def test_a_version_goes_alone(store: Store) -> None:
+    store.save(model())
+    store.save_state("late", {})
+    assert store.kept("late", 1) == store.drop("late", 1) == Kept((1,))
+    assert store.kept("late") == Kept(state=True)
+
+
 def test_infinite_numbers_are_kept(store: Store) -> None:
     made = model(objective_upper=float("inf"), lower_bound=float("-inf"), gap=float("inf"), converged=False)
     store.save(made)
@@ -136,9 +156,9 @@ def test_names_and_versions_stand_side_by_side(base: Store) -> None:
     for name in ("b", "B", "a", "b", "b"):
         base.save(model(name))
     assert [(s.name, s.version) for s in base.models()] == [("B", 1), ("a", 1), ("b", 3), ("b", 2), ("b", 1)]
-    assert base.drop("b", 2) == (2,)
+    assert base.drop("b", 2) == Kept((2,))
     assert base.load("b", 1).version == 1
-    assert base.drop("b") == (1, 3)
+    assert base.drop("b") == Kept((1, 3))
     assert [s.name for s in base.models()] == ["B", "a"]
 
 
@@ -188,7 +208,7 @@ def test_tables_from_before_there_were_states(base: Store, engine: Engine) -> No
     base.drop_state("late")
     base.save_state("late", {"passes": 1})
     assert base.load_state("late") == {"passes": 1}
-    assert base.drop("late") == (1,)
+    assert base.drop("late") == Kept((1,), state=True)
 
 
 def test_tables_of_a_later_sqlsvm_are_left_alone(base: Store, engine: Engine) -> None:
@@ -247,7 +267,7 @@ def test_a_duckdb_file_of_any_name(tmp_path: Path, name: str) -> None:
     with connect(url) as engine:
         store = open_store(engine)
         assert store.load("late", 1).version == 1
-        assert store.drop("late") == (1, 2)
+        assert store.drop("late") == Kept((1, 2))
 
 
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------
@@ -302,7 +322,7 @@ def test_a_reader_loads_and_neither_saves_nor_drops(postgres: Engine, role: str)
         store.save(model())
     granted(postgres, role, e.value)
     assert store.save(model()) == 2
-    assert store.drop("late") == (1, 2)
+    assert store.drop("late") == Kept((1, 2))
 
 
 def test_a_schema_that_was_made_for_the_role(postgres: Engine, role: str) -> None:
@@ -360,7 +380,7 @@ def test_a_file_holds_the_last_version_of_one_model(file: Path) -> None:
     with pytest.raises(OptionError, match='holds the model "late", not "early"'):
         store.save(model("early"))
     assert store.load("late").version == 2
-    assert store.drop("late") == (2,)
+    assert store.drop("late") == Kept((2,))
     assert list(file.parent.iterdir()) == []
     assert store.save(model("early")) == 1
 
@@ -379,6 +399,22 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
         open_store(tmp_path / "missing" / "model.json").save(model())
     with pytest.raises(OptionError, match="cannot read the model file"):
         open_store(tmp_path).load("late")
+
+
+def test_nothing_goes_where_something_cannot_be_read(file: Path) -> None:
+    store = open_store(file)
+    store.save(model())
+    file.with_name("model.json.state").write_text("[")
+    with pytest.raises(OptionError, match=r"model\.json\.state is not a training state file"):
+        store.drop("late")
+    assert store.load("late").version == 1
+
+
+def test_a_device_keeps_no_model() -> None:
+    """What it was given could not be read again."""
+    said = r"cannot keep a model in /dev/null, which is a device or a pipe\nHINT: name a file, "
+    with pytest.raises(OptionError, match=said):
+        open_store("/dev/null").check("late")
 
 
 def test_a_link_stays_a_link(file: Path) -> None:
