@@ -4,14 +4,15 @@ Almost everything is read by plain SELECTs over the relations themselves, so tha
 partitions, foreign tables and sub-queries are all the same to us and SELECT is the only privilege needed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Engine
+from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.variables import Variable
@@ -148,7 +149,7 @@ class Catalog:
         """A constraint saves the scan, where the terms are bare columns of a table."""
         source = self.query.relation(alias).source
         columns = {self.engine.fold(t.expression.name, True) for t in terms if isinstance(t.expression, exp.Column)}
-        if not columns or not isinstance(source, exp.Table):
+        if not columns or not isinstance(source, exp.Table) or _renames_columns(source):
             return False
         if alias not in self._declared:
             self._declared[alias] = self.engine.unique_keys(source)
@@ -179,14 +180,16 @@ class Catalog:
         """NULL, NaN and infinity in each feature over the rows of its relation; that of "no match" is none."""
         relation = self.query.relation(alias)
         counts = [(_how_many(odd), f"{name}{i}") for i, f in enumerate(features) for name, odd in _odd(f).items()]
-        found = self._one(sql.select(counts, relation.source).where(*relation.filters, *relation.late_filters))
+        with _in_every_row(alias, features):
+            found = self._one(sql.select(counts, relation.source).where(*relation.filters, *relation.late_filters))
         return {f.name: Oddities(**{name: found[f"{name}{i}"] for name in _odd(f)}) for i, f in enumerate(features)}
 
     def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:
         """NULLs of each feature over the rows that a relation brings to the join, the made-up one included."""
         values: Outputs = [(f.expression.copy(), f"v{i}") for i, f in enumerate(features)]
         counts = [(_how_many(sql.is_null(sql.column(name))), name) for _, name in values]
-        found = self._one(sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
+        with _in_every_row(alias, features):
+            found = self._one(sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
         return {f.name: found[f"v{i}"] for i, f in enumerate(features)}
 
     def _one(self, query: exp.Query) -> dict[str, float]:
@@ -195,6 +198,35 @@ class Catalog:
 
 def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
     return {name: float(values[0]) for name, values in engine.fetch(query).items()}
+
+
+_OF_A_VALUE = "Conversion Error", "Invalid Input Error", "Out of Range Error"
+"""How the messages of DuckDB begin where a value is to blame. The codes of PostgreSQL begin with 22."""
+
+
+@contextmanager
+def _in_every_row(alias: str, features: Sequence[Feature]) -> Iterator[None]:
+    """A feature is computed for all rows of its relation, and may fail for some that the join would have left out."""
+    try:
+        yield
+    except StatementError as error:
+        computed = [f.name for f in features if not isinstance(f.expression, exp.Column)]
+        of_a_value = (error.sqlstate or "").startswith("22") or error.message.startswith(_OF_A_VALUE)
+        if not computed or not of_a_value:
+            raise
+        why = "it is computed before the join, also in rows that the join leaves out"
+        raise DataError(
+            f"feature {' or '.join(computed)} cannot be computed in every row of {alias}: {error.message}",
+            detail=f"{error.detail}; {why}" if error.detail else why,
+            hint=f"leave such rows out in a sub-query: FROM (SELECT * FROM ... WHERE ...) AS {alias}; "
+            "or write NULLIF(..., 0), or CASE WHEN ... END",
+        ) from error
+
+
+def _renames_columns(source: exp.Table) -> bool:
+    """flights AS f(a, b): to the database a and b are columns of f, but not of flights."""
+    alias = source.args.get("alias")
+    return bool(alias and alias.args.get("columns"))
 
 
 def _odd(feature: Feature) -> dict[str, exp.Expression]:

@@ -1,6 +1,6 @@
 """Keys of two types. A count travels by groups of equal keys, so what is equal within a relation has to be equal to the
 same elsewhere. That may not be so where a comparison turns one type into the other: 'a' and 'A' are one citext and two
-texts, 2^53 and 2^53 + 1 two whole numbers and one double.
+texts, 2^53 and 2^53 + 1 two whole numbers and one double, 'CA' and 'CA ' two varying texts and one padded.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def check_keys(catalog: Catalog) -> None:
         if not variable.match and len({d.type for d in catalog.held(variable)}) > 1:
             held = list(zip(variable.terms, catalog.held(variable), strict=True))
             _check_text(catalog, held)
-            _check_numbers(catalog, held)
+            _check_blurred(catalog, held)
 
 
 def _check_text(catalog: Catalog, held: Sequence[Held]) -> None:
@@ -36,21 +36,22 @@ def _check_text(catalog: Catalog, held: Sequence[Held]) -> None:
         )
 
 
-def _check_numbers(catalog: Catalog, held: Sequence[Held]) -> None:
-    """Numbers that a comparison rounds must not be the same when rounded."""
-    rounded = catalog.engine.compared_as([column.type for _, column in held])
+def _check_blurred(catalog: Catalog, held: Sequence[Held]) -> None:
+    """Keys that a comparison rounds, or pads, must not be the same then."""
+    engine = catalog.engine
+    rounded = engine.compared_as([column.type for _, column in held])
     if rounded is None:
         return
-    exact = [pair for pair in held if pair[1].type not in catalog.engine.inexact]
+    exact = [pair for pair in held if engine.compared_as([pair[1].type, rounded])]
     rows = catalog.own_rows(exact[0][0].relation, (exact[0][0],))
     for term, _ in exact[1:]:
         rows = exp.union(rows, catalog.own_rows(term.relation, (term,)), distinct=False)
     k = sql.column("k0")
-    as_rounded = exp.cast(k.copy(), rounded, dialect=catalog.engine.dialect)
+    as_rounded = exp.cast(k.copy(), rounded, dialect=engine.dialect)
     kinds = [(_different(k), "exact"), (_different(as_rounded), "rounded")]
-    found = catalog.engine.fetch(sql.select(kinds, sql.derived(rows, "r")))
+    found = engine.fetch(sql.select(kinds, sql.derived(rows, "r")))
     if found["exact"][0] > found["rounded"][0]:
-        other = next(pair for pair in held if pair[1].type in catalog.engine.inexact)
+        other = next(pair for pair in held if engine.compared_as([exact[0][1].type, pair[1].type]))
         raise DataError(
             _are(catalog, exact[0], other),
             detail=f"they are compared as {rounded}, and so some that are not the same are equal",

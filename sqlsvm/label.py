@@ -19,15 +19,20 @@ def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None)
         raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
     if label.kind == "boolean" and positive is None:  # no look at the data would say more
         return _sign_of_truth(label)
-    values = _label_values(engine, query, label)
+    rows = rows_of(
+        query.relation(label.relation), [(label.expression.copy(), "v")], optional=query.is_optional(label.relation)
+    )
+    values = _label_values(engine, rows)
     if not values:  # no row is left to have a label; who needs one will miss the rows
         return exp.cast(exp.null(), exp.DType.INT)
+    if len(values) > 2:
+        raise _too_many(label, values, query.dialect)
     if positive is not None:
-        return _sign(label, _chosen(label, values, positive))
+        return _sign(label, _as_rounded(engine, rows, label, _chosen(label, values, positive)))
     if label.kind == "numeric" and (
         {float(v) for v in values} <= {-1.0, 1.0} or {float(v) for v in values} <= {0.0, 1.0}
     ):
-        return _sign(label, "1")
+        return _sign(label, _literal(label, "1"))
     shown = " and ".join(f"'{v}'" for v in values)
     raise DataError(
         f"the label {label.name} has the value{'s' if len(values) > 1 else ''} {shown}",
@@ -35,19 +40,23 @@ def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None)
     )
 
 
-def _label_values(engine: Engine, query: FeatureQuery, label: Feature) -> list[str]:
-    """The distinct values as text; more than two are refused. They are told apart as the engine does: 1 is 1.00."""
-    optional = label.relation in {j.relation for j in query.left_joins}
-    rows = rows_of(query.relation(label.relation), [(label.expression.copy(), "v")], optional=optional)
-    seen = exp.select("v").distinct().from_(sql.derived(rows, "r")).where(sql.not_null(sql.column("v"))).limit(5)
-    values = sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
-    if len(values) > 2:
-        raise DataError(
-            f"the label {label.name} has more than two values",
-            detail=f"among them {', '.join(values[:4])}",
-            hint=f"make two classes of them in the query: {label.name} = '{values[0]}' AS {label.name}_is_one",
-        )
-    return values
+def _label_values(engine: Engine, rows: exp.Query) -> list[str]:
+    """The distinct values as text, some of them where there are many. They are told apart as the engine does: 1 is
+    1.00."""
+    seen = exp.select("v").distinct().from_(sql.derived(rows.copy(), "r")).where(sql.not_null(sql.column("v"))).limit(5)
+    return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
+
+
+def _too_many(label: Feature, values: Sequence[str], dialect: str) -> DataError:
+    """The values are those of the label's own relation, of which the join may leave two: then only WHERE can say so."""
+    first, second = (_literal(label, value) for value in values[:2])
+    few = exp.In(this=label.expression.copy(), expressions=[first.copy(), second]).sql(dialect)
+    one = sql.equal(label.expression.copy(), first).sql(dialect)
+    return DataError(
+        f"the label {label.name} has more than two values in {label.relation}",
+        detail=f"among them {', '.join(values[:4])}",
+        hint=f"leave the others out: WHERE {few}, or make two classes of them: {one} AS {label.name}_is_one",
+    )
 
 
 def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
@@ -71,15 +80,27 @@ def _same_number(value: str, positive: str) -> bool:
         return False
 
 
+def _literal(label: Feature, value: str) -> exp.Expression:
+    return exp.Literal.number(value) if label.kind == "numeric" else exp.Literal.string(value)
+
+
+def _as_rounded(engine: Engine, rows: exp.Query, label: Feature, value: str) -> exp.Expression:
+    """A value as the label's type has it: no real is 0.9, but one is CAST('0.9' AS REAL)."""
+    if label.kind == "numeric":
+        (column,) = engine.describe(rows)
+        if column.type in engine.inexact:
+            return exp.cast(exp.Literal.string(value), column.type, dialect=engine.dialect)
+    return _literal(label, value)
+
+
 def _sign_of_truth(label: Feature) -> exp.Expression:
     """CASE WHEN label THEN 1 WHEN NOT label THEN -1 END."""
     own = label.expression
     return sql.case(own.copy(), sql.integer(1), sql.case(exp.not_(own.copy()), exp.Neg(this=sql.integer(1))))
 
 
-def _sign(label: Feature, positive: str) -> exp.Expression:
+def _sign(label: Feature, positive: exp.Expression) -> exp.Expression:
     """CASE WHEN label = positive THEN 1 WHEN label IS NOT NULL THEN -1 END."""
-    value = exp.Literal.number(positive) if label.kind == "numeric" else exp.Literal.string(positive)
     own = label.expression
     other = sql.case(sql.not_null(own.copy()), exp.Neg(this=sql.integer(1)))
-    return sql.case(sql.equal(own.copy(), value), sql.integer(1), other)
+    return sql.case(sql.equal(own.copy(), positive), sql.integer(1), other)

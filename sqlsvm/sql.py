@@ -110,8 +110,21 @@ def every(conditions: Iterable[exp.Expression]) -> exp.Expression:
     return exp.true() if made is None else made
 
 
-def equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    return exp.EQ(this=left, expression=right)
+def equal(left: exp.Expr, right: exp.Expr) -> exp.Expression:
+    """Of whatever a user may have written, a OR b as well: each side stays together.
+
+    >>> equal(exp.condition("a OR b"), exp.false()).sql("postgres")
+    '(a OR b) = FALSE'
+    """
+    return exp.EQ(this=_side(left), expression=_side(right))
+
+
+_LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
+"""What binds no tighter than a comparison."""
+
+
+def _side(expression: exp.Expr) -> exp.Expr:
+    return exp.paren(expression, copy=False) if isinstance(expression, _LOOSE) else expression
 
 
 def select(outputs: Outputs, source: exp.Expr | None = None) -> exp.Select:

@@ -1,5 +1,6 @@
 """What PostgreSQL's catalog is asked: types and their kinds, tables, functions, keys, and what one may do."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -83,8 +84,16 @@ class PgCatalog(Engine):
         return type.rpartition(".")[2] == "citext"
 
     def compared_as(self, types: Sequence[str]) -> str | None:
-        rounded = any(type == "bigint" or type.startswith("numeric") for type in types)
-        return "double precision" if rounded and not self.inexact.isdisjoint(types) else None
+        """A large number beside a float becomes a double. The blanks at the end of a character varying do not count
+        beside a character(n), and where clocks are put forward, two times without a zone are one with it."""
+        if any(type == "bigint" or type.startswith("numeric") for type in types) and not self.inexact.isdisjoint(types):
+            return "double precision"
+        bases = {re.sub(r"\(\d+\)", "", type) for type in types}
+        if "character varying" in bases and not bases.isdisjoint(("character", "bpchar")):
+            return "bpchar"
+        if bases.issuperset(("timestamp without time zone", "timestamp with time zone")):
+            return "timestamp with time zone"
+        return None
 
     def _name(self, table: exp.Table) -> str:
         """As to_regclass reads it: spelled as in the query, and a working table of ours by the name that it goes by."""

@@ -2,7 +2,7 @@
 
 Two scopes. The whole tree must only read, and read the same thing every time: nothing that writes, locks, samples or
 calls a volatile function. The outer SELECT must moreover be a plain join: what a sub-query or CTE in FROM does inside
-is its own business.
+is its own business, as long as it has the same rows each time it is read.
 """
 
 from collections.abc import Iterator
@@ -25,9 +25,12 @@ _CLAUSES = {
     "having": ("is not allowed", "aggregate one relation in FROM: (SELECT ... GROUP BY k HAVING ...) AS s"),
     "limit": (
         "would train on a part of the join",
-        "remove it, or limit one relation in FROM: (SELECT ... LIMIT 9) AS s",
+        "remove it, or limit one relation in FROM: (SELECT ... ORDER BY k LIMIT 9) AS s",
     ),
-    "offset": ("would train on a part of the join", "remove it, or put it into a sub-query in FROM"),
+    "offset": (
+        "would train on a part of the join",
+        "remove it, or put it into FROM: (SELECT ... ORDER BY k OFFSET 9) AS s",
+    ),
     "qualify": ("is not allowed", _IN_FROM),
     "windows": ("is not allowed", _IN_FROM),
     "into": ("writes a table", "remove it: the query must only read"),
@@ -72,6 +75,7 @@ def check(select: exp.Select, dialect: str) -> None:
         _plain_join(join, dialect)
     for root in _outer_expressions(select):
         _plain_expression(root, dialect)
+    _same_rows(select, dialect)
 
 
 def functions(select: exp.Select, dialect: str, fold: Fold) -> tuple[str, ...]:
@@ -191,3 +195,31 @@ def _plain_expression(root: exp.Expression, dialect: str) -> None:
             raise QueryError(f"a function that returns several rows is not allowed: {shown}", hint=_IN_FROM)
         if isinstance(node, exp.Columns | exp.PositionalColumn):
             raise QueryError(f"columns must be named: {shown}", hint="write the names of the columns")
+
+
+def _same_rows(select: exp.Select, dialect: str) -> None:
+    """What stands in FROM is read several times, for its categories, its NULLs, its copy: it has to have the same rows
+    each time. Which of them an EXISTS finds does not matter."""
+    for query in select.find_all(exp.Query):
+        clause = _picks(query)
+        if clause and query is not select and not query.args.get("order") and not isinstance(query.parent, exp.Exists):
+            shown = fragment(clause, dialect).strip()
+            raise QueryError(
+                f"{shown} without ORDER BY may keep other rows each time it is read: {fragment(query, dialect)}",
+                hint="add ORDER BY with a unique column at its end, or keep the rows in a table first: "
+                "CREATE TABLE few AS SELECT ...",
+            )
+
+
+def _picks(query: exp.Query) -> exp.Expr | None:
+    """The clause by which a query keeps some of its rows only: LIMIT, FETCH, OFFSET or DISTINCT ON. OFFSET 0 is what
+    people write to keep a planner from inlining."""
+    for name in ("limit", "offset", "distinct"):
+        clause = query.args.get(name)
+        if isinstance(clause, exp.Distinct) and clause.args.get("on"):
+            return clause
+        if isinstance(clause, exp.Limit | exp.Offset | exp.Fetch):
+            number = clause.args.get("expression") or clause.args.get("count")
+            if number is None or number.name.upper() not in ("0", "ALL"):
+                return clause
+    return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.errors import QueryError
 from sqlsvm.query.guards import fragment
 from sqlsvm.query.ir import Equality, LeftJoin, Term
@@ -147,7 +148,7 @@ def _row_pairs(equality: exp.EQ) -> list[exp.Expr]:
     left, right = _row(equality.this), _row(equality.expression)
     if not left or len(left) != len(right):
         return []
-    return [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in zip(left, right, strict=True)]
+    return [sql.equal(a.copy(), b.copy()) for a, b in zip(left, right, strict=True)]
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:

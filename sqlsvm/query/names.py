@@ -80,8 +80,18 @@ class Scope:
                 return source.alias
         shown = fragment(column, self.dialect)
         known = [source.alias for source in self.sources]
-        hint = nearest(path[-1], known) or f"the relations here are {', '.join(known)}"
+        hint = self._as_field(column, path) or nearest(path[-1], known) or f"the relations here are {', '.join(known)}"
         raise QueryError(f"unknown relation {'.'.join(path)} in {shown}", hint=hint)
+
+    def _as_field(self, column: exp.Column, path: tuple[str, ...]) -> str | None:
+        """`addr.city` where addr is a column: only parentheses tell it from a relation."""
+        is_column = any(self.name(v) == path[-1] and path[:-1] in ((), (v.alias,)) for v in self.visible)
+        if not is_column or not isinstance(column.this, exp.Identifier):
+            return None
+        owner = column.args.get("db")
+        whole = exp.Column(this=column.args["table"].copy(), table=owner.copy() if owner else None)
+        field = exp.Dot(this=exp.paren(whole), expression=column.this.copy())
+        return f"a field of a column is written {fragment(field, self.dialect)}"
 
     def _only(self, column: exp.Column, candidates: tuple[Visible, ...]) -> Visible:
         wanted, shown = self.meaning(column.this), fragment(column, self.dialect)

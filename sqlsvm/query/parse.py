@@ -1,6 +1,7 @@
 """Text -> one plain SELECT, or a QueryError that shows the place."""
 
 import re
+from collections.abc import Iterator
 
 import sqlglot
 from sqlglot import exp
@@ -14,6 +15,11 @@ from sqlsvm.query.sources import from_items
 
 _ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
 _FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
+_PIECE = re.compile(r'"[^"]*"|[A-Za-z]+')
+"""Of the format of a time: text in quotes, or a word of patterns."""
+_CALLED = "start"
+"""sqlglot notes where a function stands, not where an operator does."""
+_OPERATORS = (exp.Binary, exp.Predicate, exp.Not)
 
 
 def parse(text: str, dialect: str) -> exp.Select:
@@ -24,6 +30,7 @@ def parse(text: str, dialect: str) -> exp.Select:
         select = _select(tree, dialect)
         for node in select.walk():
             node.pop_comments()
+        _keep_calls(select, dialect)
         _faithful(tokens, select, dialect)
         check(select, dialect)
         if dialect == "duckdb":
@@ -78,8 +85,8 @@ def _syntax_error(error: ParseError) -> QueryError:
 
 
 def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
-    """What is sent is the tree, not the text. Refuse the two things that are known to change on the way: a quoted
-    function name (its case), and a JOIN without a condition (a comma)."""
+    """What is sent is the tree, not the text. Refuse the three things that are known to change on the way: a quoted
+    function name (its case), a JOIN without a condition (a comma), and the format of a time."""
     sent = _tokens(select.sql(dialect=dialect), dialect)
     for lost in _called_quoted(tokens) - _called_quoted(sent):
         raise QueryError(
@@ -87,6 +94,58 @@ def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
         )
     if _count(tokens, TokenType.JOIN) > _count(sent, TokenType.JOIN):
         raise QueryError("a JOIN has no condition", hint="add ON or USING; a cross product is written CROSS JOIN")
+    for typed, other in _other_formats(tokens, sent):
+        raise QueryError(
+            f"the format '{typed}' would be sent as '{other}'",
+            hint="write FM and patterns of digits in capitals: 'FMmonth', 'FMMM', 'IDDD'; join other text to it by ||",
+        )
+
+
+def _keep_calls(select: exp.Select, dialect: str) -> None:
+    """sqlglot writes some functions as operators: regexp_like(a, b || c) as a ~ b || c, which means (a ~ b) || c. What
+    was a call or an argument stays one in parentheses; for % alone sqlglot knows where to put them."""
+    for node in list(select.find_all(exp.Binary)):
+        if _CALLED not in node.meta:
+            continue
+        if isinstance(node, exp.Like | exp.Escape):  # it would turn the two arguments around
+            raise QueryError("like(...) is called as a function", hint="write it between the two: name LIKE 'a%'")
+        if not isinstance(node, exp.Mod) and _is_infix(node, dialect):
+            for side in (node.this, node.expression):
+                if isinstance(side, _OPERATORS):
+                    _parenthesise(side)
+            if isinstance(node.parent, exp.Binary | exp.Neg) and not isinstance(node.parent, exp.Connector):
+                _parenthesise(node)
+
+
+def _parenthesise(node: exp.Expr) -> None:
+    around = exp.Paren()
+    node.replace(around)
+    around.set("this", node)
+
+
+def _is_infix(node: exp.Binary, dialect: str) -> bool:
+    probe = node.copy()
+    probe.set("this", exp.column("a"))
+    return probe.sql(dialect=dialect).startswith("a ")
+
+
+def _other_formats(tokens: list[Token], sent: list[Token]) -> Iterator[tuple[str, str]]:
+    """Texts that arrive with other capitals. sqlglot writes the patterns that it knows in capitals, and reads as such
+    what is part of another: fmmonth, in which it finds mm, becomes fMMonth. A whole word in capitals means the same."""
+    typed, found = _texts(tokens), _texts(sent)
+    for text in sorted(typed - found):
+        for other in sorted(found - typed):
+            if text.lower() == other.lower() and not _means_the_same(text, other):
+                yield text, other
+
+
+def _texts(tokens: list[Token]) -> set[str]:
+    return {token.text for token in tokens if token.token_type is TokenType.STRING}
+
+
+def _means_the_same(text: str, other: str) -> bool:
+    pieces = zip(_PIECE.findall(text), _PIECE.findall(other), strict=False)
+    return all(sent == piece or (sent == piece.upper() and piece[0] != '"') for piece, sent in pieces)
 
 
 def _called_quoted(tokens: list[Token]) -> set[str]:

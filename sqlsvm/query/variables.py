@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sqlglot import exp
-
+from sqlsvm import sql
 from sqlsvm.query.ir import FeatureQuery, LeftJoin, Relation, Term
 
 
@@ -58,7 +57,7 @@ def with_implied_filters(query: FeatureQuery) -> FeatureQuery:
     def strengthened(relation: Relation) -> Relation:
         spelled = [v.at(relation.alias) for v in variables if relation.alias in v.holders]
         agree = tuple(
-            exp.EQ(this=first.expression.copy(), expression=other.expression.copy())
+            sql.equal(first.expression.copy(), other.expression.copy())
             for first, *others in spelled
             for other in others
         )

@@ -1,14 +1,17 @@
 """Keys, NULLs and functions as the databases see them."""
 
+from collections.abc import Callable
+
 import numpy as np
 import psycopg
 import pytest
 from sqlglot import exp, parse
 
 from sqlsvm.catalog import Catalog
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.inspect import Inspection, as_json, inspect
+from sqlsvm.problem import Options, labelled, planned
 from sqlsvm.query import Term
 from sqlsvm.read_query import read_query
 
@@ -107,6 +110,14 @@ def test_the_children_of_an_inheritance_parent_are_counted(postgres: Engine) -> 
 def test_names_in_mixed_case(engine: Engine, statements: list[str]) -> None:
     run(engine, 'CREATE SCHEMA "My S"; CREATE TABLE "My S"."My T" ("My K" INT PRIMARY KEY)')
     assert is_declared(engine, statements, '"My S"."My T"', "My K")
+
+
+@pytest.mark.parametrize(("alias", "unique"), [("d", True), ("d(code, id)", False), ("d(id)", True)])
+def test_a_column_under_the_name_of_another(engine: Engine, alias: str, unique: bool) -> None:
+    """What the database has declared of `id` holds for the real column only."""
+    run(engine, "CREATE TABLE d (id INT PRIMARY KEY, code INT); INSERT INTO d VALUES (1, 5), (2, 5)")
+    catalog = Catalog(engine, read_query(engine, f"SELECT * FROM d AS {alias}"))
+    assert catalog.unique("d", (Term("d", exp.column("id", table="d", quoted=True)),)) is unique
 
 
 def test_nulls_do_not_make_a_key_repeat(engine: Engine) -> None:
@@ -259,3 +270,77 @@ def test_nan_is_a_key_like_any_other(engine: Engine) -> None:
     assert found.join_rows == 5
     (facts,) = found.edges
     assert (facts.max_left, facts.dangling_left, facts.null_keys) == (2, 0, 2)
+
+
+# -- features that fail in some rows -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def orders(engine: Engine) -> Engine:
+    """What was not shipped has no number of items."""
+    run(
+        engine,
+        """CREATE TABLE orders (k INT, total INT, items TEXT, late BOOLEAN);
+        CREATE TABLE shipped (k INT, days INT);
+        INSERT INTO orders VALUES (1, 10, '5', TRUE), (2, 20, '4', FALSE), (3, 30, 'none', FALSE);
+        INSERT INTO shipped VALUES (1, 7), (2, 9)""",
+    )
+    return engine
+
+
+RATIO = "SELECT o.late, o.total, o.total / CAST(o.items AS INT) AS each, s.days FROM orders o JOIN shipped s USING (k)"
+
+
+@pytest.mark.parametrize("verb", ["train", "inspect"])
+def test_a_feature_that_fails_outside_the_join(orders: Engine, verb: str) -> None:
+    verbs: dict[str, Callable[[], object]] = {
+        "train": lambda: planned(orders, labelled(orders, RATIO, Options("late")), Options("late")),
+        "inspect": lambda: inspect(orders, RATIO, label="late"),
+    }
+    with pytest.raises(DataError) as refused:
+        verbs[verb]()
+    assert refused.value.message.startswith("feature each cannot be computed in every row of o: ")
+    assert "none" in refused.value.message
+    assert refused.value.detail == "it is computed before the join, also in rows that the join leaves out"
+    assert refused.value.hint == (
+        "leave such rows out in a sub-query: FROM (SELECT * FROM ... WHERE ...) AS o; "
+        "or write NULLIF(..., 0), or CASE WHEN ... END"
+    )
+
+
+def test_left_out_in_a_sub_query_it_does_not_fail(orders: Engine) -> None:
+    rest = RATIO.replace("orders o", "(SELECT * FROM orders WHERE items <> 'none') AS o")
+    assert agrees(orders, rest, "late").join_rows == 2
+
+
+def test_a_division_by_zero_outside_the_join(postgres: Engine) -> None:
+    run(postgres, "CREATE TABLE t (k INT, x INT); INSERT INTO t VALUES (1, 2), (2, 0)")
+    run(postgres, "CREATE TABLE u (k INT, y BOOLEAN); INSERT INTO u VALUES (1, TRUE)")
+    query = "SELECT u.y, 6 / t.x AS a, t.x + 1 AS b, t.k FROM u JOIN t USING (k)"
+    with pytest.raises(DataError) as refused:
+        inspect(postgres, query, label="y")
+    assert refused.value.message == "feature a or b cannot be computed in every row of t: division by zero"
+
+
+def test_what_fails_for_another_reason_is_not_the_features_fault(postgres: Engine, plain_role: str) -> None:
+    run(postgres, "CREATE TABLE t (y BOOLEAN, x INT); INSERT INTO t VALUES (TRUE, 2)")
+    query = read_query(postgres, "SELECT t.y, t.x + 1 AS z FROM t")
+    postgres.execute(Text(f"SET ROLE {plain_role}"))
+    with pytest.raises(StatementError, match="permission denied"):
+        Catalog(postgres, query).nulls_in_join("t", query.features)
+
+
+# -- structures --------------------------------------------------------------------------------------------------------
+
+
+def test_a_field_of_a_structure(duckdb: Engine) -> None:
+    run(duckdb, "CREATE TABLE t (x INT, addr STRUCT(city VARCHAR, since DATE))")
+    run(duckdb, "INSERT INTO t VALUES (1, {'city': 'Ulm', 'since': DATE '2020-01-02'})")
+    with pytest.raises(QueryError) as refused:
+        inspect(duckdb, "SELECT x, addr FROM t")
+    assert refused.value.hint == "take its fields out one by one: (x).city AS city"
+    with pytest.raises(QueryError) as refused:
+        inspect(duckdb, "SELECT x, addr.city FROM t")
+    assert refused.value.hint == "a field of a column is written (addr).city"
+    found = inspect(duckdb, "SELECT x, (addr).city AS city, (t.addr).city AS town, addr['city'] AS place FROM t")
+    assert [f.kind for f in found.features] == ["numeric", "categorical", "categorical", "categorical"]

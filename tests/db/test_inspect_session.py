@@ -101,7 +101,7 @@ def temporary_tables(engine: Engine) -> list[str]:
         pytest.param(
             "SELECT f.y, d.z, m.v FROM f JOIN d USING (k) LEFT JOIN m ON m.c = d.c", DataError, id="join refused"
         ),
-        pytest.param("SELECT f.y, f.x, CAST(f.s AS INT) AS n FROM f", EngineError, id="feature fails"),
+        pytest.param("SELECT f.y, f.x, CAST(f.s AS INT) AS n FROM f", DataError, id="feature fails"),
         pytest.param("SELECT f.y, d.z FROM f JOIN d ON d.k = CAST(f.s AS INT)", EngineError, id="key fails"),
         pytest.param("SELECT f.y, f.x FROM f WHERE CAST(f.s AS INT) > 0", EngineError, id="filter fails"),
         pytest.param("SELECT f.y, nix.x FROM f JOIN nix USING (k)", QueryError, id="no such table"),
@@ -119,7 +119,7 @@ def test_nothing_is_left_behind(filled: Engine, text: str, error: type[SqlsvmErr
 
 def test_division_by_zero_half_way(postgres: Engine, statements: list[str]) -> None:
     run(postgres, TABLES)
-    with pytest.raises(EngineError, match="division by zero"):
+    with pytest.raises(DataError, match="division by zero"):
         inspect(postgres, "SELECT f.y, d.z / (d.k - 1) AS q FROM f JOIN d USING (k)", label="y")
     assert any(s.startswith("CREATE TEMPORARY") for s in statements)
     assert temporary_tables(postgres) == []

@@ -98,3 +98,49 @@ def test_other_numbers_are_counted(engine: Engine, ours: str, theirs: str) -> No
 def test_a_float_makes_floats_of_whole_numbers(duckdb: Engine) -> None:
     tables(duckdb, "REAL", "INT", "16777216, 16777217")
     assert "compared as FLOAT" in str(refused(duckdb, DataError).detail)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("CHAR(3)", "VARCHAR(3)"), ("VARCHAR(5)", "CHAR(3)"), ("VARCHAR", "BPCHAR")]
+)
+def test_blanks_at_the_end_count_in_a_varying_text_only(postgres: Engine, ours: str, theirs: str) -> None:
+    tables(postgres, ours, theirs, "'CA', 'CA ', 'b'")
+    error = refused(postgres, DataError)
+    varying, padded = ("f", "d") if ours.startswith("VARCHAR") else ("d", "f")
+    assert error.message.startswith(f'the keys "{varying}"."k" and "{padded}"."k" are character varying')
+    assert "compared as bpchar" in str(error.detail)
+    assert error.hint == f'compare them as one type: CAST("{varying}"."k" AS bpchar) = "{padded}"."k"'
+    assert_counted(postgres, f'SELECT y, x, z FROM f JOIN d ON CAST("{varying}"."k" AS bpchar) = "{padded}"."k"', 10)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("CHAR(3)", "VARCHAR(3)"), ("VARCHAR", "CHAR(3)"), ("CHAR(3)", "CHAR(5)"), ("CHAR(3)", "TEXT")],
+)
+def test_texts_without_blanks_at_the_end_are_counted(postgres: Engine, ours: str, theirs: str) -> None:
+    tables(postgres, ours, theirs, "'a', 'b', ' b'", own="'a', 'b', 'b', 'c'")
+    assert_counted(postgres, JOIN, 6)
+
+
+def test_blanks_at_the_end_count_beside_a_text(postgres: Engine) -> None:
+    """What is padded is compared as text then, without its blanks, and so 'b ' meets nothing."""
+    tables(postgres, "CHAR(3)", "TEXT", "'a', 'b', 'b '", own="'a', 'b', 'b', 'c'")
+    assert_counted(postgres, JOIN, 6)
+
+
+def test_an_hour_that_clocks_leave_out(postgres: Engine) -> None:
+    """Of a time without a zone it is the hour after it, with one."""
+    postgres.execute(Text("SET TIME ZONE 'Europe/Berlin'"))
+    tables(postgres, "TIMESTAMP", "TIMESTAMPTZ", "'2024-03-31 02:30', '2024-03-31 03:30', '2024-06-01 00:00'")
+    error = refused(postgres, DataError)
+    assert error.message == (
+        'the keys "f"."k" and "d"."k" are timestamp without time zone and timestamp with time zone'
+    )
+    assert error.hint == 'compare them as one type: CAST("f"."k" AS timestamp with time zone) = "d"."k"'
+    assert_counted(postgres, JOIN.replace("f.k", "CAST(f.k AS timestamp with time zone)"), 10)
+
+
+def test_times_that_are_different_with_a_zone_are_counted(postgres: Engine) -> None:
+    postgres.execute(Text("SET TIME ZONE 'Europe/Berlin'"))
+    tables(postgres, "TIMESTAMP(0)", "TIMESTAMPTZ", "'2024-03-31 03:30', '2024-06-01 00:00', '2024-06-02 00:00'")
+    assert_counted(postgres, JOIN, 6)

@@ -56,6 +56,10 @@ def test_values_that_need_no_telling(engine: Engine, type: str, values: str, exp
         ("BIGINT", "(9007199254740993), (9007199254740992), (0)", "0", None),
         ("DECIMAL(4, 2)", "(0), (1)", "0", (1, 1, 0)),
         ("DOUBLE PRECISION", "(0.5), (2.5)", "0.50", (1, 1, 0)),
+        ("DOUBLE PRECISION", "(0.1), (-0.1)", "-0.1", (1, 1, 0)),
+        ("REAL", "(0.9), (0.1), (0.1)", "0.9", (2, 1, 0)),
+        ("REAL", "(-0.9), (0.5)", "-0.90", (1, 1, 0)),
+        ("REAL", "(1e10), (1)", "10000000000", (1, 1, 0)),
         ("BOOLEAN", "(TRUE), (FALSE), (FALSE)", "FALSE", (1, 2, 0)),
     ],
 )
@@ -75,6 +79,23 @@ def test_equal_numbers_of_different_spelling_are_one_value(postgres: Engine) -> 
 
 def test_an_expression(engine: Engine) -> None:
     assert told(engine, "INT", "(3), (8), (12)", label="y > 5") == (1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("y > 5", (2, 1, 0)),
+        ("(y > 10) OR (y > 5)", (2, 1, 0)),
+        ("y > 5 AND y < 10", (1, 2, 0)),
+        ("NOT y > 5", (1, 2, 0)),
+        ("y IN (3, 8)", (2, 1, 0)),
+        ("y BETWEEN 3 AND 8", (2, 1, 0)),
+        ("y IS NULL", (0, 3, 0)),
+    ],
+)
+def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str, expected: tuple[float, ...]) -> None:
+    """Compared as a whole, not the last part of it."""
+    assert told(engine, "INT", "(3), (8), (12)", label=label, positive="false") == expected
 
 
 @pytest.mark.parametrize(
@@ -109,8 +130,17 @@ def test_an_expression(engine: Engine) -> None:
             "TEXT",
             "('a'), ('b'), ('c')",
             None,
-            "the label y has more than two values\nDETAIL: among them a, b, c\n"
-            "HINT: make two classes of them in the query: y = 'a' AS y_is_one",
+            "the label y has more than two values in t\nDETAIL: among them a, b, c\n"
+            "HINT: leave the others out: WHERE \"t\".\"y\" IN ('a', 'b'), "
+            'or make two classes of them: "t"."y" = \'a\' AS y_is_one',
+        ),
+        (
+            "INT",
+            "(1), (-2), (30)",
+            None,
+            "the label y has more than two values in t\nDETAIL: among them -2, 1, 30\n"
+            'HINT: leave the others out: WHERE "t"."y" IN (-2, 1), '
+            'or make two classes of them: "t"."y" = -2 AS y_is_one',
         ),
         (
             "TEXT",
@@ -160,3 +190,24 @@ def test_the_label_of_an_optional_relation_is_null_without_a_match(engine: Engin
     found = inspect(engine, "SELECT a.k, b.y FROM a LEFT JOIN b USING (k)", label="y", positive="yes")
     assert found.label
     assert (found.label.negative, found.label.positive, found.label.nulls) == (1, 1, 1)
+
+
+def test_a_third_value_that_the_join_leaves_out(engine: Engine) -> None:
+    """It is left out by WHERE, for the values are those of the label's own relation."""
+    for statement in parse(
+        "CREATE TABLE loans (k INT, status TEXT, x INT);"
+        "INSERT INTO loans VALUES (1, 'repaid', 5), (1, 'default', 6), (2, 'open', 7);"
+        "CREATE TABLE banks AS SELECT * FROM (VALUES (1, 3)) AS v (k, z)",
+        read=engine.dialect,
+    ):
+        assert statement is not None
+        engine.execute(statement)
+    query = "SELECT l.status, l.x, b.z FROM loans l JOIN banks b ON b.k = l.k"
+    with pytest.raises(DataError) as refused:
+        inspect(engine, query, label="status", positive="default")
+    assert refused.value.message == "the label status has more than two values in l"
+    where = """WHERE "l"."status" IN ('default', 'repaid')"""
+    assert where.replace("'repaid'", "'open'") in str(refused.value.hint)
+    found = inspect(engine, f"{query} {where}", label="status", positive="default")
+    assert found.label
+    assert (found.label.negative, found.label.positive, found.label.nulls) == (1, 1, 0)

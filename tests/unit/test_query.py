@@ -139,6 +139,7 @@ TYPES: dict[str, tuple[str, Kind]] = {
     "lat": ("jsonb", "other"),
     "lon": ("integer[]", "other"),
     "faa": ("point", "other"),
+    "engines": ("STRUCT(made DATE, ends DOUBLE[])", "other"),
 }
 
 
@@ -192,6 +193,12 @@ def test_kinds() -> None:
             {},
             "feature lon is of type integer[]",
             "take its elements out one by one: x[1] AS x1, x[2] AS x2",
+        ),
+        (
+            "engines FROM weather",
+            {},
+            "feature engines is of type STRUCT(made DATE, ends DOUBLE[])",
+            "take its fields out one by one: (x).city AS city",
         ),
         ("faa FROM airports", {}, "feature faa is of type point", "cast it to a number, a boolean or text"),
         ("dest FROM flights", {"weight": "dest"}, "weight dest is of type text", "a weight is a number"),

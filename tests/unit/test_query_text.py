@@ -3,7 +3,8 @@
 Each pair was run on PostgreSQL 15 or DuckDB 2.0, among some 500 expressions, and gave the same value and type. Known
 exceptions, harmless or loud: `date_part` and `|/` may become numeric instead of double precision, `round(x, 2)` casts x
 to numeric, `current_time` and a quoted third argument of `date_bin` become an error of the database. What would have
-been silent is refused: a quoted function name, whose case is lost, and JOIN without ON, which becomes a comma.
+been silent is refused: a quoted function name, whose case is lost, JOIN without ON, which becomes a comma, and formats
+such as fmmonth, which has an mm in it. A function that becomes an operator gets parentheses.
 """
 
 import pytest
@@ -69,6 +70,9 @@ POSTGRES = [
     ("date_part('year', d)", "EXTRACT(YEAR FROM d)"),
     ("date_trunc('month', d)", "DATE_TRUNC('MONTH', d)"),
     ("to_char(d, 'YYYY-MM')", "TO_CHAR(d, 'YYYY-MM')"),
+    ("to_char(d, 'yyyymmdd hh24:mi')", "TO_CHAR(d, 'YYYYMMDD hh24:MI')"),
+    ("to_char(d, 'yyyy-mm-dd\"T\"hh24')", "TO_CHAR(d, 'YYYY-MM-DD\"T\"hh24')"),
+    ("to_char(d, 'FMmonth')", "TO_CHAR(d, 'FMmonth')"),
     ("coalesce(a, 0)", "COALESCE(a, 0)"),
     ("nullif(a, 0)", "NULLIF(a, 0)"),
     ("greatest(a, b)", "GREATEST(a, b)"),
@@ -85,6 +89,14 @@ POSTGRES = [
     ("round(2.567, 2)", "ROUND(CAST(2.567 AS DECIMAL), 2)"),
     ("div(7, 2)", "DIV(7, 2)"),
     ("mod(7, 3)", "7 % 3"),
+    ("mod(a + b, 3) = 0", "(a + b) % 3 = 0"),
+    ("regexp_like(t, 'a.c')", "t ~ 'a.c'"),
+    ("regexp_like(t, '^' || u)", "t ~ ('^' || u)"),
+    ("regexp_like(t || u, 'a' || u, 'i')", "(t || u) ~* ('a' || u)"),
+    ("regexp_like(t, 'x') || u", "(t ~ 'x') || u"),
+    ("regexp_like(t, 'x') AND a > 1", "t ~ 'x' AND a > 1"),
+    ("t ~ '^' || u", "t ~ '^' || u"),
+    ("power(a + b, 2)", "POWER(a + b, 2)"),
     ("a & 3", "a & 3"),
     ("a # 3", "a # 3"),
     ("~a", "~a"),
@@ -143,8 +155,11 @@ DUCKDB = [
     ("t COLLATE nocase = 'ABC'", "t COLLATE nocase = 'ABC'"),
     ("epoch(d)", "EPOCH(d)"),
     ("time_bucket(INTERVAL '15 minutes', d)", "TIME_BUCKET(INTERVAL '15' MINUTES, d)"),
+    ("list_has_any(l, m || n)", "l && (m || n)"),
+    ("regexp_matches(t, 'b' || u)", "REGEXP_MATCHES(t, 'b' || u)"),
     ("levenshtein(t, 'abd')", "LEVENSHTEIN(t, 'abd')"),
     ("s.a", "s.a"),
+    ("(s).a", "(s).a"),
     ("now()", "NOW()"),
 ]
 

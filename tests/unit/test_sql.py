@@ -58,6 +58,8 @@ def test_operands_keep_together() -> None:
     assert text(sql.plus(a, sql.plus(b, c))) == "a + (b + c)"
     either = exp.Or(this=a, expression=b)
     assert text(sql.every([either, c])) == "(a OR b) AND c"
+    assert text(sql.equal(either, exp.Not(this=c))) == "(a OR b) = (NOT c)"
+    assert text(sql.equal(exp.GT(this=a, expression=b), sql.plus(a, b))) == "(a > b) = a + b"
 
 
 def test_nothing_is_neutral() -> None:
