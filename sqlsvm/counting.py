@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.compile.compress import LEVELS
+from sqlsvm.compile.evaluate import LONGEST_LIST, PAIRS, pairs, towards_centre
 from sqlsvm.compile.resolve import COUNT, category_name, resolve, value_counts, values_name
 from sqlsvm.compile.row_count import THRESHOLDS, row_count, thresholds
 from sqlsvm.compile.sketch import REACHED, counted, reached_levels
@@ -154,6 +155,7 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
 def generalised(oracle: JoinOracle, beta: Values, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
     """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by 1 + epsilon."""
     moments = oracle.moments
+    _check_list(oracle, beta)
     for label in LABELS:
         steps.info("counting the rows of the label %+d", label)
         rows = moments.n_negative if label < 0 else moments.n - moments.n_negative
@@ -171,6 +173,23 @@ def _check_levels(epsilon: float, rows: float) -> None:
         raise OptionError(
             f"an epsilon of {epsilon:g} makes more than {MOST_LEVELS:,.0f} levels of {rows:.2g} rows",
             hint="take a larger one: --epsilon 0.1",
+        )
+
+
+def _check_list(oracle: JoinOracle, beta: Values) -> None:
+    """Exact thresholds are read off a list of all pairs that meet at the centre. Where these are the join, nobody waits
+    for them."""
+    plan, work = oracle.plan, oracle.work
+    if plan.centre is None or plan.method != "exact":
+        return
+    given = {"theta": oracle.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
+    with work.scratch():
+        work.run(tuple(towards_centre(plan)), given)
+        met = float(work.run((pairs(plan),), given)[PAIRS]["n"][0])
+    if met > LONGEST_LIST:
+        raise OptionError(
+            f"exact thresholds would sort {met:.2g} pairs of scores",
+            hint="--counting sketch keeps each within 1 + epsilon, --counting grid rounds the scores",
         )
 
 

@@ -7,8 +7,9 @@ through a dictionary that joins like any other foreign key, so nothing is ever w
 by CASE instead.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Literal
 
 import numpy as np
@@ -160,8 +161,8 @@ def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
 
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
-    """The query without the rows in which a feature or the label is NULL: what `--nulls drop` means."""
-    for f in (*query.features, query.label):
+    """The query without the rows in which a feature, the label or the weight is NULL: what `--nulls drop` means."""
+    for f in (*query.features, query.label, query.weight):
         query = query.where(f.relation, sql.not_null(f.expression)) if f else query
     return query
 
@@ -211,7 +212,32 @@ def _few(categories: Sequence[object]) -> bool:
 
 def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
     values = catalog.engine.fetch(dictionary_values(catalog, feature))["v"]
+    if values.dtype.kind == "f":
+        _check_digits(catalog, feature)
     return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+
+def _check_digits(catalog: Catalog, feature: Feature) -> None:
+    """Decimals are read as doubles. One that no double is would go by another name elsewhere, and two might by one."""
+    query = dictionary_values(catalog, feature)
+    (column,) = catalog.engine.describe(query)
+    if column.type in catalog.engine.inexact:
+        return
+    texts = catalog.engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(query, "d")))["v"]
+    lost = next((text for text in texts.tolist() if not _is_double(text)), None)
+    if lost is not None:
+        own = feature.expression.sql(catalog.query.dialect)
+        raise DataError(
+            f"the category {lost} of {feature.name} has more digits than a double",
+            detail=f"it would be read as {float(lost)!r}, and others might be too",
+            hint=f"write CAST({own} AS text) AS {feature.name}, or AS bigint where all of them are integers",
+        )
+
+
+def _is_double(text: str) -> bool:
+    """Is a decimal what its double is written as?"""
+    exact = Decimal(text)
+    return not exact.is_finite() or exact == Decimal(repr(float(text)))
 
 
 def dictionary_values(catalog: Catalog, feature: Feature) -> exp.Query:
@@ -267,24 +293,48 @@ class Scaling:
         return np.concatenate([self.matrix @ sums[:d], sums[d:]])
 
 
+FLAT = 1e-10
+"""Of a feature that varies by less than 10^-5 of its size the square is this much of it."""
+
+
+def flat(design: Design, moments: Moments) -> list[Coordinate]:
+    """Features that are constant, or as good as constant beside their size."""
+    missing = _missing_places(design)
+
+    def is_flat(c: Coordinate) -> bool:
+        mean, present = _mean(moments, c, missing)
+        squares = moments.squares[c.index]
+        return bool(squares > 0.0 and squares - present * mean * mean <= FLAT * squares)
+
+    return [c for c in design.coordinates if c.role == "value" and is_flat(c)]
+
+
+def _missing_places(design: Design) -> dict[str, int]:
+    return {c.feature: c.index for c in design.coordinates if c.role == "missing"}
+
+
+def _mean(moments: Moments, c: Coordinate, missing: Mapping[str, int]) -> tuple[float, float]:
+    """The mean of the numbers that are there, and how many there are."""
+    present = moments.n - (moments.total[missing[c.feature]] if c.feature in missing else 0.0)
+    return moments.total[c.index] / present if present > 0 else 0.0, present
+
+
 def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
     """T such that feature = T raw. Centring needs the constant, so without an intercept nothing is centred."""
     numbers = design.coordinates
     constant = next((c.index for c in numbers if c.role == "intercept"), None)
-    missing = {c.feature: c.index for c in numbers if c.role == "missing"}
+    missing = _missing_places(design)
     kept = [c for c in numbers if c.role != "missing"]
     matrix = np.zeros((len(kept), len(numbers)))
     for row, c in enumerate(kept):
         matrix[row, c.index] = 1.0
         if c.role == "intercept":
             continue
-        absent = moments.total[missing[c.feature]] if c.feature in missing else 0.0
-        present = moments.n - absent
-        mean = moments.total[c.index] / present if present > 0 else 0.0
+        mean, present = _mean(moments, c, missing)
         if c.feature in missing:
             matrix[row, missing[c.feature]] = mean
         if how == "maxabs":
-            matrix[row] /= max(moments.largest[c.index], abs(mean) if absent else 0.0) or 1.0
+            matrix[row] /= max(moments.largest[c.index], abs(mean) if present < moments.n else 0.0) or 1.0
         if how == "standard":
             variance = (moments.squares[c.index] - present * mean * mean) / moments.n
             noise = 1e-12 * moments.squares[c.index] / moments.n  # what the subtraction leaves of a constant

@@ -15,7 +15,7 @@ from sqlsvm.design import Nulls, Scale
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
-from sqlsvm.evaluate import evaluate_model, evaluate_parts
+from sqlsvm.evaluate import as_double, category_weights, evaluate_model, evaluate_parts
 from sqlsvm.evaluation import Evaluation
 from sqlsvm.holdout import PARTS, Part
 from sqlsvm.model import Model, Weight
@@ -282,7 +282,7 @@ def scores(model: Model, frame: Frame) -> Values:
         found = _column(frame, _found(feature, names))
         if found.shape != total.shape:
             raise OptionError(f"the columns differ in length: {feature} has the shape {found.shape}")
-        total = total + _term(list(weights), found, model.nulls)
+        total = total + _term(list(weights), found, model)
     return total
 
 
@@ -313,10 +313,10 @@ def _column(frame: Frame, name: str) -> Values:
     return cells
 
 
-def _term(weights: Sequence[Weight], values: Values, nulls: str) -> Values:
+def _term(weights: Sequence[Weight], values: Values, model: Model) -> Values:
     number = next((w for w in weights if w.category is None), None)
     if number is None:
-        return _category_weights(weights, values, nulls)
+        return _category_weights(weights, values, model)
     found = _numbers(number.feature, values)
     missing = np.nan if number.missing is None else number.missing
     return number.weight * np.where(np.isnan(found), missing, found)
@@ -325,27 +325,14 @@ def _term(weights: Sequence[Weight], values: Values, nulls: str) -> Values:
 def _numbers(feature: str, values: Values) -> Values:
     if values.dtype.kind in "biuf":
         return values.astype(float)
-    return np.array([np.nan if _is_missing(v) else _number(feature, v) for v in values.tolist()], dtype=float)
+    found = [np.nan if _is_missing(v) else as_double(feature, v) for v in values.tolist()]
+    return np.array(found, dtype=float)
 
 
-def _number(feature: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"feature {feature} is a number, not {value!r}") from error
-
-
-def _category_weights(weights: Sequence[Weight], values: Values, nulls: str) -> Values:
-    """0 for a value that training has not seen. Values are told apart as text if the categories are text."""
-    known, spelled = {w.category: w.weight for w in weights}, isinstance(weights[0].category, str)
-    missing = np.nan if nulls == "drop" else 0.0
-
-    def weight(value: Any) -> float:
-        if _is_missing(value):
-            return missing
-        return known.get(str(value) if spelled else _number(weights[0].feature, value), 0.0)
-
-    return np.array([weight(v) for v in values.tolist()], dtype=float)
+def _category_weights(weights: Sequence[Weight], values: Values, model: Model) -> Values:
+    weight = category_weights(weights, predicting.spelling(model, weights[0].feature))
+    missing = np.nan if model.nulls == "drop" else 0.0
+    return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
 
 
 def _is_missing(value: Any) -> bool:

@@ -5,10 +5,10 @@ w counts as w rows; class weights, which are a matter of training, do not count.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,22 +17,20 @@ from sqlsvm.compile.messages import TIE
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET, rounding, rounding_name
-from sqlsvm.design import Design, Nulls
+from sqlsvm.design import Nulls
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.errors import OptionError, nearest
+from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.holdout import PARTS, Holdout, Part, marked, prepared_part
-from sqlsvm.model import Model, plain
+from sqlsvm.model import Model, Weight
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
 from sqlsvm.problem import Options, labelled, open_problem
 from sqlsvm.program import Workspace, workspace
+from sqlsvm.query import Spelling
 from sqlsvm.read_query import respelt
 
 steps = logging.getLogger(__name__)
-
-LONGEST_LIST = 1e7
-"""Pairs of entries that may meet at the centre for an exact list of scores; more are put on the grid."""
 
 NUDGE = 1e-9
 """Where scores were rounded at all, a billionth of a bucket more covers the rounding of the doubles themselves."""
@@ -44,7 +42,7 @@ ByLabel = tuple[float, float]
 def evaluate(oracle: JoinOracle, of: Values | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
     """Of a model, or of a beta on the oracle's features."""
     plan = oracle.plan
-    theta = theta_of(plan.design, of) if isinstance(of, Model) else oracle.scaling.to_raw(np.asarray(of, dtype=float))
+    theta = theta_of(plan, of) if isinstance(of, Model) else oracle.scaling.to_raw(np.asarray(of, dtype=float))
     return evaluate_plan(oracle.work, plan, theta, buckets=buckets, bins=bins)
 
 
@@ -105,10 +103,14 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 
         return _evaluation(_on_grid(work, plan, theta, buckets), bins, above)
 
 
-def theta_of(design: Design, model: Model) -> Values:
-    """A model's weights on the raw coordinates of a design; a category that it does not know weighs 0."""
+def theta_of(plan: Plan, model: Model) -> Values:
+    """A model's weights on the raw coordinates of a plan; a category that it does not know weighs 0."""
+    design = plan.design
     numbers = {w.feature: w for w in model.weights if w.category is None}
-    categories = {(w.feature, plain(w.category)): w.weight for w in model.weights if w.category is not None}
+    categories: dict[str, list[Weight]] = {}
+    for w in model.weights:
+        if w.category is not None:
+            categories.setdefault(w.feature, []).append(w)
     theta = np.zeros(design.size)
     for c in design.coordinates:
         if not c.feature:
@@ -117,14 +119,78 @@ def theta_of(design: Design, model: Model) -> Values:
             weight = numbers[c.feature]
             theta[c.index] = weight.weight * ((weight.missing or 0.0) if c.role == "missing" else 1.0)
         else:
-            hint = nearest(c.feature, [*numbers, *(feature for feature, _ in categories)])
+            hint = nearest(c.feature, [*numbers, *categories])
             raise OptionError(f"model {model.name} has no weight for the number {c.feature}", hint=hint)
+    spellings = {f.name: f.spelling for f in plan.tree.query.features}
     for d in design.dictionaries:
-        for n, category in enumerate(d.categories):
-            theta[d.offset + n] = categories.get((d.feature, plain(category)), 0.0)
+        if d.feature in categories:
+            weigh = category_weights(categories[d.feature], spellings[d.feature])
+            theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
     if model.intercept and not any(c.role == "intercept" for c in design.coordinates):
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
     return theta
+
+
+# -- categories --------------------------------------------------------------------------------------------------------
+
+
+def category_weights(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
+    """The weight of a value of one categorical feature: 0 for one that training has not seen.
+
+    Blanks that fill a text up do not count, unless categories are told apart by them; 7, 7.0 and "7" are one number.
+    """
+    if isinstance(weights[0].category, str):
+        return _weights_of_texts(weights, spelling)
+    return _weights_of_numbers(weights)
+
+
+def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
+    def own(value: object) -> str:
+        return str(value).lower() if spelling == "caseless" else str(value)
+
+    def bare(text: str) -> str:
+        return text.rstrip(" ") if spelling == "padded" else text
+
+    known = {own(w.category): w.weight for w in weights}
+    alike = {bare(text): known[text] for text in reversed(known)}
+
+    def weight(value: Any) -> float:
+        text = own(value)
+        return known[text] if text in known else alike.get(bare(text), 0.0)
+
+    return weight
+
+
+def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
+    """Two integers are compared as such: beyond 2^53 doubles do not tell them apart. Any other two are doubles."""
+    feature = weights[0].feature
+    known: dict[object, float] = {w.category: w.weight for w in weights}
+    doubles = {as_double(feature, category): weight for category, weight in known.items()}
+    whole = all(isinstance(category, int) for category in known)
+
+    def weight(value: Any) -> float:
+        number = _as_number(feature, value)
+        if number in known or (whole and isinstance(number, int)):
+            return known.get(number, 0.0)
+        return doubles.get(as_double(feature, number), 0.0)
+
+    return weight
+
+
+def _as_number(feature: str, value: Any) -> int | float:
+    if isinstance(value, float):
+        return value
+    try:
+        return int(str(value))
+    except ValueError:
+        return as_double(feature, value)
+
+
+def as_double(feature: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"feature {feature} is a number, not {value!r}") from error
 
 
 # -- the list of scores ------------------------------------------------------------------------------------------------
@@ -151,7 +217,7 @@ class _Asked:
             self.run(compiled.list_of_rows(self.plan))
             return True
         self.run(*compiled.towards_centre(self.plan))
-        fits = bool(self.run(compiled.pairs(self.plan))[compiled.PAIRS]["n"][0] <= LONGEST_LIST)
+        fits = bool(self.run(compiled.pairs(self.plan))[compiled.PAIRS]["n"][0] <= compiled.LONGEST_LIST)
         if fits:
             self.run(compiled.list_of_pairs(self.plan))
         return fits

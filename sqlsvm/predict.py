@@ -1,8 +1,8 @@
 """What a model says of rows: as SQL to take elsewhere, as a table or a view, or row by row as CSV.
 
 The rows are those of the query that the model was trained on, or any others whose columns are named as its features.
-Of what a model was trained on, two facts are read here: `booleans`, the features that are TRUE or FALSE, and
-`label_values`, the label's own values for -1 and +1.
+Of what a model was trained on, these facts are read here: `booleans`, the features that are TRUE or FALSE; `padded` and
+`caseless`, those whose categories are character(n) or citext; and `label_values`, the label's own values for -1 and +1.
 """
 
 import csv
@@ -22,7 +22,7 @@ from sqlsvm.engine.base import Column, Engine, Rows, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model import Model
 from sqlsvm.program import workspace
-from sqlsvm.query import FeatureQuery, parse
+from sqlsvm.query import Feature, FeatureQuery, Spelling, parse
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.read_query import read_query, respelt
 
@@ -66,6 +66,13 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
 
 def booleans(model: Model) -> frozenset[str]:
     return frozenset(model.trained_on.get("booleans", ()))
+
+
+def spelling(model: Model, feature: str) -> Spelling:
+    """Where a model does not say which features were padded, any blanks may be those of a character(n)."""
+    if feature in model.trained_on.get("caseless", ()):
+        return "caseless"
+    return "padded" if feature in model.trained_on.get("padded", (feature,)) else "exact"
 
 
 def label_values(model: Model) -> tuple[object, object]:
@@ -129,8 +136,14 @@ def query_rows(engine: Engine, model: Model) -> exp.Select:
     text = respelt(engine, model.query, model.dialect)
     outputs = read_query(engine, text).features
     select = parse(text, engine.dialect)
-    select.set("expressions", [exp.alias_(f.expression.copy(), f.name, quoted=True) for f in outputs])
+    select.set("expressions", [_output(feature) for feature in outputs])
     return select
+
+
+def _output(feature: Feature) -> exp.Expr:
+    """As the query has it: of a character(n) not the text that it is read as."""
+    own = feature.expression.this if feature.spelling == "padded" else feature.expression
+    return exp.alias_(own.copy(), feature.name, quoted=True)
 
 
 def input_rows(engine: Engine, text: str) -> exp.Query:

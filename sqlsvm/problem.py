@@ -17,13 +17,14 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.join_tree import join_tree
 from sqlsvm.keys import check_keys
 from sqlsvm.label import label_sign
-from sqlsvm.measuring import read_moments
+from sqlsvm.measuring import read_moments, with_constants
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
 from sqlsvm.planner import Counting, choose, fitted
 from sqlsvm.program import Workspace, workspace
 from sqlsvm.query import FeatureQuery
 from sqlsvm.read_query import read_query
+from sqlsvm.weight import check_weight
 
 steps = logging.getLogger(__name__)
 
@@ -88,13 +89,14 @@ def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
 
 
 def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
+    check_weight(work, plan)
     steps.info("preparing the tables")
     work.run(working_tables(plan))
     steps.info("counting the join and the moments of its features")
     moments = read_moments(work, plan, needed(plan, options.scale))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
-    return moments
+    return with_constants(work, plan, moments)
 
 
 def planned(
@@ -121,7 +123,9 @@ def check_rows(plan: Plan, moments: Moments) -> None:
             hint=f"leave them out: --nulls drop, or in the query WHERE {label} IS NOT NULL",
         )
     if not moments.n > 0:
-        raise DataError("the join has no rows", hint="sqlsvm inspect shows which key loses them")
+        weight = plan.design.weight
+        what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
+        raise DataError(what, hint="sqlsvm inspect shows which key loses them")
     for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
         if not n > 0:
             raise DataError(

@@ -5,8 +5,9 @@ query, the options that make an objective of its rows, and a digest of every rel
 all that is the same its cuts count again, and the run goes on as if it had never stopped. Where something has changed
 they prove nothing, but its best weights are still a good place to begin at.
 
-The digest costs a scan of every relation. It is taken once, after the first pass that leaves something to do: whatever
-ends the run later, a lost connection included, the digest is here by then.
+The digest costs a scan of every relation. It is taken once: after the first pass that leaves something to do where the
+join is small, else when the passes have taken some seconds, or the run gives up. Whatever ends the run later, a lost
+connection included, the digest is here by then; and what ends sooner is soon done again.
 """
 
 from base64 import b64decode, b64encode
@@ -15,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.catalog import rows_of
@@ -27,6 +29,12 @@ from sqlsvm.solve.solution import State
 
 Column = tuple[str, str, Any]
 """Feature, role and category: what a raw coordinate is of."""
+
+SMALL = 100_000
+"""Rows of a join over whose tables a scan costs nothing to speak of."""
+
+PATIENCE = 5.0
+"""Seconds of passes that are worth a digest."""
 
 LARGEST_STATE = 4_000_000
 """Numbers: of a larger state only the best weights are kept."""
@@ -97,13 +105,13 @@ class Continuation:
         self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
         return State.at(_start(before, problem))
 
-    def remember(self, state: State) -> None:
+    def remember(self, state: State, *, last: bool = False) -> None:
         """First without the digests: should taking them be interrupted, the weights are not lost."""
         kept = state if state.points.size + state.slopes.size <= LARGEST_STATE else None
         theta = self._problem.oracle.scaling.to_raw(_best(state, self._lam))
         columns = tuple(_columns(self._problem.plan.design))
         self.last = Saved(self._objective, self._digests, columns, theta, len(state), kept)
-        if kept:
+        if kept and (last or self._problem.moments.n <= SMALL or state.seconds.sum() >= PATIENCE):
             self.last = replace(self.last, digests=self._taken())
 
     def _taken(self) -> Mapping[str, str]:
@@ -125,15 +133,24 @@ class Continuation:
 
 
 def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
-    """Of the rows that each relation brings to the join, in the columns that the query uses. What is no number and no
-    category counts as its text: not every type has a hash."""
+    """Of the rows that each relation brings to the join, in all that the query makes of them: the same columns may be
+    another label tomorrow, by CURRENT_DATE, or in another time zone."""
     for relation in query.relations:
-        values = [
-            (sql.text(own) if column.kind == "other" else own, f"c{place}")
-            for place, column in enumerate(query.used_columns(relation.alias))
-            for own in [sql.named(column.name, relation.alias)]
-        ]
-        yield relation.alias, engine.digest(rows_of(relation, values or [(sql.integer(1), "one")], optional=False))
+        found = {e.sql(query.dialect): e for e in _made(query, relation.alias)}
+        values = [(e, f"c{place}") for place, e in enumerate(found.values())] or [(sql.integer(1), "one")]
+        yield relation.alias, engine.digest(rows_of(relation, values, optional=False))
+
+
+def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
+    """Features, label, weight, keys, and what is asked after a LEFT JOIN. What is no number and no category counts as
+    its text: not every type has a hash."""
+    yield from (f.expression.copy() for f in (*query.features, query.label, query.weight) if f and f.relation == alias)
+    equalities = (*query.equalities, *(e for j in query.left_joins for e in j.equalities))
+    plain = {c.name for c in query.relation(alias).columns if c.kind != "other"}
+    for term in (term for e in equalities for term in (e.left, e.right) if term.relation == alias):
+        own = term.expression.copy()
+        yield own if isinstance(own, exp.Column) and own.name in plain else sql.text(own)
+    yield from (sql.text(f.copy()) for f in query.relation(alias).late_filters)
 
 
 def _best(state: State, lam: float) -> Values:

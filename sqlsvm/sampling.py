@@ -61,7 +61,7 @@ def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, obj
     places = {points(node): rng.random(size) for node, _ in drawn_nodes(plan)}
     root = points(plan.label_node)
     stratified = (np.arange(size) + places[root]) / size * moments.n
-    return places | {root: stratified, DENSITY: min(1.0, size / moments.n), SEED: float(seed)}
+    return places | {root: stratified, DENSITY: size / moments.n, SEED: float(seed)}
 
 
 def _sample(reader: "_Reader", blocks: Iterable[Rows]) -> Sample:

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from sqlsvm.design import Design, Moments
+from sqlsvm.design import Design, Moments, Scale
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import DataError, OptionError
 from sqlsvm.holdout import Holdout, counted_part, marked, prepared_part
+from sqlsvm.measuring import read_moments
 from sqlsvm.model import Model, Weight
 from sqlsvm.offload import offloaded
 from sqlsvm.predict import read_label_values
@@ -43,6 +44,10 @@ class Training:
             raise OptionError(f"lambda must be positive, not {self.lam:g}", hint="try --lambda 1e-4")
         if self.solver == "descent" and self.problem.scale == "standard":
             raise OptionError("descent needs features in [-1, 1]", hint="use --scale maxabs")
+        if self.solver == "descent" and self.problem.counting == "grid":
+            raise OptionError(
+                "descent needs counts within a factor, and the grid gives none", hint="use --counting sketch, or exact"
+            )
         if self.solver != "descent" and self.problem.counting == "sketch":
             raise OptionError(
                 "sketched counts prove nothing: they are no cuts", hint="use --solver descent, or --counting grid"
@@ -69,13 +74,15 @@ def train(
         query = marked(query, training.held)
     with _brought(engine, query, training) as (here, query), workspace(here) as work:
         problem, left_out = opened(work, query, training)
+        if training.solver == "descent":
+            problem = descending(work, problem, training.problem.scale)
         state = on_state = None
         if continuation:
             state = continuation.begin(here, problem, objective(_engine(engine, here), text, training), training.lam)
             on_state = continuation.remember
         solution = solve(problem, training, on_pass, state, on_state)
         if continuation and not solution.converged:
-            continuation.remember(solution.state)
+            continuation.remember(solution.state, last=True)
         return model_of(engine, name, text, problem, training, solution, left_out)
 
 
@@ -96,6 +103,20 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Pr
         return prepared(work, query, training.problem), None
     left_out = counted_part(work, query, training.problem, holdout, "holdout")
     return prepared_part(work, query, training.problem, holdout, "train"), left_out
+
+
+def descending(work: Workspace, problem: Problem, scale: Scale) -> Problem:
+    """What the paper's bounds rest on: features in [-1, 1], and counts within a factor, which no grid keeps."""
+    plan = problem.plan
+    if scale == "none":
+        largest = read_moments(work, plan, frozenset({"largest"})).largest
+        for c in plan.design.coordinates:
+            if largest[c.index] > 1.0:
+                raise DataError(
+                    f"feature {c.feature} reaches {largest[c.index]:g}, and descent needs features in [-1, 1]",
+                    hint="use --scale maxabs",
+                )
+    return replace(problem, plan=replace(plan, method="sketch") if plan.method == "grid" else plan)
 
 
 def objective(database: str, text: str, training: Training) -> dict[str, Any]:
@@ -220,6 +241,8 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
         "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
         "relations": {f.name: f.relation for f in query.features},
         "booleans": [f.name for f in query.features if f.kind == "boolean"],
+        "padded": [f.name for f in query.features if f.spelling == "padded"],
+        "caseless": [f.name for f in query.features if f.spelling == "caseless"],
         "label_values": list(read_label_values(here, query, problem.plan.design.sign)),
         "database": engine.url,
         "versions": {name: package_version(name) for name in ("sqlsvm", "sqlglot")},

@@ -1,3 +1,4 @@
+-- Categories of an older model may have the blanks that fill a character(n) up: they are known without them, too.
 CREATE OR REPLACE FUNCTION sqlsvm._newest_weights(model text)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
@@ -14,7 +15,9 @@ BEGIN
             SELECT w ->> 'feature' AS feature, w -> 'weight' AS weight
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' = 'null'
             UNION ALL
-            SELECT w ->> 'feature', jsonb_object_agg(w ->> 'category', w -> 'weight')
+            SELECT w ->> 'feature', jsonb_object_agg(CASE WHEN body #> '{trained_on,padded}' IS NULL
+                    THEN rtrim(w ->> 'category', ' ') ELSE w ->> 'category' END, w -> 'weight')
+                || jsonb_object_agg(w ->> 'category', w -> 'weight')
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' <> 'null' GROUP BY 1) AS f),
         'missing', (SELECT coalesce(jsonb_object_agg(w ->> 'feature', w -> 'missing'), '{}')
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'missing' <> 'null'));

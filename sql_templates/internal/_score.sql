@@ -7,6 +7,13 @@ AS $$
         SELECT w.feature, sqlsvm._feature_value(features, w.feature) AS value
         FROM (SELECT feature FROM weights GROUP BY feature ORDER BY min(place)) AS w
     ),
+    -- The category that is spelled as the value is, before one that only means the same.
+    met AS (
+        SELECT DISTINCT ON (w.feature) w.place
+        FROM weights AS w JOIN given AS g USING (feature)
+        WHERE sqlsvm._is_category(w.feature, g.value, w.category, w.spelling)
+        ORDER BY w.feature, w.category = g.value DESC, w.place
+    ),
     terms (place, term) AS (
         SELECT 0, (body ->> 'intercept')::double precision
         UNION ALL
@@ -14,7 +21,7 @@ AS $$
             WHEN w.category IS NULL THEN w.weight::double precision
                 * coalesce(sqlsvm._number_of(w.feature, g.value, w.is_boolean), w.missing)::double precision
             WHEN g.value = 'null' AND body ->> 'nulls' = 'drop' THEN NULL
-            WHEN sqlsvm._is_category(w.feature, g.value, w.category) THEN w.weight::double precision
+            WHEN w.place IN (SELECT m.place FROM met AS m) THEN w.weight::double precision
             ELSE 0
         END
         FROM weights AS w JOIN given AS g USING (feature)

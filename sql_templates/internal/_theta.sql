@@ -1,4 +1,5 @@
 -- Weights by name on the raw coordinates; what they leave out, a category that they do not know for instance, weighs 0.
+-- A category goes by its value, however it is spelled, and a real by the double that the driver reads, too.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
@@ -7,6 +8,8 @@ DECLARE
     theta float8[] := array_fill(0::float8, ARRAY[p.size]);
     c jsonb;
     w float8;
+    type name;
+    chosen jsonb;
     places integer[];
     weights float8[];
 BEGIN
@@ -20,8 +23,16 @@ BEGIN
         END IF;
     END LOOP;
     FOR c IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
-        EXECUTE format('SELECT array_agg(d.n), array_agg(coalesce(($1 ->> d.v::text)::float8, 0)) FROM pg_temp.%I AS d',
-            c ->> 'table') INTO places, weights USING given -> 'weights' -> (c ->> 'feature');
+        type := sqlsvm._category_type(c);
+        chosen := given -> 'weights' -> (c ->> 'feature');
+        IF jsonb_typeof(chosen) = 'object' THEN
+            chosen := (SELECT jsonb_object_agg(sqlsvm._category_key(g.key, type), g.value) FROM jsonb_each(chosen) AS g);
+        END IF;
+        EXECUTE format(
+            'SELECT array_agg(d.n), array_agg(coalesce($1 ->> k.written, $1 ->> k.read, ''0'')::float8)
+             FROM pg_temp.%I AS d, LATERAL (
+                SELECT sqlsvm._category_key(d.v::text, $2), sqlsvm._category_key(d.v%s::text, $2)) AS k (written, read)',
+            c ->> 'table', CASE WHEN type = 'float4' THEN '::float8' END) INTO places, weights USING chosen, type;
         FOR i IN 1 .. coalesce(cardinality(places), 0) LOOP
             theta[places[i]] := weights[i];
         END LOOP;

@@ -7,6 +7,8 @@ AS $$
         'rows', (SELECT jsonb_object_agg(a.key, a.value -> 0 -> 'n')
             FROM jsonb_each(sqlsvm._run(p.program, 'relations', sqlsvm._parameters(p))) AS a),
         'booleans', p.design -> 'booleans',
+        'caseless', (SELECT coalesce(jsonb_agg(d ->> 'feature'), '[]') FROM jsonb_array_elements(p.design -> 'dictionaries') AS d
+            WHERE sqlsvm._category_type(d) = 'citext'),
         'label_values', p.design -> 'label_values',
         'database', 'postgresql:///' || current_database(),
         'versions', p.design -> 'versions')

@@ -20,11 +20,12 @@ BEGIN
     FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
         EXECUTE format(
             'SELECT coalesce(jsonb_agg(jsonb_build_object(''feature'', $1, ''category'',
-                CASE WHEN pg_typeof(d.v)::text IN (''smallint'', ''integer'', ''bigint'', ''numeric'', ''real'',
-                    ''double precision'', ''boolean'') THEN to_jsonb(d.v) ELSE to_jsonb(d.v::text) END,
+                CASE WHEN $3 = ''float4'' THEN to_jsonb(d.v::text::float4::float8)
+                    WHEN $3 IN (''int2'', ''int4'', ''int8'', ''numeric'', ''float8'', ''bool'') THEN to_jsonb(d.v)
+                    ELSE to_jsonb(d.v::text) END,
                 ''weight'', $2[d.n], ''scaled_weight'', $2[d.n], ''missing'', NULL) ORDER BY d.n), ''[]'')
              FROM pg_temp.%I AS d', dictionary ->> 'table')
-        INTO one USING dictionary ->> 'feature', theta;
+        INTO one USING dictionary ->> 'feature', theta, sqlsvm._category_type(dictionary);
         categories := categories || one;
     END LOOP;
     RETURN jsonb_build_object('intercept', coalesce(theta[p.constant], 0), 'weights', numbers || categories,

@@ -27,6 +27,9 @@ LIST = "sqlsvm_list"
 SHIFT, LOWEST, WIDTH = "shift", "lowest", "width"
 PAIRS, ABOVE, AREA, BINS = "pairs", "rows above", "area", "bins"
 
+LONGEST_LIST = 1e7
+"""Pairs of entries that may meet at the centre for an exact list of scores."""
+
 
 class LabelledTally(Tally):
     """A tally whose states always say which label they are of."""

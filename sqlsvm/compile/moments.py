@@ -1,7 +1,8 @@
 """Sizes and moments of the virtual join: N, and of every coordinate the sum, and where they are needed the sum of
-squares, the largest |x|, and the sum over the rows with y = -1. One scan of each node against its count messages."""
+squares, the largest |x|, the sum over the rows with y = -1, and the range. One scan of each node against its count
+messages."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -14,6 +15,8 @@ from sqlsvm.design import Scale
 from sqlsvm.plan import Plan
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))
+RANGE = frozenset(("least", "most"))
+"""Zeros aside: a number that is missing is 0."""
 
 
 def needed(plan: Plan, scale: Scale) -> frozenset[str]:
@@ -82,15 +85,29 @@ def _sizes() -> Iterator[tuple[exp.Expression, str]]:
 def _measures(plan: Plan, node: int, measured: frozenset[str]) -> Iterator[tuple[exp.Expression, str]]:
     total, negative = sql.column("total", "t"), sql.column("negative", "t")
     for c in plan.coordinates(node):
-        x = c.of("t")
-        found = {
-            "total": lambda x=x: _sum(sql.product(total, x)),
-            "squares": lambda x=x: _sum(sql.product(total, x, x)),
-            "largest": lambda x=x: sql.coalesce(sql.largest(exp.Abs(this=x.copy())), sql.number(0)),
-            "negative": lambda x=x: _sum(sql.product(negative, x)),
-        }
-        yield from ((found[name](), f"{name}{c.index}") for name in found if name in measured)
+        found = {name: made(c.of("t"), total, negative) for name, made in _MEASURES.items() if name in measured}
+        yield from ((made, f"{name}{c.index}") for name, made in found.items())
+
+
+def _counting(x: exp.Expression, total: exp.Expression) -> exp.Expression:
+    """CASE WHEN total > 0 AND x <> 0 THEN x END"""
+    zero = sql.integer(0)
+    counts = exp.GT(this=total.copy(), expression=zero)
+    return sql.case(sql.every([counts, exp.NEQ(this=x.copy(), expression=zero.copy())]), x.copy())
 
 
 def _sum(expression: exp.Expression) -> exp.Expression:
     return sql.coalesce(sql.total(expression), sql.number(0))
+
+
+Made = Callable[[exp.Expression, exp.Expression, exp.Expression], exp.Expression]
+"""Of a coordinate, and of the join rows that a row takes part in: all of them, and those with y = -1."""
+
+_MEASURES: Mapping[str, Made] = {
+    "total": lambda x, total, negative: _sum(sql.product(total, x)),
+    "squares": lambda x, total, negative: _sum(sql.product(total, x, x)),
+    "largest": lambda x, total, negative: sql.coalesce(sql.largest(exp.Abs(this=x)), sql.number(0)),
+    "negative": lambda x, total, negative: _sum(sql.product(negative, x)),
+    "least": lambda x, total, negative: exp.Min(this=_counting(x, total)),
+    "most": lambda x, total, negative: exp.Max(this=_counting(x, total)),
+}

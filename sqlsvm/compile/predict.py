@@ -42,10 +42,12 @@ def predictions(rows: exp.Query, score: exp.Expression, labels: tuple[object, ob
 
 
 def prediction(score: exp.Expression, labels: tuple[object, object]) -> exp.Expression:
-    """The label's own value, (negative, positive); a score of 0 is negative, and without a score there is none."""
+    """The label's own value, (negative, positive): negative for a score of 0, none without a score. NaN is none either,
+    though to both engines it is greater than all numbers."""
     negative, positive = (literal(value) for value in labels)
-    branches = [(exp.GT, positive), (exp.LTE, negative)]
-    return exp.Case(ifs=[exp.If(this=c(this=score.copy(), expression=sql.integer(0)), true=v) for c, v in branches])
+    is_negative = exp.LTE(this=score.copy(), expression=sql.integer(0))
+    is_number = exp.LT(this=score.copy(), expression=sql.double(exp.Literal.string("NaN")))
+    return exp.Case(ifs=[exp.If(this=is_negative, true=negative), exp.If(this=is_number, true=positive)])
 
 
 def _with_more(rows: exp.Query, outputs: Named, alias: str) -> exp.Select:

@@ -13,7 +13,7 @@ whether one of them is volatile, an aggregate or set-returning: only those that 
 
 from sqlsvm.query.assemble import feature_query
 from sqlsvm.query.guards import functions
-from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
+from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Spelling, Term
 from sqlsvm.query.kinds import probes, with_kinds
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
@@ -26,6 +26,7 @@ __all__ = [
     "LeftJoin",
     "Relation",
     "Source",
+    "Spelling",
     "Term",
     "feature_query",
     "functions",

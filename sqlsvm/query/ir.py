@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sqlglot import exp
 
@@ -9,6 +10,10 @@ from sqlsvm.engine.base import Column, Kind
 
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier (its text, whether it is quoted) means."""
+
+Spelling = Literal["exact", "padded", "caseless"]
+"""Which texts are one category: equal ones only; those that differ in blanks at the end, which fill a character(n) up;
+or those that differ in case, for citext."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ class Feature:
     relation: str
     expression: exp.Expression
     kind: Kind
+    spelling: Spelling = "exact"
 
 
 @dataclass(frozen=True)

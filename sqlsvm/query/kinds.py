@@ -1,24 +1,29 @@
 """The database says of what type each output is; this says what kind of feature that makes."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.errors import QueryError
 from sqlsvm.query.ir import Feature, FeatureQuery
 
 _HINTS = {
-    "[]": "take its elements out one by one: x[1] AS x1, x[2] AS x2",
+    r"\]$": "take its elements out one by one: x[1] AS x1, x[2] AS x2",
+    r"^struct": "take its fields out one by one: (x).city AS city",
     "interval": "turn it into a number: EXTRACT(EPOCH FROM ...)",
     "date": "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(MONTH FROM ...)",
     "time": "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(HOUR FROM ...)",
     "json": "take a field out of it and cast it: CAST(x ->> 'field' AS double precision)",
-    "struct": "take its fields out one by one: x.field",
 }
 
 _ANY_HINT = "cast it to a number, a boolean or text"
+
+_PADDED = ("character", "bpchar")
+"""What PostgreSQL calls character(n), its length aside."""
 
 
 def probes(query: FeatureQuery) -> dict[str, exp.Select]:
@@ -44,7 +49,9 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
         found |= dict(zip(_outputs(query, alias), columns, strict=True))
 
     def kinded(feature: Feature, role: str) -> Feature:
-        return replace(feature, kind=_kind(feature, found[feature], role))
+        kind = _kind(feature, found[feature], role)
+        is_category = role == "feature" and kind == "categorical"
+        return _category(feature, found[feature]) if is_category else replace(feature, kind=kind)
 
     return replace(
         query,
@@ -56,9 +63,19 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
 
 def _kind(feature: Feature, column: Column, role: str) -> Kind:
     if column.kind == "other":
-        hint = next((hint for word, hint in _HINTS.items() if word in column.type.lower()), _ANY_HINT)
+        hint = next((hint for type, hint in _HINTS.items() if re.search(type, column.type.lower())), _ANY_HINT)
         raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=hint)
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
     forced = feature.kind == "categorical" and role != "weight"
     return "categorical" if forced else column.kind
+
+
+def _category(feature: Feature, column: Column) -> Feature:
+    """A character(n) is read as text from the start. The blanks that fill it up are no part of it, but who meets it
+    elsewhere may have them: a driver and JSON keep them, a cast does not."""
+    base = column.type.partition("(")[0].rpartition(".")[2]
+    if base in _PADDED:
+        text = sql.text(feature.expression.copy())
+        return replace(feature, kind="categorical", expression=text, spelling="padded")
+    return replace(feature, kind="categorical", spelling="caseless" if base == "citext" else "exact")

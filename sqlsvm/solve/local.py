@@ -100,7 +100,7 @@ class LocalProblem:
         if len(gradient) <= DENSE_UP_TO:
             hessian = self._gram.of(near) / (2.0 * width)
             hessian[np.diag_indices_from(hessian)] += ridge
-            return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
+            return _solved(hessian, gradient)
         return _conjugate_gradients(self.rows[near], self.shares[near] / (2.0 * width), ridge, gradient)
 
     @cached_property
@@ -130,6 +130,14 @@ class _Gram:
             self._sum = self._rows[inside].gram(self._shares[inside])
         self._inside = inside
         return self._sum
+
+
+def _solved(hessian: Array, gradient: Array) -> Array:
+    """Where lambda is nothing beside columns that repeat each other, the least of all solutions."""
+    try:
+        return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(hessian, gradient, rcond=None)[0].astype(np.float64, copy=False)
 
 
 def _active_share(margin: Array, width: float) -> Array:

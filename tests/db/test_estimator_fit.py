@@ -12,6 +12,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.predict import predict, query_rows
 from tests.ground.joins import categories, left_join
+from tests.ground.opened import build
 
 
 def test_it_is_the_model(engine: Engine) -> None:
@@ -82,3 +83,28 @@ def test_too_few_passes(duckdb: Engine) -> None:
     with pytest.raises(DataError, match="one class only"):
         svc.fit(duckdb, f"{join.query} WHERE t.y", "y")
     assert svc.model_ is before
+
+
+IDS = """
+CREATE TABLE f (y INT, id DECIMAL(20, 0), x INT);
+INSERT INTO f SELECT CASE WHEN i % 7 < 2 * (i % 3) + 1 THEN 1 ELSE 0 END, 9007199254740992 + i % 3, i % 5
+FROM GENERATE_SERIES(1, 300) AS g(i)
+"""
+
+
+def test_ids_beyond_doubles(engine: Engine) -> None:
+    """A decimal would be read as another one's double; the hint is typed, and each integer has a weight of its own."""
+    build(engine, IDS)
+    svc = RelationalSVC(lam=1e-2, categorical=["id"], sample=1000)
+    with pytest.raises(DataError, match="the category 9007199254740993 of id has more digits than a double") as refused:
+        svc.fit(engine, "SELECT y, id, x FROM f", "y")
+    assert refused.value.hint is not None
+    typed = refused.value.hint.removeprefix("write ").partition(",")[0]
+    for own, ids in ((typed, str), (typed.replace("text", "bigint"), int)):
+        svc.fit(engine, f"SELECT y, {own}, x FROM f", "y")
+        known = {w.category: w.weight for w in svc.model_.weights if w.feature == "id"}
+        assert list(known) == [ids(9007199254740992 + n) for n in range(3)]
+        assert len(set(known.values())) == 3
+        found = engine.fetch(predict(engine, svc.model_))
+        np.testing.assert_allclose(svc.decision_function(found), found["score"], rtol=1e-9, atol=1e-12)
+        assert svc.predict(found).tolist() == found["prediction"].tolist()

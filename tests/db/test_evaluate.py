@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from sqlsvm import evaluate as evaluating
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
 from sqlsvm.evaluate import evaluate
@@ -89,7 +88,7 @@ def test_exact(shared_engine: Engine, seed: int) -> None:
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_scores_of_zero_without_a_list(shared_engine: Engine, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sort at the centre puts a row with a score of 0 where the list does: on the negative side."""
-    monkeypatch.setattr(evaluating, "LONGEST_LIST", 0)
+    monkeypatch.setattr("sqlsvm.compile.evaluate.LONGEST_LIST", 0)
     with opened_world(shared_engine, seed, Wish(), nulls=False, left_joins=False) as found:
         assert found is not None
         assert found.oracle.plan.centre is not None
@@ -101,7 +100,7 @@ def test_scores_of_zero_without_a_list(shared_engine: Engine, seed: int, monkeyp
 @pytest.mark.parametrize("seed", [30, 32, 33, 35])
 def test_long_lists(shared_engine: Engine, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many pairs for a list: the confusion matrix stays exact, and the rest gets bounds that hold."""
-    monkeypatch.setattr(evaluating, "LONGEST_LIST", 0)
+    monkeypatch.setattr("sqlsvm.compile.evaluate.LONGEST_LIST", 0)
     with opened_world(shared_engine, seed, Wish(), continuous=True, many_to_many=True, acyclic=True) as found:
         if found is None or found.oracle.plan.centre is None:
             return  # one bag needs no list of pairs

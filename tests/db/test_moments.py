@@ -8,8 +8,9 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Text, Values
+from sqlsvm.errors import DataError
 from sqlsvm.oracle import JoinOracle
-from sqlsvm.problem import Options, labelled, planned, prepared
+from sqlsvm.problem import Options, labelled, open_problem, planned, prepared
 from sqlsvm.program import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
 from tests.ground.reference import Joined
@@ -109,6 +110,36 @@ def test_moments_of_1e30_rows(engine: Engine) -> None:
     np.testing.assert_allclose(found.total, 1e30 * means, rtol=1e-12)
     np.testing.assert_allclose(found.total_negative, 5e29 * means, rtol=1e-12)
     assert found.largest.tolist() == [1.0, *range(2, 11)]
+
+
+SPREADS = {
+    "a constant whose sums drift": ("a.i * 0 + 0.1", None),
+    "a constant with gaps": ("CASE WHEN a.i = 1 THEN NULL ELSE 0.1 END", None),
+    "what rounding leaves of a constant": ("(CASE WHEN a.i = 1 THEN 1e-1 + 2e-1 ELSE 3e-1 END)", None),
+    "seconds since 1970": ("a.i + 1700000000", "x is between 1700000001 and 1700000003: far from 0"),
+    "seconds with gaps": ("CASE WHEN a.i = 2 THEN NULL ELSE a.i + 1700000000 END", "x is between 1700000001 and"),
+    "seconds since the first": ("a.i", None),
+}
+
+
+@pytest.mark.parametrize("case", SPREADS)
+def test_what_hardly_varies_beside_its_size(engine: Engine, case: str) -> None:
+    """A constant has width 1; of what is none the digits are lost in which it varies. Rows outside the join are not
+    looked at."""
+    value, message = SPREADS[case]
+    build(engine, TABLES)
+    text = f"SELECT a.y, {value} AS x, b.z FROM a JOIN b ON b.i = CASE WHEN a.i = 3 THEN 9 ELSE a.i END"
+    asked = Options("y", nulls="mean")
+    if message:
+        with pytest.raises(DataError, match=message) as found, open_problem(engine, text, asked):
+            pass
+        assert found.value.hint
+        assert "- 1700000001 AS x" in found.value.hint
+        return
+    with open_problem(engine, text, asked) as problem:
+        (x,) = (c.index for c in problem.plan.design.coordinates if (c.feature, c.role) == ("x", "value"))
+        width = problem.oracle.scaling.matrix[list(problem.oracle.scaling.kept).index(x), x]
+        assert (width == 1.0) == ("constant" in case)
 
 
 # -- foreign keys that always find their row, and others ---------------------------------------------------------------

@@ -109,6 +109,15 @@ def test_no_score_without_a_value(engine: Engine) -> None:
     assert by_id(engine, model, "shop")[4] == (-3.375, "no")
 
 
+def test_nan_is_no_score(engine: Engine) -> None:
+    """Both engines say that it is above 0; so is infinity."""
+    model = shop(engine)
+    for price, score, predicted in (("NaN", "nan", None), ("-Infinity", "inf", "yes"), ("Infinity", "-inf", "no")):
+        rows = f"SELECT id, CAST('{price}' AS DOUBLE PRECISION) AS price, colour, fresh FROM shop WHERE id = 1"
+        found, prediction = by_id(engine, model, rows)[1]
+        assert (str(found), prediction) == (score, predicted)
+
+
 REFUSED = {
     "SELECT id, price, color, fresh FROM (SELECT *, colour AS color FROM shop) s": "did you mean color?",
     "SELECT *, 1 AS score FROM shop": "the rows have a column score already",

@@ -104,6 +104,21 @@ def test_a_proof_about_other_rows_is_none(engine: Engine, join: Join) -> None:
     assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
 
 
+def test_the_same_columns_may_be_another_label(postgres: Engine) -> None:
+    """By CURRENT_DATE, or in another time zone: nothing that was proven of the one is so of the other."""
+    build(postgres, "CREATE TABLE f (at TIMESTAMPTZ, x FLOAT8)")
+    at, x = "TIMESTAMPTZ '2013-01-01 00:30Z' + i * INTERVAL '1 hour'", "CASE WHEN i BETWEEN 3 AND 14 THEN 1 ELSE -1 END"
+    postgres.execute(Text(f"INSERT INTO f SELECT {at}, {x} FROM generate_series(0, 23) AS i"))
+    text = "SELECT EXTRACT(HOUR FROM f.at) >= 12 AS y, f.x FROM f"
+    asked = training(lam=1e-4, sample=200, tol=1e-9)
+    postgres.execute(Text("SET TIME ZONE 'UTC'"))
+    before = interrupted(postgres, text, asked, after=1)
+    postgres.execute(Text("SET TIME ZONE 'Asia/Tokyo'"))
+    model, said = resumed(postgres, text, replace(asked, effort=replace(asked.effort, tol=1e-3)), before)
+    assert said == ANEW.replace("2 passes", "1 pass") + "the rows of f have changed"
+    assert model.objective_upper < 1e-3
+
+
 def test_the_best_weights_are_a_good_start(engine: Engine, join: Join) -> None:
     """Under another scale too, for they are kept on the columns themselves; a new category weighs 0."""
     asked = training(lam=1e-3, solver="bundle", tol=0.02)
@@ -143,6 +158,22 @@ def test_other_options(engine: Engine, join: Join) -> None:
     steps = training(lam=1e-3, solver="descent", scale="maxabs", max_passes=1, counting="exact")
     said = resumed(engine, join.query, steps, before)[1]
     assert said.startswith("starting anew, for descent begins at 0")
+
+
+def test_rows_are_identified_once_that_is_worth_it(engine: Engine, join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a large join not before the passes have taken some seconds; and when the run gives up."""
+    monkeypatch.setattr(resume, "SMALL", 0)
+    asked = training(lam=1e-3, sample=200, tol=1e-6)
+    before = interrupted(engine, join.query, asked)
+    assert before.digests is None
+    loose = replace(asked, effort=replace(asked.effort, tol=0.1))
+    assert resumed(engine, join.query, loose, before)[1] == ANEW + "the run ended before its rows were identified"
+    gave_up = Continuation()
+    train(engine, "m", join.query, replace(asked, effort=replace(asked.effort, max_passes=2)), None, gave_up)
+    assert gave_up.last
+    assert gave_up.last.digests
+    monkeypatch.setattr(resume, "PATIENCE", 0.0)
+    assert interrupted(engine, join.query, asked).digests
 
 
 def test_a_state_too_large(engine: Engine, join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,12 +252,23 @@ def test_digests_see_nothing_else(engine: Engine) -> None:
     assert digest(engine)["t"] == "0 None"
 
 
+def test_digests_see_what_stands_side_by_side(engine: Engine) -> None:
+    """Of two columns alone, each of which has the same values as before."""
+    build(engine, "CREATE TABLE t (y BOOLEAN, x INT, k INT)")
+    engine.execute(Text("INSERT INTO t SELECT i % 2 = 0, i % 3, i FROM generate_series(0, 5) AS s (i)"))
+    text = "SELECT y, x FROM t"
+    (before,) = dict(digests(engine, labelled(engine, text, Options("y")))).values()
+    engine.execute(Text("UPDATE t SET y = NOT y WHERE k IN (0, 1)"))
+    (after,) = dict(digests(engine, labelled(engine, text, Options("y")))).values()
+    assert before != after
+
+
 def test_digests_of_any_type(postgres: Engine) -> None:
     """Not every type of PostgreSQL has a hash."""
     build(postgres, "CREATE TABLE t (y BOOLEAN, x INT, j JSON, p POINT, b BYTEA, a INT[])")
     postgres.execute(Text("INSERT INTO t VALUES (TRUE, 1, '[1]', '(1,2)', 'x', '{1}')"))
     text = "SELECT y, x, json_array_length(j) AS j, p[0] AS p, length(b) AS b, a[1] AS a FROM t"
     (before,) = dict(digests(postgres, labelled(postgres, text, Options("y")))).values()
-    postgres.execute(Text("UPDATE t SET p = '(1,3)'"))
+    postgres.execute(Text("UPDATE t SET p = '(2,2)'"))
     (after,) = dict(digests(postgres, labelled(postgres, text, Options("y")))).values()
     assert before != after

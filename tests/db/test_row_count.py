@@ -96,6 +96,19 @@ def test_thresholds(shared_engine: Engine, method: Method, seed: int, epsilon: f
             assert epsilon > 1e-3 or len(levels) == rows
 
 
+def test_thresholds_do_not_make_the_join(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(engine, "CREATE TABLE f (k INT, y INT, x INT); CREATE TABLE g (k INT, z INT)")
+    build(engine, "INSERT INTO f VALUES (1, 1, 1), (1, 0, 2), (1, 1, 3); INSERT INTO g VALUES (1, 4), (1, 5), (1, 6)")
+    text = "SELECT f.y, f.x, g.z FROM f JOIN g ON g.k = f.k"
+    beta = np.array([0.0, 1.0, 10.0])
+    with workspace(engine) as work:
+        oracle = opened(work, text, Wish()).oracle
+        assert len(list(generalised(oracle, beta, 0.5))) > 2
+        monkeypatch.setattr("sqlsvm.counting.LONGEST_LIST", 8)
+        with pytest.raises(OptionError, match="exact thresholds would sort 9 pairs of scores\nHINT: --counting sketch"):
+            list(generalised(oracle, beta, 0.5))
+
+
 # -- beta as people write it -------------------------------------------------------------------------------------------
 
 SHOP = """

@@ -46,7 +46,7 @@ def by_driver(engine: Engine, model: Model, rows: str | None = None) -> tuple[li
 def by_functions(engine: Engine, model: Model, rows: exp.Query) -> tuple[list[Any], list[Any]]:
     """The same, row by row as JSON."""
     text = f"""
-        SELECT sqlsvm.decision_function($1, to_jsonb(q)) AS score, sqlsvm.predict($1, to_jsonb(q)) AS prediction
+        SELECT sqlsvm.decision_function($1, to_jsonb(q.*)) AS score, sqlsvm.predict($1, to_jsonb(q.*)) AS prediction
         FROM ({engine.text(rows)}) AS q ORDER BY score"""
     with naive(engine):
         found = engine.fetch(Text(text), [model.name])
@@ -161,6 +161,55 @@ def test_what_values_mean(installed: Engine, dsn: str) -> None:
     for features, said in MEANT.items():
         script = "SELECT sqlsvm.decision_function('shop', :'f'), sqlsvm.predict('shop', :'f');"
         assert answer(dsn, script, {"f": features}) == ["|".join(said)]
+
+
+CATEGORIES = [
+    *(category("c", c, w) for c, w in (("UA", 1.0), ("DAL", 2.0), ("a", 4.0), ("a ", 8.0))),
+    *(category("n", c, w) for c, w in ((7.0, 16.0), (7.1, 32.0))),
+    *(category("r", c, w) for c, w in ((0.10000000149011612, 64.0), (0.5, 128.0), (1e300, 256.0))),
+    *(category("k", c, w) for c, w in ((2**53, 512.0), (2**53 + 1, 1024.0))),
+    *(category("t", c, w) for c, w in (("Red", 2048.0), ("blue", 4096.0))),
+]
+SPELLED = {
+    """{"c": "UA", "n": 7, "r": 0.1, "k": 9007199254740992, "t": "Red"}""": 1 + 16 + 64 + 512 + 2048,
+    """{"c": "UA ", "n": 7.00, "r": 0.10000000149011612, "k": 9007199254740993, "t": "RED"}""": 1 + 16 + 64 + 3072,
+    """{"c": "DAL", "n": "7.10", "r": 0.50, "k": "9007199254740993", "t": "BLUE"}""": 2 + 32 + 128 + 1024 + 4096,
+    """{"c": "a", "n": 7.2, "r": 1e300, "k": 9007199254740994, "t": "Blue "}""": 4 + 256,
+    """{"c": "a ", "n": null, "r": 0.2, "k": 7, "t": null}""": 8,
+}
+
+
+def test_a_category_however_it_is_spelled(installed: Engine, dsn: str) -> None:
+    """JSON has the blanks of a character(n), the scale of a numeric, the shortest digits of a real. Blanks that tell
+    categories apart do so here too, and case counts but for citext."""
+    open_store(installed).save(modelled(CATEGORIES, name="spelled", trained_on={"caseless": ["t"]}))
+    for features, said in SPELLED.items():
+        script = "SELECT sqlsvm.decision_function('spelled', :'f');"
+        assert answer(dsn, script, {"f": features}) == [str(said)], features
+
+
+def test_where_a_model_says_how_its_categories_are_spelled(installed: Engine, dsn: str) -> None:
+    """One that an older sqlsvm has stored does not."""
+    values = """ARRAY['{"t": "Red"}', '{"t": "red"}', '{"t": "Red "}']::jsonb[]"""
+    script = f"SELECT sqlsvm.decision_function('said', f) FROM unnest({values}) AS f;"
+    said: dict[str, dict[str, list[str]]] = {
+        "101": {},
+        "100": {"padded": ["c"]},
+        "110": {"padded": [], "caseless": ["t"]},
+    }
+    for scores, facts in said.items():
+        open_store(installed).save(modelled([category("t", "Red", 1.0)], name="said", trained_on=facts))
+        assert answer(dsn, script) == list(scores)
+
+
+def test_nan_is_no_score(installed: Engine, dsn: str) -> None:
+    """PostgreSQL says that it is above 0; so is infinity."""
+    facts = {"label_values": ["no", "yes"]}
+    open_store(installed).save(modelled([number("x", 1.0)], 0.5, name="nan", trained_on=facts))
+    script = """SELECT x, sqlsvm.decision_function('nan', f), coalesce(sqlsvm.predict('nan', f), 'none')
+        FROM unnest(ARRAY['NaN', 'Infinity', '-Infinity', '0']) AS x, jsonb_build_object('x', x) AS f;"""
+    expected = ["NaN|NaN|none", "Infinity|Infinity|yes", "-Infinity|-Infinity|no", "0|0.5|yes"]
+    assert answer(dsn, script) == expected
 
 
 @pytest.mark.parametrize("missing", ["price", "colour"])

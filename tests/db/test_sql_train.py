@@ -1,18 +1,23 @@
 """sqlsvm.train through psql, beside the driver and LIBLINEAR on the same rows."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import metrics
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine
+from sqlsvm import RelationalSVC
+from sqlsvm.engine.base import Engine, Text
 from sqlsvm.evaluate import evaluate_model
 from sqlsvm.install import install
+from sqlsvm.model import Model
 from sqlsvm.planner import Counting
 from sqlsvm.predict import predict
 from sqlsvm.problem import labelled
+from sqlsvm.store import open_store
 from sqlsvm.stored_program import own_relation, stored_program
 from sqlsvm.train import Training, train
 from tests.ground import svm
@@ -180,6 +185,139 @@ def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
     assert (model.version, model.join_rows) == (2, 600)
     assert len({w.category for w in model.weights if w.feature == "c"}) == 7
     assert_proven(postgres, model, truth(postgres, query, wish_of(asked)))
+
+
+# -- categories, whatever they are -------------------------------------------------------------------------------------
+
+CATEGORIES = {
+    "character(3)": ("UA", "DAL", "A"),
+    "citext": ("Red", "blue", "GREEN"),
+    "colour": ("Red", "blue", "GREEN"),
+    "numeric(6,2)": ("7", "7.1", "0.25"),
+    "numeric(6,0)": ("7", "8", "100"),
+    "double precision": ("7", "0.1", "1e22"),
+    "real": ("7", "0.1", "16777216"),
+    "bigint": ("9007199254740992", "9007199254740993", "9007199254740994"),
+    "boolean": ("true", "false", "false"),
+}
+CASELESS = ("citext", "colour")
+OF_CATEGORIES = "SELECT y, c, x FROM f"
+
+
+def of_categories(engine: Engine, type: str) -> Training:
+    """f (i, y, c, x), where c says much of y. In psql as in the driver the model is to be called t."""
+    install(engine)
+    if type in CASELESS:
+        engine.execute(Text("CREATE EXTENSION citext"))
+        engine.execute(Text("CREATE DOMAIN colour AS citext"))
+    engine.execute(Text(f"CREATE TABLE f (i INT, y BOOLEAN, c {type}, x FLOAT8)"))
+    values = ", ".join(f"'{value}'" for value in CATEGORIES[type])
+    rows = f"SELECT i, i % 7 < 2 * (i % 3) + 1, (ARRAY[{values}])[i % 3 + 1]::{type}, sin(i)"
+    engine.execute(Text(f"INSERT INTO f {rows} FROM generate_series(1, 300) AS i"))
+    asked = training(categorical=("c",), lam=1e-2)
+    compiled(engine, "t", OF_CATEGORIES, asked)
+    return asked
+
+
+def kept(engine: Engine, model: Model) -> Model:
+    """As the newest version of t, and read again."""
+    store = open_store(engine)
+    store.save(replace(model, name="t"))
+    return store.load("t")
+
+
+def assert_alike(engine: Engine, dsn: str, model: Model) -> None:
+    """The newest version of t says the same of every row, and of all rows, wherever it is asked."""
+    assert all(w.weight for w in model.weights if w.category is not None)
+    scores = by_i(engine, predict(engine, model, "f"))
+    (expression,) = engine.fetch(Text("SELECT sqlsvm.score_sql('t') AS score"))["score"]
+    assert by_i(engine, Text(f"SELECT i, {expression} AS score FROM f ORDER BY i")) == scores
+    function = "SELECT i, sqlsvm.decision_function('t', to_jsonb(f)) AS score FROM f ORDER BY i"
+    assert by_i(engine, Text(function)) == scores
+    svc = RelationalSVC()
+    svc._take(model)
+    rows = engine.fetch(Text("SELECT y, c, x FROM f ORDER BY i"))
+    np.testing.assert_allclose(svc.decision_function(rows), scores, rtol=1e-12, atol=1e-12)
+    predicted = engine.fetch(Text("SELECT sqlsvm.predict('t', to_jsonb(f)) AS p FROM f ORDER BY i"))["p"]
+    assert [str(p).lower() for p in svc.predict(rows)] == predicted.tolist()
+    seen = evaluate_model(engine, model)
+    found = {row["measure"]: row["value"] for row in call(dsn, "evaluate", "t")}
+    assert seen.auc is not None
+    auc = metrics.roc_auc_score(rows["y"], scores)
+    assert [seen.auc.value, found["auc"]] == pytest.approx([auc, auc], rel=1e-9)
+    right = float(np.mean((np.array(scores) > 0) == rows["y"]))
+    assert [seen.accuracy.value, found["accuracy"]] == pytest.approx([right, right], rel=1e-9)
+
+
+def by_i(engine: Engine, rows: exp.Query | Text) -> list[float]:
+    found = engine.fetch(rows)
+    return list(found["score"][np.argsort(found["i"])].tolist())
+
+
+@pytest.mark.parametrize("type", CATEGORIES)
+def test_a_category_weighs_the_same_everywhere(postgres: Engine, postgres_dsn: str, type: str) -> None:
+    """Of models from psql and from the driver, in SQL over columns, of JSON, in memory, and over the whole join."""
+    asked = of_categories(postgres, type)
+    theirs = trained(postgres, postgres_dsn, "t")
+    assert_alike(postgres, postgres_dsn, theirs)
+    ours = kept(postgres, train(postgres, "t", OF_CATEGORIES, asked))
+    assert ours.trained_on["caseless"] == theirs.trained_on["caseless"] == (["c"] if type in CASELESS else [])
+    assert_alike(postgres, postgres_dsn, ours)
+    assert [(w.feature, w.category) for w in theirs.weights] == [(w.feature, w.category) for w in ours.weights]
+    if type in CASELESS:
+        postgres.execute(Text("UPDATE f SET c = upper(c::text)::citext"))
+        assert_alike(postgres, postgres_dsn, ours)
+
+
+def test_a_padded_category_without_its_blanks(postgres: Engine, postgres_dsn: str) -> None:
+    """A cast drops them, and whoever casts has the same categories. What is printed is the column as it was."""
+    asked = of_categories(postgres, "character(3)")
+    models = [trained(postgres, postgres_dsn, "t")]
+    models += [train(postgres, "t", OF_CATEGORIES, replace(asked, offload=offload)) for offload in (False, True)]
+    for model in models:
+        assert {w.category for w in model.weights if w.category} == {"UA", "DAL", "A"}
+        columns = postgres.describe(predict(postgres, model))
+        assert [column.type for column in columns if column.name == "c"] == ["character(3)"]
+        scores = by_i(postgres, predict(postgres, model, "f"))
+        assert by_i(postgres, predict(postgres, model, "SELECT i, c::text AS c, x FROM f")) == scores
+
+
+def test_padded_categories_of_an_older_sqlsvm(
+    postgres: Engine, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took them as they came: with blanks from the driver, without from psql. Its programs are still to be run."""
+    with monkeypatch.context() as older:
+        older.setattr("sqlsvm.query.kinds._PADDED", ())
+        asked = of_categories(postgres, "character(3)")
+        model = train(postgres, "t", OF_CATEGORIES, asked)
+    facts = {name: fact for name, fact in model.trained_on.items() if name not in ("padded", "caseless")}
+    model = replace(model, trained_on=facts)
+    assert {w.category for w in model.weights if w.category} == {"UA ", "DAL", "A  "}
+    assert_alike(postgres, postgres_dsn, trained(postgres, postgres_dsn, "t"))
+    assert_alike(postgres, postgres_dsn, kept(postgres, model))
+    compiled(postgres, "t", OF_CATEGORIES, asked)
+    assert_alike(postgres, postgres_dsn, kept(postgres, model))
+
+
+@pytest.mark.parametrize(
+    ("type", "spellings"),
+    [
+        ("numeric(6,2)", ("7", "7.0", "7.00", "+7", "70e-1")),
+        ("real", ("0.1", "1e-1", "0.10000000149011612")),
+        ("citext", ("Red", "RED")),
+        ("colour", ("Red", "RED")),
+    ],
+)
+def test_weights_by_any_name_of_a_category(
+    postgres: Engine, postgres_dsn: str, type: str, spellings: tuple[str, ...]
+) -> None:
+    """What is no number, or none of this size, is a category that no row has."""
+    of_categories(postgres, type)
+    more = {"none": 2.0, "1e50": 3.0, "1e-50": 3.0, "1e99999": 3.0, "NaN": 3.0, "": 4.0}
+    betas = [{"weights": {"c": more | {spelling: 1.0}}} for spelling in spellings]
+    found = [call(postgres_dsn, "objective", "t", beta)[0]["objective"] for beta in betas]
+    assert found == [found[0]] * len(spellings)
+    assert found[0] != call(postgres_dsn, "objective", "t", {"weights": {"c": more}})[0]["objective"]
 
 
 # -- random worlds -----------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def dsn(installed: Engine, installed_dsn: str, made: StoredProgram) -> Iterator[
         save_program(installed, name, made)
     yield installed_dsn
     for name in NAMES:
-        answer(installed_dsn, "SELECT sqlsvm.drop_model(:'name');", {"name": name})
+        answer(installed_dsn, f"{QUIET} SELECT sqlsvm.drop_model(:'name');", {"name": name})
 
 
 @contextmanager
@@ -182,7 +182,7 @@ SMALL = """
     INSERT INTO p SELECT i, i FROM generate_series(0, 4) AS i
 """
 CHANGES = {
-    "INSERT INTO p VALUES (1, 0)": '"p" is no longer unique on its join key',
+    "INSERT INTO p VALUES (1, 0)": 'the key "p"."k" is no longer unique',
     "UPDATE f SET x = NULL WHERE k = 1": 'feature "x" is NULL in 20 rows',
     "UPDATE f SET x = 'NaN' WHERE k = 1": 'feature "x" is NaN or infinite in some rows of the join',
     "UPDATE f SET y = 'perhaps' WHERE k = 1": 'the label "y" has values that it did not have',
@@ -202,6 +202,31 @@ def test_data_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) 
         assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV004", message)
         assert said["HINT"]
     assert trained(postgres, postgres_dsn, "small", tol=0.5).version == 2
+
+
+def test_every_key_of_a_table_is_looked_at(postgres: Engine, postgres_dsn: str) -> None:
+    """One that is unique still says nothing of another of the same table."""
+    install(postgres)
+    build(postgres, SMALL)
+    build(postgres, "ALTER TABLE p ADD u INT; UPDATE p SET u = k + 10; CREATE TABLE q (u INT, v FLOAT8)")
+    build(postgres, "INSERT INTO q SELECT i, i FROM generate_series(10, 20) AS i")
+    text = "SELECT f.y, f.x, p.z, q.v FROM f JOIN p ON p.k = f.k JOIN q ON q.u = p.u"
+    compiled(postgres, "two", text, training(positive="yes"))
+    assert trained(postgres, postgres_dsn, "two", tol=0.5).version == 1
+    for change, key in {"(1, 0, 19)": '"p"."k"', "(9, 0, 11)": '"p"."u"'}.items():
+        said = complaint(postgres_dsn, f"BEGIN; INSERT INTO p VALUES {change}; SELECT sqlsvm.train('two');")
+        assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV004", f"the key {key} is no longer unique")
+
+
+def test_weights_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) -> None:
+    install(postgres)
+    build(postgres, SMALL)
+    text = "SELECT y, k, CASE WHEN x < 1e100 THEN 1 ELSE -1 END AS w FROM f"
+    compiled(postgres, "heavy", text, training(positive="yes", weight="w"))
+    assert trained(postgres, postgres_dsn, "heavy", tol=0.5).version == 1
+    build(postgres, "UPDATE f SET x = x * 1e200")
+    said = complaint(postgres_dsn, "SELECT sqlsvm.train('heavy');")
+    assert said["MESSAGE"] == 'the weight "w" is negative, NaN, infinite or NULL in 50 rows'
 
 
 def test_explain(dsn: str) -> None:

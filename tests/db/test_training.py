@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model import Model
 from sqlsvm.planner import Counting
 from sqlsvm.predict import predict
@@ -141,6 +141,30 @@ def test_descent_on_a_stable_instance(engine: Engine) -> None:
     assert best <= found + 1e-12
     assert found <= (1 + gamma) * best
     assert model.lower_bound <= best
+
+
+def test_descent_needs_features_in_the_unit_cube(engine: Engine) -> None:
+    """Its lower bound would be far above what separable rows reach: 0.005 above 1e-6."""
+    build(engine, "CREATE TABLE f (y INT, x FLOAT8); INSERT INTO f VALUES (1, 100), (-1, -100)")
+    asked = training(lam=0.01, solver="descent", scale="none", epsilon=0.01, max_passes=30)
+    with pytest.raises(DataError, match="feature x reaches 100, and descent needs features in"):
+        train(engine, "d", "SELECT y, x FROM f", asked)
+    text = "SELECT y, x / 100 AS x FROM f"
+    model = train(engine, "d", text, asked)
+    assert_proven(engine, model, truth(engine, text, wish_of(asked)))
+
+
+def test_descent_does_not_count_on_the_grid(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where passes of cuts would, it sketches: only that keeps counts within a factor."""
+    monkeypatch.setattr("sqlsvm.planner.EXACT_BUDGET", 0)
+    join = chain(np.random.default_rng(3), rows=60, fan_out=3)
+    join.create(engine)
+    asked = training(lam=1e-2, solver="descent", scale="maxabs", max_passes=2)
+    model = train(engine, "d", join.query, asked)
+    assert model.counting == "sketch"
+    assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
+    with pytest.raises(OptionError, match="descent needs counts within a factor"):
+        with_counting(asked, "grid")
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ import pytest
 from sqlsvm.errors import OptionError
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.local import LocalProblem
+from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.rows import Rows
 from sqlsvm.solve.solution import Options, Record, Solution, State
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
@@ -210,6 +212,17 @@ def test_many_dimensions_solve_the_sample_problem_by_conjugate_gradients(monkeyp
     monkeypatch.setattr("sqlsvm.solve.local.DENSE_UP_TO", 0)
     iterative = problem.minimise(np.zeros(6), np.full(6, 0.01), 0.05)
     assert np.allclose(dense, iterative, atol=1e-5)
+
+
+def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
+    """The Hessian is singular to the last bit: a step is made all the same."""
+    half = np.random.default_rng(0).choice([-1.0, 1.0], (50, 1))
+    rows = Rows.of(np.hstack([half, half]))
+    labels = np.where(np.arange(50) % 5 > 0, half[:, 0], -half[:, 0])
+    problem = LocalProblem.of(Sample(rows, labels, np.ones(50)), 1e-18)
+    beta = problem.minimise(np.full(2, 0.5), np.zeros(2), 0.05)
+    assert np.isfinite(beta).all()
+    assert problem.value(beta, np.zeros(2), 0.0) < 0.5
 
 
 def test_the_sample_fits_in_memory() -> None:

@@ -195,3 +195,57 @@ def test_rows_that_cannot_be_scored(frame: Any, message: str) -> None:
 
 def test_parameter_errors_are_value_errors() -> None:
     assert issubclass(ParameterError, ValueError)
+
+
+# -- categories --------------------------------------------------------------------------------------------------------
+
+
+def of_categories(values: dict[Any, float], frame: Any, **trained_on: Any) -> list[float]:
+    """The scores of one column, by its categories and their weights."""
+    svc = RelationalSVC()
+    svc._take(modelled([category("c", value, weight) for value, weight in values.items()], trained_on=trained_on))
+    return list(svc.decision_function({"c": frame}).tolist())
+
+
+@pytest.mark.parametrize("filled", [{"UA": 1.0, "DAL": 2.0}, {"UA ": 1.0, "DAL": 2.0}])
+def test_blanks_that_fill_a_text_up_do_not_count(filled: dict[str, float]) -> None:
+    """A driver brings a character(n) with them, a file without; so it was in models that were stored earlier."""
+    assert of_categories(filled, ["UA", "UA ", "DAL", " UA", "ua", "", None]) == [1.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_blanks_count_in_what_was_no_padded_text() -> None:
+    """Where a model says so."""
+    assert of_categories({"UA": 1.0}, ["UA", "UA "], padded=["c"]) == [1.0, 1.0]
+    assert of_categories({"UA": 1.0}, ["UA", "UA "], padded=["d"]) == [1.0, 0.0]
+
+
+def test_blanks_that_tell_categories_apart_count() -> None:
+    assert of_categories({"a ": 1.0, "a": 2.0, "b  ": 3.0}, ["a", "a ", "a  ", "b"]) == [2.0, 1.0, 1.0, 3.0]
+
+
+def test_case_counts_but_for_citext() -> None:
+    values, frame = {"Red": 1.0, "blue": 2.0}, ["red", "RED", "Red", "Blue", "green"]
+    assert of_categories(values, frame) == [0.0, 0.0, 1.0, 0.0, 0.0]
+    assert of_categories(values, frame, caseless=["c"]) == [1.0, 1.0, 1.0, 2.0, 0.0]
+    assert of_categories(values, frame, caseless=["d"]) == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+HUGE = 2**53
+
+
+@pytest.mark.parametrize("spelled", [int, str, Decimal, np.int64])
+def test_integers_beyond_doubles_are_told_apart(spelled: Any) -> None:
+    values = {HUGE: 1.0, HUGE + 1: 2.0, HUGE + 3: 3.0}
+    frame = [spelled(v) for v in (HUGE, HUGE + 1, HUGE + 2, HUGE + 3)]
+    assert of_categories(values, frame) == [1.0, 2.0, 0.0, 3.0]
+    assert of_categories(values, np.array([HUGE, HUGE + 1, HUGE + 2, HUGE + 3])) == [1.0, 2.0, 0.0, 3.0]
+    assert of_categories(values, [7, 10**400]) == [0.0, 0.0]
+
+
+def test_a_number_is_one_however_it_is_spelled() -> None:
+    """Of decimals the doubles are the categories; psql's models may have whole ones as integers among them."""
+    values = {7: 1.0, 7.1: 2.0, 0.25: 3.0, 1e22: 4.0}
+    frame = [7, 7.0, "7", "7.00", Decimal("7.00"), Decimal("7.10"), "7.1", 0.25, "1e22", 10**22, Decimal("1E22"), True]
+    assert of_categories(values, frame) == [1, 1, 1, 1, 1, 2, 2, 3, 4, 4, 4, 0]
+    with pytest.raises(DataError, match="feature c is a number, not 10000"):
+        of_categories(values, [10**400])

@@ -37,6 +37,7 @@ LAYERS = (
     "compile",
     "program",
     "measuring",
+    "weight",
     "sampling",
     "oracle",
     "problem",

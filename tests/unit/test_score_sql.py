@@ -6,9 +6,9 @@ import struct
 
 import duckdb
 import pytest
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
 
-from sqlsvm.compile.predict import exact
+from sqlsvm.compile.predict import exact, prediction
 from sqlsvm.predict import score_sql
 from tests.ground.modelled import category, modelled, number
 from tests.ground.names import EVIL_NAMES, EVIL_TEXTS
@@ -99,3 +99,13 @@ def test_doubles_come_back_to_the_last_bit() -> None:
         texts = ", ".join(exact(d).sql("duckdb") for d in doubles)
         rows = connection.execute(f"SELECT UNNEST([{texts}])").fetchall()
     assert [row[0] for row in rows] == doubles
+
+
+def test_no_prediction_of_nan() -> None:
+    """Both engines say that NaN is above 0."""
+    found = prediction(exp.column("s"), ("no", "yes")).sql("postgres")
+    assert found == "CASE WHEN s <= 0 THEN 'no' WHEN s < CAST('NaN' AS DOUBLE PRECISION) THEN 'yes' END"
+    with duckdb.connect() as connection:
+        scores = "UNNEST([1, 0, -1, 'Infinity'::DOUBLE, '-Infinity'::DOUBLE, 'NaN'::DOUBLE, NULL])"
+        rows = connection.execute(f"SELECT {found} FROM (SELECT {scores} AS s)").fetchall()
+    assert [row[0] for row in rows] == ["yes", "no", "no", "yes", "no", None, None]

@@ -1,0 +1,15 @@
+-- 7, 7.0 and 7.00 are one number, 'Red' and 'red' one citext. What does not look like a number is nobody's error, but a category
+-- that no row has.
+CREATE OR REPLACE FUNCTION sqlsvm._category_key(said text, type name)
+RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN type = 'citext' THEN lower(said)
+        WHEN type IN ('numeric', 'float4', 'float8') AND said ~* '^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$'
+            THEN trim_scale(said::numeric)::text
+        ELSE said
+    END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._category_key(text, name) IS 'A category of a type as a text that all of its spellings share';

@@ -1,0 +1,16 @@
+-- A domain is what it is made of.
+CREATE OR REPLACE FUNCTION sqlsvm._category_type(dictionary jsonb)
+RETURNS name
+LANGUAGE sql STABLE STRICT
+AS $$
+    WITH RECURSIVE types (name, below) AS (
+        SELECT t.typname, t.typbasetype
+        FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+        WHERE a.attrelid = format('pg_temp.%I', dictionary ->> 'table')::regclass AND a.attname = 'v'
+        UNION ALL
+        SELECT t.typname, t.typbasetype FROM types AS d JOIN pg_catalog.pg_type AS t ON t.oid = d.below
+    )
+    SELECT types.name FROM types WHERE types.below = 0
+$$;
+
+COMMENT ON FUNCTION sqlsvm._category_type(jsonb) IS 'The type of the values in the working table of a dictionary';
