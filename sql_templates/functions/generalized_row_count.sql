@@ -21,6 +21,7 @@ BEGIN
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
     p := sqlsvm._open(program, 'none');
     theta := sqlsvm._theta(p, given_weights);
+    PERFORM sqlsvm._check_pairs(p, theta);
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
         rows := CASE WHEN label < 0 THEN p.n_negative ELSE p.n - p.n_negative END;
         PERFORM sqlsvm._check_levels(epsilon, rows);

@@ -10,14 +10,18 @@ DECLARE
 BEGIN
     CASE split_part(failed, ' ', 1)
     WHEN 'unique' THEN
-        RAISE EXCEPTION '"%" is no longer unique on its join key', about USING ERRCODE = 'SV004',
-            DETAIL = format('%s of its rows repeat a key; the program "%s" was compiled for none.', rows, p.program),
+        RAISE EXCEPTION 'the key % is no longer unique', about USING ERRCODE = 'SV004',
+            DETAIL = format('%s rows repeat a key; the program "%s" was compiled for none.', rows, p.program),
             HINT = 'Compile the query again, under the same name: sqlsvm compile finds another way to count.';
     WHEN 'label' THEN
         RAISE EXCEPTION 'the label "%" has values that it did not have', about USING ERRCODE = 'SV004',
             DETAIL = format('%s rows are neither %s nor %s.', rows,
                 p.design -> 'label_values' ->> 0, p.design -> 'label_values' ->> 1),
             HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
+    WHEN 'weight' THEN
+        RAISE EXCEPTION 'the weight "%" is negative, NaN, infinite or NULL in % rows', about, rows USING ERRCODE = 'SV004',
+            DETAIL = 'Nothing could be proven of rows that count against others.',
+            HINT = 'Leave those rows out in the query, or say what they count; then compile it again.';
     WHEN 'null' THEN
         RAISE EXCEPTION 'feature "%" is NULL in % rows', about, rows USING ERRCODE = 'SV004',
             HINT = 'Compile it again and say what that means: sqlsvm compile --nulls mean (the mean of the others) or --nulls drop.';

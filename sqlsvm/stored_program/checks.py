@@ -12,6 +12,7 @@ from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan import Plan
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.weight import is_odd
 
 LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
@@ -19,11 +20,13 @@ LabelValues = tuple[Any, Any]
 
 def checks(plan: Plan, label_values: LabelValues) -> Iterator[Statement]:
     """What the plan takes for granted. Each is named by what is wrong where it answers with more than 0."""
-    yield from (_repeated(plan, node) for node in _unique_nodes(plan))
+    yield from (_repeated(plan, node, on) for node, on in _unique_nodes(plan))
     query = plan.tree.query
     for left_join in query.left_joins:
         yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
     yield _other_labels(plan, label_values)
+    if query.weight:
+        yield _odd_weights(plan, query.weight)
     missing = {c.feature for c in plan.design.coordinates if c.role == "missing"}
     for c in plan.design.coordinates:
         if c.role == "value" and c.feature not in missing:
@@ -35,17 +38,28 @@ def _unique_nodes(plan: Plan) -> list[tuple[int, tuple[int, ...]]]:
     return sorted(set(edges))
 
 
-def _repeated(plan: Plan, unique: tuple[int, tuple[int, ...]]) -> Statement:
-    node, on = unique
+def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Statement:
+    """Named by the key: a node may be unique on several, and an answer must not take the place of another."""
     keys = [sql.column(key(v), "r") for v in on]
-    return _excess(f"unique {plan.tree.name(node)}", source(plan, node), keys)
+    terms = [_spelt(plan, node, v) for v in on]
+    return _excess(f"unique {', '.join(terms)}", source(plan, node), keys)
+
+
+def _spelt(plan: Plan, node: int, variable: int) -> str:
+    """A key as the query spells it at a node; what ties a LEFT JOINed relation to its parent may be more than one."""
+    found = plan.tree.variables[variable]
+    if found.match:
+        return ", ".join(e.right.expression.sql(plan.tree.query.dialect) for e in found.match.equalities)
+    return found.at(plan.tree.holder(found, node))[0].expression.sql(plan.tree.query.dialect)
 
 
 def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Statement:
     relation = query.relation(alias)
     rows = sql.select([(t.copy(), f"k{i}") for i, t in enumerate(terms)], relation.source.copy())
     rows = rows.where(*(f.copy() for f in relation.filters))
-    return _excess(f"unique {alias}", sql.derived(rows, "r"), [sql.column(f"k{i}", "r") for i in range(len(terms))])
+    said = ", ".join(t.sql(query.dialect) for t in terms)
+    keys = [sql.column(f"k{i}", "r") for i in range(len(terms))]
+    return _excess(f"unique {said} of the LEFT JOIN", sql.derived(rows, "r"), keys)
 
 
 def _excess(name: str, rows: exp.Expr, keys: list[exp.Column]) -> Statement:
@@ -65,6 +79,12 @@ def _other_labels(plan: Plan, label_values: LabelValues) -> Statement:
     is_known = exp.Or(this=known[0], expression=known[1])
     other = sql.case(is_known, sql.number(0), sql.case(sql.not_null(v), sql.number(1)))
     return _counted(plan, f"label {label.name}", label, other)
+
+
+def _odd_weights(plan: Plan, weight: Feature) -> Statement:
+    v = sql.column("v", "r")
+    bad = exp.Or(this=sql.is_null(v), expression=exp.paren(is_odd(v)))
+    return _counted(plan, f"weight {weight.name}", weight, sql.case(bad, sql.number(1)))
 
 
 def _nulls(plan: Plan, feature: str) -> Statement:

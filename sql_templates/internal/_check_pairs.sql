@@ -1,0 +1,25 @@
+-- Exact thresholds are read off a list of all pairs of scores that meet: where these are the join itself, nobody waits for it.
+CREATE OR REPLACE FUNCTION sqlsvm._check_pairs(p sqlsvm._problem, theta float8[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    given sqlsvm._given := sqlsvm._parameters(p, theta);
+    met float8;
+BEGIN
+    IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' <> 'exact' THEN
+        RETURN;
+    END IF;
+    given.bound := 0;
+    given.buckets := 1;
+    PERFORM sqlsvm._run(p.program, 'list', given);
+    met := (sqlsvm._run(p.program, 'pairs', given) -> 'pairs' -> 0 ->> 'n')::float8;
+    PERFORM sqlsvm._drop(p.program, 'list');
+    IF met > 1e7 THEN
+        RAISE EXCEPTION 'exact thresholds would sort % pairs of scores', to_char(met, 'FM999,999,999,999,990') USING ERRCODE = 'SV003',
+            HINT = 'Compile it again with --counting grid, which rounds the scores.';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._check_pairs(sqlsvm._problem, float8[]) IS 'Refuses a list of thresholds as long as the join';
