@@ -11,11 +11,12 @@ from typing import Any, Literal, Protocol, Self, get_args
 import numpy as np
 
 from sqlsvm import predict as predicting
+from sqlsvm.category import as_double, category_weights
 from sqlsvm.design import Nulls, Scale
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
-from sqlsvm.evaluate import as_double, category_weights, evaluate_model, evaluate_parts
+from sqlsvm.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.evaluation import Evaluation
 from sqlsvm.holdout import PARTS, Part
 from sqlsvm.model import Model, Weight

@@ -5,13 +5,14 @@ w counts as w rows; class weights, which are a matter of training, do not count.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
+from sqlsvm.category import category_weights
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.messages import TIE
 from sqlsvm.compile.resolve import COUNT
@@ -19,7 +20,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET, rounding, rounding_name
 from sqlsvm.design import Nulls
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.errors import OptionError, nearest
 from sqlsvm.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.model import Model, Weight
@@ -27,7 +28,6 @@ from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
 from sqlsvm.problem import Options, labelled, open_problem
 from sqlsvm.program import Workspace, workspace
-from sqlsvm.query import Spelling
 from sqlsvm.read_query import respelt
 
 steps = logging.getLogger(__name__)
@@ -129,68 +129,6 @@ def theta_of(plan: Plan, model: Model) -> Values:
     if model.intercept and not any(c.role == "intercept" for c in design.coordinates):
         raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
     return theta
-
-
-# -- categories --------------------------------------------------------------------------------------------------------
-
-
-def category_weights(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
-    """The weight of a value of one categorical feature: 0 for one that training has not seen.
-
-    Blanks that fill a text up do not count, unless categories are told apart by them; 7, 7.0 and "7" are one number.
-    """
-    if isinstance(weights[0].category, str):
-        return _weights_of_texts(weights, spelling)
-    return _weights_of_numbers(weights)
-
-
-def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
-    def own(value: object) -> str:
-        return str(value).lower() if spelling == "caseless" else str(value)
-
-    def bare(text: str) -> str:
-        return text.rstrip(" ") if spelling == "padded" else text
-
-    known = {own(w.category): w.weight for w in weights}
-    alike = {bare(text): known[text] for text in reversed(known)}
-
-    def weight(value: Any) -> float:
-        text = own(value)
-        return known[text] if text in known else alike.get(bare(text), 0.0)
-
-    return weight
-
-
-def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
-    """Two integers are compared as such: beyond 2^53 doubles do not tell them apart. Any other two are doubles."""
-    feature = weights[0].feature
-    known: dict[object, float] = {w.category: w.weight for w in weights}
-    doubles = {as_double(feature, category): weight for category, weight in known.items()}
-    whole = all(isinstance(category, int) for category in known)
-
-    def weight(value: Any) -> float:
-        number = _as_number(feature, value)
-        if number in known or (whole and isinstance(number, int)):
-            return known.get(number, 0.0)
-        return doubles.get(as_double(feature, number), 0.0)
-
-    return weight
-
-
-def _as_number(feature: str, value: Any) -> int | float:
-    if isinstance(value, float):
-        return value
-    try:
-        return int(str(value))
-    except ValueError:
-        return as_double(feature, value)
-
-
-def as_double(feature: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"feature {feature} is a number, not {value!r}") from error
 
 
 # -- the list of scores ------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ LAYERS = (
     "keys",
     "label",
     "model",
+    "category",
     "join_tree",
     "design",
     "plan",
