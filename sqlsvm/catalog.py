@@ -6,7 +6,7 @@ partitions, foreign tables and sub-queries are all the same to us and SELECT is 
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from sqlglot import exp
@@ -113,9 +113,13 @@ class Catalog:
     def held(self, variable: Variable) -> list[Column]:
         """A variable as the database describes it at each of its holders."""
         if variable.index not in self._variables:
-            held = [self.engine.describe(self.own_rows(t.relation, (t,)))[0] for t in variable.terms]
-            self._variables[variable.index] = held
+            self._variables[variable.index] = [self._key_column(t) for t in variable.terms]
         return self._variables[variable.index]
+
+    def _key_column(self, term: Term) -> Column:
+        keys = self.own_rows(term.relation, (term,))
+        (column,) = self.engine.describe(keys)
+        return replace(column, blur=self.engine.blur(column, keys))
 
     def alike(self, variable: Variable) -> bool:
         """Is a variable of one type wherever it is held, or a number?"""

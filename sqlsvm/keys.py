@@ -1,6 +1,7 @@
-"""Keys of two types. A count travels by groups of equal keys, so what is equal within a relation has to be equal to the
+"""Keys of two kinds. A count travels by groups of equal keys, so what is equal within a relation has to be equal to the
 same elsewhere. That may not be so where a comparison turns one type into the other: 'a' and 'A' are one citext and two
-texts, 2^53 and 2^53 + 1 two whole numbers and one double, 'CA' and 'CA ' two varying texts and one padded.
+texts, 2^53 and 2^53 + 1 two whole numbers and one double, 'CA' and 'CA ' two varying texts and one padded. Nor where
+two collations meet: the one that takes 'a' for 'A' decides.
 """
 
 from collections.abc import Sequence
@@ -19,24 +20,25 @@ Held = tuple[Term, Column]
 
 def check_keys(catalog: Catalog) -> None:
     for variable in join_variables(catalog.query):
-        if not variable.match and len({d.type for d in catalog.held(variable)}) > 1:
+        if not variable.match:
             held = list(zip(variable.terms, catalog.held(variable), strict=True))
-            _check_text(catalog, held)
-            _check_blurred(catalog, held)
+            if len({column.blur for _, column in held}) > 1:
+                raise _blurred(catalog, held)
+            if len({column.type for _, column in held}) > 1:
+                _check_rounded(catalog, held)
 
 
-def _check_text(catalog: Catalog, held: Sequence[Held]) -> None:
-    blurred = next((pair for pair in held if catalog.engine.blurs(pair[1].type)), None)
-    if blurred:
-        other = next(pair for pair in held if pair[1].type != blurred[1].type)
-        raise QueryError(
-            _are(catalog, blurred, other),
-            detail="two that are equal as the one need not be equal as the other",
-            hint=_hint(catalog, blurred, other, "text"),
-        )
+def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
+    blurred = next(pair for pair in held if pair[1].blur)
+    other = next(pair for pair in held if pair[1].blur != blurred[1].blur)
+    return QueryError(
+        _are(catalog, blurred, other),
+        detail="two that are equal as the one need not be equal as the other",
+        hint=_cast(catalog, blurred, other, "text") if _by_type(blurred[1]) else _collate(catalog, blurred, other),
+    )
 
 
-def _check_blurred(catalog: Catalog, held: Sequence[Held]) -> None:
+def _check_rounded(catalog: Catalog, held: Sequence[Held]) -> None:
     """Keys that a comparison rounds, or pads, must not be the same then."""
     engine = catalog.engine
     rounded = engine.compared_as([column.type for _, column in held])
@@ -55,7 +57,7 @@ def _check_blurred(catalog: Catalog, held: Sequence[Held]) -> None:
         raise DataError(
             _are(catalog, exact[0], other),
             detail=f"they are compared as {rounded}, and so some that are not the same are equal",
-            hint=_hint(catalog, exact[0], other, rounded),
+            hint=_cast(catalog, exact[0], other, rounded),
         )
 
 
@@ -64,10 +66,27 @@ def _different(expression: exp.Expression) -> exp.Expression:
 
 
 def _are(catalog: Catalog, *pairs: Held) -> str:
-    names = " and ".join(term.expression.sql(catalog.query.dialect) for term, _ in pairs)
-    return f"the keys {names} are {' and '.join(column.type for _, column in pairs)}"
+    names, kinds = _spelled(catalog, *pairs), [_kind(column) for _, column in pairs]
+    return f"the keys {' and '.join(names)} are {' and '.join(kinds)}"
 
 
-def _hint(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:
-    ours, theirs = (term.expression.sql(catalog.query.dialect) for term, _ in (cast, other))
+def _spelled(catalog: Catalog, *pairs: Held) -> list[str]:
+    return [term.expression.sql(catalog.query.dialect) for term, _ in pairs]
+
+
+def _by_type(column: Column) -> bool:
+    return column.blur in (None, column.type)
+
+
+def _kind(column: Column) -> str:
+    return column.type if _by_type(column) else f"{column.type} {column.blur}"
+
+
+def _cast(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:
+    ours, theirs = _spelled(catalog, cast, other)
     return f"compare them as one type: CAST({ours} AS {as_type}) = {theirs}"
+
+
+def _collate(catalog: Catalog, collated: Held, other: Held) -> str:
+    ours, theirs = _spelled(catalog, collated, other)
+    return f"compare them under one collation: {ours} {collated[1].blur} = {theirs} {collated[1].blur}"

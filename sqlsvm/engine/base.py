@@ -29,6 +29,8 @@ class Column:
     name: str
     type: str
     kind: Kind
+    blur: str | None = None
+    """Of a key: `Engine.blur`."""
 
 
 class StatementError(EngineError):
@@ -116,9 +118,8 @@ class Engine(Protocol):
     subscripts: frozenset[str] = frozenset()
     """Types of keys by which a place in an array is found faster than a row in a hash table."""
 
-    def blurs(self, type: str) -> bool:
-        """Are values of this type equal to each other that another type, compared with it, tells apart?"""
-        return False
+    def blur(self, column: Column, of: exp.Query) -> str | None:
+        """The type or the collation by which texts of this column are equal that others would tell apart, if any."""
 
     inexact: frozenset[str] = frozenset()
     """Types of numbers that are rounded to some binary digits."""

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import (
     Column,
     Engine,
@@ -41,6 +42,8 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT"
 _NUMBERS = (*_INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 _WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
 
+# By collation, two texts that are equal under it. Those of languages make of these what NFC does.
+_BLURS = {"NOCASE": ("a", "A"), "NOACCENT": ("e", "\u00e9"), "NFC": ("e\u0301", "\u00e9")}
 
 _TABLE_NAMES = """\
 SELECT CASE WHEN table_schema = current_schema() THEN table_name ELSE table_schema || '.' || table_name END
@@ -111,6 +114,16 @@ class DuckDB(Engine):
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())
         return tuple(frozenset(columns) for (columns,) in found)
+
+    def blur(self, column: Column, of: exp.Query) -> str | None:
+        """No table tells which collation a column has: two texts are compared by it."""
+        if column.type != "VARCHAR":
+            return None
+        value = of.copy().limit(0).subquery()
+        sides = {name: (exp.Literal.string(one), exp.Literal.string(other)) for name, (one, other) in _BLURS.items()}
+        equal = [(sql.equal(sql.coalesce(value.copy(), one), other), name) for name, (one, other) in sides.items()]
+        found = [name for name, answer in self.fetch(sql.select(equal)).items() if answer[0]]
+        return f"COLLATE {'.'.join(found)}" if found else None
 
     def compared_as(self, types: Sequence[str]) -> str | None:
         """A whole number beside a FLOAT becomes a FLOAT."""

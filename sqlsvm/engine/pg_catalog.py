@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Engine, Kind, Parameters
+from sqlsvm.engine.base import Column, Engine, Kind, Parameters
 from sqlsvm.errors import OptionError
 
 # What the catalog need not be asked about. money, oid and regclass count as numbers to PostgreSQL, not to us.
@@ -49,10 +49,15 @@ SELECT c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND a.amname = 'heap'
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_am AS a ON a.oid = c.relam
 WHERE c.oid = to_regclass($1)"""
 
+_BLURRING_COLLATION = """\
+SELECT oid::regcollation::text FROM pg_catalog.pg_collation WHERE oid = $1::regcollation AND NOT collisdeterministic"""
+
 _WORK_SCHEMA = """\
 SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE'),
   quote_ident(given.name), quote_ident(current_user)
 FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = given.name"""
+
+_COLLATED = ("text", "character varying", "character", "bpchar", "name")
 
 
 class PgCatalog(Engine):
@@ -80,15 +85,22 @@ class PgCatalog(Engine):
     def thins(self, table: exp.Table) -> bool:
         return self._ask(_THINS, [self._name(table)]) == [(True,)]
 
-    def blurs(self, type: str) -> bool:
-        return type.rpartition(".")[2] == "citext"
+    def blur(self, column: Column, of: exp.Query) -> str | None:
+        if column.type.rpartition(".")[2] == "citext":
+            return column.type
+        if _base(column.type) not in _COLLATED:
+            return None
+        value = of.copy().limit(0).subquery()
+        asked = exp.select(exp.alias_(exp.Anonymous(this="pg_collation_for", expressions=[value]), "name"))
+        found = self._ask(_BLURRING_COLLATION, [self.fetch(asked)["name"][0]])
+        return f"COLLATE {found[0][0]}" if found else None
 
     def compared_as(self, types: Sequence[str]) -> str | None:
         """A large number beside a float becomes a double. The blanks at the end of a character varying do not count
         beside a character(n), and where clocks are put forward, two times without a zone are one with it."""
         if any(type == "bigint" or type.startswith("numeric") for type in types) and not self.inexact.isdisjoint(types):
             return "double precision"
-        bases = {re.sub(r"\(\d+\)", "", type) for type in types}
+        bases = {_base(type) for type in types}
         if "character varying" in bases and not bases.isdisjoint(("character", "bpchar")):
             return "bpchar"
         if bases.issuperset(("timestamp without time zone", "timestamp with time zone")):
@@ -120,3 +132,7 @@ class PgCatalog(Engine):
         for oid, (_, is_category) in zip(oids, answer, strict=True):
             self._kinds.setdefault(oid, "categorical" if is_category else "other")
         return [(name, self._kinds[oid]) for oid, (name, _) in zip(oids, answer, strict=True)]
+
+
+def _base(type: str) -> str:
+    return re.sub(r"\(\d+\)", "", type)

@@ -35,6 +35,7 @@ def parse(text: str, dialect: str) -> exp.Select:
         check(select, dialect)
         if dialect == "duckdb":
             _name_files(select)
+        _name_collations(select)
         sql.keep_names(select)
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
@@ -169,6 +170,13 @@ def _name_files(select: exp.Select) -> None:
     for item in from_items(select):
         if isinstance(item, exp.Table) and not item.args.get("alias") and (match := _FILE.search(item.name)):
             item.set("alias", exp.TableAlias(this=exp.to_identifier(match[1], quoted=True)))
+
+
+def _name_collations(select: exp.Select) -> None:
+    """COLLATE s.c and COLLATE NOCASE.NOACCENT name no column, for which sqlglot takes them."""
+    for collate in list(select.find_all(exp.Collate)):
+        if isinstance(collate.expression, exp.Column):
+            collate.set("expression", exp.Dot.build([part.copy() for part in collate.expression.parts]))
 
 
 def _select(tree: exp.Expr, dialect: str) -> exp.Select:

@@ -56,6 +56,52 @@ def test_citext_alone_is_counted(postgres: Engine) -> None:
     assert_counted(postgres, JOIN, 8)
 
 
+CASELESS = "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+
+
+@pytest.mark.parametrize("other", ["TEXT", 'TEXT COLLATE "C"'])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_collation_that_takes_texts_for_one_another_is_refused_beside_one_that_does_not(
+    engine: Engine, other: str, turned: bool
+) -> None:
+    """Only where no collation is written does it depend on the order in which the two are named who decides."""
+    if engine.dialect == "duckdb":
+        collation, other = "NOCASE", other.replace('"C"', "POSIX")
+    else:
+        collation = "caseless"
+        engine.execute(Text(CASELESS))
+    kinds = [f"TEXT COLLATE {collation}", other]
+    ours, theirs = reversed(kinds) if turned else kinds
+    tables(engine, ours, theirs, "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
+    error = refused(engine, QueryError)
+    blurred, plain = ("d", "f") if turned else ("f", "d")
+    type = "VARCHAR" if engine.dialect == "duckdb" else "text"
+    assert error.message == f'the keys "{blurred}"."k" and "{plain}"."k" are {type} COLLATE {collation} and {type}'
+    condition = f'"{blurred}"."k" COLLATE {collation} = "{plain}"."k" COLLATE {collation}'
+    assert error.hint == f"compare them under one collation: {condition}"
+    assert_counted(engine, f"SELECT y, x, z FROM f JOIN d ON {condition}", 12)
+
+
+def test_collations_of_one_kind_are_counted(engine: Engine) -> None:
+    collation = "NOCASE" if engine.dialect == "duckdb" else "caseless"
+    if engine.dialect == "postgres":
+        engine.execute(Text(CASELESS))
+    tables(engine, f"TEXT COLLATE {collation}", f"TEXT COLLATE {collation}", "'a', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
+    assert_counted(engine, JOIN, 8)
+
+
+def test_collations_that_only_sort_are_nothing_to_us(postgres: Engine) -> None:
+    tables(postgres, 'TEXT COLLATE "POSIX"', "VARCHAR", "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
+    assert_counted(postgres, JOIN, 6)
+
+
+@pytest.mark.parametrize(("collation", "values"), [("NOACCENT", "'e', '\u00e9'"), ("de", "'\u00e9', 'e\u0301'")])
+def test_what_else_duckdb_takes_for_one(duckdb: Engine, collation: str, values: str) -> None:
+    tables(duckdb, f"TEXT COLLATE {collation}", "TEXT", values)
+    error = refused(duckdb, QueryError)
+    assert_counted(duckdb, f"SELECT y, x, z FROM f JOIN d ON {str(error.hint).rpartition(': ')[2]}", 8)
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "values"),
     [
