@@ -4,6 +4,8 @@ the categories that a feature has by now."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from sqlsvm.errors import DataError
 from sqlsvm.model import Weight
 from sqlsvm.query import Spelling
@@ -37,10 +39,12 @@ def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling) -> Callable
 
 
 def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
-    """Two integers are compared as such: beyond 2^53 doubles do not tell them apart. Any other two are doubles."""
+    """Two integers are compared as such: beyond 2^53 doubles do not tell them apart. Any other two are doubles, and a
+    real may come by the few digits that tell it from other reals."""
     feature = weights[0].feature
     known: dict[object, float] = {w.category: w.weight for w in weights}
     doubles = {as_double(feature, category): weight for category, weight in known.items()}
+    doubles = {_real_digits(double): weight for double, weight in doubles.items()} | doubles
     whole = all(isinstance(category, int) for category in known)
 
     def weight(value: Any) -> float:
@@ -50,6 +54,14 @@ def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
         return doubles.get(as_double(feature, number), 0.0)
 
     return weight
+
+
+def _real_digits(double: float) -> float:
+    """The double of the digits in which a real is written that is this double; any other as it is, and so a whole one,
+    whose digits would be those of another."""
+    with np.errstate(over="ignore"):
+        real = np.float32(double)
+    return float(str(real)) if float(real) == double and not double.is_integer() else double
 
 
 def _as_number(feature: str, value: Any) -> int | float:

@@ -212,9 +212,25 @@ def _few(categories: Sequence[object]) -> bool:
 
 def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
     values = catalog.engine.fetch(dictionary_values(catalog, feature))["v"]
+    if values.dtype.kind == "O":
+        _check_collation(catalog, feature)
     if values.dtype.kind == "f":
         _check_digits(catalog, feature)
     return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+
+def _check_collation(catalog: Catalog, feature: Feature) -> None:
+    """Of texts that a collation takes for one another any may be the one that is listed, and outside of this database
+    nothing says which others it stands for. Of citext that is known."""
+    query = dictionary_values(catalog, feature)
+    (column,) = catalog.engine.describe(query)
+    blur = catalog.engine.blur(column, query)
+    if blur not in (None, column.type):
+        own = feature.expression.sql(catalog.query.dialect)
+        raise DataError(
+            f"the categories of {feature.name} are compared under {blur}, which takes some for one another",
+            hint=f'spell them alike, and tell others apart: lower({own}) COLLATE "C" AS {feature.name}',
+        )
 
 
 def _check_digits(catalog: Catalog, feature: Feature) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
+from numbers import Integral, Real
+from types import NoneType
 from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
@@ -30,6 +32,21 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "counting": get_args(Counting),
     "scale": get_args(Scale),
     "nulls": get_args(Nulls),
+}
+
+
+KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "lam": ((Real,), "a number, such as 1e-4"),
+    "tol": ((Real,), "a number, such as 1e-3"),
+    "epsilon": ((Real,), "a number above 0, at most 1"),
+    "max_passes": ((Integral,), "a whole number"),
+    "sample": ((Integral, str), "'auto' or a number of rows"),
+    "seed": ((Integral,), "a whole number from 0 on"),
+    "holdout": ((Real, NoneType), "a share between 0 and 1, or None"),
+    "intercept": ((bool, np.bool_), "True or False"),
+    "offload": ((bool, np.bool_), "True or False"),
+    "weight": ((str, NoneType), "the name of an output, or None"),
+    "work_schema": ((str, NoneType), "the name of a schema, or None"),
 }
 
 
@@ -93,9 +110,9 @@ class RelationalSVC:
         max_passes: int = 100,
         scale: Scale = "standard",
         intercept: bool = True,
-        class_weight: ClassWeights = "none",
+        class_weight: ClassWeights | None = "none",
         nulls: Nulls = "error",
-        positive: str | None = None,
+        positive: str | float | None = None,
         categorical: Sequence[str] = (),
         weight: str | None = None,
         sample: int | Literal["auto"] = "auto",
@@ -167,6 +184,7 @@ class RelationalSVC:
         return self
 
     def _training(self, label: str) -> Training:
+        self._check_kinds()
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}", hint=f"it can be {', '.join(known)}")
@@ -177,7 +195,17 @@ class RelationalSVC:
             sample=None if self.sample == "auto" else self.sample,
             epsilon=self.epsilon,
         )
-        return Training(self._problem(label), self.lam, self.solver, effort, self.holdout, self.offload)
+        return Training(self._problem(label), self.lam, self.solver, effort, self.holdout, bool(self.offload))
+
+    def _check_kinds(self) -> None:
+        for name, (kinds, said) in KINDS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                raise ParameterError(f"{name} is {value!r}", hint=f"it is {said}")
+        if isinstance(self.sample, str) and self.sample != "auto":
+            raise ParameterError(f"sample is {self.sample!r}", hint="it is 'auto' or a number of rows")
+        if self.seed < 0:
+            raise ParameterError(f"seed is {self.seed}", hint="it is a whole number from 0 on")
 
     def _problem(self, label: str) -> Options:
         if isinstance(self.categorical, str):
@@ -185,11 +213,11 @@ class RelationalSVC:
         return Options(
             label=label,
             weight=self.weight,
-            positive=self.positive,
-            categorical=tuple(self.categorical),
+            positive=None if self.positive is None else str(self.positive),
+            categorical=tuple(self.categorical or ()),
             counting=self.counting,
             scale=self.scale,
-            intercept=self.intercept,
+            intercept=bool(self.intercept),
             nulls=self.nulls,
             class_weight=_class_weights(self.class_weight),
         )
@@ -260,11 +288,14 @@ def _opened(database: str | Engine) -> Iterator[Engine]:
         yield engine
 
 
-def _class_weights(wanted: ClassWeights) -> ClassWeights:
-    if wanted == "none" or wanted == "balanced":
-        return wanted
-    if not isinstance(wanted, str) and len(wanted) == 2 and all(w > 0 for w in wanted):
-        return float(wanted[0]), float(wanted[1])
+def _class_weights(wanted: ClassWeights | None) -> ClassWeights:
+    match wanted.tolist() if isinstance(wanted, np.ndarray) else wanted:
+        case None:  # scikit-learn's word for it
+            return "none"
+        case "none" | "balanced" as known:
+            return known
+        case (int() | float() as negative, int() | float() as positive) if negative > 0 and positive > 0:
+            return float(negative), float(positive)
     raise ParameterError(f"class_weight is {wanted!r}", hint="it can be none, balanced or (W-, W+), both positive")
 
 
@@ -278,6 +309,8 @@ def _name(weight: Weight) -> str:
 def scores(model: Model, frame: Frame) -> Values:
     """What `predict.score_sql` says, of columns in memory."""
     names = _names(frame)
+    if names and not _column(frame, names[0]).shape:
+        raise OptionError(f"the rows have one {names[0]}, not a column of them", hint="for one row write [value]")
     total = np.full(len(_column(frame, names[0])) if names else 0, model.intercept)
     for feature, weights in groupby(model.weights, key=lambda w: w.feature):
         found = _column(frame, _found(feature, names))

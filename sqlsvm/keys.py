@@ -4,28 +4,62 @@ texts, 2^53 and 2^53 + 1 two whole numbers and one double, 'CA' and 'CA ' two va
 two collations meet: the one that takes 'a' for 'A' decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.catalog import Catalog
+from sqlsvm.catalog import Catalog, rows_of
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, QueryError
-from sqlsvm.query import Term
-from sqlsvm.query.variables import join_variables
+from sqlsvm.query import FeatureQuery, Term
+from sqlsvm.query.variables import Variable, join_variables
 
 Held = tuple[Term, Column]
 
 
+@dataclass(frozen=True)
+class Rounded:
+    """A key that is compared as a type that rounds, or pads, some of its spellings: the same must not be made of two
+    that are not the same."""
+
+    type: str
+    exact: tuple[Term, ...]
+
+    def counts(self, query: FeatureQuery) -> exp.Select:
+        """SELECT how many there are of them, and how many are left when they are rounded."""
+        first, *others = (
+            rows_of(query.relation(t.relation), [(t.expression.copy(), "k")], optional=False) for t in self.exact
+        )
+        rows: exp.Query = first
+        for other in others:
+            rows = exp.union(rows, other, distinct=False)
+        k = sql.column("k", "r")
+        as_rounded = exp.cast(k.copy(), self.type, dialect=query.dialect)
+        return sql.select([(_different(k), "exact"), (_different(as_rounded), "rounded")], sql.derived(rows, "r"))
+
+
 def check_keys(catalog: Catalog) -> None:
-    for variable in join_variables(catalog.query):
-        if not variable.match:
-            held = list(zip(variable.terms, catalog.held(variable), strict=True))
-            if len({column.blur for _, column in held}) > 1:
-                raise _blurred(catalog, held)
-            if len({column.type for _, column in held}) > 1:
-                _check_rounded(catalog, held)
+    for variable in _inner(catalog):
+        held = _held(catalog, variable)
+        if len({column.blur for _, column in held}) > 1:
+            raise _blurred(catalog, held)
+        if rounded := _rounded(catalog, held):
+            _check_rounded(catalog, held, rounded)
+
+
+def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
+    """What `check_keys` looks at, to be looked at again."""
+    return filter(None, (_rounded(catalog, _held(catalog, variable)) for variable in _inner(catalog)))
+
+
+def _inner(catalog: Catalog) -> Iterator[Variable]:
+    return (variable for variable in join_variables(catalog.query) if not variable.match)
+
+
+def _held(catalog: Catalog, variable: Variable) -> list[Held]:
+    return list(zip(variable.terms, catalog.held(variable), strict=True))
 
 
 def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
@@ -38,26 +72,21 @@ def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
     )
 
 
-def _check_rounded(catalog: Catalog, held: Sequence[Held]) -> None:
-    """Keys that a comparison rounds, or pads, must not be the same then."""
-    engine = catalog.engine
-    rounded = engine.compared_as([column.type for _, column in held])
-    if rounded is None:
-        return
-    exact = [pair for pair in held if engine.compared_as([pair[1].type, rounded])]
-    rows = catalog.own_rows(exact[0][0].relation, (exact[0][0],))
-    for term, _ in exact[1:]:
-        rows = exp.union(rows, catalog.own_rows(term.relation, (term,)), distinct=False)
-    k = sql.column("k0")
-    as_rounded = exp.cast(k.copy(), rounded, dialect=engine.dialect)
-    kinds = [(_different(k), "exact"), (_different(as_rounded), "rounded")]
-    found = engine.fetch(sql.select(kinds, sql.derived(rows, "r")))
+def _rounded(catalog: Catalog, held: Sequence[Held]) -> Rounded | None:
+    compared_as = catalog.engine.compared_as
+    type = compared_as([column.type for _, column in held])
+    return Rounded(type, tuple(term for term, column in held if compared_as([column.type, type]))) if type else None
+
+
+def _check_rounded(catalog: Catalog, held: Sequence[Held], rounded: Rounded) -> None:
+    found = catalog.engine.fetch(rounded.counts(catalog.query))
     if found["exact"][0] > found["rounded"][0]:
-        other = next(pair for pair in held if engine.compared_as([exact[0][1].type, pair[1].type]))
+        exact = next(pair for pair in held if pair[0] in rounded.exact)
+        other = next(pair for pair in held if catalog.engine.compared_as([exact[1].type, pair[1].type]))
         raise DataError(
-            _are(catalog, exact[0], other),
-            detail=f"they are compared as {rounded}, and so some that are not the same are equal",
-            hint=_cast(catalog, exact[0], other, rounded),
+            _are(catalog, exact, other),
+            detail=f"they are compared as {rounded.type}, and so some that are not the same are equal",
+            hint=_cast(catalog, exact, other, rounded.type),
         )
 
 

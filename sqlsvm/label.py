@@ -2,6 +2,8 @@
 
 import shlex
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from operator import eq
 
 from sqlglot import exp
 
@@ -26,7 +28,7 @@ def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None)
     if not values:  # no row is left to have a label; who needs one will miss the rows
         return exp.cast(exp.null(), exp.DType.INT)
     if len(values) > 2:
-        raise _too_many(label, values, query.dialect)
+        raise _too_many(label, values, query.dialect, positive)
     if positive is not None:
         return _sign(label, _as_rounded(engine, rows, label, _chosen(label, values, positive)))
     if label.kind == "numeric" and (
@@ -47,9 +49,9 @@ def _label_values(engine: Engine, rows: exp.Query) -> list[str]:
     return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
 
 
-def _too_many(label: Feature, values: Sequence[str], dialect: str) -> DataError:
+def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str | None) -> DataError:
     """The values are those of the label's own relation, of which the join may leave two: then only WHERE can say so."""
-    first, second = (_literal(label, value) for value in values[:2])
+    first, second = (_literal(label, value) for value in sorted(values, key=lambda v: v != positive)[:2])
     few = exp.In(this=label.expression.copy(), expressions=[first.copy(), second]).sql(dialect)
     one = sql.equal(label.expression.copy(), first).sql(dialect)
     return DataError(
@@ -61,11 +63,10 @@ def _too_many(label: Feature, values: Sequence[str], dialect: str) -> DataError:
 
 def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
     """The value that --positive names, as the database spells it: 1 for 1.00, true for TRUE."""
-    for value in values:
-        if value == positive or (label.kind == "numeric" and _same_number(value, positive)):
-            return value
-        if label.kind == "boolean" and value.lower() == positive.lower():
-            return value
+    same = {"numeric": _same_number, "boolean": _same_truth}.get(label.kind, eq)
+    found = [value for value in values if value == positive or same(value, positive)]
+    if found:
+        return found[0]
     raise OptionError(
         f"the label {label.name} never has the value '{positive}'",
         detail=f"its values are {', '.join(repr(v) for v in values)}",
@@ -74,10 +75,15 @@ def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
 
 
 def _same_number(value: str, positive: str) -> bool:
+    """To the last digit, of which doubles have too few for a bigint."""
     try:
-        return float(value) == float(positive)
-    except ValueError:
+        return Decimal(value) == Decimal(positive)
+    except InvalidOperation:
         return False
+
+
+def _same_truth(value: str, positive: str) -> bool:
+    return value.lower() == positive.lower()
 
 
 def _literal(label: Feature, value: str) -> exp.Expression:

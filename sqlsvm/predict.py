@@ -8,6 +8,7 @@ Of what a model was trained on, these facts are read here: `booleans`, the featu
 import csv
 import logging
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Literal, TextIO
 
 import sqlglot
@@ -214,6 +215,12 @@ def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, 
                 engine.execute(exp.Drop(tables=[target.copy()], kind=kind.upper(), exists=True))
             engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found))
     except StatementError as error:
+        if overwrite and "does not exist" in error.message:
+            raise OptionError(
+                f"cannot replace {name}: {error.message}",
+                detail="what is replaced cannot be read for it",
+                hint="write the predictions to another table",
+            ) from error
         if overwrite or not (error.sqlstate == _DUPLICATE_TABLE or "already exists" in error.message):
             raise
         raise OptionError(f"{name} exists already", hint="choose another name, or say --overwrite") from error
@@ -233,9 +240,12 @@ def _target(engine: Engine, name: str) -> exp.Table:
 def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
     """All rows with a line of names above them; how many there were. A NULL is an empty cell."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(column.name for column in engine.describe(found))
+    names = [column.name for column in engine.describe(found)]
+    read = chunks(engine, found)
+    first = next(read, None)  # before the names are written: what goes wrong goes wrong here
+    writer.writerow(names)
     written = 0
-    for rows in chunks(engine, found):
+    for rows in chain([first] if first else [], read):
         cells = [values.tolist() for values in rows.values()]
         writer.writerows(zip(*cells, strict=True))
         written += len(cells[0])

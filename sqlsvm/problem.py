@@ -120,12 +120,14 @@ def check_rows(plan: Plan, moments: Moments) -> None:
     if moments.n_unlabelled > 0:
         raise DataError(
             f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
-            hint=f"leave them out: --nulls drop, or in the query WHERE {label} IS NOT NULL",
+            hint="leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
         )
     if not moments.n > 0:
         weight = plan.design.weight
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
-        raise DataError(what, hint="sqlsvm inspect shows which key loses them")
+        held = plan.tree.query.held_out is not None
+        hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
+        raise DataError(what, hint=hint)
     for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
         if not n > 0:
             raise DataError(

@@ -2,10 +2,26 @@
 
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import QueryError, nearest
-from sqlsvm.query import FeatureQuery, Source, feature_query, functions, parse, probes, sources, with_kinds
+from sqlsvm.query import (
+    FeatureQuery,
+    Source,
+    check_view,
+    feature_query,
+    functions,
+    functions_in,
+    parse,
+    probes,
+    sources,
+    with_kinds,
+)
 from sqlsvm.query.variables import with_implied_filters
+
+_NO_SUCH_NAME = (None, "42P01", "3F000")
+"""DuckDB has no such codes."""
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB files of the folder that you are in: 'x.csv'"
 
@@ -18,13 +34,13 @@ def read_query(
     Not to be called in a transaction: a name that does not exist would abort it, and then nothing could be suggested.
     """
     tree = parse(text, engine.dialect)
-    called = functions(tree, engine.dialect, engine.fold)
-    for name in engine.volatile_functions(called) if called else ():
-        raise QueryError(
-            f"function {name} is volatile: it could write, or differ from call to call",
-            hint=f"if it only reads, declare that: ALTER FUNCTION {name} ... STABLE",
-        )
+    _refuse_volatile(engine, functions(tree, engine.dialect, engine.fold))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
+    for view in engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]):
+        check_view(view, engine.dialect)
+        _refuse_volatile(
+            engine, functions_in(view, engine.dialect, engine.fold), "a view that the query reads calls it"
+        )
     query = feature_query(
         text,
         tree,
@@ -37,6 +53,15 @@ def read_query(
     )
     kinds = {alias: engine.describe(probe) for alias, probe in probes(query).items()}
     return with_implied_filters(with_kinds(query, kinds))
+
+
+def _refuse_volatile(engine: Engine, called: Sequence[str], detail: str | None = None) -> None:
+    for name in engine.volatile_functions(called) if called else ():
+        raise QueryError(
+            f"function {name} is volatile: it could write, or differ from call to call",
+            detail=detail,
+            hint=f"if it only reads, declare that: ALTER FUNCTION {name} ... STABLE",
+        )
 
 
 def respelt(engine: Engine, text: str, dialect: str) -> str:
@@ -59,7 +84,8 @@ def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
         return engine.describe(source.probe)
     except StatementError as error:
         name = ".".join(source.path) or f"sub-query {source.alias}"
-        hint = _meant(source.path, engine.table_names()) if source.path else None
+        is_typo = bool(source.path) and error.sqlstate in _NO_SUCH_NAME
+        hint = _meant(source.path, engine.table_names()) if is_typo else None
         raise QueryError(
             f"cannot read {name}: {error.message}",
             detail=error.detail,

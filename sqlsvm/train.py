@@ -223,7 +223,7 @@ def _weights(problem: Problem, theta: Values, beta: Values, nulls: str) -> list[
         if c.role == "value":
             absent = moments.total[missing[c.feature]] if c.feature in missing else 0.0
             present = moments.n - absent
-            mean = float(moments.total[index] / present) if nulls == "mean" and present > 0 else None
+            mean = float(moments.total[index] / present if present > 0 else 0.0) if nulls == "mean" else None
             found.append(Weight(c.feature, None, float(theta[index]), float(beta[row]), mean))
     place = len(scaling.kept)
     for d in design.dictionaries:

@@ -13,6 +13,10 @@ BEGIN
         RAISE EXCEPTION 'the key % is no longer unique', about USING ERRCODE = 'SV004',
             DETAIL = format('%s rows repeat a key; the program "%s" was compiled for none.', rows, p.program),
             HINT = 'Compile the query again, under the same name: sqlsvm compile finds another way to count.';
+    WHEN 'rounded' THEN
+        RAISE EXCEPTION 'keys are compared by rounding them: %', about USING ERRCODE = 'SV004',
+            DETAIL = format('%s keys are not the same as others, and equal to them when they are compared.', rows),
+            HINT = 'Compare keys as one type, by a CAST in the query, and compile it again: sqlsvm compile --name ...';
     WHEN 'label' THEN
         RAISE EXCEPTION 'the label "%" has values that it did not have', about USING ERRCODE = 'SV004',
             DETAIL = format('%s rows are neither %s nor %s.', rows,

@@ -22,7 +22,7 @@ BEGIN
     FROM sqlsvm._moments(p.design, answers) AS m;
     p.size := coalesce(cardinality(p.total), 0);
     PERFORM sqlsvm._check_values(p);
-    RETURN p;
+    RETURN sqlsvm._with_constants(p, given);
 END
 $$;
 

@@ -7,7 +7,7 @@ AS $$
 DECLARE
     form text := 'Write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}.';
     features text[] := ARRAY(
-        SELECT c ->> 'feature' FROM jsonb_array_elements(
+        SELECT DISTINCT c ->> 'feature' FROM jsonb_array_elements(
             program.description -> 'coordinates' || (program.description -> 'dictionaries')) AS c WHERE c ->> 'feature' <> '');
     odd text;
 BEGIN

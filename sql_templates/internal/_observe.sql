@@ -24,6 +24,11 @@ BEGIN
         FROM pg_temp.sqlsvm_cuts AS a, pg_temp.sqlsvm_cuts AS b ORDER BY a.pass, b.pass);
     at.alpha := sqlsvm._simplex(at.gram, at.offsets, lambda, coalesce(before.alpha, ARRAY[1::float8]) || 0::float8);
     at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda), 0);
+    IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
+        RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
+            USING ERRCODE = 'SV004', DETAIL = 'So they were not of the same rows, and prove nothing together.',
+                HINT = 'Keep what changes while it is read, such as a foreign table, in a table first.';
+    END IF;
     at.lower_bound := least(at.bound, at.objective_upper);
     at.gap := CASE WHEN at.objective_upper > 0 THEN (at.objective_upper - at.lower_bound) / at.objective_upper ELSE 0 END;
     at.stalls := CASE WHEN at.gap > 0.6 * before.gap THEN before.stalls + 1 ELSE 0 END;

@@ -11,7 +11,7 @@ DECLARE
         'lam', lambda, 'solver', solver));
 BEGIN
     PERFORM sqlsvm._check_option('lambda', (wanted ->> 'lam')::float8, 0, false, 'lambda => 1e-4');
-    PERFORM sqlsvm._check_option('tol', (effort ->> 'tol')::float8, 0, false, 'tol => 1e-3');
+    PERFORM sqlsvm._check_option('tol', (effort ->> 'tol')::float8, 0, true, 'tol => 1e-3');
     PERFORM sqlsvm._check_option('max_passes', (effort ->> 'max_passes')::float8, 1, true, 'max_passes => 50');
     PERFORM sqlsvm._check_option('sample', (effort ->> 'sample')::float8, 1, true, 'sample => 10000');
     PERFORM sqlsvm._check_option('seed', (effort ->> 'seed')::float8, 0, true, 'seed => 0');

@@ -12,8 +12,7 @@ DECLARE
 BEGIN
     SELECT coalesce(jsonb_agg(jsonb_build_object('feature', c ->> 'feature', 'category', NULL,
             'weight', theta[p.kept[j]], 'scaled_weight', beta[j],
-            'missing', CASE WHEN p.nulls = 'mean' AND p.n > coalesce(p.total[p.missing[j]], 0)
-                AND p.missing[j] IS NOT NULL THEN p.mean[j] END) ORDER BY j), '[]')
+            'missing', CASE WHEN p.nulls = 'mean' AND p.missing[j] IS NOT NULL THEN p.mean[j] END) ORDER BY j), '[]')
     INTO numbers
     FROM generate_series(1, cardinality(p.kept)) AS j,
         LATERAL (SELECT p.design -> 'coordinates' -> (p.kept[j] - 1) AS c) AS k WHERE c ->> 'role' = 'value';

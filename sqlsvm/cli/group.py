@@ -25,7 +25,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
     context.exit()
 
 
-@click.group(epilog="Every option can be set as $SQLSVM_<NAME>, for instance SQLSVM_DSN.")
+@click.group(epilog="Database, query and options of a training can be set as $SQLSVM_<NAME>, for instance SQLSVM_DSN.")
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )

@@ -9,6 +9,8 @@ from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.options import database
 from sqlsvm.terminal import printable
 
+_NOT_FOR_PSQL = "for psql, install them in a server that goes on running: this one runs only while sqlsvm does"
+
 
 @cli.command(
     short_help="Put the SQL functions into PostgreSQL.",
@@ -36,7 +38,8 @@ def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> No
     lines = [f"sqlsvm {version} {done} in the schema sqlsvm of {printable(where)}"]
     lines += [f"role {printable(role)} may predict and list" for role in readers]
     lines += [f"role {printable(role)} may train, predict and drop" for role in trainers]
-    show_answer("\n".join([*lines, "try it in psql: SELECT * FROM sqlsvm.models();"]))
+    embedded = where.startswith("embedded:")
+    show_answer("\n".join([*lines, _NOT_FOR_PSQL if embedded else "try it in psql: SELECT * FROM sqlsvm.models();"]))
 
 
 @cli.command(

@@ -173,11 +173,12 @@ def _counted(engine: "Engine", model: "Model") -> float:
 
 
 def _print_sql(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> None:
+    from sqlsvm.engine import dialect_of
     from sqlsvm.predict import score_sql
 
     with model_store(dsn, model_file) as store:
         model: Model = store.load(named(store, name), version)
-    show_answer(score_sql(model))
+    show_answer(score_sql(model, dialect_of(dsn) if dsn else None))
 
 
 def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:

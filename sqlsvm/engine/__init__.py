@@ -29,6 +29,15 @@ def connect(url: str) -> Engine:
     raise OptionError(_complaint(scheme, colon), hint=_FORMS)
 
 
+def dialect_of(url: str) -> str:
+    """The dialect of the engine that a URL names.
+
+    >>> dialect_of("duckdb:shop.duckdb"), dialect_of("embedded:shop"), dialect_of("host=localhost")
+    ('duckdb', 'postgres', 'postgres')
+    """
+    return "duckdb" if url.startswith("duckdb:") else "postgres"
+
+
 def scratch() -> Engine:
     """A DuckDB in memory that nobody else can reach."""
     from sqlsvm.engine.duckdb import DuckDB

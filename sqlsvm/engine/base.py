@@ -104,6 +104,10 @@ class Engine(Protocol):
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
         """Which of these functions could write, or give another value at every call."""
 
+    def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
+        """The queries of those of these that are views, and of the views that they read."""
+        return ()
+
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         """The sets of columns that a constraint or an index declares unique, NULLs aside."""
 

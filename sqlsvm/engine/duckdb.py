@@ -52,6 +52,8 @@ FROM information_schema.tables ORDER BY 1"""
 _VOLATILE_FUNCTIONS = """\
 SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE stability = 'VOLATILE' OR has_side_effects"""
 
+_VIEWS = "SELECT lower(view_name), sql FROM duckdb_views() WHERE NOT internal"
+
 _UNIQUE_KEYS = """\
 SELECT [lower(name) FOR name IN constraint_column_names] FROM duckdb_constraints()
 WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND lower(table_name) = lower($2)
@@ -110,6 +112,18 @@ class DuckDB(Engine):
             found = self._run(lambda: self._send(_VOLATILE_FUNCTIONS).fetchall())
             self._volatile = frozenset(name for (name,) in found)
         return tuple(sorted(name for name in set(names) if name.lower() in self._volatile))
+
+    def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
+        """And those of any views that a text of these seems to name: nothing says what a view reads."""
+        views = dict(self._run(lambda: self._send(_VIEWS).fetchall()))
+        found: dict[str, str] = {}
+        unread = [table.name.lower() for table in tables]
+        while unread:
+            name = unread.pop()
+            if name in views and name not in found:
+                found[name] = views[name]
+                unread += [other for other in views if other in found[name].lower()]
+        return tuple(found.values())
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())

@@ -34,14 +34,33 @@ _VOLATILE_FUNCTIONS = """\
 SELECT DISTINCT p.proname FROM pg_catalog.pg_proc AS p
 WHERE p.proname = ANY ($1::text[]) AND p.provolatile = 'v' ORDER BY p.proname"""
 
-# A unique index on an inheritance parent says nothing of its children; on a partitioned table it does.
+_VIEW_TEXTS = """\
+WITH RECURSIVE read (oid) AS (
+  SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS given (name)
+  UNION SELECT d.refobjid FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'v'
+  JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = read.oid
+  JOIN pg_catalog.pg_depend AS d
+    ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass)
+SELECT pg_get_viewdef(c.oid) FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'v'
+ORDER BY c.oid"""
+
+# A unique index on an inheritance parent says nothing of its children; on a partitioned table it does. Nor does one say
+# enough that compares otherwise than = does: under another collation, or by operators of another type.
 _UNIQUE_KEYS = """\
 SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index AS i
 JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
-JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
+CROSS JOIN LATERAL generate_series(0, i.indnkeyatts - 1) AS at (j)
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[at.j]
+JOIN pg_catalog.pg_opclass AS o ON o.oid = i.indclass[at.j]
+JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
 WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate
   AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
-GROUP BY i.indexrelid ORDER BY i.indexrelid"""
+GROUP BY i.indexrelid
+HAVING bool_and(i.indcollation[at.j] IN (0, a.attcollation) AND o.opcdefault AND NOT EXISTS (
+  SELECT FROM pg_catalog.pg_opclass AS own
+  WHERE own.opcmethod = o.opcmethod AND own.opcdefault AND own.oid <> o.oid
+    AND own.opcintype = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END))
+ORDER BY i.indexrelid"""
 
 # A table with parts is none: of all its parts the same places are kept, if they are heaps at all.
 _THINS = """\
@@ -78,6 +97,9 @@ class PgCatalog(Engine):
 
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
+
+    def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
+        return tuple(text for (text,) in self._ask(_VIEW_TEXTS, [[self._name(table) for table in tables]]))
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [self._name(table)]))

@@ -1,5 +1,6 @@
 """PostgreSQL through psycopg 3. The only file that imports a PostgreSQL driver."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, NoReturn, cast
@@ -22,6 +23,8 @@ from sqlsvm.errors import EngineError
 _IDENTIFIER_BYTES = 63
 _FIT_ON_A_PAGE = 900  # numbers
 _ANSWER = f"{sql.WORKING}answer"
+_READ_ONLY, _DENIED = "25006", "42501"
+_ON = re.compile(r"permission denied for (?:relation|table|view|materialized view|foreign table|(?=schema)) ?(.+)$")
 
 _SESSION = (
     # Compilation costs more than it gains on statements that run for a second, and makes timings jump.
@@ -276,9 +279,19 @@ class Postgres(PgCatalog):
         raise StatementError(
             said.message_primary or str(error).strip(),
             detail=said.message_detail,
-            hint=said.message_hint,
+            hint=said.message_hint or self._hint(error.sqlstate, said.message_primary or ""),
             sqlstate=error.sqlstate,
         ) from error
+
+    def _hint(self, sqlstate: str | None, message: str) -> str | None:
+        info = self._connection.info
+        if sqlstate == _READ_ONLY:
+            return "this session may only read, and that is enough for sqlsvm train --offload --model-file FILE"
+        if sqlstate == _DENIED and "temporary tables" in message:
+            return f"its owner types: GRANT TEMPORARY ON DATABASE {info.dbname} TO {info.user}"
+        if sqlstate == _DENIED and (found := _ON.match(message)):
+            return f"its owner can GRANT what is missing ON {found[1]} TO {info.user}"
+        return None
 
 
 def _connect(dsn: str) -> psycopg.Connection[Any]:

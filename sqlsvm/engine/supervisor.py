@@ -146,6 +146,8 @@ def _account(home: Path | None) -> Account:
     except KeyError:
         raise Refusal("PostgreSQL does not run as root, and there is no user `nobody` to run it as") from None
     account = Account(nobody.pw_uid, nobody.pw_gid)
+    if home and home.exists() and not home.is_dir():
+        raise Refusal(f"{home} is no folder", hint="embedded:PATH takes a folder, or one that is yet to be")
     existing = next((path for path in (home, *home.parents) if path.exists()), home) if home else None
     if existing and not account.reaches(existing):
         raise Refusal(

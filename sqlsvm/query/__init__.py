@@ -12,7 +12,7 @@ whether one of them is volatile, an aggregate or set-returning: only those that 
 """
 
 from sqlsvm.query.assemble import feature_query
-from sqlsvm.query.guards import functions
+from sqlsvm.query.guards import check_view, functions, functions_in
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Spelling, Term
 from sqlsvm.query.kinds import probes, with_kinds
 from sqlsvm.query.parse import parse
@@ -28,8 +28,10 @@ __all__ = [
     "Source",
     "Spelling",
     "Term",
+    "check_view",
     "feature_query",
     "functions",
+    "functions_in",
     "parse",
     "probes",
     "sources",

@@ -8,8 +8,9 @@ is its own business, as long as it has the same rows each time it is read.
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from sqlsvm.errors import QueryError
@@ -84,11 +85,15 @@ def functions(select: exp.Select, dialect: str, fold: Fold) -> tuple[str, ...]:
     Read off the text that is sent, as names before a parenthesis: it may name a type or a keyword too,
     never too little.
     """
-    return tuple(sorted({fold(name, quoted) for name, quoted in _called(select, dialect)}))
+    return functions_in(select.sql(dialect=dialect), dialect, fold)
 
 
-def _called(node: exp.Expr, dialect: str) -> Iterator[tuple[str, bool]]:
-    tokens = list(Dialect.get_or_raise(dialect).tokenize(node.sql(dialect=dialect)))
+def functions_in(text: str, dialect: str, fold: Fold) -> tuple[str, ...]:
+    return tuple(sorted({fold(name, quoted) for name, quoted in _called(text, dialect)}))
+
+
+def _called(text: str, dialect: str) -> Iterator[tuple[str, bool]]:
+    tokens = list(Dialect.get_or_raise(dialect).tokenize(text))
     for token, following in pairwise(tokens):
         quoted = token.token_type is TokenType.IDENTIFIER
         is_word = quoted or token.text.replace("_", "a").isalnum()
@@ -102,16 +107,37 @@ def _only_reads(select: exp.Select, dialect: str) -> None:
             raise QueryError(f"the query must only read: {fragment(node, dialect)}", hint="put a SELECT in its place")
         if isinstance(node, exp.Lock):
             raise QueryError("FOR UPDATE and FOR SHARE lock rows", hint="remove it: the query must only read")
-        if isinstance(node, exp.TableSample):
-            raise QueryError("TABLESAMPLE and USING SAMPLE read other rows every time", hint="remove it")
         if isinstance(node, _PARAMETERS):
-            raise QueryError(f"{fragment(node, dialect)} is a parameter without a value", hint="write the value itself")
-    for name, _ in _called(select, dialect):
+            hint = "write abs(...) for @" if isinstance(node.this, exp.Paren) else "write the value itself"
+            raise QueryError(f"{fragment(node, dialect)} is a parameter without a value", hint=hint)
+    _reads_the_same(select, select.sql(dialect=dialect), dialect)
+
+
+def _reads_the_same(query: exp.Query, text: str, dialect: str) -> None:
+    if query.find(exp.TableSample):
+        raise QueryError("TABLESAMPLE and USING SAMPLE read other rows every time", hint="remove it")
+    for name, _ in _called(text, dialect):
         if is_volatile(name):
             raise QueryError(
                 f"{name.lower()}() is volatile: it changes something, or differs from call to call",
                 hint="store what it returns in a column, and select the column",
             )
+
+
+def check_view(text: str, dialect: str) -> None:
+    """What a view reads is read like a sub-query in FROM. A text that sqlglot cannot read is taken as it is."""
+    try:
+        tree = parse_one(text, read=dialect)
+    except SqlglotError:
+        return
+    query = tree.expression if isinstance(tree, exp.Create) else tree
+    if not isinstance(query, exp.Query):
+        return
+    try:
+        _reads_the_same(query, text, dialect)
+        _same_rows(exp.select("*").from_(query.subquery("v")), dialect)
+    except QueryError as error:
+        raise QueryError(f"in a view that the query reads: {error.message}", hint=error.hint) from error
 
 
 def _plain_clauses(select: exp.Select, dialect: str) -> None:

@@ -78,7 +78,7 @@ def joins_of(select: exp.Select, sources: tuple[Source, ...], empty: Scope) -> J
         group = earlier.with_(group)
     joins.scope = group
     if select.args.get("where"):
-        for conjunct in conjuncts(select.args["where"].this):
+        for conjunct in conjuncts(select.args["where"].this, group.dialect):
             joins.condition(conjunct, group)
     return joins
 
@@ -96,7 +96,7 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
     for mine, other in merged.values():
         joins.merge(mine, other)
     both = left.with_(right, merged)
-    for conjunct in conjuncts(join.args.get("on")):
+    for conjunct in conjuncts(join.args.get("on"), left.dialect):
         if is_left:
             joins.left_condition(conjunct, both, alias)
         else:
@@ -131,20 +131,21 @@ def _merging(name: exp.Expr, side: Scope) -> Visible:
     return side.find(exp.Column(this=name.copy()))
 
 
-def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
-    """The parts of an AND, through parentheses; `(a, b) = (c, d)` is `a = c AND b = d`."""
+def conjuncts(condition: exp.Expr | None, dialect: str) -> Iterator[exp.Expr]:
+    """The parts of an AND, through parentheses; in PostgreSQL `(a, b) = (c, d)` is `a = c AND b = d`. In DuckDB it
+    compares two structs, in which NULL equals NULL."""
     pending = [condition] if condition is not None else []
     while pending:
         node = pending.pop().unnest()
         if isinstance(node, exp.And):
             pending += [node.expression, node.this]
-        elif isinstance(node, exp.EQ) and (pairs := _row_pairs(node)):
+        elif isinstance(node, exp.EQ) and dialect == "postgres" and (pairs := _row_pairs(node)):
             yield from pairs
         else:
             yield node
 
 
-def _row_pairs(equality: exp.EQ) -> list[exp.Expr]:
+def _row_pairs(equality: exp.Expr) -> list[exp.Expr]:
     left, right = _row(equality.this), _row(equality.expression)
     if not left or len(left) != len(right):
         return []
@@ -173,6 +174,9 @@ def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
         )
     if not isinstance(resolved, exp.EQ):
         raise QueryError(f"not an equality between two relations: {text}", hint=_EQUALITIES)
+    if pairs := _row_pairs(shown):
+        each = " AND ".join(pair.sql(scope.dialect) for pair in pairs)
+        raise QueryError(f"a join on structs, which matches NULL with NULL: {text}", hint=f"write {each}")
     left, right = _bare(resolved.this), _bare(resolved.expression)
     owners = relations_in(left), relations_in(right)
     if any(len(owner) != 1 for owner in owners):

@@ -17,14 +17,19 @@ def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
         for feature, shown in _features(item, scope):
             key = scope.fold(feature.name, True)
             if key in found:
+                rename = f"rename one: {_example(feature)} AS {feature.name}_2"
                 raise QueryError(
                     f"two output columns are called {feature.name}: {found[key][1]} and {shown}",
-                    hint=f"rename one: {_example(feature)} AS {feature.name}_2",
+                    hint=f"write the columns out instead of *, and {rename}" if _is_star(item) else rename,
                 )
             found[key] = feature, shown
     if not found:
         raise QueryError("the query returns no column", hint="select the features and the label")
     return tuple(feature for feature, _ in found.values())
+
+
+def _is_star(item: exp.Expression) -> bool:
+    return isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star)
 
 
 def _example(feature: Feature) -> str:

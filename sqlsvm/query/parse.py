@@ -1,11 +1,15 @@
 """Text -> one plain SELECT, or a QueryError that shows the place."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import ClassVar
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.parser import Parser
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlsvm import sql
@@ -15,11 +19,25 @@ from sqlsvm.query.sources import from_items
 
 _ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
 _FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
-_PIECE = re.compile(r'"[^"]*"|[A-Za-z]+')
-"""Of the format of a time: text in quotes, or a word of patterns."""
+_SIGNED = re.compile(r"\d[eE]\d+[-+]")
+"""Of which sqlglot makes one number."""
 _CALLED = "start"
 """sqlglot notes where a function stands, not where an operator does."""
 _OPERATORS = (exp.Binary, exp.Predicate, exp.Not)
+
+
+_ALONE = ("DATE_PART", "LOG10", "TO_HEX", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
+
+
+class _Postgres(PostgresParser):
+    """Sends as they are the functions that would become another, of another type or none at all, and those whose
+    format of a time would get other capitals."""
+
+    FUNCTIONS: ClassVar = {name: made for name, made in PostgresParser.FUNCTIONS.items() if name not in _ALONE}
+    FUNCTION_PARSERS: ClassVar = {n: made for n, made in PostgresParser.FUNCTION_PARSERS.items() if n not in _ALONE}
+
+
+_PARSERS: Mapping[str, type[Parser]] = {"postgres": _Postgres, "duckdb": DuckDBParser}
 
 
 def parse(text: str, dialect: str) -> exp.Select:
@@ -67,27 +85,28 @@ def _statement(tokens: list[Token]) -> list[Token]:
 
 def _tree(tokens: list[Token], text: str, dialect: str) -> exp.Expr:
     try:
-        (tree,) = sqlglot.Dialect.get_or_raise(dialect).parser().parse(tokens, text)
+        (tree,) = _PARSERS[dialect](dialect=dialect).parse(tokens, text)
     except ParseError as error:
-        raise _syntax_error(error) from error
+        raise _syntax_error(error, text) from error
     if tree is None:
         raise QueryError("the query is empty", hint=_ONE_SELECT)
     return tree
 
 
-def _syntax_error(error: ParseError) -> QueryError:
+def _syntax_error(error: ParseError, text: str) -> QueryError:
     """sqlglot's own message underlines with terminal escapes, and its column is where the word ends."""
     if not error.errors:
         return QueryError("syntax error", detail=str(error))
     place = error.errors[0]
     near = f"{place['highlight'] or ''}{place['end_context'] or ''}".strip()[:40] or "the end"
     column = place["col"] - len(place["highlight"] or " ") + 1
-    return QueryError(f"syntax error at line {place['line']}, column {column}, near {near}")
+    hint = "put blanks around + and - after a number like 1e3" if _SIGNED.search(text) else None
+    return QueryError(f"syntax error at line {place['line']}, column {column}, near {near}", hint=hint)
 
 
 def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
-    """What is sent is the tree, not the text. Refuse the three things that are known to change on the way: a quoted
-    function name (its case), a JOIN without a condition (a comma), and the format of a time."""
+    """What is sent is the tree, not the text. Refuse the two things that are known to change on the way: a quoted
+    function name (its case), and a JOIN without a condition (a comma)."""
     sent = _tokens(select.sql(dialect=dialect), dialect)
     for lost in _called_quoted(tokens) - _called_quoted(sent):
         raise QueryError(
@@ -95,11 +114,6 @@ def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
         )
     if _count(tokens, TokenType.JOIN) > _count(sent, TokenType.JOIN):
         raise QueryError("a JOIN has no condition", hint="add ON or USING; a cross product is written CROSS JOIN")
-    for typed, other in _other_formats(tokens, sent):
-        raise QueryError(
-            f"the format '{typed}' would be sent as '{other}'",
-            hint="write FM and patterns of digits in capitals: 'FMmonth', 'FMMM', 'IDDD'; join other text to it by ||",
-        )
 
 
 def _keep_calls(select: exp.Select, dialect: str) -> None:
@@ -128,25 +142,6 @@ def _is_infix(node: exp.Binary, dialect: str) -> bool:
     probe = node.copy()
     probe.set("this", exp.column("a"))
     return probe.sql(dialect=dialect).startswith("a ")
-
-
-def _other_formats(tokens: list[Token], sent: list[Token]) -> Iterator[tuple[str, str]]:
-    """Texts that arrive with other capitals. sqlglot writes the patterns that it knows in capitals, and reads as such
-    what is part of another: fmmonth, in which it finds mm, becomes fMMonth. A whole word in capitals means the same."""
-    typed, found = _texts(tokens), _texts(sent)
-    for text in sorted(typed - found):
-        for other in sorted(found - typed):
-            if text.lower() == other.lower() and not _means_the_same(text, other):
-                yield text, other
-
-
-def _texts(tokens: list[Token]) -> set[str]:
-    return {token.text for token in tokens if token.token_type is TokenType.STRING}
-
-
-def _means_the_same(text: str, other: str) -> bool:
-    pieces = zip(_PIECE.findall(text), _PIECE.findall(other), strict=False)
-    return all(sent == piece or (sent == piece.upper() and piece[0] != '"') for piece, sent in pieces)
 
 
 def _called_quoted(tokens: list[Token]) -> set[str]:

@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import DataError, OptionError
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.oracle import Array, Cut, Oracle
 from sqlsvm.solve.solution import OnPass, OnState, Options, Record, Solution, State
@@ -14,6 +14,9 @@ steps = logging.getLogger(__name__)
 
 STALL = 0.6
 """A pass that leaves more than this of the gap did not do its work."""
+
+ROUNDING, TINY = 1e-6, 1e-9
+"""More of a value than rounding takes."""
 
 
 class Run:
@@ -92,10 +95,21 @@ class Run:
         last = len(self.cuts) - 1
         if self.best < 0 or self._upper(last) < self._upper(self.best):
             self.best = last
+        self._check_rows()
         proof = self.certificate
         self.history.append(
             Record(last + 1, proof.objective, proof.objective_upper, proof.lower_bound, proof.gap, cut.buckets, seconds)
         )
+
+    def _check_rows(self) -> None:
+        """No cut is above what another pass has reached, unless they are of different rows."""
+        low, upper = self.bundle.lower_bound(), self._upper(self.best)
+        if low > upper + ROUNDING * upper + TINY:
+            raise DataError(
+                f"a pass has reached {upper:.6g}, which is below {low:.6g}, the lower bound of the passes before",
+                detail="so they were not of the same rows, and prove nothing together",
+                hint="keep what changes while it is read, such as a file or a foreign table, in a table first",
+            )
 
     def _value_low(self, index: int) -> float:
         return self.cuts[index].value_low + self.lam * float(self.points[index] @ self.points[index])

@@ -1,6 +1,6 @@
 """What a plan takes for granted, as queries to be asked before it is run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sqlglot import exp
@@ -10,6 +10,7 @@ from sqlsvm.catalog import rows_of
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.keys import Rounded
 from sqlsvm.plan import Plan
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.weight import is_odd
@@ -18,10 +19,11 @@ LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
 
 
-def checks(plan: Plan, label_values: LabelValues) -> Iterator[Statement]:
+def checks(plan: Plan, rounded: Iterable[Rounded], label_values: LabelValues) -> Iterator[Statement]:
     """What the plan takes for granted. Each is named by what is wrong where it answers with more than 0."""
     yield from (_repeated(plan, node, on) for node, on in _unique_nodes(plan))
     query = plan.tree.query
+    yield from (_merged(query, key) for key in rounded)
     for left_join in query.left_joins:
         yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
     yield _other_labels(plan, label_values)
@@ -70,6 +72,14 @@ def _excess(name: str, rows: exp.Expr, keys: list[exp.Column]) -> Statement:
     return statement(
         name, sql.select([(sql.coalesce(sql.total(beyond), sql.number(0)), "n")], sql.derived(grouped, "g"))
     )
+
+
+def _merged(query: FeatureQuery, rounded: Rounded) -> Statement:
+    """SELECT how many keys are lost where they are rounded."""
+    keys = " and ".join(term.expression.sql(query.dialect) for term in rounded.exact)
+    lost = exp.Sub(this=sql.column("exact", "c"), expression=sql.column("rounded", "c"))
+    counts = sql.derived(rounded.counts(query), "c")
+    return statement(f"rounded {keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
 
 
 def _other_labels(plan: Plan, label_values: LabelValues) -> Statement:

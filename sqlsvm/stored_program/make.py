@@ -1,13 +1,13 @@
 """A query and the options of its training -> a stored program."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.compile.moments import moments, needed
+from sqlsvm.compile.moments import RANGE, moments, needed
 from sqlsvm.compile.oracle import oracle_pass, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sample import sample
@@ -18,7 +18,7 @@ from sqlsvm.design import Scale, design, drop_nulls
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.join_tree import join_tree
-from sqlsvm.keys import check_keys
+from sqlsvm.keys import Rounded, check_keys, rounded_keys
 from sqlsvm.label import label_sign
 from sqlsvm.model import plain
 from sqlsvm.plan import Plan
@@ -72,12 +72,13 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
     made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)
     plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
+    parts = _parts(plan, query, tuple(rounded_keys(catalog)), values, asked.scale)
     return StoredProgram(
         text,
         plan.design.label.name,
         {**_description(plan), "label_values": plain(values), "version": engine.version},
         plain(asdict(training)),
-        {name: tuple(map(numbered, part)) for name, part in _parts(plan, query, values, asked.scale).items()},
+        {name: tuple(map(numbered, part)) for name, part in parts.items()},
     )
 
 
@@ -90,7 +91,7 @@ def _check_classes(query: FeatureQuery, values: LabelValues) -> None:
 
 
 def _parts(
-    plan: Plan, query: FeatureQuery, label_values: LabelValues, scale: Scale
+    plan: Plan, query: FeatureQuery, rounded: Sequence[Rounded], label_values: LabelValues, scale: Scale
 ) -> dict[str, tuple[Statement, ...]]:
     """By the names under which the functions of sql_templates/ ask for them."""
     sketched = replace(plan, method="sketch") if plan.method == "grid" and plan.centre else plan
@@ -98,8 +99,9 @@ def _parts(
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
-        "checks": checks(plan, label_values),
+        "checks": checks(plan, rounded, label_values),
         "moments": moments(plan, needed(plan, scale)),
+        "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),
         "pass": oracle_pass(plan),
         "sample": sample(plan),

@@ -77,6 +77,27 @@ def test_a_part_of_the_key_is_enough(engine: Engine, statements: list[str]) -> N
             True,
             id="partitioned",
         ),
+        pytest.param('CREATE TABLE d (k TEXT COLLATE "C" PRIMARY KEY)', True, id="collation of the column"),
+        pytest.param(
+            'CREATE TABLE d (k TEXT); CREATE UNIQUE INDEX i ON d (k COLLATE "C")', False, id="another collation"
+        ),
+        pytest.param(
+            "CREATE TABLE d (k TEXT); CREATE UNIQUE INDEX i ON d (k text_pattern_ops)", False, id="other operators"
+        ),
+        pytest.param("CREATE TABLE d (k VARCHAR(3) PRIMARY KEY)", True, id="operators of a type that it is like"),
+        pytest.param("CREATE EXTENSION citext; CREATE TABLE d (k CITEXT PRIMARY KEY)", True, id="citext"),
+        pytest.param(
+            "CREATE EXTENSION citext; CREATE TABLE d (k CITEXT); CREATE UNIQUE INDEX i ON d (k text_ops)",
+            False,
+            id="citext as text",
+        ),
+        pytest.param(
+            "CREATE EXTENSION citext; CREATE DOMAIN name AS citext; CREATE TABLE d (k public.name);"
+            "CREATE UNIQUE INDEX i ON d (k text_ops)",
+            False,
+            id="domain of citext as text",
+        ),
+        pytest.param("CREATE TYPE mood AS ENUM ('sad'); CREATE TABLE d (k mood PRIMARY KEY)", True, id="enum"),
     ],
 )
 def test_indexes(postgres: Engine, postgres_dsn: str, statements: list[str], script: str, declared: bool) -> None:
@@ -145,6 +166,46 @@ def test_functions_of_the_user(postgres: Engine, postgres_dsn: str, volatility: 
         )
     else:
         assert inspect(postgres, place).join_rows == (1 if "WHERE" in place else 2)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("SELECT x, random() AS r FROM t", "random() is volatile"),
+        ("SELECT x, 1 AS r FROM t LIMIT 1", "LIMIT 1 without ORDER BY may keep other rows"),
+        ("SELECT x, 1 AS r FROM t TABLESAMPLE BERNOULLI (50)", "TABLESAMPLE and USING SAMPLE read other rows"),
+        ("SELECT x, 1 AS r FROM (SELECT x FROM t ORDER BY x LIMIT 1) AS s", None),
+        ("SELECT x, count(*) OVER (ORDER BY x) AS r FROM t", None),
+    ],
+)
+@pytest.mark.parametrize("deep", [False, True])
+def test_views_are_read_like_sub_queries(engine: Engine, body: str, message: str | None, deep: bool) -> None:
+    run(engine, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (-1)")
+    engine.execute(
+        Text(f"CREATE VIEW v AS {body if engine.dialect == 'postgres' else body.replace('50', '50 PERCENT')}")
+    )
+    if deep:
+        run(engine, "CREATE VIEW w AS SELECT x, r FROM v UNION ALL SELECT x, r FROM v WHERE x > 9")
+    text = f"SELECT a.x, a.r FROM {'w' if deep else 'v'} AS a"
+    if message is None:
+        assert inspect(engine, text).join_rows > 0
+    else:
+        with pytest.raises(QueryError) as caught:
+            inspect(engine, text)
+        assert caught.value.message.startswith("in a view that the query reads: ")
+        assert message in caught.value.message
+
+
+def test_functions_that_a_view_calls(postgres: Engine, postgres_dsn: str) -> None:
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute("CREATE FUNCTION twice(int) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 2 * $1'")
+        owner.execute("CREATE TABLE t (x INT); CREATE VIEW v AS SELECT twice(x) AS x FROM t")
+    with pytest.raises(QueryError, match="function twice is volatile") as caught:
+        inspect(postgres, "SELECT x FROM v")
+    assert caught.value.detail == "a view that the query reads calls it"
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute("ALTER FUNCTION twice(int) STABLE; INSERT INTO t VALUES (1)")
+    assert inspect(postgres, "SELECT x FROM v").join_rows == 1
 
 
 # -- LEFT JOIN ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from sqlglot import exp, parse, parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Column, Engine, Kind, StatementError, Text, Values
-from sqlsvm.errors import EngineError
+from sqlsvm.errors import EngineError, QueryError
+from sqlsvm.read_query import read_query
 
 EVIL_NAMES = [
     'a"b',
@@ -478,3 +479,38 @@ def test_duckdb_numbers_rows(duckdb: Engine) -> None:
     """With several threads its seeds do not repeat themselves."""
     run(duckdb, "CREATE TABLE t (x INT)")
     assert not duckdb.thins(exp.to_table("t"))
+
+
+# -- hints -------------------------------------------------------------------------------------------------------------
+
+
+def hint_of(engine: Engine, text: str) -> str:
+    with pytest.raises(StatementError) as refused:
+        engine.execute(Text(text))
+    return str(refused.value.hint)
+
+
+def test_a_session_that_may_only_read(postgres: Engine) -> None:
+    postgres.execute(Text("SET default_transaction_read_only = on"))
+    assert "sqlsvm train --offload --model-file" in hint_of(postgres, "CREATE TABLE t (x INT)")
+
+
+def test_rights_that_are_missing(postgres: Engine, prefix: str) -> None:
+    """And a name that is right is no typo."""
+    role = f"{prefix}_stranger"
+    run(postgres, "CREATE TABLE t (x INT); CREATE SCHEMA s; CREATE TABLE s.t (x INT)")
+    postgres.execute(
+        Text("DO $$ BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database()); END $$")
+    )
+    postgres.execute(Text(f"CREATE ROLE {role}"))
+    try:
+        postgres.execute(Text(f"SET ROLE {role}"))
+        assert hint_of(postgres, "SELECT x FROM t").startswith("its owner can GRANT what is missing ON t TO ")
+        assert hint_of(postgres, "SELECT x FROM s.t").startswith("its owner can GRANT what is missing ON schema s TO ")
+        assert hint_of(postgres, "CREATE TEMPORARY TABLE u (x INT)").startswith("its owner types: GRANT TEMPORARY ON")
+        with pytest.raises(QueryError, match="cannot read t: permission denied for table t") as refused:
+            read_query(postgres, "SELECT x FROM t")
+        assert str(refused.value.hint).startswith("its owner can GRANT")
+    finally:
+        postgres.execute(Text("RESET ROLE"))
+        postgres.execute(Text(f"DROP ROLE {role}"))

@@ -202,14 +202,14 @@ REFUSED: dict[str, tuple[float, str]] = {
         1e-9,
         "the join has no rows\n"
         "DETAIL: of the rows that --holdout 1e-09 holds out; another fraction or --seed parts them anew\n"
-        "HINT: sqlsvm inspect shows which key loses them",
+        "HINT: hold out another share: --holdout 0.2",
     ),
     "nothing left": (
         1 - 1e-9,
         "the join has no rows\n"
         "DETAIL: of the rows that --holdout 0.999999999 leaves to train on; "
         "another fraction or --seed parts them anew\n"
-        "HINT: sqlsvm inspect shows which key loses them",
+        "HINT: hold out another share: --holdout 0.2",
     ),
     "one class": (
         0.5,

@@ -7,6 +7,7 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError, QueryError, SqlsvmError
 from sqlsvm.problem import Options, labelled, planned
 from sqlsvm.program import workspace
+from sqlsvm.read_query import read_query
 from tests.ground.opened import Wish, build, opened
 
 JOIN = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
@@ -100,6 +101,40 @@ def test_what_else_duckdb_takes_for_one(duckdb: Engine, collation: str, values: 
     tables(duckdb, f"TEXT COLLATE {collation}", "TEXT", values)
     error = refused(duckdb, QueryError)
     assert_counted(duckdb, f"SELECT y, x, z FROM f JOIN d ON {str(error.hint).rpartition(': ')[2]}", 8)
+
+
+def test_an_index_that_compares_otherwise_says_nothing_of_a_key(postgres: Engine) -> None:
+    """'a' and 'A' are two in the index, and one in the join."""
+    postgres.execute(Text(CASELESS))
+    tables(postgres, "TEXT COLLATE caseless", "TEXT COLLATE caseless", "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
+    postgres.execute(Text('CREATE UNIQUE INDEX ON d (k COLLATE "C")'))
+    assert_counted(postgres, JOIN, 12)
+
+
+def test_categories_that_a_collation_takes_for_one_another(engine: Engine) -> None:
+    collation = "NOCASE" if engine.dialect == "duckdb" else "caseless"
+    if engine.dialect == "postgres":
+        engine.execute(Text(CASELESS))
+    build(engine, f"CREATE TABLE f (y INT, x INT, t TEXT COLLATE {collation})")
+    engine.execute(Text("INSERT INTO f VALUES (0, 1, 'a'), (1, 2, 'A'), (1, 3, 'b')"))
+    with pytest.raises(DataError, match=f"categories of t are compared under COLLATE {collation}") as refused:
+        planned(engine, labelled(engine, "SELECT y, x, t FROM f", Options("y")), Options("y"))
+    assert refused.value.hint
+    wanted = 'lower("f"."t") COLLATE "C" AS t'
+    assert wanted in refused.value.hint
+    problem, _ = planned(engine, labelled(engine, f"SELECT y, x, {wanted} FROM f", Options("y")), Options("y"))
+    assert problem.design.dictionaries[0].categories == ("a", "b")
+
+
+def test_duckdb_compares_rows_as_structs(duckdb: Engine) -> None:
+    """NULL equals NULL in them, which no join on their parts knows."""
+    build(duckdb, "CREATE TABLE f (y INT, k INT, l INT, x INT); CREATE TABLE d (k INT, l INT, z INT)")
+    duckdb.execute(Text("INSERT INTO f VALUES (1, 1, NULL, 1), (0, 1, NULL, 2), (1, 1, 1, 3), (0, 1, 1, 4)"))
+    duckdb.execute(Text("INSERT INTO d VALUES (1, NULL, 1), (1, NULL, 2), (1, 1, 3)"))
+    with pytest.raises(QueryError, match="a join on structs, which matches NULL with NULL") as refused:
+        read_query(duckdb, "SELECT y, x, z FROM f JOIN d ON (f.k, f.l) = (d.k, d.l)")
+    assert refused.value.hint == "write f.k = d.k AND f.l = d.l"
+    assert_counted(duckdb, "SELECT y, x, z FROM f JOIN d ON f.k = d.k WHERE (f.k, f.l) = (1, NULL)", 6)
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,14 @@ def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str,
         ),
         (
             "TEXT",
+            "('a'), ('b'), ('c')",
+            "c",
+            "the label y has more than two values in t\nDETAIL: among them a, b, c\n"
+            "HINT: leave the others out: WHERE \"t\".\"y\" IN ('c', 'a'), "
+            'or make two classes of them: "t"."y" = \'c\' AS y_is_one',
+        ),
+        (
+            "TEXT",
             "('late'), ('early')",
             "lote",
             "the label y never has the value 'lote'\nDETAIL: its values are 'early', 'late'\nHINT: did you mean late?",
@@ -162,6 +170,12 @@ def test_refusals(engine: Engine, type: str, values: str, positive: str | None, 
     with pytest.raises(SqlsvmError) as caught:
         told(engine, type, values, positive=positive)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("positive", "counts"), [("9007199254740993", (3, 1, 0)), ("9007199254740992", (1, 3, 0))])
+def test_integers_that_are_one_double_are_told_apart(engine: Engine, positive: str, counts: tuple[int, ...]) -> None:
+    values = "(9007199254740992), (9007199254740992), (9007199254740993), (9007199254740992)"
+    assert told(engine, "BIGINT", values, positive=positive) == counts
 
 
 @pytest.mark.parametrize("type", ["TEXT", "INT", "BOOLEAN"])

@@ -133,7 +133,7 @@ def test_keys(postgres: Engine, kind: str) -> None:
     rows = 3 * len(values)
     assert assert_same(postgres, f"SELECT f.y, h.x FROM f LEFT JOIN {once} AS h ON f.k = h.k", nulls="mean") == rows
     (column,) = postgres.describe(exp.select("k").from_("f"))
-    if column.kind != "other":
+    if column.kind != "other" and "caseless" not in left:
         assert_same(postgres, "SELECT f.y, f.k, g.x FROM f JOIN g ON f.k = g.k", categorical=("k",))
 
 

@@ -182,6 +182,16 @@ def test_saved(engine: Engine, kind: Kind, name: str) -> None:
     assert star(engine, name)["score"] == [2.625]
 
 
+def test_what_is_replaced_cannot_be_read_for_it(engine: Engine) -> None:
+    model = shop(engine)
+    save(engine, predict(engine, model, "shop"), "scored")
+    names = ", ".join(f'"{c.name}"' for c in engine.describe(exp.select("*").from_("shop")))
+    with pytest.raises(OptionError, match="cannot replace scored") as refused:
+        save(engine, predict(engine, model, f"SELECT {names} FROM scored"), "scored", overwrite=True)
+    assert refused.value.hint == "write the predictions to another table"
+    assert len(fetch(engine, exp.select("*").from_("scored"))["score"])
+
+
 def test_a_failed_overwrite_leaves_what_was_there(engine: Engine) -> None:
     """Even where it is the table that the rows come from."""
     model = shop(engine)

@@ -12,8 +12,10 @@ from sqlglot import parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.install import install
+from sqlsvm.predict import predict
 from sqlsvm.store import open_store
 from sqlsvm.stored_program import StoredProgram, save_program, stored_program
+from sqlsvm.train import train
 from tests.ground.joins import chain
 from tests.ground.opened import build
 from tests.ground.sql_program import call, compiled, trained
@@ -152,7 +154,7 @@ def test_another_search_path(dsn: str) -> None:
         ("train('frist')", "SV002", 'there is no compiled program "frist"', "Did you mean first?"),
         ("train('first', lambda => 0)", "SV003", "lambda must be above 0, not 0", "For example lambda => 1e-4."),
         ("train('first', lambda => 'NaN')", "SV003", "lambda must be above 0, not NaN", "For example lambda => 1e-4."),
-        ("train('first', tol => 0)", "SV003", "tol must be above 0, not 0", "For example tol => 1e-3."),
+        ("train('first', tol => -1)", "SV003", "tol must be at least 0, not -1", "For example tol => 1e-3."),
         ("train('first', max_passes => 0)", "SV003", "max_passes must be at least 1, not 0", "For example"),
         ("train('first', solver => 'descent')", "SV003", 'there is no solver "descent" here', "Write solver => 'dane'"),
         ("evaluate('first')", "SV001", 'the program "first" has trained no model yet', "SELECT * FROM sqlsvm.train("),
@@ -216,6 +218,71 @@ def test_every_key_of_a_table_is_looked_at(postgres: Engine, postgres_dsn: str) 
     for change, key in {"(1, 0, 19)": '"p"."k"', "(9, 0, 11)": '"p"."u"'}.items():
         said = complaint(postgres_dsn, f"BEGIN; INSERT INTO p VALUES {change}; SELECT sqlsvm.train('two');")
         assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV004", f"the key {key} is no longer unique")
+
+
+ODD = """
+    CREATE TABLE a (y BOOLEAN, x FLOAT8, k BIGINT); CREATE TABLE b (k FLOAT8, z FLOAT8);
+    CREATE TABLE c (k BIGINT, q INT);
+    INSERT INTO a SELECT i % 2 = 0, sin(i), i % 5 FROM generate_series(1, 100) AS i;
+    INSERT INTO b SELECT i, i FROM generate_series(0, 4) AS i; INSERT INTO c SELECT i, i FROM generate_series(0, 4) AS i
+"""
+HUGE_KEYS = """INSERT INTO a VALUES (true, 1, 9007199254740992), (false, 1, 9007199254740993);
+    INSERT INTO b VALUES (9007199254740992, 1); INSERT INTO c VALUES (9007199254740992, 1), (9007199254740993, 2)"""
+
+
+def test_keys_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) -> None:
+    install(postgres)
+    build(postgres, ODD)
+    compiled(postgres, "odd", "SELECT y, x, z, q FROM a JOIN b ON a.k = b.k JOIN c ON c.k = b.k", training())
+    assert trained(postgres, postgres_dsn, "odd", tol=0.5).version == 1
+    said = complaint(postgres_dsn, f"BEGIN; {HUGE_KEYS}; SELECT sqlsvm.train('odd');")
+    assert said["SQLSTATE"] == "SV004"
+    assert said["MESSAGE"] == 'keys are compared by rounding them: "a"."k" and "c"."k" as double precision'
+    assert said["DETAIL"].startswith("1 keys are not the same as others")
+
+
+@pytest.mark.parametrize("class_weight", ["none", "balanced"])
+def test_features_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str, class_weight: str) -> None:
+    """What is a constant by now stays one, with all its digits or without; what varies far from 0 is refused."""
+    install(postgres)
+    build(postgres, ODD)
+    asked = training(class_weight=class_weight, nulls="mean")
+    compiled(postgres, "far", "SELECT y, x, k FROM a", asked)
+    for change in (
+        "x = x",
+        "x = 0.1",
+        "x = CASE WHEN k = 1 THEN 0.1 END",
+        "x = CASE WHEN k = 1 THEN 1e-1 + 2e-1 ELSE 3e-1 END",
+    ):
+        build(postgres, f"UPDATE a SET {change}")
+        found = trained(postgres, postgres_dsn, "far", tol=0.5)
+        assert np.isfinite(found.objective)
+    for far in ("1700000000 + k", "CASE WHEN k > 1 THEN 1700000000 + k END"):
+        build(postgres, f"UPDATE a SET x = {far}")
+        said = complaint(postgres_dsn, "SELECT sqlsvm.train('far');")
+        assert said["SQLSTATE"] == "SV004"
+        assert said["MESSAGE"].startswith('feature "x" is between 170000000')
+        assert "about 170000000" in said["HINT"]
+
+
+def test_a_feature_that_is_never_known(postgres: Engine, postgres_dsn: str) -> None:
+    """It counts as 0, wherever the model is used."""
+    install(postgres)
+    build(postgres, ODD)
+    build(postgres, "UPDATE a SET x = NULL")
+    text = "SELECT y, x, k FROM a"
+    compiled(postgres, "unknown", text, training(nulls="mean"))
+    for model in (trained(postgres, postgres_dsn, "unknown"), train(postgres, "y", text, training(nulls="mean"))):
+        assert {w.feature: w.missing for w in model.weights}["x"] == 0.0
+        scores = postgres.fetch(predict(postgres, model))["score"]
+        assert np.isfinite(scores).all()
+
+
+def test_no_gap_at_all_may_be_wanted(postgres: Engine, postgres_dsn: str) -> None:
+    install(postgres)
+    build(postgres, ODD)
+    compiled(postgres, "nothing", "SELECT y, x FROM a", training(tol=0.0, max_passes=4))
+    assert trained(postgres, postgres_dsn, "nothing").passes <= 4
 
 
 def test_weights_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) -> None:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from sqlsvm.errors import DataError
 from sqlsvm.solve import bundle
-from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.oracle import Array, Cut, Sample
 from sqlsvm.solve.solution import Options
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
@@ -40,6 +41,24 @@ def test_it_reaches_the_optimum_of_liblinear(lam: float, exact: bool) -> None:
 def test_a_join_takes_tens_of_passes_not_hundreds(discrete: bool, exact: bool) -> None:
     oracle = chain_oracle(0, 20, discrete=discrete, exact=exact)
     assert len(bundle.solve(oracle, 1e-3, Options(max_passes=25)).history) < 25
+
+
+def test_passes_over_rows_that_change_are_no_proof() -> None:
+    """What the first passes cannot reach, later ones do: the labels have become easy to tell."""
+    rows = np.random.default_rng(0).normal(size=(1500, 8))
+    hard = flat_oracle(rows, np.where(rows[:, 0] + 3.0 * rows[:, 1] ** 2 > 2.0, 1.0, -1.0))
+    easy = flat_oracle(rows, np.where(rows[:, 0] > 0.0, 1.0, -1.0))
+
+    class Changing(NumpyOracle):
+        def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
+            passes.append(beta)
+            return (hard if len(passes) < 4 else easy).pass_(beta, buckets, width)
+
+    passes: list[Array] = []
+    changing = Changing(hard.blocks, hard.labels, hard.weights)
+    with pytest.raises(DataError, match="they were not of the same rows"):
+        bundle.solve(changing, 1e-3, Options(tol=1e-6, max_passes=60))
+    assert len(passes) >= 4
 
 
 def test_tight_gaps_are_reached() -> None:

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from sqlsvm import NotFittedError, RelationalSVC
-from sqlsvm.errors import DataError, OptionError, SqlsvmError
+from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import ParameterError
 from sqlsvm.model import Weight
 from tests.ground.modelled import category, modelled, number
@@ -70,14 +70,48 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "categorical": ({"categorical": "month"}, r"categorical is 'month'\nHINT: write \['month'\]"),
     "lam": ({"lam": 0.0}, "lambda must be positive"),
     "max_passes": ({"max_passes": 0}, "max_passes must be at least 1"),
+    "class_weight dict": ({"class_weight": {0: 1, 1: 2}}, r"class_weight is \{0: 1"),
+    "class_weight three": ({"class_weight": (1, 2, 3)}, "class_weight is"),
+    "class_weight nan": ({"class_weight": (1, float("nan"))}, "class_weight is"),
+    "lam text": ({"lam": "0.1"}, "lam is '0.1'\nHINT: it is a number, such as 1e-4"),
+    "tol text": ({"tol": "x"}, "tol is 'x'"),
+    "part of a pass": ({"max_passes": 2.5}, "max_passes is 2.5\nHINT: it is a whole number"),
+    "truth": ({"max_passes": True}, "max_passes is True"),
+    "part of a row": ({"sample": 100.5}, "sample is 100.5\nHINT: it is 'auto' or a number of rows"),
+    "sample word": ({"sample": "all"}, "sample is 'all'"),
+    "seed below 0": ({"seed": -1}, "seed is -1\nHINT: it is a whole number from 0 on"),
+    "no seed": ({"seed": None}, "seed is None"),
+    "holdout text": ({"holdout": "0.2"}, "holdout is '0.2'"),
+    "intercept word": ({"intercept": "no"}, "intercept is 'no'\nHINT: it is True or False"),
+    "offload word": ({"offload": "no"}, "offload is 'no'"),
+    "weight number": ({"weight": 3}, "weight is 3\nHINT: it is the name of an output"),
 }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"class_weight": None},
+        {"class_weight": [1, 2.5]},
+        {"class_weight": np.array([1.0, 2.0])},
+        {"positive": True},
+        {"positive": 1},
+        {"categorical": None},
+        {"categorical": np.array(["month"])},
+        {"max_passes": np.int64(3), "tol": np.float32(0.1), "lam": 1, "intercept": np.True_, "sample": 100},
+    ],
+)
+def test_values_of_other_kinds_that_say_the_same(given: dict[str, Any]) -> None:
+    """They are let through: what fails is the database that is not there."""
+    with pytest.raises(EngineError):
+        RelationalSVC().set_params(**given).fit("postgresql://nowhere.invalid/x", "SELECT 1", "y")
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_values_are_checked_before_anything_is_opened(name: str) -> None:
     given, message = REFUSED[name]
     with pytest.raises(OptionError, match=message):
-        RelationalSVC().set_params(**given).fit("postgresql://nowhere.invalid/x", "SELECT 1", "y")
+        RelationalSVC().set_params(**given).fit("postgresql://127.0.0.1:1/x", "SELECT 1", "y")
 
 
 def test_not_fitted() -> None:
@@ -186,6 +220,7 @@ def test_a_score_of_zero_is_negative() -> None:
         ({"prices": [1], "fresh": [1]}, "no column price\nHINT: did you mean prices"),
         ({**ROWS, "fresh": [True]}, "the columns differ in length: fresh"),
         (np.zeros((3, 4)), "the rows have no column names"),
+        ({"price": 1.0, "fresh": True, "month": 5}, "the rows have one price, not a column of them"),
     ],
 )
 def test_rows_that_cannot_be_scored(frame: Any, message: str) -> None:
@@ -240,6 +275,23 @@ def test_integers_beyond_doubles_are_told_apart(spelled: Any) -> None:
     assert of_categories(values, frame) == [1.0, 2.0, 0.0, 3.0]
     assert of_categories(values, np.array([HUGE, HUGE + 1, HUGE + 2, HUGE + 3])) == [1.0, 2.0, 0.0, 3.0]
     assert of_categories(values, [7, 10**400]) == [0.0, 0.0]
+
+
+def test_a_real_may_come_by_its_few_digits() -> None:
+    """As psycopg hands it over."""
+    values = {float(np.float32(0.1)): 1.0, 0.2: 2.0, -float(np.float32(1e-7)): 3.0, float(2**53): 4.0, 1e300: 5.0}
+    frame = [
+        0.1,
+        float(np.float32(0.1)),
+        np.float32(0.1),
+        0.2,
+        np.float32(0.2),
+        -1e-7,
+        2.0**53,
+        9007199000000000.0,
+        1e300,
+    ]
+    assert of_categories(values, frame) == [1, 1, 1, 2, 0, 3, 4, 0, 5]
 
 
 def test_a_number_is_one_however_it_is_spelled() -> None:

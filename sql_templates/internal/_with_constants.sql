@@ -1,0 +1,41 @@
+-- A constant has no variance at all. What hardly varies beside its size is no constant, but its sums have lost the
+-- digits that tell one row from another. Only the range tells which of the two it is.
+CREATE OR REPLACE FUNCTION sqlsvm._with_constants(p sqlsvm._problem, given sqlsvm._given)
+RETURNS sqlsvm._problem
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    answers jsonb;
+    least float8;
+    most float8;
+    c record;
+BEGIN
+    FOR c IN
+        SELECT (i ->> 'place')::integer AS place, i ->> 'feature' AS feature, i ->> 'node' AS node
+        FROM jsonb_array_elements(p.design -> 'coordinates') AS i,
+            LATERAL (SELECT coalesce(sum(p.total[(m ->> 'place')::integer]), 0) AS absent
+                FROM jsonb_array_elements(p.design -> 'coordinates') AS m
+                WHERE m ->> 'role' = 'missing' AND m ->> 'feature' = i ->> 'feature') AS missing,
+            LATERAL (SELECT p.squares[(i ->> 'place')::integer] AS squares, p.total[(i ->> 'place')::integer] AS total) AS sums
+        WHERE i ->> 'role' = 'value' AND sums.squares > 0 AND p.n > missing.absent
+            AND sums.squares - sums.total * sums.total / (p.n - missing.absent) <= 1e-10 * sums.squares
+    LOOP
+        IF answers IS NULL THEN
+            answers := sqlsvm._run(p.program, 'range', given);
+            PERFORM sqlsvm._drop(p.program, 'range');
+        END IF;
+        least := answers -> ('moments ' || c.node) -> 0 ->> ('least' || c.place - 1);
+        most := answers -> ('moments ' || c.node) -> 0 ->> ('most' || c.place - 1);
+        IF most - least > 1e-13 * greatest(abs(least), abs(most)) THEN
+            RAISE EXCEPTION 'feature "%" is between % and %: far from 0 beside how much it varies', c.feature, least, most
+                USING ERRCODE = 'SV004', DETAIL = 'Sums of such numbers lose the digits in which they differ.',
+                HINT = format('Subtract a constant in the query, about %s, and compile it again: sqlsvm compile --name ...',
+                    to_char(floor(least), 'FM99999999999999999990'));
+        END IF;
+        p.squares[c.place] := 0;
+    END LOOP;
+    RETURN p;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._with_constants(sqlsvm._problem, sqlsvm._given) IS 'Knows constants by their range, and refuses features that are far from 0 beside how much they vary';
