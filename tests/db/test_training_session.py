@@ -64,7 +64,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         f"SELECT f.y, g.u {JOIN}",
         {},
         "the label y is NULL in 1 rows of the join\n"
-        "HINT: leave them out: --nulls drop, or in the query WHERE y IS NOT NULL",
+        "HINT: leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
     ),
     "two words": (
         f"SELECT f.word, g.u {JOIN}",
