@@ -113,13 +113,14 @@ class Catalog:
     def held(self, variable: Variable) -> list[Column]:
         """A variable as the database describes it at each of its holders."""
         if variable.index not in self._variables:
-            self._variables[variable.index] = [self._key_column(t) for t in variable.terms]
+            held = [self.column(self.own_rows(t.relation, (t,))) for t in variable.terms]
+            self._variables[variable.index] = held
         return self._variables[variable.index]
 
-    def _key_column(self, term: Term) -> Column:
-        keys = self.own_rows(term.relation, (term,))
-        (column,) = self.engine.describe(keys)
-        return replace(column, blur=self.engine.blur(column, keys))
+    def column(self, rows: exp.Query) -> Column:
+        """The one column of these, with what blurs it."""
+        (column,) = self.engine.describe(rows)
+        return replace(column, blur=self.engine.blur(column, rows))
 
     def alike(self, variable: Variable) -> bool:
         """Is a variable of one type wherever it is held, or a number?"""

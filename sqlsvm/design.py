@@ -222,13 +222,11 @@ def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
 def _check_collation(catalog: Catalog, feature: Feature) -> None:
     """Of texts that a collation takes for one another any may be the one that is listed, and outside of this database
     nothing says which others it stands for. Of citext that is known."""
-    query = dictionary_values(catalog, feature)
-    (column,) = catalog.engine.describe(query)
-    blur = catalog.engine.blur(column, query)
-    if blur not in (None, column.type):
+    collation = catalog.column(dictionary_values(catalog, feature)).collation
+    if collation:
         own = feature.expression.sql(catalog.query.dialect)
         raise DataError(
-            f"the categories of {feature.name} are compared under {blur}, which takes some for one another",
+            f"the categories of {feature.name} are compared under {collation}, which takes some for one another",
             hint=f'spell them alike, and tell others apart: lower({own}) COLLATE "C" AS {feature.name}',
         )
 

@@ -68,7 +68,7 @@ def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
     return QueryError(
         _are(catalog, blurred, other),
         detail="two that are equal as the one need not be equal as the other",
-        hint=_cast(catalog, blurred, other, "text") if _by_type(blurred[1]) else _collate(catalog, blurred, other),
+        hint=_collate(catalog, blurred, other) if blurred[1].collation else _cast(catalog, blurred, other, "text"),
     )
 
 
@@ -103,12 +103,8 @@ def _spelled(catalog: Catalog, *pairs: Held) -> list[str]:
     return [term.expression.sql(catalog.query.dialect) for term, _ in pairs]
 
 
-def _by_type(column: Column) -> bool:
-    return column.blur in (None, column.type)
-
-
 def _kind(column: Column) -> str:
-    return column.type if _by_type(column) else f"{column.type} {column.blur}"
+    return f"{column.type} {column.collation}" if column.collation else column.type
 
 
 def _cast(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:
@@ -118,4 +114,4 @@ def _cast(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:
 
 def _collate(catalog: Catalog, collated: Held, other: Held) -> str:
     ours, theirs = _spelled(catalog, collated, other)
-    return f"compare them under one collation: {ours} {collated[1].blur} = {theirs} {collated[1].blur}"
+    return f"compare them under one collation: {ours} {collated[1].collation} = {theirs} {collated[1].collation}"

@@ -30,7 +30,12 @@ class Column:
     type: str
     kind: Kind
     blur: str | None = None
-    """Of a key: `Engine.blur`."""
+    """`Engine.blur`, where somebody has asked."""
+
+    @property
+    def collation(self) -> str | None:
+        """What blurs it, unless its type does."""
+        return None if self.blur == self.type else self.blur
 
 
 class StatementError(EngineError):
