@@ -200,8 +200,7 @@ def _numbered(coordinates: Iterable[Coordinate]) -> Iterator[Coordinate]:
 
 def _number(feature: Feature) -> exp.Expression:
     if feature.kind == "boolean":
-        own = feature.expression
-        return sql.case(own.copy(), sql.number(1), sql.case(exp.not_(own.copy()), sql.number(0)))
+        return sql.by_truth(feature.expression, sql.number(1), sql.number(0))
     return sql.double(feature.expression.copy())
 
 

@@ -100,13 +100,12 @@ def _as_rounded(engine: Engine, rows: exp.Query, label: Feature, value: str) -> 
 
 
 def _sign_of_truth(label: Feature) -> exp.Expression:
-    """CASE WHEN label THEN 1 WHEN NOT label THEN -1 END."""
-    own = label.expression
-    return sql.case(own.copy(), sql.integer(1), sql.case(exp.not_(own.copy()), exp.Neg(this=sql.integer(1))))
+    return sql.by_truth(label.expression, sql.integer(1), exp.Neg(this=sql.integer(1)))
 
 
 def _sign(label: Feature, positive: exp.Expression) -> exp.Expression:
     """CASE WHEN label = positive THEN 1 WHEN label IS NOT NULL THEN -1 END."""
     own = label.expression
-    other = sql.case(sql.not_null(own.copy()), exp.Neg(this=sql.integer(1)))
-    return sql.case(sql.equal(own.copy(), positive), sql.integer(1), other)
+    return sql.case(sql.equal(own.copy(), positive), sql.integer(1)).when(
+        sql.not_null(own.copy()), exp.Neg(this=sql.integer(1))
+    )

@@ -72,6 +72,11 @@ def case(condition: exp.Expression, then: exp.Expression, otherwise: exp.Express
     return exp.Case(ifs=[exp.If(this=condition, true=then)], default=otherwise)
 
 
+def by_truth(truth: exp.Expression, yes: exp.Expression, no: exp.Expression) -> exp.Case:
+    """CASE WHEN truth THEN yes WHEN NOT truth THEN no END: where nobody knows, NULL."""
+    return case(truth.copy(), yes).when(exp.not_(truth.copy()), no, copy=False)
+
+
 def is_null(expression: exp.Expression) -> exp.Expression:
     inside = expression.copy()
     return exp.Is(this=inside if isinstance(inside, exp.Column) else exp.paren(inside), expression=exp.null())

@@ -82,7 +82,7 @@ def as_number(operand: Operand) -> exp.Expression:
     own = operand.value
     if operand.kind != "boolean":
         return sql.double(own.copy())
-    return sql.case(own.copy(), sql.number(1), sql.case(exp.not_(own.copy()), sql.number(0)))
+    return sql.by_truth(own, sql.number(1), sql.number(0))
 
 
 def _category_weight(weights: Iterable[Weight], operand: Operand, nulls: str) -> exp.Expression:

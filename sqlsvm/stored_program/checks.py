@@ -87,7 +87,7 @@ def _other_labels(plan: Plan, label_values: LabelValues) -> Statement:
     label, v = plan.design.label, sql.column("v", "r")
     known = [sql.equal(v.copy(), _literal(value)) for value in label_values]
     is_known = exp.Or(this=known[0], expression=known[1])
-    other = sql.case(is_known, sql.number(0), sql.case(sql.not_null(v), sql.number(1)))
+    other = sql.case(is_known, sql.number(0)).when(sql.not_null(v), sql.number(1))
     return _counted(plan, f"label {label.name}", label, other)
 
 

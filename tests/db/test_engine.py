@@ -155,6 +155,16 @@ def test_a_parameter_may_stand_in_create_table_as(engine: Engine) -> None:
     assert engine.fetch(query(engine, "SELECT SUM(b) AS total FROM beta"))["total"].tolist() == [3.0]
 
 
+def test_a_text_that_is_kept_reads_what_is_there_now(engine: Engine) -> None:
+    text = engine.text(query(engine, "SELECT v * $1 AS w FROM t"))
+    for value in (2, 3):
+        run(engine, f"CREATE TEMPORARY TABLE t AS SELECT CAST({value} AS DOUBLE PRECISION) AS v")
+        assert [engine.fetch(text, [times])["w"].tolist() for times in (5.0, 7.0)] == [[5 * value], [7 * value]]
+        run(engine, "DROP TABLE t")
+    with pytest.raises(StatementError):
+        engine.fetch(text, [5.0])
+
+
 def test_a_built_parameter_is_rendered_natively(engine: Engine) -> None:
     parameter = exp.cast(exp.Parameter(this=exp.Literal.number(1)), "double")
     assert engine.fetch(exp.select(exp.alias_(parameter, "x")), (2.0,))["x"].tolist() == [2.0]

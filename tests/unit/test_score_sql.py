@@ -46,9 +46,7 @@ def test_without_a_category_there_is_no_score_where_such_rows_were_dropped() -> 
 def test_booleans() -> None:
     model = modelled([number("late", 0.5)], trained_on={"booleans": ["late"]})
     one, zero = "CAST(1.0 AS DOUBLE PRECISION)", "CAST(0.0 AS DOUBLE PRECISION)"
-    assert score_sql(model) == (
-        f'{ZERO} + {HALF} * CASE WHEN "late" THEN {one} ELSE CASE WHEN NOT "late" THEN {zero} END END'
-    )
+    assert score_sql(model) == f'{ZERO} + {HALF} * CASE WHEN "late" THEN {one} WHEN NOT "late" THEN {zero} END'
 
 
 @pytest.mark.parametrize(

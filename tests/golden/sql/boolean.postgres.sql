@@ -14,15 +14,16 @@ FROM (
       CASE
         WHEN "facts"."x" > 0.25
         THEN CAST(1.0 AS DOUBLE PRECISION)
-        ELSE CASE WHEN NOT "facts"."x" > 0.25 THEN CAST(0.0 AS DOUBLE PRECISION) END
+        WHEN NOT "facts"."x" > 0.25
+        THEN CAST(0.0 AS DOUBLE PRECISION)
       END AS x1,
       CASE
         WHEN "facts"."d" = 1
         THEN CAST(1.0 AS DOUBLE PRECISION)
-        ELSE CASE WHEN NOT "facts"."d" = 1 THEN CAST(0.0 AS DOUBLE PRECISION) END
+        WHEN NOT "facts"."d" = 1
+        THEN CAST(0.0 AS DOUBLE PRECISION)
       END AS x2,
-      CASE WHEN "facts"."y" = 1 THEN 1 ELSE CASE WHEN NOT "facts"."y" IS NULL THEN -1 END
-      END AS y
+      CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y
     FROM facts AS "facts"
  ) AS r
 ) AS s

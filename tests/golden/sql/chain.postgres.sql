@@ -42,7 +42,7 @@ FROM (
       "m"."i" AS k0,
       "m"."j" AS k1,
       CAST("m"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "m"."y" = 1 THEN 1 ELSE CASE WHEN NOT "m"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
     FROM m AS "m"
  ) AS r
 ) AS s

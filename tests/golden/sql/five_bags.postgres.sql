@@ -30,10 +30,7 @@ SELECT
 FROM (
   SELECT r.k0 AS k0, r.k1 AS k1, (CAST($3 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y
   FROM (
-    SELECT
-      "m"."i" AS k0,
-      "m"."j" AS k1,
-      CASE WHEN "m"."y" = 1 THEN 1 ELSE CASE WHEN NOT "m"."y" IS NULL THEN -1 END END AS y
+    SELECT "m"."i" AS k0, "m"."j" AS k1, CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
     FROM m AS "m"
  ) AS r
 ) AS s

@@ -15,7 +15,7 @@ FROM (
       SELECT
         "d"."d" AS k0,
         CAST("d"."z" AS DOUBLE PRECISION) AS x2,
-        CASE WHEN "d"."y" = 1 THEN 1 ELSE CASE WHEN NOT "d"."y" IS NULL THEN -1 END END AS y
+        CASE WHEN "d"."y" = 1 THEN 1 WHEN NOT "d"."y" IS NULL THEN -1 END AS y
       FROM dims AS "d"
    ) AS r
  ) AS f1 ON r.k0 = f1.k0
@@ -39,7 +39,7 @@ FROM (
     SELECT
       "d"."d" AS k0,
       CAST("d"."z" AS DOUBLE PRECISION) AS x2,
-      CASE WHEN "d"."y" = 1 THEN 1 ELSE CASE WHEN NOT "d"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "d"."y" = 1 THEN 1 WHEN NOT "d"."y" IS NULL THEN -1 END AS y
     FROM dims AS "d"
  ) AS q ON q.k0 = t.k0
 ) AS r;

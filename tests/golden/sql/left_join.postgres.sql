@@ -13,7 +13,7 @@ FROM (
     SELECT
       COALESCE(sqlsvm_match0.k0, 0) AS k0,
       CAST("f"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
     FROM facts AS "f"
     LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0.m0
  ) AS r

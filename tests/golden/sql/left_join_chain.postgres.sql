@@ -4,9 +4,7 @@ SELECT k0 AS k0, CAST(y AS DOUBLE PRECISION) AS c
 FROM (
   SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + f1.p AS p, r.y AS y
   FROM (
-    SELECT
-      COALESCE(sqlsvm_match0.k0, 0) AS k0,
-      CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
+    SELECT COALESCE(sqlsvm_match0.k0, 0) AS k0, CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
     FROM facts AS "f"
     LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0.m0
  ) AS r

@@ -20,7 +20,7 @@ FROM (
     SELECT
       "o"."c" AS k0,
       CAST("o"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "o"."y" = 1 THEN 1 ELSE CASE WHEN NOT "o"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "o"."y" = 1 THEN 1 WHEN NOT "o"."y" IS NULL THEN -1 END AS y
     FROM orders AS "o"
  ) AS r
 ) AS s

@@ -14,8 +14,7 @@ FROM (
       COALESCE(CAST("facts"."x" AS DOUBLE PRECISION), CAST(0.0 AS DOUBLE PRECISION)) AS x1,
       CASE WHEN "facts"."x" IS NULL THEN CAST(1.0 AS DOUBLE PRECISION) ELSE CAST(0.0 AS DOUBLE PRECISION)
       END AS x2,
-      CASE WHEN "facts"."y" = 1 THEN 1 ELSE CASE WHEN NOT "facts"."y" IS NULL THEN -1 END
-      END AS y
+      CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y
     FROM facts AS "facts"
  ) AS r
 ) AS s

@@ -11,8 +11,7 @@ FROM (
   FROM (
     SELECT
       CAST("facts"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "facts"."y" = 1 THEN 1 ELSE CASE WHEN NOT "facts"."y" IS NULL THEN -1 END
-      END AS y
+      CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y
     FROM facts AS "facts"
  ) AS r
 ) AS s

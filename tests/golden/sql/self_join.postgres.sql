@@ -20,7 +20,7 @@ FROM (
     SELECT
       "a"."i" AS k0,
       CAST("a"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "a"."y" = 1 THEN 1 ELSE CASE WHEN NOT "a"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "a"."y" = 1 THEN 1 WHEN NOT "a"."y" IS NULL THEN -1 END AS y
     FROM m AS "a"
  ) AS r
 ) AS s

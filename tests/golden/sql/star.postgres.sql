@@ -13,7 +13,7 @@ FROM (
     SELECT
       "f"."d" AS k0,
       CAST("f"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "f"."y" = 1 THEN 1 ELSE CASE WHEN NOT "f"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
     FROM facts AS "f"
  ) AS r
   JOIN (

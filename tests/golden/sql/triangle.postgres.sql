@@ -23,7 +23,7 @@ FROM (
       "t"."b" AS k0,
       "t"."a" AS k2,
       CAST("t"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "t"."y" = 1 THEN 1 ELSE CASE WHEN NOT "t"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "t"."y" = 1 THEN 1 WHEN NOT "t"."y" IS NULL THEN -1 END AS y
     FROM ab AS "t"
  ) AS r
 ) AS s

@@ -23,7 +23,7 @@ FROM (
       "h"."i" AS k0,
       "h"."j" AS k1,
       "h"."k" AS k2,
-      CASE WHEN "h"."y" = 1 THEN 1 ELSE CASE WHEN NOT "h"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "h"."y" = 1 THEN 1 WHEN NOT "h"."y" IS NULL THEN -1 END AS y
     FROM hub AS "h"
  ) AS r
 ) AS s

@@ -13,7 +13,7 @@ FROM (
     SELECT
       "g"."d" AS k0,
       CAST("g"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "g"."y" = 1 THEN 1 ELSE CASE WHEN NOT "g"."y" IS NULL THEN -1 END END AS y
+      CASE WHEN "g"."y" = 1 THEN 1 WHEN NOT "g"."y" IS NULL THEN -1 END AS y
     FROM good AS "g"
  ) AS r
   JOIN (

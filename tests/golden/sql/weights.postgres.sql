@@ -14,10 +14,9 @@ FROM (
     FROM (
       SELECT
         CAST("facts"."x" AS DOUBLE PRECISION) AS x1,
-        CASE WHEN "facts"."y" = 1 THEN 1 ELSE CASE WHEN NOT "facts"."y" IS NULL THEN -1 END
-        END AS y,
+        CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y,
         CAST("facts"."times" AS DOUBLE PRECISION) * CASE
-          WHEN (CASE WHEN "facts"."y" = 1 THEN 1 ELSE CASE WHEN NOT "facts"."y" IS NULL THEN -1 END END) > 0
+          WHEN (CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END) > 0
           THEN CAST(3.0 AS DOUBLE PRECISION)
           ELSE CAST(1.0 AS DOUBLE PRECISION)
         END AS w0
