@@ -166,11 +166,18 @@ def machine(postgres: str) -> dict[str, Any]:
 
 
 def _revision() -> str:
-    command = ["git", "describe", "--always", f"--dirty={DIRTY}", "--exclude", "*"]
+    """What the run itself has written by now does not make it another."""
+    written = [f":(exclude,top)bench/{name}" for name in ("RESULTS.md", "results.json", "pictures")]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        revision = _git("rev-parse", "--short", "HEAD")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", *written)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return revision + (DIRTY if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _processor() -> str:

@@ -3,6 +3,7 @@
 import doctest
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,26 @@ def test_what_goes_on_loses_nothing(tmp_path: Path) -> None:
     again.put(RaceResult("r", "", 1e-4, error=OUT_OF_TIME))
     assert [(race.name, race.turns) for race in again.races] == [("p", 2), ("q", 1), ("r", 0)]
     assert again.begun("", "r") is None
+
+
+def test_what_a_run_writes_is_no_change_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> None:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "bench").mkdir()
+    code, page = tmp_path / "code.py", tmp_path / "bench" / "RESULTS.md"
+    code.write_text("x = 1\n")
+    page.write_text("# Results\n")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "all")
+    monkeypatch.chdir(tmp_path / "bench")
+    page.write_text("# Results of today\n")
+    clean = str(machine("")["revision"])
+    assert not clean.endswith(DIRTY)
+    code.write_text("x = 2\n")
+    assert machine("")["revision"] == clean + DIRTY
 
 
 def test_another_revision_is_another_run() -> None:
