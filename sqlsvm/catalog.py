@@ -68,7 +68,21 @@ class EdgeFacts:
     max_right: float
     dangling_left: float
     dangling_right: float
-    null_keys: float
+    null_left: float
+    null_right: float
+
+    @property
+    def null_keys(self) -> float:
+        return self.null_left + self.null_right
+
+    @property
+    def turned(self) -> "EdgeFacts":
+        """The same, seen from the other side."""
+        return EdgeFacts(
+            *(self.max_right, self.max_left),
+            *(self.dangling_right, self.dangling_left),
+            *(self.null_right, self.null_left),
+        )
 
 
 @dataclass(frozen=True)
@@ -313,13 +327,13 @@ def edge_facts(
     """
     if not equal:
         a, b = (key_facts(engine, side, 0, size).rows for side in (left, right))
-        return EdgeFacts(a, b, 0.0 if b else a, 0.0 if a else b, 0.0)
+        return EdgeFacts(a, b, 0.0 if b else a, 0.0 if a else b, 0.0, 0.0)
     ours, theirs = (_names(1 + max(places)) for places in zip(*equal, strict=True))
     measures = [*_side_measures("l", "r", ours), *_side_measures("r", "l", theirs)]
     on = [sql.equal(sql.column(f"k{i}", "l"), sql.column(f"k{j}", "r")) for i, j in equal]
     met = sql.select(measures, sql.derived(_grouped(left, ours, size), "l"))
     f = _one(engine, sql.join(met, sql.derived(_grouped(right, theirs, size), "r"), on, "full"))
-    return EdgeFacts(f["max_l"], f["max_r"], f["dangling_l"], f["dangling_r"], f["null_l"] + f["null_r"])
+    return EdgeFacts(f["max_l"], f["max_r"], f["dangling_l"], f["dangling_r"], f["null_l"], f["null_r"])
 
 
 def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:

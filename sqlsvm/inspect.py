@@ -177,9 +177,7 @@ def edge_pairs(tree: JoinTree, edge: Edge) -> list[tuple[Term, Term]]:
 
 def _seen_from(tree: JoinTree, edge: Edge, left_join: LeftJoin, facts: EdgeFacts) -> EdgeFacts:
     """Facts are parent first; the edge may be written the other way round."""
-    if left_join.parent in tree.nodes[edge.left]:
-        return facts
-    return EdgeFacts(facts.max_right, facts.max_left, facts.dangling_right, facts.dangling_left, facts.null_keys)
+    return facts if left_join.parent in tree.nodes[edge.left] else facts.turned
 
 
 def _node_keys(node: int, edge: Edge) -> exp.Select:

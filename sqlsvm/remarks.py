@@ -75,29 +75,28 @@ def _reasons_of_emptiness(found: Inspection) -> Iterator[str]:
 
 
 def _filtered_away(found: Inspection) -> Iterator[str]:
-    """Relations that bring no row at all: nothing of them meets, hangs loose or has a NULL key."""
+    """Relations that bring no row at all: none has a key, nor lacks one."""
     if len(found.relations) == 1:
         yield found.relations[0].alias
     nodes = {
         node
         for edge, facts in zip(found.tree.edges, found.edges, strict=True)
-        for node, largest in ((edge.left, facts.max_left), (edge.right, facts.max_right))
-        if not largest and not facts.null_keys and len(found.tree.nodes[node]) == 1
+        for node, rows in (
+            (edge.left, facts.max_left + facts.null_left),
+            (edge.right, facts.max_right + facts.null_right),
+        )
+        if not rows and len(found.tree.nodes[node]) == 1
     }
     yield from (found.tree.nodes[node][0] for node in sorted(nodes))
 
 
 def _never_meeting(found: Inspection) -> Iterator[Edge]:
-    """Edges at which every row is left alone; told only where no condition hides how many rows come to the edge."""
+    """Edges at which every row of a side is left alone; told only of one of which no condition hides how many come."""
     for edge, facts in zip(found.tree.edges, found.edges, strict=True):
         if not edge.on or edge_left_join(found.tree, edge):
             continue
-        left, right = (_unfiltered(found, node) for node in (edge.left, edge.right))
-        if left is not None and right is not None:
-            alone = facts.dangling_left + facts.dangling_right + facts.null_keys == left + right
-        else:
-            alone = not facts.null_keys and (facts.dangling_left == left or facts.dangling_right == right)
-        if alone:
+        ours, theirs = facts.dangling_left + facts.null_left, facts.dangling_right + facts.null_right
+        if ours == _unfiltered(found, edge.left) or theirs == _unfiltered(found, edge.right):
             yield edge
 
 

@@ -11,7 +11,7 @@ from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.engine.postgres import Postgres
-from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.errors import EngineError, OptionError, nearest
 from sqlsvm.install.found import (
     FORMS,
     Found,
@@ -48,6 +48,7 @@ def install(engine: Engine, readers: Sequence[str] = (), trainers: Sequence[str]
             raise OptionError(
                 f"sqlsvm {found.version} is installed", hint="sqlsvm upgrade brings it to " + own_version()
             )
+        _check_roles(postgres, [*readers, *trainers])
         _bring_up(postgres, found)
         _grant(postgres, readers, trainers)
         return found
@@ -86,6 +87,17 @@ def _bring_up(postgres: Postgres, found: Found) -> None:
     postgres.run_script(_BEFORE)
     for name in (*scripts, *function_templates()):
         postgres.run_script(template(name))
+
+
+def _check_roles(postgres: Postgres, roles: Sequence[str]) -> None:
+    known = [
+        "public",
+        *postgres.fetch(parse_one("SELECT rolname FROM pg_catalog.pg_roles", read="postgres"))["rolname"],
+    ]
+    for role in roles:
+        if role not in known:
+            hint = nearest(role, known) or "a superuser makes one: CREATE ROLE; a role's name is case-sensitive here"
+            raise OptionError(f'role "{role}" does not exist', hint=hint)
 
 
 def _grant(postgres: Postgres, readers: Sequence[str], trainers: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from sqlglot import exp, parse, parse_one
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.inspect import Inspection, as_json, inspect
+from sqlsvm.remarks import remarks
 
 TABLES = """
 CREATE TABLE a (k INT, j INT, x DOUBLE PRECISION, y INT);
@@ -88,20 +89,29 @@ def test_queries(tables: Engine, rest: str, rows: int, acyclic: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "rest",
+    ("rest", "reason"),
     [
-        "a CROSS JOIN nothing AS n",
-        "a JOIN nothing AS n USING (k)",
-        "a JOIN b USING (k) CROSS JOIN nothing AS n",
-        "a CROSS JOIN b WHERE a.x > 100",
-        "a WHERE FALSE",
-        "a JOIN b ON a.k = b.k + 100",
+        ("a CROSS JOIN nothing AS n", "n has no rows"),
+        ("a JOIN nothing AS n USING (k)", "n has no rows"),
+        ("a JOIN b USING (k) CROSS JOIN nothing AS n", "n has no rows"),
+        ("a CROSS JOIN b WHERE a.x > 100", "no row of a passes the conditions on it"),
+        ("a WHERE FALSE", "no row of a passes the conditions on it"),
+        ("a JOIN b ON a.k = b.k + 100", "no row of a has a partner in b"),
+        pytest.param(
+            "a JOIN b ON a.k = b.k WHERE b.z > 100", "no row of b passes the conditions on it", id="NULL keys aside"
+        ),
+        pytest.param("a JOIN b ON a.k = b.k WHERE b.k IS NULL", "no row of a has a partner in b", id="NULL keys alone"),
+        pytest.param(
+            "a JOIN b ON a.k = b.k + 100 WHERE a.x > 0", "no row of a has a partner in b", id="some pass, none meets"
+        ),
+        ("a JOIN b ON a.k = b.k JOIN c ON c.j = b.j AND c.w > 4", "no row of b has a partner in c"),
     ],
 )
-def test_empty_joins(tables: Engine, rest: str) -> None:
+def test_empty_joins(tables: Engine, rest: str, reason: str) -> None:
     found = agrees(tables, f"SELECT a.y, a.x FROM {rest}")
     assert found.join_rows == 0
     assert {r.rows_surviving for r in found.relations} == {0}
+    assert list(remarks(found)) == [("warning", f"the join is empty: {reason}")]
 
 
 def test_an_empty_optional_relation_changes_nothing(tables: Engine) -> None:
