@@ -263,9 +263,12 @@ class RelationalSVC:
         if where is None:
             raise OptionError("this model came without its database", hint="evaluate(URL or engine)")
         with _opened(where) as engine:
+            offload = bool(self.offload) and engine.dialect != "duckdb"
             if query is not None:
                 model = replace(model, query=query, dialect=engine.dialect)
-            return evaluate_model(engine, model) if part is None else evaluate_parts(engine, model, [part])[part]
+            if part is None:
+                return evaluate_model(engine, model, offload=offload)
+            return evaluate_parts(engine, model, [part], offload=offload)[part]
 
     def _fitted(self) -> Model:
         if not hasattr(self, "model_"):

@@ -5,7 +5,8 @@ w counts as w rows; class weights, which are a matter of training, do not count.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
 from typing import cast
@@ -24,10 +25,12 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.model import Model, Weight
+from sqlsvm.offload import brought
 from sqlsvm.oracle import JoinOracle
 from sqlsvm.plan import Plan
-from sqlsvm.problem import Options, labelled, open_problem
+from sqlsvm.problem import Options, labelled, prepared
 from sqlsvm.program import Workspace, workspace
+from sqlsvm.query import FeatureQuery
 from sqlsvm.read_query import respelt
 
 steps = logging.getLogger(__name__)
@@ -46,28 +49,44 @@ def evaluate(oracle: JoinOracle, of: Values | Model, *, buckets: int = 256, bins
     return evaluate_plan(oracle.work, plan, theta, buckets=buckets, bins=bins)
 
 
-def evaluate_model(engine: Engine, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+def evaluate_model(
+    engine: Engine, model: Model, *, offload: bool = False, buckets: int = 256, bins: int = 100
+) -> Evaluation:
     """On all rows that the model's query has now, prepared as for its training."""
-    options = options_of(model)
-    with open_problem(engine, respelt(engine, model.query, model.dialect), options) as problem:
-        return evaluate(problem.oracle, model, buckets=buckets, bins=bins)
+    with _rows(engine, model, offload) as (work, query):
+        return evaluate(prepared(work, query, options_of(model)).oracle, model, buckets=buckets, bins=bins)
 
 
 def evaluate_parts(
-    engine: Engine, model: Model, parts: Sequence[Part] = PARTS, *, buckets: int = 256, bins: int = 100
+    engine: Engine,
+    model: Model,
+    parts: Sequence[Part] = PARTS,
+    *,
+    offload: bool = False,
+    buckets: int = 256,
+    bins: int = 100,
 ) -> dict[Part, Evaluation]:
     """The same for a model that was trained with a holdout: on the rows that its training saw, and on the others."""
     options, holdout = options_of(model), Holdout.of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
-    query = marked(labelled(engine, respelt(engine, model.query, model.dialect), options), holdout)
     found: dict[Part, Evaluation] = {}
-    with workspace(engine) as work:
+    with _rows(engine, model, offload, holdout) as (work, query):
         for part in parts:
             with work.scratch():
                 problem = prepared_part(work, query, options, holdout, part)
                 found[part] = evaluate(problem.oracle, model, buckets=buckets, bins=bins)
     return found
+
+
+@contextmanager
+def _rows(
+    engine: Engine, model: Model, offload: bool, holdout: Holdout | None = None
+) -> Iterator[tuple[Workspace, FeatureQuery]]:
+    query = labelled(engine, respelt(engine, model.query, model.dialect), options_of(model))
+    query = marked(query, holdout) if holdout else query
+    with brought(engine, query, offload) as (here, query), workspace(here) as work:
+        yield work, query
 
 
 def options_of(model: Model) -> Options:

@@ -7,7 +7,7 @@ Of what a model was trained on, these facts are read here: `booleans`, the featu
 
 import csv
 import logging
-from collections.abc import Iterator
+from contextlib import closing
 from itertools import chain
 from typing import Any, Literal, TextIO
 
@@ -18,11 +18,9 @@ from sqlglot.errors import SqlglotError
 from sqlsvm import sql
 from sqlsvm.catalog import rows_of
 from sqlsvm.compile.predict import PREDICTION, SCORE, Operand, Operands, predictions, score
-from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Column, Engine, Rows, StatementError
+from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model import Model
-from sqlsvm.program import workspace
 from sqlsvm.query import Feature, FeatureQuery, Spelling, parse
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.read_query import read_query, respelt
@@ -32,10 +30,6 @@ steps = logging.getLogger(__name__)
 Of = Literal["features", "query"]
 Kind = Literal["table", "view"]
 
-CHUNK = 10_000
-"""Rows that leave the database at a time."""
-
-_NUMBERED = "sqlsvm_predictions"
 _DUPLICATE_TABLE = "42P07"
 
 
@@ -240,52 +234,19 @@ def _target(engine: Engine, name: str) -> exp.Table:
 def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
     """All rows with a line of names above them; how many there were. A NULL is an empty cell."""
     writer = csv.writer(out, lineterminator="\n")
-    names = [column.name for column in engine.describe(found)]
-    read = chunks(engine, found)
-    first = next(read, None)  # before the names are written: what goes wrong goes wrong here
-    writer.writerow(names)
-    written = 0
-    for rows in chain([first] if first else [], read):
-        cells = [values.tolist() for values in rows.values()]
-        writer.writerows(zip(*cells, strict=True))
-        written += len(cells[0])
+    columns = engine.describe(found)
+    with engine.snapshot(), closing(engine.texts(_texts(found, len(columns)))) as rows:
+        first = next(rows, None)  # before the names are written: what goes wrong goes wrong here
+        writer.writerow([column.name for column in columns])
+        written = 0
+        for row in chain([first] if first else [], rows):
+            writer.writerow(row)
+            written += 1
     return written
 
 
-def chunks(engine: Engine, found: exp.Select, size: int = CHUNK) -> Iterator[Rows]:
-    """All cells as the engine's own text, `size` rows at a time: numbered in a working table, and read by number."""
-    names = [column.name for column in engine.describe(found)]
-    with workspace(engine) as work:
-        work.run([Statement("predictions", _numbered(found, len(names)), _NUMBERED)])
-        engine.execute(_index())
-        start = 0
-        while True:
-            rows = engine.fetch(_chunk(len(names), start, start + size))
-            read = len(rows["c0"])
-            if read:
-                yield rows
-            if read < size:
-                return
-            start += size
-
-
-def _numbered(found: exp.Select, width: int) -> exp.Select:
-    """SELECT ROW_NUMBER() OVER () AS n, the columns as c0, c1, ... : two of theirs may have one name."""
+def _texts(found: exp.Select, width: int) -> exp.Select:
+    """All cells as the engine's own text, named c0, c1, ... : two columns of theirs may have one name."""
     names = [exp.to_identifier(f"c{i}") for i in range(width)]
     source = exp.Subquery(this=found, alias=exp.TableAlias(this=exp.to_identifier("p"), columns=names))
-    columns = [(sql.column(name.name), name.name) for name in names]
-    return sql.select([(exp.Window(this=exp.RowNumber()), "n"), *columns], source)
-
-
-def _index() -> exp.Create:
-    ordered = exp.IndexParameters(columns=[exp.Ordered(this=sql.column("n"))])
-    name = exp.to_identifier(f"{_NUMBERED}_n")
-    return exp.Create(this=exp.Index(this=name, table=exp.to_table(_NUMBERED), params=ordered), kind="INDEX")
-
-
-def _chunk(width: int, start: int, stop: int) -> exp.Select:
-    """SELECT the rows after number `start` up to number `stop`."""
-    n = sql.column("n")
-    columns = [(sql.text(sql.column(f"c{i}")), f"c{i}") for i in range(width)]
-    wanted = exp.GT(this=n, expression=sql.integer(start)), exp.LTE(this=n.copy(), expression=sql.integer(stop))
-    return sql.select(columns, exp.to_table(_NUMBERED)).where(*wanted).order_by(n.copy())
+    return sql.select([(sql.text(sql.column(name.name)), name.name) for name in names], source)

@@ -1,8 +1,6 @@
 """Training end to end: a problem is opened, a solver makes passes, a model with its certificate comes out."""
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -13,7 +11,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.measuring import read_moments
 from sqlsvm.model import Model, Weight
-from sqlsvm.offload import offloaded
+from sqlsvm.offload import brought
 from sqlsvm.predict import read_label_values
 from sqlsvm.problem import Options, Problem, labelled, prepared
 from sqlsvm.program import Workspace, workspace
@@ -72,7 +70,7 @@ def train(
     query = labelled(engine, text, training.problem)
     if training.held:
         query = marked(query, training.held)
-    with _brought(engine, query, training) as (here, query), workspace(here) as work:
+    with brought(engine, query, training.offload) as (here, query), workspace(here) as work:
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(work, problem, training.problem.scale)
@@ -84,16 +82,6 @@ def train(
         if continuation and not solution.converged:
             continuation.remember(solution.state, last=True)
         return model_of(engine, name, text, problem, training, solution, left_out)
-
-
-@contextmanager
-def _brought(engine: Engine, query: FeatureQuery, training: Training) -> Iterator[tuple[Engine, FeatureQuery]]:
-    """Where to train: on the database itself, or on copies in this process."""
-    if not training.offload:
-        yield engine, query
-        return
-    with offloaded(engine, query) as found:
-        yield found
 
 
 def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:

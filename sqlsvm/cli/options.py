@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
 
@@ -26,6 +27,11 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]
         return command
 
     return decorate
+
+
+def typed(name: str) -> bool:
+    """Does the command line give it? What stands in a variable may be meant for other verbs."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 class Missing(click.UsageError):
@@ -124,6 +130,13 @@ nulls_wanted = option(
     default="error",
     show_default=True,
     help="What a NULL feature means: an error, the mean of the others, or to leave the row out.",
+)
+
+
+offload_wanted = option(
+    "--offload",
+    is_flag=True,
+    help="Copy the columns used from PostgreSQL into a DuckDB of this process, and work there.",
 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer
+from sqlsvm.cli.options import offload_wanted
 from sqlsvm.cli.scoring import model_file_wanted, rows_database
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError, nearest
@@ -33,6 +34,7 @@ REPORT = "report.html"
 @rows_database
 @model_file_wanted
 @version_wanted
+@offload_wanted
 @click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The page; - is stdout.")
 @click.option(
     "--png",
@@ -46,6 +48,7 @@ def report(
     dsn: str | None,
     model_file: str | None,
     version: int | None,
+    offload: bool,
     output: str,
     pictures: tuple[str, ...],
 ) -> None:
@@ -61,10 +64,10 @@ def report(
     if model_file:
         with model_store(None, model_file) as store:
             model = store.load(named(store, name), version)
-        found = gather(model, _database(dsn))
+        found = gather(model, _database(dsn), offload=offload)
     else:
         with model_and_rows(name, dsn, None, version) as (model, engine):
-            found = gather_from(engine, model)
+            found = gather_from(engine, model, offload=offload)
     write(found, output)
     _draw(found, wanted)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer
-from sqlsvm.cli.options import database, json_wanted, option, together
+from sqlsvm.cli.options import database, json_wanted, offload_wanted, option, together
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError
 from sqlsvm.files import is_stdout, is_stream, replacing
@@ -35,8 +35,11 @@ model_file_wanted = option("--model-file", metavar="FILE", help="The JSON file t
 @database
 @model_file_wanted
 @version_wanted
+@offload_wanted
 @json_wanted
-def evaluate(name: str | None, dsn: str, model_file: str | None, version: int | None, as_json: bool) -> None:
+def evaluate(
+    name: str | None, dsn: str, model_file: str | None, version: int | None, offload: bool, as_json: bool
+) -> None:
     """Measure a model on the rows that its query has now, without making them.
 
     Confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC; exact, or with bounds. With
@@ -52,11 +55,11 @@ def evaluate(name: str | None, dsn: str, model_file: str | None, version: int | 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
         classes = label_values(model)
         if Holdout.of(model.options):
-            parts = evaluate_parts(engine, model)
+            parts = evaluate_parts(engine, model, offload=offload)
             said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
             drawn = draw_parts(parts, model.label, classes, sys.stdout, weighted=model.weighted)
         else:
-            found = evaluate_model(engine, model)
+            found = evaluate_model(engine, model, offload=offload)
             said = found.as_json()
             drawn = draw_evaluation(found, model.label, classes, sys.stdout, weighted=model.weighted)
     if as_json:

@@ -18,8 +18,10 @@ from sqlsvm.cli.options import (
     finite,
     json_wanted,
     nulls_wanted,
+    offload_wanted,
     option,
     together,
+    typed,
 )
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
@@ -126,17 +128,14 @@ effort_wanted = together(
     option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
 )
 where_wanted = together(
-    option(
-        "--offload",
-        is_flag=True,
-        help="Copy the columns used from PostgreSQL into a DuckDB of this process, and train there.",
-    ),
+    offload_wanted,
     option(
         "--work-schema",
         metavar="SCHEMA",
         help="Make working tables unlogged ones of this schema: PostgreSQL reads those in parallel.",
     ),
 )
+READ_BY = {"sample": "dane", "epsilon": "descent"}
 EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
 
 name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called.")
@@ -188,6 +187,9 @@ def train(
     from sqlsvm.engine import connect
 
     training = training_of(**options)
+    for given, solver in READ_BY.items():
+        if typed(given) and training.solver != solver:
+            raise click.UsageError(f"--{given} is for --solver {solver}", click.get_current_context())
     if training.offload and work_schema:
         raise OptionError(
             "--work-schema is about tables on the server, and --offload makes none there", hint="choose one of them"

@@ -20,6 +20,7 @@ from sqlsvm.cli.options import (
     json_wanted,
     nulls_wanted,
     option,
+    typed,
 )
 
 
@@ -150,6 +151,8 @@ def count(
 
     if beta is None:
         raise Missing("--beta is missing", "--beta beta.json, or --beta '{...}'", click.get_current_context())
+    if generalized and typed("bound"):
+        raise click.UsageError("--bound and --generalized exclude each other", click.get_current_context())
     with connect(dsn) as engine, open_problem(engine, query, Options(**options, scale="none")) as problem:
         weights = counting.read_beta(problem.plan.design, beta)
         if generalized:

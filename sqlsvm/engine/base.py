@@ -4,7 +4,7 @@ An engine executes sqlglot ASTs; nothing above this package ever sees a driver. 
 expressed in that engine's own file: the compiler has no `if dialect`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -156,6 +156,10 @@ class Engine(Protocol):
 
         Types stay as they are, a NULL is masked, and a time is what the server holds: days or microseconds since 2000.
         """
+
+    def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
+        """The rows of a query whose outputs are all text, as they come: none is kept, here or in the database. Nothing
+        else may be asked until the last one is read, or this is closed."""
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything inside sees the same data; what it created is gone after it, unless committed by intent."""

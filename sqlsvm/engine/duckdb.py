@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from secrets import token_hex
@@ -38,6 +38,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "pandas_analyze_sample": str(2**31),
 }
+
+_AT_A_TIME = 10_000
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _NUMBERS = (*_INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -169,6 +171,11 @@ class DuckDB(Engine):
     def copy_out(self, query: exp.Query) -> Iterator[Rows]:
         yield self._run(lambda: _as_they_are(self._send(self.text(query))))
 
+    def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
+        cursor = self._run(lambda: self._send(self.text(query)))
+        while rows := self._run(lambda: cursor.fetchmany(_AT_A_TIME)):
+            yield from rows
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         if self._in_snapshot:
@@ -211,9 +218,11 @@ class DuckDB(Engine):
 
     def _statement(self, text: Text) -> duckdb.Statement:
         """Parsed once for as long as somebody keeps the text: of a pass of 30 milliseconds that is 4."""
-        if text not in self._parsed:
-            (self._parsed[text],) = self._connection.extract_statements(text)
-        return self._parsed[text]
+        statement = self._parsed.get(text)
+        if statement is None:
+            (statement,) = self._connection.extract_statements(text)
+            self._parsed[text] = statement
+        return statement
 
     def _run(self, work: Callable[[], T]) -> T:
         """Run in a thread of its own: while DuckDB works in the main thread, Python never gets to see Ctrl-C."""

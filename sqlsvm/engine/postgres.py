@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3. The only file that imports a PostgreSQL driver."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, NoReturn, cast
 from urllib.parse import quote, urlencode
@@ -141,6 +141,11 @@ class Postgres(PgCatalog):
         with self._driver_errors():
             for columns in wire.read_copy(self._messages(_copy(query.subquery(), "binary", "STDOUT")), dtypes):
                 yield as_rows(names, columns)
+
+    def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
+        said = self._said(_copy(query.subquery(), "text", "STDOUT"))
+        with self._driver_errors(), self._connection.cursor().copy(said.encode()) as copy:
+            yield from copy.rows()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -286,7 +291,7 @@ class Postgres(PgCatalog):
     def _hint(self, sqlstate: str | None, message: str) -> str | None:
         info = self._connection.info
         if sqlstate == _READ_ONLY:
-            return "this session may only read, and that is enough for sqlsvm train --offload --model-file FILE"
+            return "this session may only read, and `sqlsvm train` and `evaluate` can: --offload --model-file FILE"
         if sqlstate == _DENIED and "temporary tables" in message:
             return f"its owner types: GRANT TEMPORARY ON DATABASE {info.dbname} TO {info.user}"
         if sqlstate == _DENIED and (found := _ON.match(message)):

@@ -24,6 +24,16 @@ steps = logging.getLogger(__name__)
 
 
 @contextmanager
+def brought(engine: Engine, query: FeatureQuery, offload: bool) -> Iterator[tuple[Engine, FeatureQuery]]:
+    """Where the work is done: on the database itself, or on copies in this process."""
+    if not offload:
+        yield engine, query
+        return
+    with offloaded(engine, query) as found:
+        yield found
+
+
+@contextmanager
 def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, FeatureQuery]]:
     """A DuckDB in memory with one snapshot of the rows, and the query over them. The server is asked for rows and for
     nothing else: it may be a replica, and the role may be one that only reads."""

@@ -47,18 +47,20 @@ class Report:
         return str(self.model.trained_on.get("relations", {}).get(feature, ""))
 
 
-def gather(model: Model, database: Callable[[], AbstractContextManager[Engine]] | None) -> Report:
+def gather(
+    model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool = False
+) -> Report:
     """All that can be had: tables may be gone since the training, the server may be down, there may be none at all."""
     if database is None:
         return Report(model, missing=(Missing(BOTH, "no database was named; with --dsn URL they are read there"),))
     try:
         with database() as engine:
-            return gather_from(engine, model)
+            return gather_from(engine, model, offload=offload)
     except SqlsvmError as error:
         return Report(model, missing=(Missing(BOTH, _why(error)),))
 
 
-def gather_from(engine: Engine, model: Model) -> Report:
+def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Report:
     missing: list[Missing] = []
 
     def attempt(part: str, read: Callable[[], Found]) -> Found | None:
@@ -69,14 +71,14 @@ def gather_from(engine: Engine, model: Model) -> Report:
             return None
 
     inspection = attempt(TREE, lambda: inspect_model(engine, model))
-    evaluation, seen = attempt(SCORES, lambda: _evaluated(engine, model)) or (None, None)
+    evaluation, seen = attempt(SCORES, lambda: _evaluated(engine, model, offload)) or (None, None)
     return Report(model, inspection, evaluation, seen, tuple(missing))
 
 
-def _evaluated(engine: Engine, model: Model) -> tuple[Evaluation, Evaluation | None]:
+def _evaluated(engine: Engine, model: Model, offload: bool) -> tuple[Evaluation, Evaluation | None]:
     if not Holdout.of(model.options):
-        return evaluate_model(engine, model, buckets=PLACES, bins=BINS), None
-    parts = evaluate_parts(engine, model, buckets=PLACES, bins=BINS)
+        return evaluate_model(engine, model, offload=offload, buckets=PLACES, bins=BINS), None
+    parts = evaluate_parts(engine, model, offload=offload, buckets=PLACES, bins=BINS)
     return parts["holdout"], parts["train"]
 
 

@@ -95,6 +95,13 @@ def test_thresholds_are_those_of_the_join(dsn: str, rows: Rows, counting: str) -
         assert [t["threshold"] for t in mine] == [heights[int(t["count"]) - 1] for t in mine]
 
 
+def test_thresholds_have_no_bound(dsn: str) -> None:
+    asked = ("count", "--dsn", dsn, "--label", "y", "--query", QUERY, "--beta", "{}", "--generalized", "--bound", 2)
+    done = sqlsvm(*asked)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--bound and --generalized exclude each other" in done.stderr
+
+
 def test_sketched_thresholds_lie_between(dsn: str, rows: Rows) -> None:
     """At least f rows reach what is said of f, and what 1.5 f rows reach is no more than that."""
     said = counted(dsn, "--generalized", "--epsilon", 0.5, "--counting", "sketch")

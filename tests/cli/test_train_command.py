@@ -167,12 +167,21 @@ def test_errors_leave_nothing_behind(trained: Trained, more: list[str], query: s
         ["--solver", "newton"],
         ["--lambda", "nan"],
         ["--sample", "0"],
+        ["--sample", "100", "--solver", "bundle"],
+        ["--epsilon", "0.2"],
         ["--class-weight", "1:-1"],
         ["--holdout", "1"],
     ],
 )
 def test_wrong_usage_of_train(more: list[str]) -> None:
     assert "HINT: sqlsvm train --help" in complaint(train("duckdb:", *more), code=2)
+
+
+def test_a_variable_may_be_meant_for_another_solver(trained: Trained) -> None:
+    asked = ("--dsn", trained.dsn, "--query", QUERY, "--label", "y", "--solver", "bundle", "--lambda", 0.01)
+    done = sqlsvm("train", *asked, "--name", "by cuts", env={"SQLSVM_SAMPLE": "100"})
+    assert done.returncode == 0
+    answer("drop", "by cuts", "--yes", "--dsn", trained.dsn)
 
 
 # -- evaluate and predict ----------------------------------------------------------------------------------------------
@@ -346,6 +355,15 @@ def test_a_replica_is_offloaded_into_a_file(reader: str, tmp_path: Path) -> None
     model = json.loads(done.stdout)
     assert (model["join_rows"], model["converged"], model["options"]["offload"]) == (ROWS, True, True)
     assert ", offloaded from PostgreSQL " in model["engine"]
+    assert "--offload --model-file FILE" in complaint(sqlsvm("evaluate", "--dsn", only, *place))
+    measured: dict[str, Any] = json.loads(answer("evaluate", "--dsn", only, *place, "--offload", "--json"))
+    assert sum(measured["label_rows"].values()) == ROWS
+    assert len(answer("predict", "--dsn", only, *place).splitlines()) == 1 + ROWS
+    page = tmp_path / "m.html"
+    drawn = sqlsvm("report", "--dsn", only, *place, "--offload", "-o", str(page))
+    assert drawn.returncode == 0
+    assert "no join tree" in drawn.stderr
+    assert "no scores" not in drawn.stderr
 
 
 def test_a_work_schema_is_for_the_server(postgres: Engine, postgres_dsn: str) -> None:

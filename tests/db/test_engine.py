@@ -2,6 +2,7 @@
 
 import datetime
 import tempfile
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -247,6 +248,29 @@ def test_describing_reads_nothing(engine: Engine) -> None:
 def test_describing_keeps_columns_of_one_name(engine: Engine) -> None:
     columns = engine.describe(query(engine, "SELECT 1 AS a, 'x' AS a"))
     assert [column.kind for column in columns] == ["numeric", "categorical"]
+
+
+def test_texts_come_as_they_are_made(engine: Engine) -> None:
+    """10^10 rows are not waited for, and who has seen enough may stop."""
+    many = "SELECT CAST(i AS TEXT) AS i FROM GENERATE_SERIES(1, 100000) AS a(i), GENERATE_SERIES(1, 100000) AS b(j)"
+    rows = engine.texts(query(engine, many))
+    assert len(list(islice(rows, 25_000))) == 25_000
+    rows.close()
+    assert engine.fetch(query(engine, "SELECT 1 AS x"))["x"].tolist() == [1]
+
+
+def test_any_text_arrives(engine: Engine) -> None:
+    texts = ["it's", "a\tb\nc\\d\re", "\\N", "", "ä€𝄞", None]
+    run(engine, "CREATE TABLE t (n INT, s TEXT)")
+    engine.copy_in(table("t"), {"n": np.arange(6), "s": np.array(texts, dtype=object)})
+    rows = engine.texts(query(engine, "SELECT s, s || '!' AS t FROM t ORDER BY n"))
+    assert list(rows) == [(s, None if s is None else f"{s}!") for s in texts]
+
+
+def test_texts_that_cannot_be_read(engine: Engine) -> None:
+    with pytest.raises(StatementError, match="nowhere"):
+        list(engine.texts(query(engine, "SELECT s FROM nowhere")))
+    assert list(engine.texts(query(engine, "SELECT 'x' AS s"))) == [("x",)]
 
 
 def test_copy_in_of_numbers(engine: Engine) -> None:
@@ -502,7 +526,7 @@ def hint_of(engine: Engine, text: str) -> str:
 
 def test_a_session_that_may_only_read(postgres: Engine) -> None:
     postgres.execute(Text("SET default_transaction_read_only = on"))
-    assert "sqlsvm train --offload --model-file" in hint_of(postgres, "CREATE TABLE t (x INT)")
+    assert "--offload --model-file FILE" in hint_of(postgres, "CREATE TABLE t (x INT)")
 
 
 def test_rights_that_are_missing(postgres: Engine, prefix: str) -> None:

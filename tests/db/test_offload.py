@@ -14,6 +14,9 @@ from sqlsvm.catalog import Catalog, rows_of
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
+from sqlsvm.estimator import RelationalSVC
+from sqlsvm.evaluate import evaluate_model, evaluate_parts
+from sqlsvm.evaluation import MEASURES, Evaluation
 from sqlsvm.offload import copies, offloaded
 from sqlsvm.offload.export import exports
 from sqlsvm.predict import predict
@@ -326,6 +329,42 @@ def test_training(postgres: Engine, shape: str) -> None:
     assert max(model.lower_bound, in_place.lower_bound) <= min(model.objective_upper, in_place.objective_upper)
     assert model.label_rows == in_place.label_rows
     assert {(w.feature, w.category) for w in model.weights} == {(w.feature, w.category) for w in in_place.weights}
+
+
+EVALUATED = ("star", "left join", *(pytest.param(s, marks=pytest.mark.slow) for s in SLOW))
+
+
+@pytest.mark.parametrize("holdout", [None, 0.3])
+@pytest.mark.parametrize("shape", EVALUATED)
+def test_evaluation(postgres: Engine, shape: str, holdout: float | None) -> None:
+    join = JOINS[shape](np.random.default_rng(3))
+    join.create(postgres)
+    asked = training(nulls="mean", categorical=join.categorical, sample=500, lam=1e-2, holdout=holdout)
+    model = train(postgres, shape, join.query, asked)
+    if holdout is None:
+        assert_same_measures(evaluate_model(postgres, model), evaluate_model(postgres, model, offload=True))
+        return
+    here, there = evaluate_parts(postgres, model), evaluate_parts(postgres, model, offload=True)
+    assert list(here) == list(there)
+    for part in here:
+        assert_same_measures(here[part], there[part])
+
+
+def assert_same_measures(here: Evaluation, there: Evaluation) -> None:
+    assert here.exact == there.exact
+    for name in MEASURES:
+        one, other = getattr(here, name), getattr(there, name)
+        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), rel=1e-9), name
+
+
+def test_the_estimator_evaluates_where_it_was_fitted(postgres: Engine, statements: list[str]) -> None:
+    join = JOINS["star"](np.random.default_rng(3))
+    join.create(postgres)
+    statements.clear()
+    svc = RelationalSVC(lam=1e-2, sample=500, offload=True).fit(postgres, join.query, "y")
+    found = svc.evaluate()
+    assert not any(text.startswith("CREATE") for text in statements)
+    assert found.accuracy == evaluate_model(postgres, svc.model_).accuracy
 
 
 def test_the_model_belongs_to_the_server(postgres: Engine) -> None:

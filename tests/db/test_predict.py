@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.label import label_sign
 from sqlsvm.model import Model
-from sqlsvm.predict import Kind, Of, chunks, predict, read_label_values, save, score_sql, write_csv
+from sqlsvm.predict import Kind, Of, predict, read_label_values, save, score_sql, write_csv
 from sqlsvm.read_query import read_query
 from tests.ground import svm
 from tests.ground.modelled import category, model_of, modelled, number
@@ -215,23 +214,32 @@ def test_csv(engine: Engine) -> None:
     assert rows[3] == ["yes", "", "", "", "0.0625", "yes"]
 
 
-def test_chunks(engine: Engine, statements: list[str]) -> None:
-    """In order, none twice, and nothing is left in the database."""
+def test_csv_of_many_rows(engine: Engine, statements: list[str]) -> None:
+    """In the order of the query, and without a table in the database."""
     model = shop(engine)
-    build(engine, "INSERT INTO shop (id, price) SELECT 100 + i, i FROM GENERATE_SERIES(1, 96) AS g(i)")
-    before = set(engine.table_names())
-    read = [rows["c0"].tolist() for rows in chunks(engine, predict(engine, model, "SELECT * FROM shop"), 30)]
-    assert [len(part) for part in read] == [30, 30, 30, 10]
-    assert len({cell for part in read for cell in part}) == 100
-    assert set(engine.table_names()) == before
+    build(engine, "INSERT INTO shop (id, price) SELECT 100 + i, i FROM GENERATE_SERIES(1, 29996) AS g(i)")
+    found, out = predict(engine, model, "SELECT * FROM shop ORDER BY id DESC"), io.StringIO()
+    statements.clear()
+    assert write_csv(engine, found, out) == 30_000
+    ids = [int(row[0]) for row in csv.reader(io.StringIO(out.getvalue().partition("\n")[2]))]
+    assert ids == sorted(ids, reverse=True)
+    assert len(set(ids)) == 30_000
+    assert not any("CREATE" in text for text in statements)
+
+
+class Full(io.StringIO):
+    """A disk that has no room for a second line."""
+
+    def write(self, text: str) -> int:
+        if self.tell():
+            raise OSError("no space left on device")
+        return super().write(text)
 
 
 def test_a_reader_that_stops(engine: Engine) -> None:
     model = shop(engine)
-    reading = chunks(engine, predict(engine, model, "shop"), 2)
-    next(reading)
-    assert isinstance(reading, Generator)
-    reading.close()
+    with pytest.raises(OSError, match="no space left"):
+        write_csv(engine, predict(engine, model, "shop"), Full())
     save(engine, predict(engine, model), "after")
     assert len(star(engine, "after")["score"]) == 4
 

@@ -15,7 +15,6 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.holdout import Holdout, marked, prepared_part
-from sqlsvm.predict import chunks
 from sqlsvm.problem import Options, labelled, open_problem
 from sqlsvm.program import workspace
 from sqlsvm.train import train
@@ -105,8 +104,9 @@ def test_tables_of_the_work_are_found_by_all_who_ask(postgres: Engine) -> None:
     """Also outside the compiled statements."""
     build(postgres, "CREATE SCHEMA work; CREATE TABLE f (x INT); INSERT INTO f VALUES (3), (4)")
     postgres.work_in("work")
-    rows = [row for block in chunks(postgres, exp.select("x").from_("f"), 1) for row in block["c0"].tolist()]
-    assert sorted(rows) == ["3", "4"]
+    with postgres.snapshot():
+        rows = [x for block in postgres.blocks(exp.select("x").from_("f")) for x in block["x"].tolist()]
+    assert sorted(rows) == [3, 4]
 
 
 def test_a_schema_that_is_not_there(postgres: Engine) -> None:
