@@ -41,6 +41,9 @@ class Rounded:
 
 
 def check_keys(catalog: Catalog) -> None:
+    for pair in _pairs(catalog):
+        if catalog.engine.composite(pair[1]):
+            raise _composite(catalog, pair)
     for variable in _inner(catalog):
         held = _held(catalog, variable)
         if len({column.blur for _, column in held}) > 1:
@@ -58,8 +61,28 @@ def _inner(catalog: Catalog) -> Iterator[Variable]:
     return (variable for variable in join_variables(catalog.query) if not variable.match)
 
 
+def _pairs(catalog: Catalog) -> Iterator[Held]:
+    """All keys, those of LEFT JOINs too."""
+    for variable in _inner(catalog):
+        yield from _held(catalog, variable)
+    query = catalog.query
+    for term in (t for j in query.left_joins for e in j.equalities for t in (e.left, e.right)):
+        rows = sql.select([(term.expression.copy(), "k")], query.relation(term.relation).source.copy())
+        (column,) = catalog.engine.describe(rows)
+        yield term, column
+
+
 def _held(catalog: Catalog, variable: Variable) -> list[Held]:
     return list(zip(variable.terms, catalog.held(variable), strict=True))
+
+
+def _composite(catalog: Catalog, held: Held) -> QueryError:
+    (key,) = _spelled(catalog, held)
+    return QueryError(
+        f"the key {key} is of the composite type {held[1].type}",
+        detail="where its fields are NULL it is NULL, and equal to others for all that",
+        hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y",
+    )
 
 
 def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:

@@ -11,7 +11,6 @@ from contextlib import closing
 from itertools import chain
 from typing import Any, Literal, TextIO
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -23,6 +22,7 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model import Model
 from sqlsvm.query import Feature, FeatureQuery, Spelling, parse
 from sqlsvm.query.guards import as_typed, fragment
+from sqlsvm.query.parse import statements
 from sqlsvm.read_query import read_query, respelt
 
 steps = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ Of = Literal["features", "query"]
 Kind = Literal["table", "view"]
 
 _DUPLICATE_TABLE = "42P07"
+_NAMES = """write table, schema.table or, in double quotes within others, '"My Table"'"""
 
 
 def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select:
@@ -146,7 +147,7 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
     if text.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
         return _csv_rows(engine, text)
     try:
-        (tree,) = sqlglot.parse(text, read=engine.dialect)
+        (tree,) = statements(text, engine.dialect)
     except (SqlglotError, ValueError) as error:
         raise OptionError("the input is neither a table nor one SELECT", detail=text) from error
     if isinstance(tree, exp.Query) and not tree.find(exp.DML):
@@ -225,9 +226,9 @@ def _target(engine: Engine, name: str) -> exp.Table:
     try:
         target = exp.to_table(name, dialect=engine.dialect)
     except (SqlglotError, ValueError) as error:
-        raise OptionError(f"not the name of a table: {name}", hint='write table, schema.table or "Table"') from error
+        raise OptionError(f"not the name of a table: {name}", hint=_NAMES) from error
     if not isinstance(target.this, exp.Identifier) or set(target.args) - {"this", "db", "catalog"}:
-        raise OptionError(f"not the name of a table: {fragment(target, engine.dialect)}")
+        raise OptionError(f"not the name of a table: {fragment(target, engine.dialect)}", hint=_NAMES)
     return target
 
 

@@ -17,6 +17,11 @@ BEGIN
         RAISE EXCEPTION 'keys are compared by rounding them: %', about USING ERRCODE = 'SV004',
             DETAIL = format('%s keys are not the same as others, and equal to them when they are compared.', rows),
             HINT = 'Compare keys as one type, by a CAST in the query, and compile it again: sqlsvm compile --name ...';
+    WHEN 'types' THEN
+        RAISE EXCEPTION 'keys, features or the label have other types than they had' USING ERRCODE = 'SV004',
+            DETAIL = format('%s of them have another type or collation; the program "%s" was compiled for others.',
+                rows, p.program),
+            HINT = 'Compile the query again, under the same name: sqlsvm compile looks at what is equal to what.';
     WHEN 'label' THEN
         RAISE EXCEPTION 'the label "%" has values that it did not have', about USING ERRCODE = 'SV004',
             DETAIL = format('%s rows are neither %s nor %s.', rows,

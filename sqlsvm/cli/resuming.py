@@ -79,4 +79,5 @@ def keep(store: "Store", name: str, state: "Saved", dsn: str | None, place: str)
         click.echo(f"warning: what was done so far could not be kept: {printable(error.message)}", err=True)
         return
     passes = "1 pass is" if state.passes == 1 else f"{state.passes} passes are"
-    say(f"{passes} kept in {place}; the same command with --resume goes on from there")
+    resumes = "goes on from there" if state.digests else "begins anew from their best weights"
+    say(f"{passes} kept in {place}; the same command with --resume {resumes}")

@@ -130,6 +130,10 @@ class Engine(Protocol):
     def blur(self, column: Column, of: exp.Query) -> str | None:
         """The type or the collation by which texts of this column are equal that others would tell apart, if any."""
 
+    def composite(self, column: Column) -> bool:
+        """Is a value of this NULL to IS NULL where its parts are, and equal to another such value all the same?"""
+        return False
+
     inexact: frozenset[str] = frozenset()
     """Types of numbers that are rounded to some binary digits."""
 

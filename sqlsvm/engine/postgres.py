@@ -291,7 +291,7 @@ class Postgres(PgCatalog):
     def _hint(self, sqlstate: str | None, message: str) -> str | None:
         info = self._connection.info
         if sqlstate == _READ_ONLY:
-            return "this session may only read, and `sqlsvm train` and `evaluate` can: --offload --model-file FILE"
+            return "this session may only read: train and evaluate can with --offload --model-file FILE, predict to CSV"
         if sqlstate == _DENIED and "temporary tables" in message:
             return f"its owner types: GRANT TEMPORARY ON DATABASE {info.dbname} TO {info.user}"
         if sqlstate == _DENIED and (found := _ON.match(message)):
@@ -325,6 +325,8 @@ def _connect(dsn: str) -> psycopg.Connection[Any]:
 def _connect_hint(said: str) -> str:
     if "password" in said or "authentication" in said:
         return "put the password into the URL, $PGPASSWORD or ~/.pgpass"
+    if "role" in said and "does not exist" in said:
+        return "is the user's name right? `psql -c '\\du' postgres` lists them; `createuser NAME` makes one"
     if "does not exist" in said:
         return "check the names of database and user with `psql -l`; `createdb NAME` makes a database"
     return "is the server running, and are host and port right? `embedded:` starts a PostgreSQL of its own"

@@ -15,6 +15,7 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
+from sqlsvm.keys import check_keys
 from sqlsvm.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, outputs, shared
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 
@@ -48,6 +49,7 @@ def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, Fea
 def _copied(engine: Engine, local: Engine, query: FeatureQuery) -> FeatureQuery:
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
+    check_keys(catalog)
     copies = [_copy(engine, local, number, export) for number, export in enumerate(exports(catalog))]
     return _query_over(copies, query, local.dialect)
 

@@ -1,11 +1,12 @@
 """Text -> one plain SELECT, or a QueryError that shows the place."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
@@ -37,7 +38,22 @@ class _Postgres(PostgresParser):
     FUNCTION_PARSERS: ClassVar = {n: made for n, made in PostgresParser.FUNCTION_PARSERS.items() if n not in _ALONE}
 
 
-_PARSERS: Mapping[str, type[Parser]] = {"postgres": _Postgres, "duckdb": DuckDBParser}
+class _DuckDB(DuckDB):
+    """In j ->> 'a.b' the key is a.b, of which sqlglot would make the path $.a.b: a key b inside a."""
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        return super().to_json_path(path) if path and path.name.startswith("$") else path
+
+
+_PARSERS: Mapping[str, Callable[[], Parser]] = {
+    "postgres": lambda: _Postgres(dialect="postgres"),
+    "duckdb": lambda: DuckDBParser(dialect=_DuckDB()),
+}
+
+
+def statements(text: str, dialect: str) -> list[exp.Expr | None]:
+    """What sqlglot makes of a text, where that means the same to the database."""
+    return _PARSERS[dialect]().parse(list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), text)
 
 
 def parse(text: str, dialect: str) -> exp.Select:
@@ -85,7 +101,7 @@ def _statement(tokens: list[Token]) -> list[Token]:
 
 def _tree(tokens: list[Token], text: str, dialect: str) -> exp.Expr:
     try:
-        (tree,) = _PARSERS[dialect](dialect=dialect).parse(tokens, text)
+        (tree,) = _PARSERS[dialect]().parse(tokens, text)
     except ParseError as error:
         raise _syntax_error(error, text) from error
     if tree is None:

@@ -3,24 +3,38 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from sqlsvm import sql
 from sqlsvm.catalog import rows_of
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.engine.base import Engine
 from sqlsvm.keys import Rounded
 from sqlsvm.plan import Plan
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.weight import is_odd
 
+_TYPE = parse_one(
+    """
+    SELECT t.typname || CASE WHEN NOT c.collisdeterministic THEN ' ' || c.collname ELSE '' END
+    FROM pg_catalog.pg_type AS t LEFT JOIN pg_catalog.pg_collation AS c
+      ON c.oid = TO_REGCOLLATION(PG_COLLATION_FOR(CAST(%(v)s AS TEXT)))
+    WHERE t.oid = PG_TYPEOF(%(v)s)""",
+    read="postgres",
+    into=exp.Select,
+)
+
 LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
 
 
-def checks(plan: Plan, rounded: Iterable[Rounded], label_values: LabelValues) -> Iterator[Statement]:
+def checks(
+    plan: Plan, rounded: Iterable[Rounded], types: Iterable[str], label_values: LabelValues
+) -> Iterator[Statement]:
     """What the plan takes for granted. Each is named by what is wrong where it answers with more than 0."""
+    yield _other_types(plan.tree.query, types)
     yield from (_repeated(plan, node, on) for node, on in _unique_nodes(plan))
     query = plan.tree.query
     yield from (_merged(query, key) for key in rounded)
@@ -33,6 +47,30 @@ def checks(plan: Plan, rounded: Iterable[Rounded], label_values: LabelValues) ->
     for c in plan.design.coordinates:
         if c.role == "value" and c.feature not in missing:
             yield _nulls(plan, c.feature)
+
+
+def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
+    """Of keys, features, label and weight, each with its collation where that takes some texts for one another."""
+    return tuple(str(engine.fetch(sql.select([(type, "t")]))["t"][0]) for type in _types(query))
+
+
+def _other_types(query: FeatureQuery, types: Iterable[str]) -> Statement:
+    """SELECT how many are of others now: what is equal may be so no more, and what is certain uncertain."""
+    same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), types, strict=True))
+    changed = sql.plus(*(sql.case(one, sql.number(0), sql.number(1)) for one in same))
+    return statement("types", sql.select([(changed, "n")]))
+
+
+def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
+    outputs = [f for f in (*query.features, query.label, query.weight) if f is not None]
+    equalities = (*query.equalities, *(e for j in query.left_joins for e in j.equalities))
+    asked = [(t.relation, t.expression) for e in equalities for t in (e.left, e.right)]
+    for relation, expression in dict.fromkeys([*asked, *((f.relation, f.expression) for f in outputs)]):
+        nothing = sql.select([(expression.copy(), "v")], query.relation(relation).source.copy()).limit(0)
+        type = _TYPE.copy()
+        for v in list(type.find_all(exp.Placeholder)):
+            v.replace(nothing.copy().subquery())
+        yield type.subquery()
 
 
 def _unique_nodes(plan: Plan) -> list[tuple[int, tuple[int, ...]]]:

@@ -27,7 +27,7 @@ from sqlsvm.predict import read_label_values
 from sqlsvm.problem import labelled
 from sqlsvm.pseudo import far_sums
 from sqlsvm.query import FeatureQuery
-from sqlsvm.stored_program.checks import LabelValues, checks
+from sqlsvm.stored_program.checks import LabelValues, checks, types
 from sqlsvm.stored_program.relations import numbered, over_own_relations, row_counts, sources
 from sqlsvm.train import Training, package_version
 
@@ -72,7 +72,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
     made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)
     plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
-    parts = _parts(plan, query, tuple(rounded_keys(catalog)), values, asked.scale)
+    parts = _parts(plan, query, tuple(rounded_keys(catalog)), types(engine, query), values, asked.scale)
     return StoredProgram(
         text,
         plan.design.label.name,
@@ -91,7 +91,12 @@ def _check_classes(query: FeatureQuery, values: LabelValues) -> None:
 
 
 def _parts(
-    plan: Plan, query: FeatureQuery, rounded: Sequence[Rounded], label_values: LabelValues, scale: Scale
+    plan: Plan,
+    query: FeatureQuery,
+    rounded: Sequence[Rounded],
+    known_types: Sequence[str],
+    label_values: LabelValues,
+    scale: Scale,
 ) -> dict[str, tuple[Statement, ...]]:
     """By the names under which the functions of sql_templates/ ask for them."""
     sketched = replace(plan, method="sketch") if plan.method == "grid" and plan.centre else plan
@@ -99,7 +104,7 @@ def _parts(
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
-        "checks": checks(plan, rounded, label_values),
+        "checks": checks(plan, rounded, known_types, label_values),
         "moments": moments(plan, needed(plan, scale)),
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),

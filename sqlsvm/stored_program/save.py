@@ -1,6 +1,7 @@
 """Programs in the tables of sql_templates/programs.sql."""
 
 import json
+from shlex import quote
 
 from sqlglot import parse_one
 
@@ -34,7 +35,9 @@ def check_place(engine: Engine, name: str) -> None:
     if engine.dialect != "postgres":
         raise OptionError(f"{engine.version} cannot run a stored program", hint="--dsn postgresql://user@host/database")
     if not engine.fetch(parse_one(_INSTALLED, read="postgres"))["n"][0]:
-        raise EngineError(f"the SQL functions are not in {engine.url}", hint=f"sqlsvm install --dsn {engine.url}")
+        raise EngineError(
+            f"the SQL functions are not in {engine.url}", hint=f"sqlsvm install --dsn {quote(engine.url)}"
+        )
 
 
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:

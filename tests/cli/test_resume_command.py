@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -51,7 +52,9 @@ def passes_kept(lines: list[str]) -> int:
     (note,) = [line for line in lines if line.startswith("note: ")]
     words = note.split()
     assert words[2:6] in (["passes", "are", "kept", "in"], ["pass", "is", "kept", "in"])
-    assert note.endswith("; the same command with --resume goes on from there")
+    assert re.search(
+        r"; the same command with --resume (goes on from there|begins anew from their best weights)$", note
+    )
     return int(words[1])
 
 

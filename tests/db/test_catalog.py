@@ -196,6 +196,41 @@ def test_views_are_read_like_sub_queries(engine: Engine, body: str, message: str
         assert message in caught.value.message
 
 
+def test_views_of_one_name(duckdb: Engine) -> None:
+    """Nothing tells which of them a query reads."""
+    run(duckdb, "CREATE TABLE t (x INT); CREATE SCHEMA s1; CREATE SCHEMA s2")
+    for schema, value in (("s1", "random()"), ("main", "1.0"), ("s2", "2.0")):
+        duckdb.execute(Text(f"CREATE VIEW {schema}.v AS SELECT x, {value} AS r FROM t"))
+    with pytest.raises(QueryError, match="random"):
+        inspect(duckdb, "SELECT x, r FROM s1.v")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT rr(x) AS z FROM t",
+        "SELECT outer_one(x) AS z FROM t",
+        "SELECT x FROM (SELECT x FROM t WHERE RR(x) > 0) AS s",
+        "SELECT x, r FROM (SELECT x, r FROM t, tm()) AS s",
+        "SELECT z AS x FROM w",
+    ],
+)
+def test_macros_are_looked_into(duckdb: Engine, text: str) -> None:
+    for made in (
+        *("TABLE t (x INT)", "MACRO rr(a) AS a + random()", "MACRO outer_one(a) AS 2 * rr(a)"),
+        *("MACRO tm() AS TABLE SELECT random() AS r", "VIEW w AS SELECT rr(x) AS z FROM t"),
+    ):
+        duckdb.execute(Text(f"CREATE {made}"))
+    with pytest.raises(QueryError, match="is volatile"):
+        inspect(duckdb, text)
+
+
+def test_a_macro_that_says_the_same_each_time(duckdb: Engine) -> None:
+    run(duckdb, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (2)")
+    duckdb.execute(Text("CREATE MACRO double_it(a) AS 2 * abs(a)"))
+    assert inspect(duckdb, "SELECT double_it(x) AS z FROM t").join_rows == 2
+
+
 def test_functions_that_a_view_calls(postgres: Engine, postgres_dsn: str) -> None:
     with psycopg.connect(postgres_dsn, autocommit=True) as owner:
         owner.execute("CREATE FUNCTION twice(int) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 2 * $1'")

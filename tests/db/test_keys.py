@@ -225,3 +225,53 @@ def test_times_that_are_different_with_a_zone_are_counted(postgres: Engine) -> N
     postgres.execute(Text("SET TIME ZONE 'Europe/Berlin'"))
     tables(postgres, "TIMESTAMP(0)", "TIMESTAMPTZ", "'2024-03-31 03:30', '2024-06-01 00:00', '2024-06-02 00:00'")
     assert_counted(postgres, JOIN, 6)
+
+
+SPELLINGS = {
+    "numbers": ("INT", "'1', '01', '2'", "INTEGER"),
+    "truths": ("BOOLEAN", "'t', 'true', 'f'", "BOOLEAN"),
+    "dates": ("DATE", "'2024-01-01', '2024-1-1', '2024-02-01'", "DATE"),
+    "reals": ("DOUBLE", "'0.5', '5e-1', '2'", "DOUBLE"),
+    "instants": (
+        "TIMESTAMPTZ",
+        "'2024-01-01 00:00:00+00', '2024-01-01 01:00:00+01', '2024-02-01 00:00:00+00'",
+        "TIMESTAMP WITH TIME ZONE",
+    ),
+}
+"""Of DuckDB, which makes of a text whatever stands beside it: three texts, of which two are one value."""
+
+
+@pytest.mark.parametrize("kind", SPELLINGS)
+def test_texts_that_are_one_value_beside_another_type(duckdb: Engine, kind: str) -> None:
+    other, texts, named = SPELLINGS[kind]
+    first, _, last = texts.split(", ")
+    duckdb.execute(Text("SET TimeZone = 'UTC'"))
+    tables(duckdb, "VARCHAR", other, f"{first}, {last}", own=texts)
+    error = refused(duckdb, DataError)
+    assert error.message == f'the keys "f"."k" and "d"."k" are VARCHAR and {named}'
+    assert error.hint == f'compare them as one type: CAST("f"."k" AS {named}) = "d"."k"'
+    assert_counted(duckdb, JOIN.replace("f.k", f"CAST(f.k AS {named})"), 6)
+
+
+def test_texts_that_are_other_values_beside_another_type_are_counted(duckdb: Engine) -> None:
+    tables(duckdb, "VARCHAR", "INT", "'1', '2', '3'")
+    assert_counted(duckdb, JOIN, 6)
+
+
+def test_an_hour_that_clocks_leave_out_in_duckdb(duckdb: Engine) -> None:
+    duckdb.execute(Text("SET TimeZone = 'Europe/Berlin'"))
+    tables(duckdb, "TIMESTAMP", "TIMESTAMPTZ", "'2024-03-31 02:30', '2024-03-31 03:30', '2024-06-01 00:00'")
+    assert "are TIMESTAMP and TIMESTAMP WITH TIME ZONE" in refused(duckdb, DataError).message
+
+
+@pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
+def test_a_key_of_several_fields(postgres: Engine, join: str) -> None:
+    """ROW(1, NULL) equals itself, and both it IS NULL and it IS NOT NULL are false."""
+    build(
+        postgres,
+        "CREATE TYPE pair AS (a INT, b TEXT); CREATE TABLE f (k pair, y INT, x INT); CREATE TABLE d (k pair, z INT)",
+    )
+    text = JOIN.replace("JOIN", join)
+    with pytest.raises(QueryError, match="is of the composite type pair") as found:
+        planned(postgres, labelled(postgres, text, Options("y")), Options("y"))
+    assert "join on its fields" in str(found.value.hint)

@@ -140,6 +140,20 @@ def test_keys(postgres: Engine, kind: str) -> None:
         assert_same(postgres, "SELECT f.y, f.k, g.x FROM f JOIN g ON f.k = g.k", categorical=("k",))
 
 
+def test_keys_that_are_refused_in_place_are_refused_here(postgres: Engine) -> None:
+    """On the copies they are numbers, which know nothing of it."""
+    build(
+        postgres,
+        """CREATE TABLE a (k NUMERIC, y INT, x INT); CREATE TABLE b (k FLOAT8, z INT);
+        CREATE TABLE c (k NUMERIC, u INT);
+        INSERT INTO a VALUES (0.1, 0, 1), (0.1000000000000000000001, 1, 2); INSERT INTO b VALUES (0.1, 1);
+        INSERT INTO c VALUES (0.1, 1), (0.1000000000000000000001, 2)""",
+    )
+    query = labelled(postgres, "SELECT a.y, x, z, u FROM a JOIN b ON a.k = b.k JOIN c ON c.k = a.k", Options("y"))
+    with pytest.raises(DataError, match="are numeric and double precision"), offloaded(postgres, query):
+        pass
+
+
 def test_keys_of_several_columns(postgres: Engine) -> None:
     build(
         postgres,

@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import OptionError
 from sqlsvm.label import label_sign
 from sqlsvm.model import Model
 from sqlsvm.predict import Kind, Of, predict, read_label_values, save, score_sql, write_csv
 from sqlsvm.read_query import read_query
+from sqlsvm.train import train
 from tests.ground import svm
 from tests.ground.modelled import category, model_of, modelled, number
 from tests.ground.opened import Wish, build, joined
 from tests.ground.reference import naive
 from tests.ground.schemas import random_world
+from tests.ground.trained import training
 
 
 def fetch(engine: Engine, query: exp.Expr) -> dict[str, list[object]]:
@@ -252,6 +254,19 @@ def test_rows_of_a_file(duckdb: Engine, tmp_path: Path) -> None:
     out = io.StringIO()
     assert write_csv(duckdb, predict(duckdb, model, str(path)), out) == 2
     assert out.getvalue().splitlines()[1:] == ["007,1.50,red,true,2.125,yes", "8,,01,,0.0625,yes"]
+
+
+def test_a_key_of_json_is_no_path(engine: Engine) -> None:
+    """Neither in the query of a model nor in other rows."""
+    build(engine, "CREATE TABLE docs (y INT, j JSON)")
+    for y in (0, 1):
+        engine.execute(Text(f"""INSERT INTO docs VALUES ({y}, '{{"a.b": {y}, "a": {{"b": {1 - y}}}}}')"""))
+    text = "SELECT y, CAST(j ->> 'a.b' AS DOUBLE PRECISION) AS z FROM docs"
+    model = train(engine, "m", text, training(lam=1e-2))
+    assert model.weights[0].weight > 0
+    for rows in (None, text):
+        found = engine.fetch(predict(engine, model, rows))
+        assert found["z"].tolist() == found["y"].tolist() == found["prediction"].tolist()
 
 
 def test_a_server_reads_no_files(postgres: Engine) -> None:

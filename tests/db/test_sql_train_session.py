@@ -241,6 +241,36 @@ def test_keys_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) 
     assert said["DETAIL"].startswith("1 keys are not the same as others")
 
 
+ND = "CREATE COLLATION nd (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+OTHER_TYPES = {
+    "key": "ALTER TABLE p ALTER k TYPE float8",
+    "feature": "ALTER TABLE f ALTER x TYPE numeric USING x::numeric",
+    "collation of a category": f"{ND}; ALTER TABLE p ALTER c TYPE text COLLATE nd",
+    "label": "ALTER TABLE f ALTER y TYPE varchar(9)",
+}
+
+
+@pytest.mark.parametrize("change", OTHER_TYPES)
+def test_types_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str, change: str) -> None:
+    """Two keys that are compared by rounding need not have been when it was compiled."""
+    install(postgres)
+    build(
+        postgres,
+        """CREATE TABLE f (y TEXT, x FLOAT8, k BIGINT); CREATE TABLE p (k BIGINT, c TEXT);
+        INSERT INTO f SELECT CASE WHEN i % 2 = 0 THEN 'yes' ELSE 'no' END, i, i % 4 FROM generate_series(1, 40) AS i;
+        INSERT INTO p SELECT i, 'c' || i FROM generate_series(0, 3) AS i""",
+    )
+    compiled(postgres, "typed", "SELECT f.y, f.x, p.c FROM f JOIN p ON p.k = f.k", training(positive="yes"))
+    assert trained(postgres, postgres_dsn, "typed", tol=0.5).version == 1
+    said = complaint(postgres_dsn, f"BEGIN; {OTHER_TYPES[change]}; SELECT sqlsvm.train('typed');")
+    assert (said["SQLSTATE"], said["MESSAGE"]) == (
+        "SV004",
+        "keys, features or the label have other types than they had",
+    )
+    assert said["DETAIL"].startswith("1 of them")
+    assert "Compile the query again" in said["HINT"]
+
+
 @pytest.mark.parametrize("class_weight", ["none", "balanced"])
 def test_features_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str, class_weight: str) -> None:
     """What is a constant by now stays one, with all its digits or without; what varies far from 0 is refused."""
