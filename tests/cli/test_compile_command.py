@@ -30,7 +30,7 @@ def test_compile_train_show(dsn: str) -> None:
     refused = sqlsvm(*wanted)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "the SQL functions are not in postgresql://" in refused.stderr
-    assert "HINT: sqlsvm install --dsn postgresql://" in refused.stderr
+    assert "HINT: sqlsvm install --dsn 'postgresql://" in refused.stderr
     assert sqlsvm("install", "--dsn", dsn).returncode == 0
     done = sqlsvm(*wanted)
     assert (done.returncode, done.stderr) == (0, "")
