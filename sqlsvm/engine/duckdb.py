@@ -162,7 +162,7 @@ class DuckDB(Engine):
         """A whole number beside a FLOAT becomes a FLOAT, and a text whatever it stands beside: '01' is 1. Where clocks
         are put forward, two times without a zone are one with it."""
         least = next((t for t in ("FLOAT", "DOUBLE") if t in types), None)
-        if "VARCHAR" in types:
+        if any(_base(t) in _TEXTS for t in types):
             return least or next((t for t in types if _base(t) not in _TEXTS), None)
         if "TIMESTAMP WITH TIME ZONE" in types and any(_base(t).startswith("TIMESTAMP") for t in types):
             others = {_base(t) for t in types} - {"TIMESTAMP WITH TIME ZONE"}

@@ -258,6 +258,18 @@ def test_texts_that_are_other_values_beside_another_type_are_counted(duckdb: Eng
     assert_counted(duckdb, JOIN, 6)
 
 
+def test_texts_of_three_types_are_counted(duckdb: Engine) -> None:
+    duckdb.execute(Text("CREATE TYPE letter AS ENUM ('a', 'b', 'c')"))
+    tables(duckdb, "letter", "VARCHAR", "'a', 'b', 'c'")
+    assert_counted(duckdb, JOIN, 6)
+
+
+def test_words_that_are_one_number(duckdb: Engine) -> None:
+    duckdb.execute(Text("CREATE TYPE digit AS ENUM ('1', '01', '2')"))
+    tables(duckdb, "digit", "INT", "'1', '2'", own="'1', '01', '2'")
+    assert "and \"d\".\"k\" are ENUM('1', '01', '2') and INTEGER" in refused(duckdb, DataError).message
+
+
 def test_an_hour_that_clocks_leave_out_in_duckdb(duckdb: Engine) -> None:
     duckdb.execute(Text("SET TimeZone = 'Europe/Berlin'"))
     tables(duckdb, "TIMESTAMP", "TIMESTAMPTZ", "'2024-03-31 02:30', '2024-03-31 03:30', '2024-06-01 00:00'")
