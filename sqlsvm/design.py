@@ -153,6 +153,11 @@ def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
                 f"feature {c.feature} is NaN or infinite in some rows of the join",
                 hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
             )
+        if not np.isfinite(moments.squares[c.index]):
+            raise DataError(
+                f"feature {c.feature} has numbers whose squares no double can hold",
+                hint=f"divide it in the query: {c.feature} / 1e100, or leave such rows out in WHERE",
+            )
         if nulls == "error" and c.role == "missing" and moments.total[c.index] > 0:
             raise DataError(
                 f"feature {c.feature} is NULL in {moments.total[c.index]:,.0f} rows of the join",

@@ -11,7 +11,7 @@ from sqlsvm.catalog import Catalog
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.inspect import Inspection, as_json, inspect
-from sqlsvm.problem import Options, labelled, planned
+from sqlsvm.problem import Options, labelled, open_problem, planned
 from sqlsvm.query import Term
 from sqlsvm.read_query import read_query
 
@@ -194,6 +194,16 @@ def test_views_are_read_like_sub_queries(engine: Engine, body: str, message: str
             inspect(engine, text)
         assert caught.value.message.startswith("in a view that the query reads: ")
         assert message in caught.value.message
+
+
+def test_numbers_that_are_too_large(duckdb: Engine) -> None:
+    """In PostgreSQL it is the server that says so."""
+    run(duckdb, "CREATE TABLE t (y INT, x DOUBLE); INSERT INTO t VALUES (0, 1e200), (1, 2), (1, 3)")
+    with (
+        pytest.raises(DataError, match="feature x has numbers whose squares"),
+        open_problem(duckdb, "SELECT y, x FROM t", Options("y")),
+    ):
+        pass
 
 
 def test_views_of_one_name(duckdb: Engine) -> None:
