@@ -153,7 +153,7 @@ def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
                 f"feature {c.feature} is NaN or infinite in some rows of the join",
                 hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
             )
-        if not np.isfinite(moments.squares[c.index]):
+        if np.isinf(moments.squares[c.index]):  # NaN where they were not asked for
             raise DataError(
                 f"feature {c.feature} has numbers whose squares no double can hold",
                 hint=f"divide it in the query: {c.feature} / 1e100, or leave such rows out in WHERE",
