@@ -167,8 +167,8 @@ def check_values(design: Design, moments: "Moments", nulls: Nulls) -> None:
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
     """The query without the rows in which a feature, the label or the weight is NULL: what `--nulls drop` means."""
-    for f in (*query.features, query.label, query.weight):
-        query = query.where(f.relation, sql.not_null(f.expression)) if f else query
+    for f in query.outputs:
+        query = query.where(f.relation, sql.not_null(f.expression))
     return query
 
 

@@ -36,11 +36,11 @@ def read_query(
     tree = parse(text, engine.dialect)
     _refuse_volatile(engine, functions(tree, engine.dialect, engine.fold))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
-    for view in engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]):
+    views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
+    for view in views:
         check_view(view, engine.dialect)
-        _refuse_volatile(
-            engine, functions_in(view, engine.dialect, engine.fold), "a view that the query reads calls it"
-        )
+    called = [name for view in views for name in functions_in(view, engine.dialect, engine.fold)]
+    _refuse_volatile(engine, called, "a view that the query reads calls it")
     query = feature_query(
         text,
         tree,

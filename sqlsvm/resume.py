@@ -144,10 +144,9 @@ def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
 def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
     """Features, label, weight, keys, and what is asked after a LEFT JOIN. What is no number and no category counts as
     its text: not every type has a hash."""
-    yield from (f.expression.copy() for f in (*query.features, query.label, query.weight) if f and f.relation == alias)
-    equalities = (*query.equalities, *(e for j in query.left_joins for e in j.equalities))
+    yield from (f.expression.copy() for f in query.outputs if f.relation == alias)
     plain = {c.name for c in query.relation(alias).columns if c.kind != "other"}
-    for term in (term for e in equalities for term in (e.left, e.right) if term.relation == alias):
+    for term in (t for t in query.terms if t.relation == alias):
         own = term.expression.copy()
         yield own if isinstance(own, exp.Column) and own.name in plain else sql.text(own)
     yield from (sql.text(f.copy()) for f in query.relation(alias).late_filters)

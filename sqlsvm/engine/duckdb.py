@@ -44,6 +44,7 @@ _AT_A_TIME = 10_000
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _NUMBERS = (*_INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
+_ZONED = "TIMESTAMP WITH TIME ZONE"
 _TEXTS = ("VARCHAR", "ENUM", "JSON")
 _WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
 
@@ -164,9 +165,8 @@ class DuckDB(Engine):
         least = next((t for t in ("FLOAT", "DOUBLE") if t in types), None)
         if any(_base(t) in _TEXTS for t in types):
             return least or next((t for t in types if _base(t) not in _TEXTS), None)
-        if "TIMESTAMP WITH TIME ZONE" in types and any(_base(t).startswith("TIMESTAMP") for t in types):
-            others = {_base(t) for t in types} - {"TIMESTAMP WITH TIME ZONE"}
-            return "TIMESTAMP WITH TIME ZONE" if others else None
+        if _ZONED in types and any(t != _ZONED and t.startswith("TIMESTAMP") for t in types):
+            return _ZONED
         return least if any(_base(t) in _NUMBERS and t not in self.inexact for t in types) else None
 
     def row_hash(self, alias: str) -> exp.Expression:

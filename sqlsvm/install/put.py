@@ -90,6 +90,8 @@ def _bring_up(postgres: Postgres, found: Found) -> None:
 
 
 def _check_roles(postgres: Postgres, roles: Sequence[str]) -> None:
+    if not roles:
+        return
     known = [
         "public",
         *postgres.fetch(parse_one("SELECT rolname FROM pg_catalog.pg_roles", read="postgres"))["rolname"],

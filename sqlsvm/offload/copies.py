@@ -16,7 +16,7 @@ from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.keys import check_keys
-from sqlsvm.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, outputs, shared
+from sqlsvm.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, shared
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 
 REPORT_SECONDS = 5.0
@@ -168,7 +168,7 @@ def _constant(c: Carried, row: Rows, table: str, categories: Categories) -> exp.
 def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> FeatureQuery:
     """Plain columns of the copies, joined as the originals are."""
     of = {copy.export.relation.alias: copy for copy in copies}
-    features = {f: replace(f, expression=of[f.relation].value(output(n))) for n, f in enumerate(outputs(query))}
+    features = {f: replace(f, expression=of[f.relation].value(output(n))) for n, f in enumerate(query.outputs)}
     spelling = {term: key(v.index) for v in shared(query) for term in v.terms}
     joined = (
         Equality(of[e.left.relation].term(spelling[e.left]), of[e.right.relation].term(spelling[e.right]))

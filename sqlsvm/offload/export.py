@@ -22,7 +22,7 @@ from sqlsvm.catalog import Catalog, no_match
 from sqlsvm.compile.prepare import key
 from sqlsvm.engine.base import Column
 from sqlsvm.planner import KEPT_IN_PLACE
-from sqlsvm.query import Feature, FeatureQuery, Relation, Term
+from sqlsvm.query import FeatureQuery, Relation, Term
 from sqlsvm.query.variables import Variable, join_variables
 
 KEEP = "keep"
@@ -98,11 +98,6 @@ def output(place: int) -> str:
     return f"c{place}"
 
 
-def outputs(query: FeatureQuery) -> list[Feature]:
-    """Features, label and weight."""
-    return [f for f in (*query.features, query.label, query.weight) if f is not None]
-
-
 def shared(query: FeatureQuery) -> list[Variable]:
     """The variables of inner joins."""
     return [v for v in join_variables(query) if v.match is None]
@@ -134,7 +129,7 @@ class _Exporter:
 
     def _outputs(self, alias: str) -> Iterator[Carried]:
         """Numbers as training in place sees them: integers as they are, any other as a double."""
-        for place, f in enumerate(outputs(self.query)):
+        for place, f in enumerate(self.query.outputs):
             if f.relation != alias:
                 continue
             name, column = output(place), self.types[alias, f.expression]
@@ -201,11 +196,8 @@ class _Exporter:
 def _types(catalog: Catalog) -> dict[tuple[str, exp.Expression], Column]:
     """What the server says of everything that has to travel."""
     query, found = catalog.query, dict[tuple[str, exp.Expression], Column]()
-    equalities = [*query.equalities, *(e for j in query.left_joins for e in j.equalities)]
-    terms = [t for e in equalities for t in (e.left, e.right)]
     for r in query.relations:
-        own = [*(f.expression for f in outputs(query) if f.relation == r.alias)]
-        own = list(dict.fromkeys([*own, *(t.expression for t in terms if t.relation == r.alias)]))
+        own = list(dict.fromkeys(o.expression for o in query.valued if o.relation == r.alias))
         if own:
             probe = sql.select([(e.copy(), f"c{n}") for n, e in enumerate(own)], r.source.copy())
             found |= {(r.alias, e): column for e, column in zip(own, catalog.engine.describe(probe), strict=True)}

@@ -80,6 +80,22 @@ class FeatureQuery:
     held_out: exp.Expression | None = None
     """Over the label's relation: is a row kept from the training? Said where what decides stays behind."""
 
+    @property
+    def outputs(self) -> tuple[Feature, ...]:
+        """Features, label and weight."""
+        return tuple(f for f in (*self.features, self.label, self.weight) if f)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Both sides of every equality, those of LEFT JOINs too."""
+        equalities = (*self.equalities, *(e for j in self.left_joins for e in j.equalities))
+        return tuple(t for e in equalities for t in (e.left, e.right))
+
+    @property
+    def valued(self) -> tuple[Feature | Term, ...]:
+        """Whatever has a value in each row of its relation."""
+        return (*self.terms, *self.outputs)
+
     def relation(self, alias: str) -> Relation:
         return next(r for r in self.relations if r.alias == alias)
 
@@ -99,9 +115,7 @@ class FeatureQuery:
     def used_columns(self, alias: str) -> tuple[Column, ...]:
         """The columns of a relation that the query mentions anywhere, in the order of the relation."""
         relation = self.relation(alias)
-        outputs = [f.expression for f in (*self.features, self.label, self.weight) if f]
-        equalities = (*self.equalities, *(e for j in self.left_joins for e in j.equalities))
-        terms = [t.expression for e in equalities for t in (e.left, e.right)]
-        mentioned = [*outputs, *terms, *relation.filters, *relation.late_filters]
+        own = [o.expression for o in self.valued]
+        mentioned = [*own, *relation.filters, *relation.late_filters]
         names = {c.name for e in mentioned for c in e.find_all(exp.Column) if c.table == alias}
         return tuple(column for column in relation.columns if column.name in names)

@@ -32,8 +32,7 @@ def probes(query: FeatureQuery) -> dict[str, exp.Select]:
 
 
 def _outputs(query: FeatureQuery, alias: str) -> Iterator[Feature]:
-    everything = (*query.features, query.label, query.weight)
-    return (f for f in everything if f is not None and f.relation == alias)
+    return (f for f in query.outputs if f.relation == alias)
 
 
 def _probe(query: FeatureQuery, alias: str) -> exp.Select:

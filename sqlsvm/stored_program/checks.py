@@ -31,10 +31,10 @@ LabelValues = tuple[Any, Any]
 
 
 def checks(
-    plan: Plan, rounded: Iterable[Rounded], types: Iterable[str], label_values: LabelValues
+    plan: Plan, rounded: Iterable[Rounded], known_types: Iterable[str], label_values: LabelValues
 ) -> Iterator[Statement]:
     """What the plan takes for granted. Each is named by what is wrong where it answers with more than 0."""
-    yield _other_types(plan.tree.query, types)
+    yield _other_types(plan.tree.query, known_types)
     yield from (_repeated(plan, node, on) for node, on in _unique_nodes(plan))
     query = plan.tree.query
     yield from (_merged(query, key) for key in rounded)
@@ -54,18 +54,15 @@ def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
     return tuple(str(engine.fetch(sql.select([(type, "t")]))["t"][0]) for type in _types(query))
 
 
-def _other_types(query: FeatureQuery, types: Iterable[str]) -> Statement:
+def _other_types(query: FeatureQuery, known: Iterable[str]) -> Statement:
     """SELECT how many are of others now: what is equal may be so no more, and what is certain uncertain."""
-    same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), types, strict=True))
+    same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), known, strict=True))
     changed = sql.plus(*(sql.case(one, sql.number(0), sql.number(1)) for one in same))
     return statement("types", sql.select([(changed, "n")]))
 
 
 def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
-    outputs = [f for f in (*query.features, query.label, query.weight) if f is not None]
-    equalities = (*query.equalities, *(e for j in query.left_joins for e in j.equalities))
-    asked = [(t.relation, t.expression) for e in equalities for t in (e.left, e.right)]
-    for relation, expression in dict.fromkeys([*asked, *((f.relation, f.expression) for f in outputs)]):
+    for relation, expression in dict.fromkeys((o.relation, o.expression) for o in query.valued):
         nothing = sql.select([(expression.copy(), "v")], query.relation(relation).source.copy()).limit(0)
         type = _TYPE.copy()
         for v in list(type.find_all(exp.Placeholder)):

@@ -55,10 +55,7 @@ def row_counts(plan: Plan) -> Iterator[Statement]:
 
 
 def _columns(query: FeatureQuery) -> Iterator[exp.Column]:
-    outputs = [f for f in (*query.features, query.label, query.weight) if f is not None]
-    equalities = (*query.equalities, *(e for j in query.left_joins for e in j.equalities))
-    expressions = [f.expression for f in outputs]
-    expressions += [term.expression for e in equalities for term in (e.left, e.right)]
+    expressions = [o.expression for o in query.valued]
     expressions += [f for r in query.relations for f in (*r.filters, *r.late_filters)]
     for expression in expressions:
         yield from expression.find_all(exp.Column)

@@ -526,7 +526,7 @@ def hint_of(engine: Engine, text: str) -> str:
 
 def test_a_session_that_may_only_read(postgres: Engine) -> None:
     postgres.execute(Text("SET default_transaction_read_only = on"))
-    assert "--offload --model-file FILE" in hint_of(postgres, "CREATE TABLE t (x INT)")
+    assert "train and evaluate can with --offload --model-file FILE" in hint_of(postgres, "CREATE TABLE t (x INT)")
 
 
 def test_rights_that_are_missing(postgres: Engine, prefix: str) -> None:
