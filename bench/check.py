@@ -21,8 +21,8 @@ from bench.tasks import Task, load, task, unload
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.problem import labelled, prepared
-from sqlsvm.program import Workspace, workspace
+from sqlsvm.run.problem import labelled, prepared
+from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.solution import Options as Effort
 

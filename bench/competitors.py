@@ -25,15 +25,15 @@ from bench.flat import FlatOracle
 from bench.matrix import Given, Matrix, matrix
 from bench.tasks import Task, parsed
 from sqlsvm import sql
-from sqlsvm.counting import read_beta
+from sqlsvm.ask.counting import read_beta
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model import Model
-from sqlsvm.problem import Problem, labelled, prepared
-from sqlsvm.program import workspace
+from sqlsvm.model.model import Model
+from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.train import as_json
+from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.solution import Options as Effort
-from sqlsvm.train import as_json
 
 TOL = 1e-3
 FLAT = "bench_flat"
@@ -320,7 +320,7 @@ def with_madlib(order: Order) -> Outcome:
 
 # -- the list ----------------------------------------------------------------------------------------------------------
 
-OURS = ("sqlsvm.cli", "sqlsvm.draw_training", "sqlsvm.store")
+OURS = ("sqlsvm.cli", "sqlsvm.show.training", "sqlsvm.store")
 SVM, LINEAR = ("sklearn.svm",), ("sklearn.linear_model",)
 EXPORTED = export_and(liblinear, grids.LIBLINEAR)
 

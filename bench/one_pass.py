@@ -19,8 +19,8 @@ from sqlsvm.compile.resolve import sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.problem import open_problem
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import open_problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.solution import Options as Effort
 from sqlsvm.terminal import amount

@@ -12,9 +12,9 @@ from bench.tasks import FAMILIES, Task, load, task
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.problem import labelled, prepared
-from sqlsvm.program import Workspace, workspace
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import labelled, prepared
+from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.solution import Options as Effort
 

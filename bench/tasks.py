@@ -12,10 +12,10 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.design import Nulls
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.problem import Options
+from sqlsvm.plan.design import Nulls
 from sqlsvm.query import parse
+from sqlsvm.run.problem import Options
 
 Table = dict[str, Values]
 Tables = dict[str, Table]

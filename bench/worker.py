@@ -8,14 +8,14 @@ from typing import Any
 
 from bench import tasks
 from sqlsvm.engine import connect
-from sqlsvm.model import plain
+from sqlsvm.model.model import plain
 
 Job = dict[str, Any]
 
 
 def size(job: Job) -> Job:
     from bench.export import join_size
-    from sqlsvm.problem import open_problem
+    from sqlsvm.run.problem import open_problem
 
     task = _task(job)
     with connect(job["url"]) as engine:

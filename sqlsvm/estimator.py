@@ -12,20 +12,21 @@ from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
 
-from sqlsvm import predict as predicting
-from sqlsvm.category import as_double, category_weights
-from sqlsvm.design import Nulls, Scale
+from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
-from sqlsvm.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.evaluation import Evaluation
-from sqlsvm.holdout import PARTS, Part
-from sqlsvm.model import Model, Weight
-from sqlsvm.planner import Counting
-from sqlsvm.problem import ClassWeights, Options
+from sqlsvm.model import predict as predicting
+from sqlsvm.model.category import as_double, category_weights
+from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.model import Model, Weight
+from sqlsvm.plan.design import Nulls
+from sqlsvm.plan.planner import Counting
+from sqlsvm.plan.scaling import Scale
+from sqlsvm.run.holdout import PARTS, Part
+from sqlsvm.run.problem import ClassWeights, Options
+from sqlsvm.run.train import Solver, Training, train
 from sqlsvm.solve.solution import Options as Effort
-from sqlsvm.train import Solver, Training, train
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "solver": get_args(Solver),

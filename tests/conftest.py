@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.install import install
+from sqlsvm.psql.install import install
 from tests import servers
 
 ENGINES = ("postgres", "duckdb")

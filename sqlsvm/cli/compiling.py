@@ -27,7 +27,7 @@ def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
     The functions have to be there: sqlsvm install puts them into the database.
     """
     from sqlsvm.engine import connect
-    from sqlsvm.stored_program import check_place, save_program, stored_program
+    from sqlsvm.psql.stored_program import check_place, save_program, stored_program
 
     training = training_of(**options)
     with connect(dsn) as engine:

@@ -64,12 +64,12 @@ def _query_file(keep: str | None, query: str) -> str:
 
 def _play(engine: "Engine", query: str) -> int:
     """Look at the join, then train on it. Also a database that is thrown away keeps the model as long as it lives."""
+    from sqlsvm.ask.inspect import inspect
     from sqlsvm.demo import LABEL, MODEL
-    from sqlsvm.draw import draw
-    from sqlsvm.inspect import inspect
-    from sqlsvm.problem import Options
+    from sqlsvm.run.problem import Options
+    from sqlsvm.run.train import Training
+    from sqlsvm.show.inspection import draw
     from sqlsvm.store import open_store
-    from sqlsvm.train import Training
 
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
     show_answer("\nNow a support vector machine is trained on that join, in place:\n")
@@ -80,9 +80,9 @@ def _play(engine: "Engine", query: str) -> int:
 def _offloaded(engine: "Engine", query: str) -> None:
     """The same once more on copies in this process: another way to the same optimum, and another proof of it."""
     from sqlsvm.demo import LABEL, MODEL
-    from sqlsvm.draw_training import draw_certificate
-    from sqlsvm.problem import Options
-    from sqlsvm.train import Training, train
+    from sqlsvm.run.problem import Options
+    from sqlsvm.run.train import Training, train
+    from sqlsvm.show.training import draw_certificate
 
     show_answer(
         "\nThe same offloaded: the columns used are copied into a DuckDB of this process, and trained on there:\n"

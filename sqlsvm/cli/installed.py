@@ -28,8 +28,8 @@ def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> No
     All of it or nothing, and doing it twice changes nothing. No superuser is needed: the owner of the database will do.
     Models that are stored there already stay and can be used at once.
     """
-    from sqlsvm import install as installing
     from sqlsvm.engine import connect
+    from sqlsvm.psql import install as installing
 
     with connect(dsn) as engine:
         before = installing.install(engine, readers, trainers)
@@ -52,8 +52,8 @@ def upgrade(dsn: str) -> None:
 
     All of it or nothing. What is new needs grants again: sqlsvm install --reader ROLE --trainer ROLE.
     """
-    from sqlsvm import install as installing
     from sqlsvm.engine import connect
+    from sqlsvm.psql import install as installing
 
     with connect(dsn) as engine:
         before = installing.upgrade(engine)
@@ -79,8 +79,8 @@ def uninstall(dsn: str, force: bool) -> None:
     While there are models it only says what would be lost. What others have built on it, a view for instance, is never
     removed: it has to go first.
     """
-    from sqlsvm import install as installing
     from sqlsvm.engine import connect
+    from sqlsvm.psql import install as installing
 
     with connect(dsn) as engine:
         gone = installing.uninstall(engine, force=force)
@@ -102,8 +102,8 @@ def check(dsn: str) -> int:
     not as it should be.
     """
     from sqlsvm.engine import connect
-    from sqlsvm.install.check import check as findings_of
-    from sqlsvm.install.draw import draw_findings
+    from sqlsvm.psql.install.check import check as findings_of
+    from sqlsvm.show.check import draw_findings
 
     with connect(dsn) as engine:
         findings = findings_of(engine)
@@ -131,7 +131,7 @@ def extension(folder: Path) -> None:
 
     That needs rights on the server's folder once, and no superuser afterwards. pg_dump keeps the models.
     """
-    from sqlsvm.install.extension import write
+    from sqlsvm.psql.install.extension import write
 
     for path in write(folder):
         show_answer(f"wrote {printable(str(path))}")

@@ -12,10 +12,10 @@ from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
-    from sqlsvm.model import Model
-    from sqlsvm.resume import Continuation, Saved
+    from sqlsvm.model.model import Model
+    from sqlsvm.run.resume import Continuation, Saved
+    from sqlsvm.run.train import Training
     from sqlsvm.store import Store
-    from sqlsvm.train import Training
 
 
 def say(text: str) -> None:
@@ -24,7 +24,7 @@ def say(text: str) -> None:
 
 def state_of(store: "Store | None", name: str) -> "Saved | None":
     """What an earlier training of that name has left."""
-    from sqlsvm.resume import Saved
+    from sqlsvm.run.resume import Saved
 
     if store is None:
         raise OptionError(
@@ -36,7 +36,7 @@ def state_of(store: "Store | None", name: str) -> "Saved | None":
 
 def finished(store: "Store", name: str, query: str, training: "Training") -> "Model":
     """The model that the same training has come to: nothing of it is left to do. An error if there is none."""
-    from sqlsvm.model import plain
+    from sqlsvm.model.model import plain
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
     if model and model.converged and (model.query, plain(model.options)) == (query, plain(asdict(training))):

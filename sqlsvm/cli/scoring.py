@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from sqlsvm.engine.base import Engine
-    from sqlsvm.model import Model
-    from sqlsvm.predict import Kind
+    from sqlsvm.model.model import Model
+    from sqlsvm.model.predict import Kind
 
 rows_database = option(
     "--dsn", metavar="URL", help="The database with the rows, and with the model unless a file has it."
@@ -47,10 +47,10 @@ def evaluate(
 
     A model trained with --holdout is measured twice: on the rows that it was trained on, and on those held out.
     """
-    from sqlsvm.draw_evaluation import draw_evaluation, draw_parts
-    from sqlsvm.evaluate import evaluate_model, evaluate_parts
-    from sqlsvm.holdout import Holdout
-    from sqlsvm.predict import label_values
+    from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
+    from sqlsvm.model.predict import label_values
+    from sqlsvm.run.holdout import Holdout
+    from sqlsvm.show.evaluation import draw_evaluation, draw_parts
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
         classes = label_values(model)
@@ -116,7 +116,7 @@ def predict(
     if as_sql:
         _print_sql(name, dsn, model_file, version)
         return
-    from sqlsvm.predict import predict, save, write_csv
+    from sqlsvm.model.predict import predict, save, write_csv
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
         if rows is None and view is None:
@@ -170,14 +170,14 @@ def _check_size(engine: "Engine", model: "Model") -> None:
 
 def _counted(engine: "Engine", model: "Model") -> float:
     """A weighted model knows what its rows weigh, and not how many they are."""
-    from sqlsvm.inspect import inspect_model
+    from sqlsvm.ask.inspect import inspect_model
 
     return inspect_model(engine, model).join_rows
 
 
 def _print_sql(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> None:
     from sqlsvm.engine import dialect_of
-    from sqlsvm.predict import score_sql
+    from sqlsvm.model.predict import score_sql
 
     with model_store(dsn, model_file) as store:
         model: Model = store.load(named(store, name), version)
@@ -186,7 +186,7 @@ def _print_sql(name: str | None, dsn: str | None, model_file: str | None, versio
 
 def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:
     """All of it or nothing, unless it is a pipe or a device, which may have any; how many rows it was."""
-    from sqlsvm.predict import write_csv
+    from sqlsvm.model.predict import write_csv
 
     if path.exists() and not is_stream(path) and not overwrite:
         raise OptionError(f"{path} exists already", hint="choose another name, or say --overwrite")

@@ -14,7 +14,7 @@ from sqlsvm.errors import OptionError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
-    from sqlsvm.model import Model
+    from sqlsvm.model.model import Model
     from sqlsvm.store import Kept, Store
 
 model_place = together(
@@ -83,7 +83,7 @@ def _check_kept(dsn: str) -> None:
 @json_wanted
 def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
     """List the stored models: every version, the newest first, with its certificate."""
-    from sqlsvm.store.draw import draw_models
+    from sqlsvm.show.models import draw_models
 
     with model_store(dsn, model_file) as store:
         found = store.models()
@@ -106,7 +106,7 @@ def show(name: str | None, dsn: str | None, model_file: str | None, version: int
 
     MODEL may be left out where there is only one. With --json: all of it, as `train --json` prints it.
     """
-    from sqlsvm.store.draw import draw_model
+    from sqlsvm.show.models import draw_model
 
     with model_store(dsn, model_file) as store:
         model = store.load(named(store, name), version)
@@ -130,7 +130,7 @@ def weights(
     score = intercept + sum of weight * column. The scaled weight is on the feature as it was scaled for training: it
     can be compared between features. MODEL may be left out where there is only one.
     """
-    from sqlsvm.store.draw import draw_weights, weights_as_json
+    from sqlsvm.show.models import draw_weights, weights_as_json
 
     with model_store(dsn, model_file) as store:
         model = store.load(named(store, name), version)

@@ -28,11 +28,11 @@ from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
-    from sqlsvm.model import Model
-    from sqlsvm.resume import Saved
+    from sqlsvm.model.model import Model
+    from sqlsvm.run.resume import Saved
+    from sqlsvm.run.train import Training
     from sqlsvm.solve.solution import Record
     from sqlsvm.store import Store
-    from sqlsvm.train import Training
 
 NOT_CONVERGED = 3
 
@@ -225,8 +225,8 @@ def train_and_keep(
     dsn: str | None = None,
 ) -> int:
     """The exit code. The answer is given even where the model could not be stored: nobody trains for nothing."""
-    from sqlsvm.resume import Continuation
-    from sqlsvm.train import train
+    from sqlsvm.run.resume import Continuation
+    from sqlsvm.run.train import train
 
     began, place = time.monotonic(), model_file or engine.url
     continuation = Continuation(before, say)
@@ -249,7 +249,7 @@ def train_and_keep(
 
 
 def on_pass(record: "Record") -> None:
-    from sqlsvm.draw_training import pass_line
+    from sqlsvm.show.training import pass_line
 
     progress.say(pass_line(record))
 
@@ -257,9 +257,9 @@ def on_pass(record: "Record") -> None:
 def training_of(
     *, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, offload: bool = False, **options: Any
 ) -> "Training":
-    from sqlsvm.problem import Options
+    from sqlsvm.run.problem import Options
+    from sqlsvm.run.train import Training
     from sqlsvm.solve.solution import Options as Effort
-    from sqlsvm.train import Training
 
     effort = Effort(**{name: options.pop(name) for name in EFFORT})
     scale = scale or ("maxabs" if solver == "descent" else "standard")
@@ -292,7 +292,7 @@ def _check(store: "Store", name: str) -> None:
 
 
 def _answer(model: "Model", seconds: float, place: str, as_json: bool) -> None:
-    from sqlsvm.draw_training import draw_training
+    from sqlsvm.show.training import draw_training
 
     if as_json:
         show_answer(json.dumps(model.as_json(), indent=2, allow_nan=False))

@@ -49,9 +49,9 @@ def inspect(
     Relations and their rows, the join tree, how many rows meet on each key, keys without a partner, NULLs, the
     features, and the balance of the label. Nothing is changed, and the join is counted, not made.
     """
-    from sqlsvm import inspect as inspection
-    from sqlsvm.draw import draw
+    from sqlsvm.ask import inspect as inspection
     from sqlsvm.engine import connect
+    from sqlsvm.show.inspection import draw
 
     with connect(dsn) as engine:
         found = inspection.inspect(
@@ -84,10 +84,10 @@ def explain(
 
     Expected sizes come from the tables' own rows and keys, which are counted; nothing else is run without --analyze.
     """
-    from sqlsvm import explain as explaining
-    from sqlsvm.draw_plan import draw_plan
+    from sqlsvm.ask import explain as explaining
     from sqlsvm.engine import connect
-    from sqlsvm.problem import Options
+    from sqlsvm.run.problem import Options
+    from sqlsvm.show.plan import draw_plan
 
     given = click.get_current_context().get_parameter_source("beta")
     if given is ParameterSource.COMMANDLINE and not analyze:  # $SQLSVM_BETA may be there for `count`
@@ -144,10 +144,10 @@ def count(
     For each feature, value and label, how many such rows have it. With --generalized: for each label and level, which
     grow by the factor 1 + epsilon, the largest threshold that 1 - label * score reaches in that many rows.
     """
-    from sqlsvm import counting
-    from sqlsvm import draw_counts as answers
+    from sqlsvm.ask import counting
     from sqlsvm.engine import connect
-    from sqlsvm.problem import Options, open_problem
+    from sqlsvm.run.problem import Options, open_problem
+    from sqlsvm.show import counts as answers
 
     if beta is None:
         raise Missing("--beta is missing", "--beta beta.json, or --beta '{...}'", click.get_current_context())

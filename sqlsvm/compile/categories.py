@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.design import Dictionary
+from sqlsvm.plan.design import Dictionary
 
 
 def placed(found: exp.Select, d: Dictionary, rows: str) -> tuple[exp.Select, exp.Expression]:

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.catalog import rows_of
 from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_matches
 from sqlsvm.compile.scores import outputs, rows, source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.design import Dictionary
-from sqlsvm.plan import Plan
+from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.design import Dictionary
+from sqlsvm.plan.plan import Plan
 
 
 def working_tables(plan: Plan) -> Iterator[Statement]:

@@ -21,7 +21,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.prepare import key, node_table
 from sqlsvm.compile.statement import Statement
-from sqlsvm.join_tree import Edge, JoinTree
+from sqlsvm.plan.join_tree import Edge, JoinTree
 
 
 def up_table(node: int) -> str:

@@ -21,7 +21,7 @@ from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Named, scored
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally
-from sqlsvm.plan import Bag, Plan
+from sqlsvm.plan.plan import Bag, Plan
 
 LIST = "sqlsvm_list"
 SHIFT, LOWEST, WIDTH = "shift", "lowest", "width"

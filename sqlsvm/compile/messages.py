@@ -24,7 +24,7 @@ from sqlsvm import sql
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.plan import Link, Plan
+from sqlsvm.plan.plan import Link, Plan
 
 TIE = "o"
 """On exact scores the side of the label also carries o = 1 for y = -1, where total = 0 counts as well."""

@@ -11,8 +11,8 @@ from sqlsvm.compile.categories import by_category
 from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.design import Scale
-from sqlsvm.plan import Plan
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.scaling import Scale
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))
 RANGE = frozenset(("least", "most"))

@@ -16,7 +16,7 @@ from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, 
 from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, Tally, active_rows, rounding
-from sqlsvm.plan import Plan
+from sqlsvm.plan.plan import Plan
 
 NEAR = "near the hinge"
 

@@ -16,8 +16,8 @@ from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.moments import is_asked
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.join_tree import Edge
-from sqlsvm.plan import Plan
+from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.plan import Plan
 
 PARTNERS = "keys without a partner"
 

@@ -12,7 +12,7 @@ to both engines NaN is greater than all numbers: rows without a partner are not 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.plan import Places
+from sqlsvm.plan.plan import Places
 
 
 def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expression:

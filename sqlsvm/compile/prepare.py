@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.catalog import no_match
 from sqlsvm.compile.statement import Statement
-from sqlsvm.join_tree import JoinTree
+from sqlsvm.plan.catalog import no_match
+from sqlsvm.plan.join_tree import JoinTree
 from sqlsvm.query import LeftJoin
 from sqlsvm.query.variables import Variable
 

@@ -14,9 +14,9 @@ from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import Named, source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.design import Coordinate, Dictionary
-from sqlsvm.join_tree import Edge
-from sqlsvm.plan import Plan
+from sqlsvm.plan.design import Coordinate, Dictionary
+from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.plan import Plan
 
 COUNT = "c"
 AT_ONCE = "sums of all"

@@ -18,7 +18,7 @@ from sqlsvm.compile.resolve import COUNT, resolve, value_counts
 from sqlsvm.compile.scores import scored
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, Tally, active_rows
-from sqlsvm.plan import Plan
+from sqlsvm.plan.plan import Plan
 
 MARGINS = "sqlsvm_margins"
 THRESHOLDS = "thresholds"

@@ -30,8 +30,8 @@ from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import Named, source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.join_tree import Edge
-from sqlsvm.plan import Plan
+from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.plan import Plan
 
 
 def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:

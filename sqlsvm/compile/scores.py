@@ -8,7 +8,7 @@ from sqlsvm import sql
 from sqlsvm.compile.places import score_in, within
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
-from sqlsvm.plan import Places, Plan
+from sqlsvm.plan.plan import Places, Plan
 
 Named = list[tuple[exp.Expression, str]]
 NOWHERE: Mapping[int, Places] = {}

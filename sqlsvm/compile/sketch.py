@@ -25,7 +25,7 @@ from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.scores import Bend, Named, scored, straight
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import BOUND, Tally
-from sqlsvm.plan import Bag, Link, Plan
+from sqlsvm.plan.plan import Bag, Link, Plan
 
 SLACK = "slack"
 """The epsilon of `perturbed`."""

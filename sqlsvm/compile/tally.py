@@ -16,7 +16,7 @@ from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Bend, Named, carried, fold_keys, inherited, scored, straight
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.plan import Bag, Plan
+from sqlsvm.plan.plan import Bag, Plan
 
 BUCKETS = "buckets"
 BOUND = "bound"

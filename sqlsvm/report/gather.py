@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
+from sqlsvm.ask.inspect import Inspection, inspect_model
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.evaluation import Evaluation
-from sqlsvm.holdout import Holdout
-from sqlsvm.inspect import Inspection, inspect_model
-from sqlsvm.model import Model
+from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.model import Model
+from sqlsvm.run.holdout import Holdout
 
 PLACES, BINS = 4096, 4000
 """Scores are told apart more finely than for a table: a picture costs no more, and its bounds are narrower."""

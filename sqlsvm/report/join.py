@@ -1,8 +1,8 @@
 """What was joined: the tree, and every relation and edge in full."""
 
-from sqlsvm.inspect import Inspection
-from sqlsvm.model import Model
-from sqlsvm.remarks import remarks
+from sqlsvm.ask.inspect import Inspection
+from sqlsvm.ask.remarks import remarks
+from sqlsvm.model.model import Model
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table

@@ -7,8 +7,8 @@ from importlib.resources import files
 from math import isfinite
 from typing import Any
 
-from sqlsvm.evaluation import Bounded
-from sqlsvm.model import Model, plain
+from sqlsvm.model.evaluation import Bounded
+from sqlsvm.model.model import Model, plain
 from sqlsvm.report.gather import Report
 from sqlsvm.report.join import join_section
 from sqlsvm.report.markup import Element, Sheet, el, page

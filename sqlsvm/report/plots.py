@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from sqlsvm.evaluation import Evaluation, Histogram, RocPoint
-from sqlsvm.model import Model
-from sqlsvm.predict import label_values
+from sqlsvm.model.evaluation import Evaluation, Histogram, RocPoint
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import label_values
 from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, counted, linear, logarithmic, within
 from sqlsvm.report.gather import Report
 from sqlsvm.terminal import row_count

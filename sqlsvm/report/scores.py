@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from sqlsvm.draw_evaluation import RATES
-from sqlsvm.evaluation import Bounded, Evaluation
-from sqlsvm.predict import label_values
+from sqlsvm.model.evaluation import Bounded, Evaluation
+from sqlsvm.model.predict import label_values
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
+from sqlsvm.show.evaluation import RATES
 from sqlsvm.terminal import amount, row_count, share, weight
 
 

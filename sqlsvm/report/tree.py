@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, set_cell_size
 
-from sqlsvm.catalog import EdgeFacts
-from sqlsvm.draw import condition
-from sqlsvm.inspect import Inspection, RelationFacts, edge_left_join
-from sqlsvm.join_tree import Edge
-from sqlsvm.remarks import node_name
+from sqlsvm.ask.inspect import Inspection, RelationFacts, edge_left_join
+from sqlsvm.ask.remarks import node_name
+from sqlsvm.plan.catalog import EdgeFacts
+from sqlsvm.plan.join_tree import Edge
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.svg import picture
+from sqlsvm.show.inspection import condition
 from sqlsvm.terminal import amount, row_count, share
 
 WIDTH, INDENT, MARGIN = 440.0, 24.0, 1.5

@@ -1,11 +1,11 @@
 """The weights that decide most, each with a bar."""
 
-from sqlsvm.model import Weight
+from sqlsvm.model.model import Weight
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import scrolled, section
 from sqlsvm.report.plots import classes
-from sqlsvm.store.draw import heaviest
+from sqlsvm.show.models import heaviest
 from sqlsvm.terminal import amount
 
 TOP = 24

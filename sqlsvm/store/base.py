@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from sqlsvm.errors import OptionError, nearest
-from sqlsvm.model import Model, plain
+from sqlsvm.model.model import Model, plain
 
 NONE = "none is stored here; sqlsvm train stores one"
 

@@ -15,7 +15,7 @@ from sqlglot import exp, parse_one
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, StatementError
 from sqlsvm.errors import EngineError
-from sqlsvm.model import Model
+from sqlsvm.model.model import Model
 from sqlsvm.store.base import Kept, Store, Stored, check_name, ordered, unknown
 from sqlsvm.store.program_lock import hold_alone
 from sqlsvm.store.templates import statements

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.files import is_stream, replacing
-from sqlsvm.model import Model
+from sqlsvm.model.model import Model
 from sqlsvm.store.base import Kept, Store, Stored, check_name, unknown
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sqlglot import parse_one
 
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.demo import LABEL, QUERY, SCHEMA, make, next_steps, shop
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.inspect import inspect
 from tests.cli.command import environment, sqlsvm
 
 

@@ -14,8 +14,8 @@ import pytest
 from examples.nycflights13.load import HERE, load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.install import install
-from sqlsvm.train import train
+from sqlsvm.psql.install import install
+from sqlsvm.run.train import train
 from tests import servers
 from tests.cli.command import ROOT, environment, sqlsvm
 from tests.ground.opened import truth

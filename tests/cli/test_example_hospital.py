@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from examples.hospital.load import HERE, hospital, load
-from sqlsvm.draw_training import draw_training
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.estimator import scores
-from sqlsvm.train import train
+from sqlsvm.run.train import train
+from sqlsvm.show.training import draw_training
 from tests import servers
 from tests.docs.markdown import blocks, section
 from tests.docs.sessions import commands, played, says

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from sqlsvm.cli import cli
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from sqlsvm.install import install, look, own_version
+from sqlsvm.psql.install import install, look, own_version
 from sqlsvm.store import open_store
 from tests.cli.command import answer as said
 from tests.cli.command import complaint, sqlsvm

@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 
 from sqlsvm.engine import connect
-from sqlsvm.model import Model, Weight
+from sqlsvm.model.model import Model, Weight
+from sqlsvm.show.models import draw_model, draw_models, draw_weights
 from sqlsvm.store import Store, open_store
-from sqlsvm.store.draw import draw_model, draw_models, draw_weights
 from sqlsvm.terminal import printable
 from tests.cli.command import COMMAND, answer, complaint, environment, sqlsvm
 from tests.ground.models import HOSTILE, model

@@ -14,7 +14,7 @@ import pytest
 from sqlsvm.cli.resuming import keep
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from sqlsvm.resume import Saved
+from sqlsvm.run.resume import Saved
 from sqlsvm.store import open_store
 from tests.cli.command import sqlsvm, started
 from tests.cli.test_interrupt import WORKING_TABLES, eventually, number

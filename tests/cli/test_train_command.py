@@ -18,7 +18,7 @@ from sqlglot import exp, parse
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.model import Model
+from sqlsvm.model.model import Model
 from sqlsvm.store import open_store
 from tests.cli.command import COMMAND, ROOT, answer, environment, sqlsvm
 

@@ -10,7 +10,7 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from sqlsvm.install import own_version
+from sqlsvm.psql.install import own_version
 from tests import servers
 from tests.cli.command import ROOT, environment
 from tests.listing import INSTALLED, listing, value

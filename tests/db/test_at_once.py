@@ -5,11 +5,11 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.planner import FEW_COLUMNS
-from sqlsvm.problem import Options
-from sqlsvm.program import workspace
+from sqlsvm.plan.planner import FEW_COLUMNS
+from sqlsvm.run.problem import Options
+from sqlsvm.run.train import Training, train
+from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.solution import Options as Effort
-from sqlsvm.train import Training, train
 from tests.db.test_places import ONE_BAG, assert_same, plan_of
 from tests.ground.opened import Wish, build, opened, opened_world
 

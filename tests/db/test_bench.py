@@ -15,7 +15,7 @@ from bench.plan import Race
 from bench.results import Results
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.problem import open_problem
+from sqlsvm.run.problem import open_problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.solution import Options
 

@@ -7,13 +7,13 @@ import psycopg
 import pytest
 from sqlglot import exp, parse
 
-from sqlsvm.catalog import Catalog
+from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
-from sqlsvm.inspect import Inspection, as_json, inspect
-from sqlsvm.problem import Options, labelled, open_problem, planned
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.query import Term
-from sqlsvm.read_query import read_query
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.problem import Options, labelled, open_problem, planned
 
 
 def run(engine: Engine, script: str) -> None:

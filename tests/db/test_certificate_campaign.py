@@ -7,8 +7,8 @@ import pytest
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
-from sqlsvm.planner import Counting
-from sqlsvm.train import Training, train
+from sqlsvm.plan.planner import Counting
+from sqlsvm.run.train import Training, train
 from tests.ground.joins import Join
 from tests.ground.opened import truth
 from tests.ground.problems import KINDS, Table, problem, wide

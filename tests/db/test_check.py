@@ -6,9 +6,9 @@ import pytest
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError
-from sqlsvm.install import install, look
-from sqlsvm.install.check import check
-from sqlsvm.install.found import table_names
+from sqlsvm.psql.install import install, look
+from sqlsvm.psql.install.check import check
+from sqlsvm.psql.install.found import table_names
 from sqlsvm.store import open_store
 from tests.ground.models import model
 from tests.listing import listing

@@ -12,7 +12,7 @@ from sqlglot import exp, parse, parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Column, Engine, Kind, StatementError, Text, Values
 from sqlsvm.errors import EngineError, QueryError
-from sqlsvm.read_query import read_query
+from sqlsvm.query.read_query import read_query
 
 EVIL_NAMES = [
     'a"b',

@@ -10,7 +10,7 @@ from sqlsvm import ConvergenceWarning, RelationalSVC
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
-from sqlsvm.predict import predict, query_rows
+from sqlsvm.model.predict import predict, query_rows
 from tests.ground.joins import categories, left_join
 from tests.ground.opened import build
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.evaluate import evaluate
-from sqlsvm.evaluation import MEASURES, Bounded, Evaluation
-from sqlsvm.model import Model
-from sqlsvm.program import workspace
+from sqlsvm.model.evaluation import MEASURES, Bounded, Evaluation
+from sqlsvm.model.model import Model
+from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.modelled import category, modelled, number
 from tests.ground.opened import Opened, Wish, build, opened, opened_world

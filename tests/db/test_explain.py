@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
+from sqlsvm.ask.explain import Explanation, analyze, explain, pretty, script
 from sqlsvm.compile.messages import scored_table
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL
-from sqlsvm.draw_plan import draw_plan
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
-from sqlsvm.explain import Explanation, analyze, explain, pretty, script
-from sqlsvm.oracle import sums
-from sqlsvm.planner import Counting
-from sqlsvm.problem import Options, open_problem
-from sqlsvm.program import workspace
+from sqlsvm.plan.planner import Counting
+from sqlsvm.run.join_oracle import sums
+from sqlsvm.run.problem import Options, open_problem
+from sqlsvm.run.workspace import workspace
+from sqlsvm.show.plan import draw_plan
 from tests.ground.opened import build
 
 TABLES = """

@@ -14,9 +14,9 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.embedded import Server, wheel_programs
 from sqlsvm.errors import OptionError
-from sqlsvm.install import install, look, own_version, uninstall, upgrade
-from sqlsvm.install.check import check
-from sqlsvm.install.extension import write
+from sqlsvm.psql.install import install, look, own_version, uninstall, upgrade
+from sqlsvm.psql.install.check import check
+from sqlsvm.psql.install.extension import write
 from sqlsvm.store import open_store
 from tests.ground.models import model
 from tests.listing import INSTALLED, listing

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.program import workspace
+from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, opened, plan_of, ties
 

@@ -10,15 +10,15 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
+from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
-from sqlsvm.predict import predict
-from sqlsvm.problem import Options, labelled
-from sqlsvm.program import workspace
+from sqlsvm.model.predict import predict
 from sqlsvm.query import FeatureQuery
-from sqlsvm.train import train
+from sqlsvm.run.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
+from sqlsvm.run.problem import Options, labelled
+from sqlsvm.run.train import train
+from sqlsvm.run.workspace import workspace
 from tests.ground.joins import categories, chain
 from tests.ground.opened import build
 from tests.ground.reference import naive

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sqlglot import exp, parse_one
 
-from sqlsvm.catalog import EdgeFacts
+from sqlsvm.ask.inspect import Inspection, as_json, edge_left_join, inspect
 from sqlsvm.engine.base import Engine
-from sqlsvm.inspect import Inspection, as_json, edge_left_join, inspect
-from sqlsvm.join_tree import Edge, JoinTree
+from sqlsvm.plan.catalog import EdgeFacts
+from sqlsvm.plan.join_tree import Edge, JoinTree
 from tests.ground import parts
 from tests.ground.reference import Reference, Side
 from tests.ground.schemas import World, random_world, worlds

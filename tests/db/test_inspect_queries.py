@@ -4,9 +4,9 @@ through it, equalities that say more than they seem to, and nothing at all."""
 import pytest
 from sqlglot import exp, parse, parse_one
 
+from sqlsvm.ask.inspect import Inspection, as_json, inspect
+from sqlsvm.ask.remarks import remarks
 from sqlsvm.engine.base import Engine
-from sqlsvm.inspect import Inspection, as_json, inspect
-from sqlsvm.remarks import remarks
 
 TABLES = """
 CREATE TABLE a (k INT, j INT, x DOUBLE PRECISION, y INT);

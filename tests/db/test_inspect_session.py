@@ -9,11 +9,11 @@ import pytest
 from psycopg import sql as pg
 from sqlglot import exp, parse, parse_one
 
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, QueryError, SqlsvmError
-from sqlsvm.inspect import inspect
-from sqlsvm.program import workspace
+from sqlsvm.run.workspace import workspace
 
 TABLES = """
 CREATE TABLE f (id INT, k INT, x DOUBLE PRECISION, s TEXT, y INT);

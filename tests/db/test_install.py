@@ -13,8 +13,8 @@ from sqlglot import parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError, OptionError
-from sqlsvm.install import FORMS, install, look, own_version, uninstall, upgrade
-from sqlsvm.install.found import function_names, table_names
+from sqlsvm.psql.install import FORMS, install, look, own_version, uninstall, upgrade
+from sqlsvm.psql.install.found import function_names, table_names
 from sqlsvm.store import Kept, open_store
 from sqlsvm.store.database import SCHEMA_VERSION
 from sqlsvm.store.templates import folder, template
@@ -143,7 +143,7 @@ def test_what_never_became_a_model_goes_too(postgres: Engine, postgres_dsn: str,
 
 def test_all_or_nothing(postgres: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last file is refused: what the others made is gone with it."""
-    broken = "sqlsvm.install.put.function_templates"
+    broken = "sqlsvm.psql.install.put.function_templates"
     monkeypatch.setattr(broken, lambda: ("functions/version", "extension_begin"))
     with pytest.raises(EngineError, match="syntax error"):
         install(postgres)

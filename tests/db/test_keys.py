@@ -5,9 +5,9 @@ import pytest
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError, QueryError, SqlsvmError
-from sqlsvm.problem import Options, labelled, planned
-from sqlsvm.program import workspace
-from sqlsvm.read_query import read_query
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.problem import Options, labelled, planned
+from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, opened
 
 JOIN = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"

@@ -3,11 +3,11 @@
 import pytest
 from sqlglot import parse
 
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
-from sqlsvm.inspect import inspect
-from sqlsvm.label import label_sign
-from sqlsvm.read_query import read_query
+from sqlsvm.plan.target import label_sign
+from sqlsvm.query.read_query import read_query
 
 
 def told(engine: Engine, type: str, values: str, *, label: str = "y", positive: str | None = None) -> tuple[float, ...]:

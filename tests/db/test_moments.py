@@ -9,9 +9,9 @@ from sqlglot import exp, parse_one
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.errors import DataError
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.problem import Options, labelled, open_problem, planned, prepared
-from sqlsvm.program import Workspace, workspace
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import Options, labelled, open_problem, planned, prepared
+from sqlsvm.run.workspace import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
 from tests.ground.reference import Joined
 from tests.ground.schemas import random_world

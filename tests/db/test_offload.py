@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.catalog import Catalog, rows_of
+from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import RelationalSVC
-from sqlsvm.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.evaluation import MEASURES, Evaluation
-from sqlsvm.offload import copies, offloaded
-from sqlsvm.offload.export import exports
-from sqlsvm.predict import predict
-from sqlsvm.problem import Options, labelled
-from sqlsvm.program import workspace
+from sqlsvm.model.evaluation import MEASURES, Evaluation
+from sqlsvm.model.predict import predict
+from sqlsvm.plan.catalog import Catalog, rows_of
 from sqlsvm.query import FeatureQuery
-from sqlsvm.resume import Continuation
-from sqlsvm.train import train
+from sqlsvm.run.offload import copies, offloaded
+from sqlsvm.run.offload.export import exports
+from sqlsvm.run.problem import Options, labelled
+from sqlsvm.run.resume import Continuation
+from sqlsvm.run.train import train
+from sqlsvm.run.workspace import workspace
 from tests.db.test_golden import folded
 from tests.ground.joins import JOINS
 from tests.ground.offloaded import both, found
@@ -320,7 +320,7 @@ def test_copying_that_takes_long_is_told(
 ) -> None:
     query = labelled(postgres, made(postgres, "reduced"), Options("big"))
     monkeypatch.setattr(copies, "REPORT_SECONDS", 0.0)
-    with caplog.at_level("INFO", "sqlsvm.offload"), offloaded(postgres, query):
+    with caplog.at_level("INFO", "sqlsvm.run.offload"), offloaded(postgres, query):
         said = [record.getMessage() for record in caplog.records]
     assert said == ["copying s", "copying s: 2 rows so far", "copying h", "copying h: 1 rows so far"]
 

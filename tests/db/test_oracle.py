@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.tally import BOUND, BUCKETS, active_table
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.plan import links_of
+from sqlsvm.plan.plan import links_of
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, is_clear, opened_world, ties

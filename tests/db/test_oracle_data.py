@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
-from sqlsvm.plan import Method
-from sqlsvm.problem import Options, open_problem
-from sqlsvm.program import workspace
+from sqlsvm.plan.plan import Method
+from sqlsvm.run.problem import Options, open_problem
+from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened, truth
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.program import workspace
+from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import Wish, build, opened
 from tests.ground.schemas import World, random_world

@@ -11,9 +11,9 @@ from sqlglot import exp, parse_one
 from sqlsvm import sql
 from sqlsvm.compile.tally import BOUND, BUCKETS
 from sqlsvm.engine.base import Engine, StatementError, Values
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.plan import Method
-from sqlsvm.program import workspace
+from sqlsvm.plan.plan import Method
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, open_oracle, opened
 
 METHODS: tuple[Method, ...] = ("exact", "grid")

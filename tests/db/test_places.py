@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.engine.base import Engine, Text, Values
-from sqlsvm.plan import Places, Plan
-from sqlsvm.planner import LARGEST_ARRAY
-from sqlsvm.problem import Options, labelled, planned
-from sqlsvm.program import workspace
+from sqlsvm.plan.plan import Places, Plan
+from sqlsvm.plan.planner import LARGEST_ARRAY
+from sqlsvm.run.problem import Options, labelled, planned
+from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import WHOLE, Opened, Wish, build, is_clear, opened, opened_world
 from tests.ground.schemas import Wishes
@@ -76,7 +76,7 @@ def test_places_are_shared_and_mostly_taken(arrays: Engine, theirs: Sequence[int
 
 def test_an_array_is_not_larger_than_8_mb(arrays: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert LARGEST_ARRAY == 1_000_000
-    monkeypatch.setattr("sqlsvm.planner.LARGEST_ARRAY", 9)
+    monkeypatch.setattr("sqlsvm.plan.planner.LARGEST_ARRAY", 9)
     facts(arrays, np.zeros(40, dtype=int), np.arange(10))
     assert not plan_of(arrays).placed
     build(arrays, "DELETE FROM d WHERE k = 9")

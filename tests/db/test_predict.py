@@ -11,11 +11,11 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import OptionError
-from sqlsvm.label import label_sign
-from sqlsvm.model import Model
-from sqlsvm.predict import Kind, Of, predict, read_label_values, save, score_sql, write_csv
-from sqlsvm.read_query import read_query
-from sqlsvm.train import train
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import Kind, Of, predict, read_label_values, save, score_sql, write_csv
+from sqlsvm.plan.target import label_sign
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.train import train
 from tests.ground import svm
 from tests.ground.modelled import category, model_of, modelled, number
 from tests.ground.opened import Wish, build, joined

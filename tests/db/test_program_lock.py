@@ -9,9 +9,9 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError, Text
-from sqlsvm.install import install
+from sqlsvm.psql.install import install
+from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import Kept, open_store
-from sqlsvm.stored_program import save_program, stored_program
 from tests.cli.test_interrupt import eventually, number
 from tests.db.test_sql_train_session import running
 from tests.ground.opened import build

@@ -7,9 +7,9 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from sqlglot import exp, parse, parse_one
 
+from sqlsvm.ask.inspect import Inspection, inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
-from sqlsvm.inspect import Inspection, inspect
 
 TABLES = """
 CREATE TABLE a (k INT, x DOUBLE PRECISION, y INT);

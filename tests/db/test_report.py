@@ -8,14 +8,14 @@ from datetime import datetime
 import pytest
 from sqlglot import parse
 
+from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.evaluate import evaluate_model
-from sqlsvm.evaluation import Bounded
-from sqlsvm.model import Model
-from sqlsvm.predict import predict
+from sqlsvm.model.evaluation import Bounded
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
 from sqlsvm.report import Report, gather, gather_from, html
-from sqlsvm.train import train
+from sqlsvm.run.train import train
 from tests.ground.models import model as by_hand
 from tests.ground.trained import training
 

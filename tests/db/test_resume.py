@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from sqlglot import parse_one
 
-from sqlsvm import resume
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError
-from sqlsvm.model import Model
-from sqlsvm.problem import Options, labelled
-from sqlsvm.resume import Continuation, Saved, digests
+from sqlsvm.model.model import Model
+from sqlsvm.run import resume
+from sqlsvm.run.problem import Options, labelled
+from sqlsvm.run.resume import Continuation, Saved, digests
+from sqlsvm.run.train import Training, train
 from sqlsvm.solve.solution import Record
 from sqlsvm.store import open_store
-from sqlsvm.train import Training, train
 from tests.ground.joins import Join, categories, chain
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sqlsvm.counting import Count, generalised, read_beta, row_counts
+from sqlsvm.ask.counting import Count, generalised, read_beta, row_counts
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.plan import Method
-from sqlsvm.program import workspace
+from sqlsvm.plan.plan import Method
+from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, joined, opened, opened_world, spelled
 from tests.ground.reference import Joined
@@ -104,7 +104,7 @@ def test_thresholds_do_not_make_the_join(engine: Engine, monkeypatch: pytest.Mon
     with workspace(engine) as work:
         oracle = opened(work, text, Wish()).oracle
         assert len(list(generalised(oracle, beta, 0.5))) > 2
-        monkeypatch.setattr("sqlsvm.counting.LONGEST_LIST", 8)
+        monkeypatch.setattr("sqlsvm.ask.counting.LONGEST_LIST", 8)
         with pytest.raises(OptionError, match="exact thresholds would sort 9 pairs of scores\nHINT: --counting sketch"):
             list(generalised(oracle, beta, 0.5))
 

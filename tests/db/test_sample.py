@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-import sqlsvm.sampling
+import sqlsvm.run.sampling
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Text, Values
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.program import Workspace, workspace
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Sample
 from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened_world
 
@@ -376,7 +376,7 @@ def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.Mo
 
 def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rows rather than more numbers than that."""
-    monkeypatch.setattr(sqlsvm.sampling, "LARGEST_SAMPLE", 100)
+    monkeypatch.setattr(sqlsvm.run.sampling, "LARGEST_SAMPLE", 100)
     build(engine, FORK)
     sample = fork_sample(engine, 1)
     assert sample.rows.dense().shape == (100 // 5, 6)

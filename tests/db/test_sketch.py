@@ -11,14 +11,14 @@ from sqlglot import exp, parse_one
 
 from sqlsvm import sql
 from sqlsvm.compile.compress import LEVELS
+from sqlsvm.compile.levels import compressions, levels, step_for
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts, values_name
 from sqlsvm.compile.sketch import HINGE, REACHED, counted, hinge, reached_levels
 from sqlsvm.compile.tally import BOUND, LABEL, active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.levels import compressions, levels, step_for
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.program import workspace
-from sqlsvm.pseudo import PseudoJoinOracle, Sketching, sketching
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
+from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, open_oracle, opened_world
 from tests.ground.schemas import Wishes

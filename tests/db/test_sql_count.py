@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.counting import generalised, read_beta, row_counts
-from sqlsvm.design import Scaling, scaling
+from sqlsvm.ask.counting import generalised, read_beta, row_counts
+from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.evaluate import evaluate
-from sqlsvm.evaluation import MEASURES, Evaluation
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.planner import Counting
-from sqlsvm.problem import Problem, labelled, prepared
-from sqlsvm.program import workspace
-from sqlsvm.pseudo import PseudoJoinOracle
-from sqlsvm.train import Training
+from sqlsvm.model.evaluation import MEASURES, Evaluation
+from sqlsvm.plan.planner import Counting
+from sqlsvm.plan.scaling import Scaling, scaling
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
+from sqlsvm.run.train import Training
+from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join
 from tests.ground.sql_program import call, compiled
 from tests.ground.trained import training

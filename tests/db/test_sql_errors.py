@@ -5,9 +5,9 @@ import json
 import pytest
 
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.install import install
+from sqlsvm.psql.install import install
+from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import open_store
-from sqlsvm.stored_program import save_program, stored_program
 from tests.ground.modelled import category, modelled, number
 from tests.ground.trained import training
 from tests.psql import answer, complaint, psql

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
-from sqlsvm.compile.predict import PREDICTION, SCORE
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.model import Model
-from sqlsvm.predict import predict, query_rows
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict, query_rows
+from sqlsvm.model.score import PREDICTION, SCORE
 from sqlsvm.store import open_store
 from tests.ground import svm
 from tests.ground.modelled import category, model_of, modelled, number

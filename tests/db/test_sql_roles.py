@@ -8,7 +8,7 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.install import install
+from sqlsvm.psql.install import install
 from sqlsvm.store import open_store
 from sqlsvm.store.templates import folder
 from tests.ground.models import model

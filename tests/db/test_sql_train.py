@@ -10,16 +10,16 @@ from sklearn import metrics
 from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
+from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.evaluate import evaluate_model
-from sqlsvm.install import install
-from sqlsvm.model import Model
-from sqlsvm.planner import Counting
-from sqlsvm.predict import predict
-from sqlsvm.problem import labelled
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
+from sqlsvm.plan.planner import Counting
+from sqlsvm.psql.install import install
+from sqlsvm.psql.stored_program import own_relation, stored_program
+from sqlsvm.run.problem import labelled
+from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
-from sqlsvm.stored_program import own_relation, stored_program
-from sqlsvm.train import Training, train
 from tests.ground import svm
 from tests.ground.joins import JOINS, Join, towns
 from tests.ground.opened import Wish, build, truth
@@ -365,9 +365,9 @@ def test_the_sql_is_the_drivers(
 ) -> None:
     """What is stored and what the driver sends differ in where rows are read, in how parameters are numbered, and in
     what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned."""
-    monkeypatch.setattr("sqlsvm.design.FEW", 0)
-    monkeypatch.setattr("sqlsvm.planner.ROWS_A_KEY", 10**9)
-    monkeypatch.setattr("sqlsvm.sampling.MANY", 10**9)
+    monkeypatch.setattr("sqlsvm.plan.design.FEW", 0)
+    monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_KEY", 10**9)
+    monkeypatch.setattr("sqlsvm.run.sampling.MANY", 10**9)
     join = JOINS[shape](np.random.default_rng(3))
     join.create(postgres)
     asked = training(categorical=join.categorical, nulls="drop", tol=0.5, counting="grid")

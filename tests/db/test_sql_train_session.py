@@ -11,11 +11,11 @@ from sqlglot import parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.install import install
-from sqlsvm.predict import predict
+from sqlsvm.model.predict import predict
+from sqlsvm.psql.install import install
+from sqlsvm.psql.stored_program import StoredProgram, save_program, stored_program
+from sqlsvm.run.train import train
 from sqlsvm.store import open_store
-from sqlsvm.stored_program import StoredProgram, save_program, stored_program
-from sqlsvm.train import train
 from tests.ground.joins import chain
 from tests.ground.opened import build
 from tests.ground.sql_program import call, compiled, trained

@@ -11,10 +11,10 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model import Model
-from sqlsvm.planner import Counting
-from sqlsvm.predict import predict
-from sqlsvm.train import Training, train
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
+from sqlsvm.plan.planner import Counting
+from sqlsvm.run.train import Training, train
 from tests.ground import svm
 from tests.ground.joins import JOINS, chain
 from tests.ground.liblinear import liblinear_beta
@@ -156,7 +156,7 @@ def test_descent_needs_features_in_the_unit_cube(engine: Engine) -> None:
 
 def test_descent_does_not_count_on_the_grid(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where passes of cuts would, it sketches: only that keeps counts within a factor."""
-    monkeypatch.setattr("sqlsvm.planner.EXACT_BUDGET", 0)
+    monkeypatch.setattr("sqlsvm.plan.planner.EXACT_BUDGET", 0)
     join = chain(np.random.default_rng(3), rows=60, fan_out=3)
     join.create(engine)
     asked = training(lam=1e-2, solver="descent", scale="maxabs", max_passes=2)

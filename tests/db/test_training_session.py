@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from sqlglot import parse_one
 
+from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import QueryError, SqlsvmError
-from sqlsvm.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.model import Model
-from sqlsvm.predict import predict
-from sqlsvm.resume import Continuation
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
+from sqlsvm.run.resume import Continuation
+from sqlsvm.run.train import train
 from sqlsvm.solve.solution import Record
-from sqlsvm.train import train
 from tests.ground.joins import chain
 from tests.ground.opened import build
 from tests.ground.trained import training

@@ -6,10 +6,10 @@ import pytest
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.install import install, look, uninstall, upgrade
-from sqlsvm.install.found import function_names, table_names
+from sqlsvm.psql.install import install, look, uninstall, upgrade
+from sqlsvm.psql.install.found import function_names, table_names
+from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import open_store
-from sqlsvm.stored_program import save_program, stored_program
 from tests.ground.models import model
 from tests.ground.trained import training
 from tests.listing import INSTALLED, listing, state, value

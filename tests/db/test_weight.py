@@ -5,8 +5,8 @@ import pytest
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError
-from sqlsvm.problem import Options, open_problem
-from sqlsvm.train import train
+from sqlsvm.run.problem import Options, open_problem
+from sqlsvm.run.train import train
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
 

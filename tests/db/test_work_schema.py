@@ -14,10 +14,10 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.holdout import Holdout, marked, prepared_part
-from sqlsvm.problem import Options, labelled, open_problem
-from sqlsvm.program import workspace
-from sqlsvm.train import train
+from sqlsvm.run.holdout import Holdout, marked, prepared_part
+from sqlsvm.run.problem import Options, labelled, open_problem
+from sqlsvm.run.train import train
+from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of

@@ -7,12 +7,12 @@ from io import StringIO
 import numpy as np
 import pytest
 
+from sqlsvm.ask.evaluate import evaluate_parts
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.evaluate import evaluate_parts
-from sqlsvm.inspect import inspect
-from sqlsvm.model import Model
-from sqlsvm.predict import predict, write_csv
-from sqlsvm.train import Training, train
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict, write_csv
+from sqlsvm.run.train import Training, train
 from tests.ground.joins import categories
 from tests.ground.trained import training
 

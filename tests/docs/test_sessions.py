@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from sqlglot import parse_one
 
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.demo import LABEL, SCHEMA, make
-from sqlsvm.draw import draw
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
-from sqlsvm.inspect import inspect
+from sqlsvm.show.inspection import draw
 from tests import servers
 from tests.docs.markdown import ROOT, Block, blocks, section
 from tests.docs.sessions import Command, are, commands, played, says, typed

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from sqlglot import parse
 
-from sqlsvm.draw import draw
+from sqlsvm.ask.inspect import Inspection, inspect
 from sqlsvm.engine.base import Engine
-from sqlsvm.inspect import Inspection, inspect
+from sqlsvm.show.inspection import draw
 from sqlsvm.terminal import printable
 
 FOLDER = Path(__file__).with_name("draw")

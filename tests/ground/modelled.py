@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.label import label_sign
-from sqlsvm.model import Model, Weight
-from sqlsvm.predict import read_label_values
-from sqlsvm.read_query import read_query
+from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.predict import read_label_values
+from sqlsvm.plan.target import label_sign
+from sqlsvm.query.read_query import read_query
 from tests.ground import svm
 from tests.ground.reference import Joined
 

@@ -3,7 +3,7 @@
 from math import inf
 from typing import Any
 
-from sqlsvm.model import Model, Weight
+from sqlsvm.model.model import Model, Weight
 
 HOSTILE = (
     "late flights",

@@ -7,11 +7,11 @@ from zlib import crc32
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.measuring import read_moments
-from sqlsvm.offload import offloaded
-from sqlsvm.problem import Options, Problem, labelled, prepared
-from sqlsvm.program import workspace
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.offload import offloaded
+from sqlsvm.run.problem import Options, Problem, labelled, prepared
+from sqlsvm.run.workspace import workspace
 
 BUCKETS = 16
 

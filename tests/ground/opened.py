@@ -12,17 +12,18 @@ from typing import Any, Unpack
 import numpy as np
 from sqlglot import parse, parse_one
 
-from sqlsvm.catalog import Catalog, check_left_joins
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.design import check_values, design, drop_nulls, scaling
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.join_tree import join_tree
-from sqlsvm.label import label_sign
-from sqlsvm.measuring import read_moments
-from sqlsvm.oracle import JoinOracle
-from sqlsvm.plan import Link, Method, Places, Plan, links_of
-from sqlsvm.program import Workspace, workspace
-from sqlsvm.read_query import read_query
+from sqlsvm.plan.catalog import Catalog, check_left_joins
+from sqlsvm.plan.design import design, drop_nulls
+from sqlsvm.plan.join_tree import join_tree
+from sqlsvm.plan.plan import Link, Method, Places, Plan, links_of
+from sqlsvm.plan.scaling import check_values, scaling
+from sqlsvm.plan.target import label_sign
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import surface, svm
 from tests.ground.reference import Joined, naive

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.model import Model
+from sqlsvm.model.model import Model
+from sqlsvm.psql.stored_program import save_program, stored_program
+from sqlsvm.run.train import Training
 from sqlsvm.store import open_store
-from sqlsvm.stored_program import save_program, stored_program
-from sqlsvm.train import Training
 from tests.psql import psql
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model import Model
-from sqlsvm.problem import Options
+from sqlsvm.model.model import Model
+from sqlsvm.run.problem import Options
+from sqlsvm.run.train import Training
 from sqlsvm.solve.solution import Options as Effort
-from sqlsvm.train import Training
 from tests.ground import svm
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.opened import Wish, spelled

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sqlsvm.design import Coordinate, Design, Dictionary, Moments, Role, Scale, check_values, drop_nulls, scaling
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError
+from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role, drop_nulls
+from sqlsvm.plan.scaling import Moments, Scale, check_values, scaling
 from sqlsvm.query import Feature
 from sqlsvm.sql import column, number
 from tests.unit.queries import lines, read

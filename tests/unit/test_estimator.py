@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sqlsvm import NotFittedError, RelationalSVC
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import ParameterError
-from sqlsvm.model import Weight
+from sqlsvm.model.model import Weight
 from tests.ground.modelled import category, modelled, number
 
 PARAMETERS = {

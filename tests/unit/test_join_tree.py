@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from sqlsvm.join_tree import Facts, JoinTree, decompose, estimated_rows, is_acyclic, join_tree
+from sqlsvm.plan.join_tree import Facts, JoinTree, decompose, estimated_rows, is_acyclic, join_tree
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 from sqlsvm.query.variables import join_variables
 from tests.ground.parts import reduce_ears

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlsvm.model import Model, Weight, plain
+from sqlsvm.model.model import Model, Weight, plain
 from tests.ground.models import HOSTILE, model
 
 

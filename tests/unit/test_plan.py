@@ -2,9 +2,9 @@
 
 import pytest
 
-from sqlsvm.design import Coordinate, Design
-from sqlsvm.join_tree import Edge, JoinTree
-from sqlsvm.plan import Link, Plan, bags_of, links_of
+from sqlsvm.plan.design import Coordinate, Design
+from sqlsvm.plan.join_tree import Edge, JoinTree
+from sqlsvm.plan.plan import Link, Plan, bags_of, links_of
 from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.sql import column, number
 

@@ -3,7 +3,7 @@
 from sqlglot import exp, parse_one
 
 from sqlsvm.compile.statement import Statement
-from sqlsvm.program import spent
+from sqlsvm.run.workspace import spent
 
 
 def statement(text: str, table: str | None = None) -> Statement:

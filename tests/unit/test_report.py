@@ -10,8 +10,8 @@ from math import inf
 
 import pytest
 
-from sqlsvm.evaluation import Bounded, Evaluation, Histogram
-from sqlsvm.model import Weight
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
+from sqlsvm.model.model import Weight
 from sqlsvm.report import Report, html
 from sqlsvm.report.chart import Area, Line, linear, logarithmic, round_step
 from sqlsvm.report.gather import Missing

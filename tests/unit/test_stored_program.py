@@ -2,8 +2,8 @@
 
 import re
 
+from sqlsvm.psql.stored_program import PARAMETERS
 from sqlsvm.store.templates import template, templates_in
-from sqlsvm.stored_program import PARAMETERS
 
 
 def test_parameters_are_the_fields_of_their_type() -> None:

@@ -1,0 +1,221 @@
+"""The paper's two counting queries for a given beta: `sqlsvm count`, and the building blocks of its descent."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite, log, nan
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.compile.compress import LEVELS
+from sqlsvm.compile.evaluate import LONGEST_LIST, PAIRS, pairs, towards_centre
+from sqlsvm.compile.levels import levels
+from sqlsvm.compile.resolve import COUNT, category_name, resolve, value_counts, values_name
+from sqlsvm.compile.row_count import THRESHOLDS, row_count, thresholds
+from sqlsvm.compile.sketch import REACHED, counted, reached_levels
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, active_rows
+from sqlsvm.engine.base import Rows, Values
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.plan import Plan
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.pseudo_oracle import Sketching, sketching
+
+steps = logging.getLogger(__name__)
+
+LABELS = (-1, 1)
+
+BUCKETS_A_UNIT = 64
+EPSILON = 0.1
+
+MOST_LEVELS = 1e6
+"""Thresholds that anybody would read, or a sketch could use."""
+
+FORM = 'write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}'
+
+Given = Mapping[str, Any]
+"""{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}"""
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many join rows of a label have this value and label * score < bound."""
+
+    feature: str
+    value: object
+    label: int
+    count: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The largest h such that at least `count` join rows of a label have 1 - label * score >= h."""
+
+    label: int
+    k: int
+    count: float
+    threshold: float
+
+
+def read_beta(design: Design, given: Given) -> Values:
+    """A vector over the design's features from a beta by name: what it leaves out weighs 0."""
+    weights = _weights(design, given)
+    kept = [c for c in design.coordinates if c.role != "missing"]
+    beta = np.zeros(len(kept) + sum(len(d.categories) for d in design.dictionaries))
+    for place, c in enumerate(kept):
+        value = weights.get(c.feature, 0.0) if c.feature else given.get("intercept", 0.0)
+        beta[place] = _number(c.feature or "intercept", value)
+    place = len(kept)
+    for d in design.dictionaries:
+        chosen = weights.get(d.feature, {})
+        if not isinstance(chosen, Mapping):
+            raise OptionError(
+                f"the weight of the categorical feature {d.feature} is one number",
+                hint=f'write {{"{d.feature}": {{"VALUE": 0.1}}}}',
+            )
+        for n, category in enumerate(d.categories):
+            beta[place + n] = _number(d.feature, chosen.get(str(category), 0.0))
+        place += len(d.categories)
+    return beta
+
+
+def _weights(design: Design, given: Given) -> Mapping[str, Any]:
+    """The weights, after a look at every name."""
+    if not isinstance(given, Mapping) or not isinstance(given.get("weights", {}), Mapping):
+        raise OptionError("beta is not an object of weights by name", hint=FORM)
+    for name in given.keys() - {"intercept", "weights"}:
+        raise OptionError(f"beta has a {name}, which is neither the intercept nor the weights", hint=FORM)
+    names = {feature for feature, _ in design.columns()} | {d.feature for d in design.dictionaries}
+    if "" not in names and given.get("intercept"):
+        raise OptionError("beta has an intercept, which the features do not", hint="leave it out")
+    weights: Mapping[str, Any] = given.get("weights", {})
+    for name in weights:
+        if not name or name not in names:
+            close = nearest(name, sorted(names - {""}))
+            raise OptionError(f"beta has a weight for {name}, which is not a feature", hint=close)
+    return weights
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise OptionError(f"the weight of {name} is not a number: {value!r}")
+    if not isfinite(value):
+        raise OptionError(f"the weight of {name} is not finite: {value}")
+    return float(value)
+
+
+def row_count_program(plan: Plan) -> tuple[Statement, ...]:
+    """Row Counting for one label, in the way of the plan."""
+    if not is_sketched(plan):
+        return tuple(row_count(plan))
+    answers = (resolve(plan, bag.core, active_rows(bag.number), value_counts) for bag in plan.bags)
+    return (*counted(plan), *(statement for answer in answers for statement in answer))
+
+
+def is_sketched(plan: Plan) -> bool:
+    """One bag is counted exactly whatever was asked for."""
+    return plan.method == "sketch" and plan.centre is not None
+
+
+def row_counts(
+    oracle: JoinOracle,
+    beta: Values,
+    bound: float = 1.0,
+    buckets: int = BUCKETS_A_UNIT,
+    epsilon: float = EPSILON,
+) -> Iterator[Count]:
+    """The paper's Row Counting for every feature, value and label; epsilon is for sketches."""
+    work, program = oracle.work, row_count_program(oracle.plan)
+    parameters: dict[str, object] = {BOUND: float(bound), BUCKETS: float(buckets)}
+    if is_sketched(oracle.plan):
+        parameters[LEVELS] = _sketching(oracle, epsilon).for_counts(epsilon)
+    for label in LABELS:
+        steps.info("counting the rows of the label %+d", label)
+        with work.scratch():
+            answers = work.run(program, {**parameters, **_of_label(oracle, beta, label)})
+        yield from _counts(oracle.plan.design, answers, label)
+
+
+def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator[Count]:
+    for c in design.coordinates:
+        if c.role == "value":
+            rows = answers[values_name(c)]
+            for value, count in zip(rows["value"].astype(float), rows[COUNT], strict=True):
+                if count > 0:
+                    yield Count(c.feature, None if value != value else float(value), label, float(count))
+    for d in design.dictionaries:
+        rows = answers[category_name(d)]
+        for n, count in zip(rows["n"].astype(float), rows[COUNT], strict=True):
+            if count > 0:
+                yield Count(d.feature, None if n != n else d.categories[int(n) - 1 - d.offset], label, float(count))
+
+
+def generalised(oracle: JoinOracle, beta: Values, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
+    """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by 1 + epsilon."""
+    moments = oracle.moments
+    _check_list(oracle, beta)
+    for label in LABELS:
+        steps.info("counting the rows of the label %+d", label)
+        rows = moments.n_negative if label < 0 else moments.n - moments.n_negative
+        _check_levels(epsilon, rows)
+        f = levels(epsilon, rows)
+        found = _sketched_thresholds if is_sketched(oracle.plan) else _thresholds
+        for k, (count, h) in enumerate(zip(f, found(oracle, beta, label, f, buckets, epsilon), strict=True)):
+            if h == h:
+                yield Threshold(label, k, float(count), float(h))
+
+
+def _check_levels(epsilon: float, rows: float) -> None:
+    """All counts up to 1/epsilon are levels, then they grow by 1 + epsilon."""
+    if min(rows, (1 + log(max(1.0, epsilon * rows))) / epsilon) > MOST_LEVELS:
+        raise OptionError(
+            f"an epsilon of {epsilon:g} makes more than {MOST_LEVELS:,.0f} levels of {rows:.2g} rows",
+            hint="take a larger one: --epsilon 0.1",
+        )
+
+
+def _check_list(oracle: JoinOracle, beta: Values) -> None:
+    """Exact thresholds are read off a list of all pairs that meet at the centre. Where these are the join, nobody waits
+    for them."""
+    plan, work = oracle.plan, oracle.work
+    if plan.centre is None or plan.method != "exact":
+        return
+    given = {"theta": oracle.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
+    with work.scratch():
+        work.run(tuple(towards_centre(plan)), given)
+        met = float(work.run((pairs(plan),), given)[PAIRS]["n"][0])
+    if met > LONGEST_LIST:
+        raise OptionError(
+            f"exact thresholds would sort {met:.2g} pairs of scores",
+            hint="--counting sketch keeps each within 1 + epsilon, --counting grid rounds the scores",
+        )
+
+
+def _sketching(oracle: JoinOracle, epsilon: float) -> Sketching:
+    found = sketching(oracle.work, oracle.plan)
+    _check_levels(epsilon / (2 * len(oracle.plan.links)), found.largest)
+    return found
+
+
+def _thresholds(oracle: JoinOracle, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
+    given = {BOUND: 1.0, BUCKETS: float(buckets), LEVELS: f, **_of_label(oracle, beta, label)}
+    with oracle.work.scratch():
+        return oracle.work.run(tuple(thresholds(oracle.plan)), given)[THRESHOLDS]["threshold"].astype(float)
+
+
+def _sketched_thresholds(
+    oracle: JoinOracle, beta: Values, label: int, f: Values, buckets: int, epsilon: float
+) -> Values:
+    """The sketch has levels of its own, finer ones. It counts from below, so f_k rows reach the threshold that it has
+    for the first level >= f_k; none, where even all the rows that it has left are fewer."""
+    given = {BOUND: 1.0, LEVELS: _sketching(oracle, epsilon).for_thresholds(epsilon)}
+    with oracle.work.scratch():
+        answers = oracle.work.run(tuple(reached_levels(oracle.plan)), {**given, **_of_label(oracle, beta, label)})
+    steps, heights = (answers[REACHED][name].astype(float) for name in ("f", "threshold"))
+    return np.append(heights, nan)[np.searchsorted(steps, f)]
+
+
+def _of_label(oracle: JoinOracle, beta: Values, label: int) -> dict[str, object]:
+    return {"theta": oracle.scaling.to_raw(label * np.asarray(beta, dtype=float)), LABEL: float(label)}

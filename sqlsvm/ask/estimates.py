@@ -1,0 +1,84 @@
+"""How many rows each working table of a plan will have, from the sizes that the catalog knows.
+
+Like the planner's costs these take keys as spread evenly and scores as spread over `buckets` different values a bag.
+What beta leaves out (rows beyond the hinge, scores that are equal after all) makes a table smaller than its estimate.
+"""
+
+from collections.abc import Iterator
+from math import inf
+
+from sqlsvm.compile.count import down_table, up_table
+from sqlsvm.compile.messages import (
+    CENTRE_TABLE,
+    Messages,
+    returned_table,
+    scored_table,
+    states_table,
+    value_table,
+)
+from sqlsvm.compile.moments import counts_of
+from sqlsvm.compile.prepare import codes_table, match_table, node_table
+from sqlsvm.compile.resolve import counts_table
+from sqlsvm.compile.tally import active_table
+from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.planner import Sizes, distinct_at, list_sizes, node_rows
+
+RANGE = 4
+"""Scores and margins that matter lie within so many units: that many times the buckets of a unit are in use."""
+
+Estimates = dict[str, float]
+
+
+def estimates(plan: Plan, catalog: Catalog, buckets: int) -> Estimates:
+    """Rows by table. Compressed messages are left out: how long they are is up to epsilon more than to the data."""
+    found = dict([*_prepared(plan, catalog), *_counted(plan, catalog), *_scored(plan, catalog)])
+    if plan.centre is None:
+        return found
+    sizes = list_sizes(plan.tree, catalog, plan.centre, RANGE * buckets if plan.method == "grid" else inf)
+    if plan.method == "sketch":
+        return found | {states_table(bag, 0): rows for bag, rows in sizes.states.items()}
+    return found | dict(_lists(Messages(plan, ties=False), sizes))
+
+
+def _prepared(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
+    for d in plan.design.dictionaries:
+        if not d.listed:
+            yield d.table, len(d.categories)
+    for v in plan.tree.variables:
+        if v.match:
+            yield match_table(v), catalog.rows(v.match.relation)
+    for node in plan.copied:
+        yield node_table(node), node_rows(plan.tree, catalog, node)
+    for link in plan.links:
+        for variable in link.edge.on:
+            yield codes_table(variable), distinct_at(plan.tree, catalog, (variable,), link.edge.left)
+
+
+def _counted(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
+    """Messages of counts hold a row for each key of the side that sends them."""
+    tree = counts_of(plan).tree
+    for node, edge in tree.down():
+        if edge is not None:
+            yield up_table(node), distinct_at(tree, catalog, edge.on, node)
+            yield down_table(node), distinct_at(tree, catalog, edge.on, edge.other(node))
+
+
+def _scored(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
+    for bag in plan.bags:
+        rows = node_rows(plan.tree, catalog, bag.core)
+        yield from ((table(bag.number), rows) for table in (scored_table, active_table))
+    for node, edge in plan.tree.folds.items():
+        yield counts_table(node), distinct_at(plan.tree, catalog, edge.on, edge.other(node))
+
+
+def _lists(messages: Messages, sizes: Sizes) -> Iterator[tuple[str, float]]:
+    """The lists on their way to the centre, and the values that come back for each of their entries."""
+    lists = {bag: [states, *sizes.kept[bag]] for bag, states in sizes.states.items()}
+    for bag, rows in lists.items():
+        for step, entries in enumerate(rows):
+            yield states_table(bag, step), entries
+            yield value_table(bag, step), entries
+        for met in messages.steps(bag):
+            yield returned_table(bag, met.step), rows[met.step] + lists[met.child][-1]
+    yield CENTRE_TABLE, lists[messages.left][-1] + lists[messages.right][-1]

@@ -1,0 +1,272 @@
+"""How good a model is on the rows of a join that is never made: confusion matrix, the usual rates, ROC AUC, histogram.
+
+A row is predicted +1 iff its score is above 0, as scikit-learn does; a score of exactly 0 predicts -1. A row of weight
+w counts as w rows; class weights, which are a matter of training, do not count.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import ceil, floor, log2
+from typing import cast
+
+import numpy as np
+
+from sqlsvm.compile import evaluate as compiled
+from sqlsvm.compile.messages import TIE
+from sqlsvm.compile.resolve import COUNT
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET, rounding, rounding_name
+from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.model.category import category_weights
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
+from sqlsvm.model.model import Model, Weight
+from sqlsvm.plan.design import Nulls
+from sqlsvm.plan.plan import Plan
+from sqlsvm.query import FeatureQuery
+from sqlsvm.query.read_query import respelt
+from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.offload import brought
+from sqlsvm.run.problem import Options, labelled, prepared
+from sqlsvm.run.workspace import Workspace, workspace
+
+steps = logging.getLogger(__name__)
+
+NUDGE = 1e-9
+"""Where scores were rounded at all, a billionth of a bucket more covers the rounding of the doubles themselves."""
+
+ByLabel = tuple[float, float]
+"""A number for y = -1 and one for y = +1."""
+
+
+def evaluate(oracle: JoinOracle, of: Values | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+    """Of a model, or of a beta on the oracle's features."""
+    plan = oracle.plan
+    theta = theta_of(plan, of) if isinstance(of, Model) else oracle.scaling.to_raw(np.asarray(of, dtype=float))
+    return evaluate_plan(oracle.work, plan, theta, buckets=buckets, bins=bins)
+
+
+def evaluate_model(
+    engine: Engine, model: Model, *, offload: bool = False, buckets: int = 256, bins: int = 100
+) -> Evaluation:
+    """On all rows that the model's query has now, prepared as for its training."""
+    with _rows(engine, model, offload) as (work, query):
+        return evaluate(prepared(work, query, options_of(model)).oracle, model, buckets=buckets, bins=bins)
+
+
+def evaluate_parts(
+    engine: Engine,
+    model: Model,
+    parts: Sequence[Part] = PARTS,
+    *,
+    offload: bool = False,
+    buckets: int = 256,
+    bins: int = 100,
+) -> dict[Part, Evaluation]:
+    """The same for a model that was trained with a holdout: on the rows that its training saw, and on the others."""
+    options, holdout = options_of(model), Holdout.of(model.options)
+    if holdout is None:
+        raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
+    found: dict[Part, Evaluation] = {}
+    with _rows(engine, model, offload, holdout) as (work, query):
+        for part in parts:
+            with work.scratch():
+                problem = prepared_part(work, query, options, holdout, part)
+                found[part] = evaluate(problem.oracle, model, buckets=buckets, bins=bins)
+    return found
+
+
+@contextmanager
+def _rows(
+    engine: Engine, model: Model, offload: bool, holdout: Holdout | None = None
+) -> Iterator[tuple[Workspace, FeatureQuery]]:
+    query = labelled(engine, respelt(engine, model.query, model.dialect), options_of(model))
+    query = marked(query, holdout) if holdout else query
+    with brought(engine, query, offload) as (here, query), workspace(here) as work:
+        yield work, query
+
+
+def options_of(model: Model) -> Options:
+    """What its rows were made by. Class weights and scaling are matters of the training alone: the weights of a model
+    are those of the query's own columns."""
+    stored = model.options.get("problem", {})
+    kept = {name: stored[name] for name in ("weight", "counting", "intercept") if name in stored}
+    return Options(
+        label=model.label,
+        positive=model.positive,
+        nulls=cast(Nulls, model.nulls),
+        categorical=tuple(stored.get("categorical", ())),
+        scale="none",
+        **kept,
+    )
+
+
+def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+    """Of theta on the raw coordinates of any plan, whatever filters its query has: for the rows held out, say.
+
+    Exact where all scores fit into a list. Else they are put on a grid with at least `buckets` places over their range:
+    more places give narrower bounds. With two bags the confusion matrix is exact even then.
+    """
+    steps.info("counting the scores of the join")
+    above = None
+    if plan.centre is None or plan.method == "exact":
+        with work.scratch():
+            asked = _Asked(work, plan, theta)
+            if asked.list_exactly():
+                return _evaluation(asked, bins, None)
+            above = asked.above_at_centre()
+    with work.scratch():
+        return _evaluation(_on_grid(work, plan, theta, buckets), bins, above)
+
+
+def theta_of(plan: Plan, model: Model) -> Values:
+    """A model's weights on the raw coordinates of a plan; a category that it does not know weighs 0."""
+    design = plan.design
+    numbers = {w.feature: w for w in model.weights if w.category is None}
+    categories: dict[str, list[Weight]] = {}
+    for w in model.weights:
+        if w.category is not None:
+            categories.setdefault(w.feature, []).append(w)
+    theta = np.zeros(design.size)
+    for c in design.coordinates:
+        if not c.feature:
+            theta[c.index] = model.intercept
+        elif c.feature in numbers:
+            weight = numbers[c.feature]
+            theta[c.index] = weight.weight * ((weight.missing or 0.0) if c.role == "missing" else 1.0)
+        else:
+            hint = nearest(c.feature, [*numbers, *categories])
+            raise OptionError(f"model {model.name} has no weight for the number {c.feature}", hint=hint)
+    spellings = {f.name: f.spelling for f in plan.tree.query.features}
+    for d in design.dictionaries:
+        if d.feature in categories:
+            weigh = category_weights(categories[d.feature], spellings[d.feature])
+            theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
+    if model.intercept and not any(c.role == "intercept" for c in design.coordinates):
+        raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
+    return theta
+
+
+# -- the list of scores ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One theta over one plan, and the steps in which the scores are counted."""
+
+    work: Workspace
+    plan: Plan
+    theta: Values
+    steps: float = 1.0
+    """Per unit of the score."""
+    delta: float = 0.0
+    """How far from the truth a score of the list may be, in steps."""
+
+    def run(self, *statements: Statement, **parameters: float) -> dict[str, Rows]:
+        return self.work.run(statements, {"theta": self.theta, BOUND: 0.0, BUCKETS: self.steps, **parameters})
+
+    def list_exactly(self) -> bool:
+        """Makes the list, unless it would be too long."""
+        if self.plan.centre is None:
+            self.run(compiled.list_of_rows(self.plan))
+            return True
+        self.run(*compiled.towards_centre(self.plan))
+        fits = bool(self.run(compiled.pairs(self.plan))[compiled.PAIRS]["n"][0] <= compiled.LONGEST_LIST)
+        if fits:
+            self.run(compiled.list_of_pairs(self.plan))
+        return fits
+
+    def above_at_centre(self) -> ByLabel:
+        return _by_label(self.run(compiled.above_at_centre(self.plan))[compiled.ABOVE], "above")
+
+
+def _on_grid(work: Workspace, plan: Plan, theta: Values, buckets: int) -> _Asked:
+    plan = replace(plan, method="grid")
+    asked = _Asked(work, plan, theta)
+    spans = [asked.run(compiled.span(plan, bag))[compiled.span_name(bag)] for bag in plan.bags]
+    asked = replace(asked, steps=steps_per_unit(spans, buckets))
+    asked.run(*compiled.towards_centre(plan), compiled.list_of_pairs(plan))
+    blurs = [asked.run(rounding(bag))[rounding_name(bag)] for bag in plan.bags]
+    delta = sum(float(blur["error"][0]) for blur in blurs)
+    return replace(asked, delta=delta + NUDGE if delta else 0.0)
+
+
+def steps_per_unit(spans: Sequence[Rows], buckets: int) -> float:
+    """A power of two, so that weights and features in whole halves or quarters are not rounded at all; and not so large
+    that a score would be cut off at the largest bucket."""
+    width = sum(float(span["largest"][0] - span["least"][0]) for span in spans)
+    size = sum(max(abs(float(span[end][0])) for end in ("least", "largest")) for span in spans)
+    if not size > 0:
+        return 1.0
+    return float(2.0 ** min(ceil(log2(buckets / (width or size))), floor(log2(LARGEST_BUCKET / size))))
+
+
+# -- what is read from it ----------------------------------------------------------------------------------------------
+
+
+def _evaluation(asked: _Asked, bins: int, above: ByLabel | None) -> Evaluation:
+    """The list's numbers; `above` where the confusion matrix is known better than from the list."""
+    scale = _class_scale(asked.plan)
+    seen = [asked.run(compiled.above(), shift=t)[compiled.ABOVE] for t in _shifts(asked.delta)]
+    negatives, positives = (n * s for n, s in zip(_by_label(seen[0], "n"), scale, strict=True))
+    counts = [above] if above else [_by_label(rows, "above") for rows in seen]
+    fp, tp = ([c[label] * scale[label] for c in counts] for label in (0, 1))
+    return Evaluation(
+        negatives=negatives,
+        positives=positives,
+        true_positive=_bounded(tp),
+        false_positive=_bounded(fp),
+        auc=_auc(asked, negatives * positives / (scale[0] * scale[1])),
+        histogram=_histogram(asked, seen[0], bins, scale),
+        blur=asked.delta / asked.steps,
+    )
+
+
+def _class_scale(plan: Plan) -> ByLabel:
+    """Rows of a label weigh that of their class as well; this takes it out again."""
+    negative, positive = plan.design.class_weights
+    return 1 / negative, 1 / positive
+
+
+def _shifts(delta: float) -> tuple[float, ...]:
+    """The value, the lower bound, the upper bound; the value alone where it is exact."""
+    return (0.0, delta, -delta) if delta else (0.0,)
+
+
+def _auc(asked: _Asked, pairs: float) -> Bounded | None:
+    """Two scores that are each off by delta may be 2 delta closer or further apart."""
+    if not pairs > 0:
+        return None
+    areas = [asked.run(compiled.area(), shift=t)[compiled.AREA]["area"][0] for t in _shifts(2 * asked.delta)]
+    return _bounded([float(area) / pairs for area in areas])
+
+
+def _bounded(found: Sequence[float]) -> Bounded:
+    """Of value, lower and upper bound; or of the exact value alone."""
+    return Bounded(found[0], found[1 % len(found)], found[2 % len(found)])
+
+
+def _by_label(rows: Rows, name: str) -> ByLabel:
+    """o is 1 for y = -1."""
+    counts = dict(zip(rows[TIE].astype(int).tolist(), rows[name].astype(float).tolist(), strict=True))
+    return counts.get(1, 0.0), counts.get(0, 0.0)
+
+
+def _histogram(asked: _Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogram:
+    """On the grid a bin holds a whole number of places, each in the middle of its own step: no comb in the picture."""
+    if not len(seen["n"]):
+        return Histogram((), (), ())
+    least, largest = float(seen["least"].min()), float(seen["largest"].max())
+    lowest, width = least, (largest - least) / bins or 1.0
+    if asked.plan.method == "grid" and asked.plan.centre is not None:
+        lowest, width = least - 0.5, ceil((largest - least + 1) / bins)
+    used = max(1, min(bins, ceil((largest - lowest) / width)))
+    rows = asked.run(compiled.histogram(), lowest=lowest, width=width)[compiled.BINS]
+    counts = np.zeros((2, used))
+    np.add.at(counts, (rows[TIE].astype(int), np.minimum(rows["bin"].astype(int), used - 1)), rows[COUNT].astype(float))
+    edges = (lowest + width * np.arange(used + 1)) / asked.steps
+    negative, positive = counts[1] * scale[0], counts[0] * scale[1]
+    return Histogram(tuple(edges.tolist()), tuple(negative.tolist()), tuple(positive.tolist()))

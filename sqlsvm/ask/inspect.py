@@ -1,0 +1,275 @@
+"""`sqlsvm inspect`: what a feature query joins, how, and how many rows that would be, before any training."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.count import count_pass, total_table
+from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, relation_keys, relation_rows
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import Model
+from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, check_left_joins, edge_facts
+from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
+from sqlsvm.plan.target import label_sign
+from sqlsvm.query import FeatureQuery, LeftJoin, Term
+from sqlsvm.query.read_query import read_query, respelt
+from sqlsvm.query.variables import Variable
+from sqlsvm.run.workspace import Workspace, workspace
+
+steps = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RelationFacts:
+    alias: str
+    table: str
+    rows: float
+    rows_surviving: float
+
+
+@dataclass(frozen=True)
+class LabelFacts:
+    column: str
+    relation: str
+    negative: float
+    positive: float
+    nulls: float
+
+
+@dataclass(frozen=True)
+class FeatureFacts:
+    name: str
+    relation: str
+    kind: str
+    nulls: float
+    nans: float
+    infinite: float
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The facts; `tree` has its edges marked by what was measured."""
+
+    tree: JoinTree
+    relations: tuple[RelationFacts, ...]
+    edges: tuple[EdgeFacts, ...]
+    join_rows: float
+    features: tuple[FeatureFacts, ...]
+    label: LabelFacts | None
+
+
+def inspect(
+    engine: Engine,
+    text: str,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    positive: str | None = None,
+    categorical: Sequence[str] = (),
+) -> Inspection:
+    """Read the facts of a feature query, all from one snapshot. The join is counted, never made."""
+    query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
+    with workspace(engine) as work:
+        steps.info("looking at rows and keys of the tables")
+        catalog = Catalog(engine, query)
+        sign = label_sign(engine, query, positive) if query.label else None
+        check_left_joins(catalog)
+        tree = join_tree(query, catalog)
+        steps.info("counting the join")
+        outputs = [Output(query.label.relation, sign, "y")] if query.label and sign else []
+        work.run(prepare_merged(tree, outputs))
+        work.run(count_pass(tree))
+        facts = tuple(_edge_facts(catalog, tree, edge) for edge in tree.edges)
+        marked = tuple(_marked(tree, edge, found) for edge, found in zip(tree.edges, facts, strict=True))
+        rows, label_facts = _join_rows(work, tree, query)
+        return Inspection(
+            tree=replace(tree, edges=marked),
+            relations=tuple(_relation_facts(work, catalog, tree, r.alias) for r in query.relations),
+            edges=facts,
+            join_rows=rows,
+            features=_feature_facts(catalog),
+            label=label_facts,
+        )
+
+
+def inspect_model(engine: Engine, model: Model) -> Inspection:
+    """The same of the query that a model was trained on, as it is now."""
+    asked = model.options.get("problem", {})
+    return inspect(
+        engine,
+        respelt(engine, model.query, model.dialect),
+        label=model.label,
+        weight=asked.get("weight"),
+        positive=model.positive,
+        categorical=tuple(asked.get("categorical", ())),
+    )
+
+
+# -- relations ---------------------------------------------------------------------------------------------------------
+
+
+def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: str) -> RelationFacts:
+    survivors = work.engine.fetch(_survivors(tree, alias))["n"][0]
+    table = catalog.query.relation(alias).table or "(sub-query)"
+    return RelationFacts(alias, table, catalog.table_rows(alias), float(survivors))
+
+
+def _survivors(tree: JoinTree, alias: str) -> exp.Select:
+    """How many rows of a relation are part of a join row; the made-up row of a LEFT JOIN is none of them."""
+    node = tree.node_of(alias)
+    whole = sql.table(total_table(node), "t")
+    size: exp.Expression = sql.column("w", "t")
+    own = [v for v in tree.variables if v.match and v.match.relation == alias]
+    real = [exp.NEQ(this=sql.column(key(v.index), "t"), expression=sql.integer(0)) for v in own]
+    if len(tree.nodes[node]) == 1:
+        return sql.select([(_sum(size), "n")], whole).where(*real)
+    keys = relation_keys(tree, alias)
+    distinct = exp.select(*(sql.column(k, "t") for k in keys)).distinct().from_(whole).where(*real)
+    rows = sql.select([(sql.count(), "n")], sql.derived(relation_rows(tree, alias, ()), "r"))
+    on = [sql.equal(sql.column(k, "r"), sql.column(k, "s")) for k in keys]
+    return sql.join(rows, sql.derived(distinct, "s"), on)
+
+
+def _feature_facts(catalog: Catalog) -> tuple[FeatureFacts, ...]:
+    query = catalog.query
+    odd: dict[str, Oddities] = {}
+    for relation in query.relations:
+        own = [f for f in query.features if f.relation == relation.alias]
+        odd |= catalog.oddities(relation.alias, own) if own else {}
+    counts = ((f, odd[f.name]) for f in query.features)
+    return tuple(FeatureFacts(f.name, f.relation, f.kind, o.nulls, o.nans, o.infinite) for f, o in counts)
+
+
+def _sum(expression: exp.Expression) -> exp.Expression:
+    return sql.coalesce(sql.total(expression), sql.number(0))
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
+    left_join = edge_left_join(tree, edge)
+    if left_join:
+        pairs = [(e.left, e.right) for e in left_join.equalities]
+        return _seen_from(tree, edge, left_join, catalog.left_join_edge(left_join.parent, left_join.relation, pairs))
+    left, right = tree.nodes[edge.left], tree.nodes[edge.right]
+    if len(left) == len(right) == 1:
+        return catalog.edge(left[0], right[0], list(edge_pairs(tree, edge)))
+    ours, theirs = (_node_keys(node, edge) for node in (edge.left, edge.right))
+    places = [(i, i) for i in range(len(edge.on))]
+    return edge_facts(catalog.engine, ours, theirs, places, size=_sum(sql.column("w")))
+
+
+def edge_left_join(tree: JoinTree, edge: Edge) -> LeftJoin | None:
+    return next((m for m in (tree.variables[v].match for v in edge.on) if m), None)
+
+
+def edge_pairs(tree: JoinTree, edge: Edge) -> list[tuple[Term, Term]]:
+    """The equalities of an edge between two relations, the implied ones included."""
+    (left,), (right,) = tree.nodes[edge.left], tree.nodes[edge.right]
+    shared: list[Variable] = [tree.variables[v] for v in edge.on]
+    return [(a, b) for v in shared for a in v.at(left) for b in v.at(right)]
+
+
+def _seen_from(tree: JoinTree, edge: Edge, left_join: LeftJoin, facts: EdgeFacts) -> EdgeFacts:
+    """Facts are parent first; the edge may be written the other way round."""
+    return facts if left_join.parent in tree.nodes[edge.left] else facts.turned
+
+
+def _node_keys(node: int, edge: Edge) -> exp.Select:
+    keys = [(sql.column(key(v)), f"k{i}") for i, v in enumerate(edge.on)]
+    return sql.select([*keys, (sql.column("w"), "w")], exp.to_table(node_table(node)))
+
+
+def _marked(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> Edge:
+    """Of nodes joined up front the tree could only infer what is unique; now it is measured."""
+    if len(tree.nodes[edge.left]) == len(tree.nodes[edge.right]) == 1 or edge_left_join(tree, edge):
+        return edge
+    return replace(edge, unique_left=facts.max_left <= 1, unique_right=facts.max_right <= 1)
+
+
+# -- the join ----------------------------------------------------------------------------------------------------------
+
+
+def _join_rows(work: Workspace, tree: JoinTree, query: FeatureQuery) -> tuple[float, LabelFacts | None]:
+    root = exp.to_table(total_table(tree.root))
+    total = sql.column("total")
+    if query.label is None:
+        return float(work.engine.fetch(sql.select([(_sum(total), "n")], root))["n"][0]), None
+    y = sql.column("y")
+    found = work.engine.fetch(sql.group(sql.select([(sql.double(y), "y"), (_sum(total), "n")], root), [y.copy()]))
+    rows = {float(value): float(n) for value, n in zip(found["y"], found["n"], strict=True)}
+    nulls = sum(n for value, n in rows.items() if value != value)
+    label = LabelFacts(query.label.name, query.label.relation, rows.get(-1.0, 0.0), rows.get(1.0, 0.0), nulls)
+    return sum(rows.values(), 0.0), label
+
+
+def _spelled(query: FeatureQuery, left: Term, right: Term) -> str:
+    return " = ".join(t.expression.sql(dialect=query.dialect) for t in (left, right))
+
+
+# -- as JSON -----------------------------------------------------------------------------------------------------------
+
+
+def as_json(found: Inspection) -> dict[str, Any]:
+    """The object that `inspect --json` prints."""
+    tree = found.tree
+    return {
+        "relations": [
+            {"alias": r.alias, "table": r.table, "rows": int(r.rows), "rows_surviving": int(r.rows_surviving)}
+            for r in found.relations
+        ],
+        "edges": [
+            {
+                "left": tree.name(edge.left),
+                "right": tree.name(edge.right),
+                "on": edge_text(tree, edge),
+                "kind": edge.kind,
+                "join": "left" if edge_left_join(tree, edge) else "inner" if edge.on else "cross",
+                "max_left": int(facts.max_left),
+                "max_right": int(facts.max_right),
+                "dangling_left": int(facts.dangling_left),
+                "dangling_right": int(facts.dangling_right),
+                "null_keys": int(facts.null_keys),
+            }
+            for edge, facts in zip(tree.edges, found.edges, strict=True)
+        ],
+        "bags": [[alias for node in bag for alias in tree.nodes[node]] for bag in tree.bags],
+        "root": tree.name(tree.root),
+        "acyclic": tree.acyclic,
+        "join_rows": found.join_rows,
+        "features": [
+            {
+                "name": f.name,
+                "relation": f.relation,
+                "kind": f.kind,
+                "nulls": int(f.nulls),
+                "nans": int(f.nans),
+                "infinite": int(f.infinite),
+            }
+            for f in found.features
+        ],
+        "label": None
+        if found.label is None
+        else {
+            "column": found.label.column,
+            "relation": found.label.relation,
+            "rows": {"-1": found.label.negative, "1": found.label.positive},
+            "nulls": found.label.nulls,
+        },
+    }
+
+
+def edge_text(tree: JoinTree, edge: Edge) -> str:
+    """The equalities of an edge in the words of the query; TRUE for a cross product."""
+    left_join = edge_left_join(tree, edge)
+    if left_join:
+        return " AND ".join(_spelled(tree.query, e.left, e.right) for e in left_join.equalities)
+    ours, theirs = tree.nodes[edge.left], tree.nodes[edge.right]
+    shared = [tree.variables[v] for v in edge.on]
+    firsts = [tuple(next(t for t in v.terms if t.relation in side) for side in (ours, theirs)) for v in shared]
+    return " AND ".join(_spelled(tree.query, a, b) for a, b in firsts) or "TRUE"

@@ -1,0 +1,253 @@
+"""What a model says of rows: as SQL to take elsewhere, as a table or a view, or row by row as CSV.
+
+The rows are those of the query that the model was trained on, or any others whose columns are named as its features.
+Of what a model was trained on, these facts are read here: `booleans`, the features that are TRUE or FALSE; `padded` and
+`caseless`, those whose categories are character(n) or citext; and `label_values`, the label's own values for -1 and +1.
+"""
+
+import csv
+import logging
+from contextlib import closing
+from itertools import chain
+from typing import Any, Literal, TextIO
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column, Engine, StatementError
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.model.model import Model
+from sqlsvm.model.score import PREDICTION, SCORE, Operand, Operands, predictions, score
+from sqlsvm.plan.catalog import rows_of
+from sqlsvm.query import Feature, FeatureQuery, Spelling, parse
+from sqlsvm.query.guards import as_typed, fragment
+from sqlsvm.query.parse import statements
+from sqlsvm.query.read_query import read_query, respelt
+
+steps = logging.getLogger(__name__)
+
+Of = Literal["features", "query"]
+Kind = Literal["table", "view"]
+
+_DUPLICATE_TABLE = "42P07"
+_NAMES = """write table, schema.table or, in double quotes within others, '"My Table"'"""
+
+
+def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select:
+    """The rows with two more columns, score and prediction. `rows` is a table, a SELECT or, in DuckDB, a CSV file; None
+    is the query of the model."""
+    source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
+    columns = _described(engine, source, rows)
+    for column in columns:
+        if engine.fold(column.name, True) in (SCORE, PREDICTION):
+            raise OptionError(
+                f"the rows have a column {column.name} already", hint="give it another name in a SELECT of your own"
+            )
+    return predictions(source, score(model, _operands(engine, model, columns)), label_values(model))
+
+
+def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:
+    try:
+        return engine.describe(source)
+    except StatementError as error:
+        if rows is None:
+            raise
+        hint = nearest(rows, engine.table_names()) or "--input takes a table, a SELECT or, in DuckDB, a CSV file"
+        raise OptionError(f"cannot read the input: {error.message}", detail=error.detail, hint=hint) from error
+
+
+# -- facts of the training ---------------------------------------------------------------------------------------------
+
+
+def booleans(model: Model) -> frozenset[str]:
+    return frozenset(model.trained_on.get("booleans", ()))
+
+
+def spelling(model: Model, feature: str) -> Spelling:
+    """Where a model does not say which features were padded, any blanks may be those of a character(n)."""
+    if feature in model.trained_on.get("caseless", ()):
+        return "caseless"
+    return "padded" if feature in model.trained_on.get("padded", (feature,)) else "exact"
+
+
+def label_values(model: Model) -> tuple[object, object]:
+    negative, positive = model.trained_on.get("label_values", (-1, 1))
+    return negative, positive
+
+
+def read_label_values(engine: Engine, query: FeatureQuery, sign: exp.Expression) -> tuple[Any, Any]:
+    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs."""
+    assert query.label is not None
+    optional = query.label.relation in {j.relation for j in query.left_joins}
+    columns = [(sign.copy(), "s"), (query.label.expression.copy(), "v")]
+    rows = sql.derived(rows_of(query.relation(query.label.relation), columns, optional=optional), "r")
+
+    def first(sign: int) -> Any:
+        """Of the first row that has it: the others have the same, and are not looked at."""
+        found = sql.select([(sql.column("v"), "v")], rows.copy()).where(sql.equal(sql.column("s"), sql.integer(sign)))
+        return next(iter(engine.fetch(found.limit(1))["v"].tolist()), None)
+
+    return first(-1), first(1)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def score_sql(model: Model, dialect: str | None = None, of: Of = "features") -> str:
+    """The score as one expression: over columns named as the features are, or over the query's own expressions."""
+    own = _own_expressions(model) if of == "query" else {}
+
+    def operand(feature: str) -> Operand:
+        value = own.get(feature) or own.get(feature.lower()) or exp.column(feature, quoted=True)
+        return Operand(value, "boolean" if feature in booleans(model) else _stored_kind(model, feature))
+
+    return score(model, operand).sql(dialect=dialect or model.dialect)
+
+
+def _stored_kind(model: Model, feature: str) -> Literal["numeric", "categorical"]:
+    """The kind of its categories counts as the kind of the column that they were read from."""
+    categories = [w.category for w in model.weights if w.feature == feature]
+    return "categorical" if isinstance(categories[0], str) else "numeric"
+
+
+def _own_expressions(model: Model) -> dict[str, exp.Expression]:
+    """The outputs of the query as they were typed, by name. What `*` stands for is not among them, but is a column of
+    the feature's name anyway."""
+    found: dict[str, exp.Expression] = {}
+    for item in parse(model.query, model.dialect).expressions:
+        inner = own = item.unalias()
+        while isinstance(inner, exp.Cast | exp.Paren):
+            inner = inner.this
+        name = item.alias or (inner.name if isinstance(inner, exp.Column) else as_typed(item, model.dialect))
+        found |= {name: own, name.lower(): found.get(name.lower(), own)}
+    return found
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+def query_rows(engine: Engine, model: Model) -> exp.Select:
+    """The model's query, each output under the name of its feature even where it was given none."""
+    text = respelt(engine, model.query, model.dialect)
+    outputs = read_query(engine, text).features
+    select = parse(text, engine.dialect)
+    select.set("expressions", [_output(feature) for feature in outputs])
+    return select
+
+
+def _output(feature: Feature) -> exp.Expr:
+    """As the query has it: of a character(n) not the text that it is read as."""
+    own = feature.expression.this if feature.spelling == "padded" else feature.expression
+    return exp.alias_(own.copy(), feature.name, quoted=True)
+
+
+def input_rows(engine: Engine, text: str) -> exp.Query:
+    """SELECT * FROM the table or file of that name; or the SELECT itself."""
+    if text.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
+        return _csv_rows(engine, text)
+    try:
+        (tree,) = statements(text, engine.dialect)
+    except (SqlglotError, ValueError) as error:
+        raise OptionError("the input is neither a table nor one SELECT", detail=text) from error
+    if isinstance(tree, exp.Query) and not tree.find(exp.DML):
+        sql.keep_names(tree)
+        return tree
+    if isinstance(tree, exp.Column | exp.Dot):
+        found = exp.select("*").from_(exp.to_table(text, dialect=engine.dialect))
+        sql.keep_names(found)
+        return found
+    raise OptionError("the input is neither a table nor one SELECT", detail=text)
+
+
+def _csv_rows(engine: Engine, path: str) -> exp.Select:
+    """All columns as text: they come out as they went in, and no category "01" becomes the number 1."""
+    if engine.dialect != "duckdb":
+        raise OptionError("the server cannot read a CSV file of this machine", hint="score files in DuckDB: duckdb:")
+    text = exp.EQ(this=sql.column("all_varchar"), expression=exp.true())
+    file = exp.ReadCSV(this=exp.Literal.string(path), expressions=[text])
+    return exp.select("*").from_(exp.Table(this=file))
+
+
+def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:
+    """The columns by name: as it is spelt, else as the engine reads it, else but for its case."""
+    by_name = {c.name.casefold(): c for c in columns}
+    by_name |= {engine.fold(c.name, True): c for c in columns} | {c.name: c for c in columns}
+
+    def operand(feature: str) -> Operand:
+        names = (feature, engine.fold(feature, True), feature.casefold())
+        column = next((by_name[n] for n in names if n in by_name), None)
+        if column is None:
+            hint = (
+                nearest(feature, (c.name for c in columns))
+                or "give each feature's name to a column, with SELECT ... AS"
+            )
+            raise OptionError(f"the rows have no column {feature}, a feature of model {model.name}", hint=hint)
+        return _operand(model, feature, column)
+
+    return operand
+
+
+def _operand(model: Model, feature: str, column: Column) -> Operand:
+    value = exp.column(column.name, table="r", quoted=True)
+    if column.kind == "other":
+        raise OptionError(f"feature {feature} of model {model.name} is of type {column.type} in these rows")
+    if column.kind == "categorical" and feature in booleans(model):
+        return Operand(exp.cast(value, exp.DType.BOOLEAN), "boolean")
+    return Operand(value, column.kind)
+
+
+# -- where they go -----------------------------------------------------------------------------------------------------
+
+
+def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, overwrite: bool = False) -> None:
+    """CREATE TABLE or VIEW name AS the predictions; what stands there goes only if told to, and only if all is well."""
+    target = _target(engine, name)
+    steps.info("writing the predictions")
+    try:
+        with engine.snapshot():
+            if overwrite:
+                engine.execute(exp.Drop(tables=[target.copy()], kind=kind.upper(), exists=True))
+            engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found))
+    except StatementError as error:
+        if overwrite and "does not exist" in error.message:
+            raise OptionError(
+                f"cannot replace {name}: {error.message}",
+                detail="what is replaced cannot be read for it",
+                hint="write the predictions to another table",
+            ) from error
+        if overwrite or not (error.sqlstate == _DUPLICATE_TABLE or "already exists" in error.message):
+            raise
+        raise OptionError(f"{name} exists already", hint="choose another name, or say --overwrite") from error
+
+
+def _target(engine: Engine, name: str) -> exp.Table:
+    """A name as it stands in SQL: schema.table, "Quoted Name"."""
+    try:
+        target = exp.to_table(name, dialect=engine.dialect)
+    except (SqlglotError, ValueError) as error:
+        raise OptionError(f"not the name of a table: {name}", hint=_NAMES) from error
+    if not isinstance(target.this, exp.Identifier) or set(target.args) - {"this", "db", "catalog"}:
+        raise OptionError(f"not the name of a table: {fragment(target, engine.dialect)}", hint=_NAMES)
+    return target
+
+
+def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
+    """All rows with a line of names above them; how many there were. A NULL is an empty cell."""
+    writer = csv.writer(out, lineterminator="\n")
+    columns = engine.describe(found)
+    with engine.snapshot(), closing(engine.texts(_texts(found, len(columns)))) as rows:
+        first = next(rows, None)  # before the names are written: what goes wrong goes wrong here
+        writer.writerow([column.name for column in columns])
+        written = 0
+        for row in chain([first] if first else [], rows):
+            writer.writerow(row)
+            written += 1
+    return written
+
+
+def _texts(found: exp.Select, width: int) -> exp.Select:
+    """All cells as the engine's own text, named c0, c1, ... : two columns of theirs may have one name."""
+    names = [exp.to_identifier(f"c{i}") for i in range(width)]
+    source = exp.Subquery(this=found, alias=exp.TableAlias(this=exp.to_identifier("p"), columns=names))
+    return sql.select([(sql.text(sql.column(name.name)), name.name) for name in names], source)

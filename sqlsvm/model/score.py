@@ -1,0 +1,130 @@
+"""A model as one plain SQL expression, and a query with score and prediction as two more columns.
+
+        CAST(0.5e0 AS DOUBLE PRECISION) + CAST(-0.25e0 AS DOUBLE PRECISION) * CAST("distance" AS DOUBLE PRECISION)
+            + CASE "carrier" WHEN 'UA' THEN CAST(0.1e0 AS DOUBLE PRECISION) ELSE CAST(0e0 AS DOUBLE PRECISION) END
+
+A value that training has not seen weighs 0. A NULL is what the model took it for: the mean of the others where it has
+stored one; no category; and where rows with a NULL were left out of training, the score is NULL.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from math import isfinite
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Kind
+from sqlsvm.model.model import Model, Weight
+
+SCORE, PREDICTION = "score", "prediction"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Where the values of a feature are found, and of what kind they are there."""
+
+    value: exp.Expression
+    kind: Kind
+
+
+Operands = Callable[[str], Operand]
+"""By the name of a feature."""
+
+
+def predictions(rows: exp.Query, score: exp.Expression, labels: tuple[object, object]) -> exp.Select:
+    """SELECT r.*, score, prediction FROM (rows) AS r; the expression sees the columns of r."""
+    outputs = [(score, SCORE)]
+    scored = _with_more(rows, outputs, "r")
+    return _with_more(scored, [(prediction(exp.column(SCORE, table="s"), labels), PREDICTION)], "s")
+
+
+def prediction(score: exp.Expression, labels: tuple[object, object]) -> exp.Expression:
+    """The label's own value, (negative, positive): negative for a score of 0, none without a score. NaN is none either,
+    though to both engines it is greater than all numbers."""
+    negative, positive = (literal(value) for value in labels)
+    is_negative = exp.LTE(this=score.copy(), expression=sql.integer(0))
+    is_number = exp.LT(this=score.copy(), expression=sql.double(exp.Literal.string("NaN")))
+    return exp.Case(ifs=[exp.If(this=is_negative, true=negative), exp.If(this=is_number, true=positive)])
+
+
+def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:
+    everything = exp.Column(this=exp.Star(), table=exp.to_identifier(alias))
+    found = exp.select(everything, *(exp.alias_(e, name) for e, name in outputs))
+    return found.from_(sql.derived(rows, alias), copy=False)
+
+
+# -- the score ---------------------------------------------------------------------------------------------------------
+
+
+def score(model: Model, operands: Operands) -> exp.Expression:
+    """intercept + the sum of weight * value."""
+    total = exact(model.intercept)
+    for feature, group in groupby(model.weights, key=lambda w: w.feature):
+        total = exp.Add(this=total, expression=_term(list(group), operands(feature), model.nulls))
+    return total
+
+
+def _term(weights: list[Weight], operand: Operand, nulls: str) -> exp.Expression:
+    number = next((w for w in weights if w.category is None), None)
+    if number is None:
+        return _category_weight(weights, operand, nulls)
+    value = as_number(operand)
+    if number.missing is not None:
+        value = sql.coalesce(value, exact(number.missing))
+    return sql.product(exact(number.weight), value)
+
+
+def as_number(operand: Operand) -> exp.Expression:
+    """A boolean is 1 or 0."""
+    own = operand.value
+    if operand.kind != "boolean":
+        return sql.double(own.copy())
+    return sql.by_truth(own, sql.number(1), sql.number(0))
+
+
+def _category_weight(weights: Iterable[Weight], operand: Operand, nulls: str) -> exp.Expression:
+    """CASE value WHEN category THEN weight ... ELSE 0 END"""
+    weights = list(weights)
+    value = _comparable(operand, weights[0].category)
+    branches = [exp.If(this=literal(w.category), true=exact(w.weight)) for w in weights]
+    found = exp.Case(this=value, ifs=branches, default=exact(0.0))
+    return sql.case(sql.not_null(operand.value), found) if nulls == "drop" else found
+
+
+def _comparable(operand: Operand, category: object) -> exp.Expression:
+    """The value in a type that compares with the categories. A text that is no number or boolean is refused then."""
+    own = operand.value.copy()
+    if isinstance(category, bool):
+        return own if operand.kind == "boolean" else exp.cast(own, exp.DType.BOOLEAN)
+    if isinstance(category, int | float):
+        return own if operand.kind == "numeric" else sql.double(own)
+    return own if operand.kind == "categorical" else sql.text(own)
+
+
+# -- literals ----------------------------------------------------------------------------------------------------------
+
+
+def exact(value: float) -> exp.Expression:
+    """A double to its last bit: with an exponent no engine reads it as a decimal of fewer digits on the way.
+
+    >>> exact(-0.1).sql("postgres")
+    'CAST(-0.1e0 AS DOUBLE PRECISION)'
+    """
+    text = repr(abs(float(value)))
+    number: exp.Expression = exp.Literal.number(text if "e" in text else f"{text}e0")
+    return sql.double(exp.Neg(this=number) if float(value) < 0 else number)
+
+
+def literal(value: object) -> exp.Expression:
+    """A value of a label or a category."""
+    if value is None:
+        return exp.null()
+    if isinstance(value, bool):
+        return exp.true() if value else exp.false()
+    if isinstance(value, int):
+        return sql.integer(value)
+    if isinstance(value, float):
+        return exact(value) if isfinite(value) else sql.double(exp.Literal.string(repr(value)))
+    return exp.Literal.string(str(value))

@@ -1,0 +1,140 @@
+"""Keys of two kinds. A count travels by groups of equal keys, so what is equal within a relation has to be equal to the
+same elsewhere. That may not be so where a comparison turns one type into the other: 'a' and 'A' are one citext and two
+texts, 2^53 and 2^53 + 1 two whole numbers and one double, 'CA' and 'CA ' two varying texts and one padded. Nor where
+two collations meet: the one that takes 'a' for 'A' decides.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import DataError, QueryError
+from sqlsvm.plan.catalog import Catalog, rows_of
+from sqlsvm.query import FeatureQuery, Term
+from sqlsvm.query.variables import Variable, join_variables
+
+Held = tuple[Term, Column]
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A key that is compared as a type that rounds, or pads, some of its spellings: the same must not be made of two
+    that are not the same."""
+
+    type: str
+    exact: tuple[Term, ...]
+
+    def counts(self, query: FeatureQuery) -> exp.Select:
+        """SELECT how many there are of them, and how many are left when they are rounded."""
+        first, *others = (
+            rows_of(query.relation(t.relation), [(t.expression.copy(), "k")], optional=False) for t in self.exact
+        )
+        rows: exp.Query = first
+        for other in others:
+            rows = exp.union(rows, other, distinct=False)
+        k = sql.column("k", "r")
+        as_rounded = exp.cast(k.copy(), self.type, dialect=query.dialect)
+        return sql.select([(_different(k), "exact"), (_different(as_rounded), "rounded")], sql.derived(rows, "r"))
+
+
+def check_keys(catalog: Catalog) -> None:
+    for pair in _pairs(catalog):
+        if catalog.engine.composite(pair[1]):
+            raise _composite(catalog, pair)
+    for variable in _inner(catalog):
+        held = _held(catalog, variable)
+        if len({column.blur for _, column in held}) > 1:
+            raise _blurred(catalog, held)
+        if rounded := _rounded(catalog, held):
+            _check_rounded(catalog, held, rounded)
+
+
+def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
+    """What `check_keys` looks at, to be looked at again."""
+    return filter(None, (_rounded(catalog, _held(catalog, variable)) for variable in _inner(catalog)))
+
+
+def _inner(catalog: Catalog) -> Iterator[Variable]:
+    return (variable for variable in join_variables(catalog.query) if not variable.match)
+
+
+def _pairs(catalog: Catalog) -> Iterator[Held]:
+    """All keys, those of LEFT JOINs too."""
+    for variable in _inner(catalog):
+        yield from _held(catalog, variable)
+    query = catalog.query
+    for term in (t for j in query.left_joins for e in j.equalities for t in (e.left, e.right)):
+        rows = sql.select([(term.expression.copy(), "k")], query.relation(term.relation).source.copy())
+        (column,) = catalog.engine.describe(rows)
+        yield term, column
+
+
+def _held(catalog: Catalog, variable: Variable) -> list[Held]:
+    return list(zip(variable.terms, catalog.held(variable), strict=True))
+
+
+def _composite(catalog: Catalog, held: Held) -> QueryError:
+    (key,) = _spelled(catalog, held)
+    return QueryError(
+        f"the key {key} is of the composite type {held[1].type}",
+        detail="where its fields are NULL it is NULL, and equal to others for all that",
+        hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y",
+    )
+
+
+def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
+    blurred = next(pair for pair in held if pair[1].blur)
+    other = next(pair for pair in held if pair[1].blur != blurred[1].blur)
+    return QueryError(
+        _are(catalog, blurred, other),
+        detail="two that are equal as the one need not be equal as the other",
+        hint=_collate(catalog, blurred, other) if blurred[1].collation else _cast(catalog, blurred, other, "text"),
+    )
+
+
+def _rounded(catalog: Catalog, held: Sequence[Held]) -> Rounded | None:
+    compared_as = catalog.engine.compared_as
+    type = compared_as([column.type for _, column in held])
+    return Rounded(type, tuple(term for term, column in held if compared_as([column.type, type]))) if type else None
+
+
+def _check_rounded(catalog: Catalog, held: Sequence[Held], rounded: Rounded) -> None:
+    found = catalog.engine.fetch(rounded.counts(catalog.query))
+    if found["exact"][0] > found["rounded"][0]:
+        exact = next(pair for pair in held if pair[0] in rounded.exact)
+        other = next(pair for pair in held if catalog.engine.compared_as([exact[1].type, pair[1].type]))
+        raise DataError(
+            _are(catalog, exact, other),
+            detail=f"they are compared as {rounded.type}, and so some that are not the same are equal",
+            hint=_cast(catalog, exact, other, rounded.type),
+        )
+
+
+def _different(expression: exp.Expression) -> exp.Expression:
+    return exp.Count(this=exp.Distinct(expressions=[expression]))
+
+
+def _are(catalog: Catalog, *pairs: Held) -> str:
+    names, kinds = _spelled(catalog, *pairs), [_kind(column) for _, column in pairs]
+    return f"the keys {' and '.join(names)} are {' and '.join(kinds)}"
+
+
+def _spelled(catalog: Catalog, *pairs: Held) -> list[str]:
+    return [term.expression.sql(catalog.query.dialect) for term, _ in pairs]
+
+
+def _kind(column: Column) -> str:
+    return f"{column.type} {column.collation}" if column.collation else column.type
+
+
+def _cast(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:
+    ours, theirs = _spelled(catalog, cast, other)
+    return f"compare them as one type: CAST({ours} AS {as_type}) = {theirs}"
+
+
+def _collate(catalog: Catalog, collated: Held, other: Held) -> str:
+    ours, theirs = _spelled(catalog, collated, other)
+    return f"compare them under one collation: {ours} {collated[1].collation} = {theirs} {collated[1].collation}"

@@ -1,0 +1,167 @@
+"""JoinTree + Design + sizes -> Plan: how the passes will count.
+
+A bag is a core node with the nodes that fold into it; bags are tied by links, the many-to-many edges. Counting needs
+one link as its centre: messages travel towards it from both sides, meet there, and travel back.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from sqlsvm.plan.design import Coordinate, Design, Dictionary
+from sqlsvm.plan.join_tree import Edge, JoinTree
+
+Method = Literal["exact", "grid", "sketch"]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A core node and what folds into it, core first."""
+
+    number: int
+    nodes: tuple[int, ...]
+
+    @property
+    def core(self) -> int:
+        return self.nodes[0]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A many-to-many edge between two bags."""
+
+    edge: Edge
+    bags: tuple[int, int]
+
+    def other(self, bag: int) -> int:
+        return self.bags[1] if bag == self.bags[0] else self.bags[0]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Keys that are whole numbers from first to last: each is a place in an array."""
+
+    first: int
+    last: int
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    tree: JoinTree
+    design: Design
+    method: Method
+    centre: Link | None
+    """Where the two sides meet; None when there is one bag only."""
+    copied: frozenset[int] = frozenset()
+    """Nodes that `prepare` makes into working tables; the others are read in place."""
+    merged: frozenset[int] = frozenset()
+    """Copied nodes whose equal rows are merged into a multiplicity."""
+    looked: frozenset[int] = frozenset()
+    """Of what the label's node points to: worth a look whether every row finds its row there (compile/partners.py)."""
+    at_once: bool = False
+    """With one bag: does a pass meet all columns and add them up in one scan? Else it keeps the active rows, and groups
+    their counts back along the folds."""
+    placed: Mapping[int, Places] = field(default_factory=dict)
+    """Of what folds into the label's node: whose scores stand in an array, in the places of their keys
+    (compile/places.py). Where all is added up at once, these have no columns that are to be met."""
+
+    @cached_property
+    def bags(self) -> tuple[Bag, ...]:
+        return bags_of(self.tree)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        return links_of(self.tree)
+
+    def bag_of(self, node: int) -> int:
+        return bag_number(self.tree, node)
+
+    @cached_property
+    def label_node(self) -> int:
+        return self.tree.node_of(self.design.label.relation)
+
+    @cached_property
+    def foreign(self) -> dict[int, Edge]:
+        """What the label's node points to by keys, with all behind it, so that a row there counts once; with edges."""
+        tree, root = self.tree, self.label_node
+        parents = {node: edge for node, edge in tree.down(root) if edge}
+        once = {n for n, edge in parents.items() if edge.on and edge.unique_at(n) and not self.weighted(n)}
+        edges = {edge.other(root): edge for edge in tree.edges_of(root)}
+        return {child: edge for child, edge in edges.items() if once.issuperset(tree.beyond(child, edge))}
+
+    @cached_property
+    def placeable(self) -> dict[int, Edge]:
+        """What may be placed: what folds into the label's node by a single key, where all is one bag, so that a row
+        without a partner has a score that is active nowhere, and is not counted."""
+        root = self.label_node
+        if self.centre is not None or root != self.bags[0].core:
+            return {}
+        folded = {child: edge for child, edge in self.folded(root) if child in self.foreign and len(edge.on) == 1}
+        return {child: edge for child, edge in folded.items() if not self.tree.variables[edge.on[0]].match}
+
+    def weighted(self, node: int) -> bool:
+        """Do the rows of a node have a column w?"""
+        relations = self.tree.nodes[node]
+        return (
+            node in self.merged
+            or (self.design.weight is not None and self.design.weight.relation in relations)
+            or (self.design.class_weighted and self.design.label.relation in relations)
+        )
+
+    def coordinates(self, node: int) -> tuple[Coordinate, ...]:
+        return self.design.at(self.tree.nodes[node])
+
+    def dictionaries(self, node: int) -> tuple[Dictionary, ...]:
+        return self.design.dictionaries_at(self.tree.nodes[node])
+
+    def featured(self, node: int) -> bool:
+        """Is there anything to learn a weight for?"""
+        return bool(self.coordinates(node) or self.dictionaries(node))
+
+    def scored(self, bag: Bag) -> bool:
+        """Does a bag add anything to the score that rounding could blur?"""
+        return any(map(self.featured, bag.nodes))
+
+    def folded(self, node: int) -> Iterator[tuple[int, Edge]]:
+        """The nodes that fold directly into this one."""
+        for child, edge in sorted(self.tree.folds.items()):
+            if edge.other(child) == node:
+                yield child, edge
+
+    def children(self, bag: int, towards: Link) -> list[Link]:
+        """The links of a bag other than the one that leads towards the centre."""
+        return [link for link in self.links if bag in link.bags and link != towards]
+
+    def upwards(self, bag: int, towards: Link) -> list[tuple[int, Link]]:
+        """The bags of one side, each with the link that leads towards the centre, leaves first."""
+        below = [pair for link in self.children(bag, towards) for pair in self.upwards(link.other(bag), link)]
+        return [*below, (bag, towards)]
+
+
+def bags_of(tree: JoinTree) -> tuple[Bag, ...]:
+    return tuple(Bag(i, nodes) for i, nodes in enumerate(tree.bags))
+
+
+def bag_number(tree: JoinTree, node: int) -> int:
+    return next(i for i, nodes in enumerate(tree.bags) if node in nodes)
+
+
+def links_of(tree: JoinTree) -> tuple[Link, ...]:
+    folded = set(tree.folds.values())
+    return tuple(Link(e, (bag_number(tree, e.left), bag_number(tree, e.right))) for e in tree.edges if e not in folded)
+
+
+def side_of(tree: JoinTree, link: Link, bag: int) -> tuple[int, ...]:
+    """The bags that stay connected with `bag` when `link` is cut."""
+    side, todo = {bag}, [bag]
+    while todo:
+        here = todo.pop()
+        beyond = [k.other(here) for k in links_of(tree) if here in k.bags and k != link]
+        todo += [b for b in beyond if b not in side]
+        side |= set(beyond)
+    return tuple(sorted(side))

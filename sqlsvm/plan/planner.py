@@ -1,0 +1,226 @@
+"""Which of the possible plans to run: a cost for each, from the sizes that the catalog knows, and the cheapest.
+
+A cost is a number of rows touched. It only has to put plans in order, and each heuristic says what it counts.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError
+from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.join_tree import JoinTree, estimated_rows
+from sqlsvm.plan.plan import Link, Method, Places, Plan, bags_of, links_of, side_of
+
+Counting = Literal["auto", "exact", "grid", "sketch"]
+
+EXACT_BUDGET = 1e6
+"""Rows of both half-joins together up to which exact counting of three or more bags is worth its sort: it saves a pass,
+and beyond that the passes on the grid are much faster."""
+
+MOST_EXACT = 1e8
+"""Rows that are still sorted where somebody insists."""
+
+BUCKETS_PER_BAG = 64
+"""How many different scores on the grid a bag is expected to have: a range of 4 at 16 buckets a unit."""
+
+KEPT_IN_PLACE = 2 / 3
+"""A relation of whose rows the filters keep less than this is copied: every pass would read the others in vain."""
+
+FEW_COLUMNS = 40
+"""Coordinates of all dimensions that are added up as they are met. Where joins carry columns at next to no cost, 14
+take 0.6 of the time of grouping back, 48 about as much, 100 take 1.3 of it."""
+
+ROWS_A_KEY = 4
+"""From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one. And
+less to make an array of all keys, in every pass, than to meet them in a hash table."""
+
+FULL = 0.5
+"""The least part of the places of an array that has a key."""
+
+LARGEST_ARRAY = 1_000_000
+"""Places, 8 MB: every process that scans has its own copy."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Estimated rows of the lists that travel, for one choice of the centre."""
+
+    states: dict[int, float]
+    extended: dict[int, list[float]]
+    """For each bag the entries looked at while it meets the messages of its children, one after the other."""
+    kept: dict[int, list[float]]
+    """What is left of these when equal ones are merged."""
+
+    @property
+    def cost(self) -> float:
+        """An entry is touched once on the way to the centre and twice on the way back."""
+        return sum(self.states.values()) + 3 * sum(map(sum, self.extended.values()))
+
+
+def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
+    """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
+    copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
+    merged = frozenset(n for n in copied if is_discrete(tree, design, n))
+    links = links_of(tree)
+    if not links:
+        return Plan(tree, design, "exact" if counting == "auto" else counting, None, copied, merged)
+    exact = min(links, key=lambda link: half_joins(tree, catalog, link))
+    size = half_joins(tree, catalog, exact)
+    if counting == "exact" and len(links) > 1 and size > MOST_EXACT:
+        raise OptionError(
+            f"exact counting would sort about {size:.2g} rows",
+            detail=f"{len(links) + 1} groups of tables meet many-to-many",
+            hint="use --counting grid: its cuts are exact, and the error of its values is certified",
+        )
+    if counting == "exact" or (counting == "auto" and (len(links) == 1 or size <= EXACT_BUDGET)):
+        return Plan(tree, design, "exact", exact, copied, merged)
+    method: Method = "grid" if counting == "auto" else counting
+    return Plan(tree, design, method, min(links, key=lambda k: list_sizes(tree, catalog, k).cost), copied, merged)
+
+
+def fitted(plan: Plan, catalog: Catalog) -> Plan:
+    """The same plan with what pays on this engine, as long as the data stay as they are."""
+    found = replace(plan, at_once=_is_at_once(plan, catalog.engine))
+    return replace(found, looked=_worth_a_look(found, catalog), placed=_worth_an_array(found, catalog))
+
+
+def _is_at_once(plan: Plan, engine: Engine) -> bool:
+    """Where few columns fold in, it costs more to keep the active rows and to group their counts back."""
+    if plan.centre is not None or plan.design.dictionaries:
+        return False
+    folded = sum(len(plan.coordinates(node)) for node in plan.bags[0].nodes if node != plan.bags[0].core)
+    return folded <= (FEW_COLUMNS if engine.columnar else 0)
+
+
+def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
+    """Where many rows of the label's node share a key, and all of these meet the same: keys of different types, unless
+    they are numbers, may be equal to each other and not to the same."""
+    plain = [
+        child for child, edge in plan.foreign.items() if all(catalog.alike(plan.tree.variables[v]) for v in edge.on)
+    ]
+    return _shared(plan, catalog, {child: node_rows(plan.tree, catalog, child) for child in plain})
+
+
+def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
+    """Where many rows of the label's node share a place, and few places are empty: a join would be done early with the
+    rows that meet nothing."""
+    close = {child: places for child, places in _places(plan, catalog) if places.size <= LARGEST_ARRAY}
+    shared = _shared(plan, catalog, {child: places.size for child, places in close.items()})
+    return {
+        child: places
+        for child, places in close.items()
+        if child in shared and node_rows(plan.tree, catalog, child) >= FULL * places.size
+    }
+
+
+def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
+    for child, edge in plan.placeable.items():
+        variable = plan.tree.variables[edge.on[0]]
+        alias = plan.tree.holder(variable, child)
+        if catalog.subscripts(variable) and (ends := catalog.ends(alias, variable)):
+            yield child, Places(*ends)
+
+
+def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozenset[int]:
+    """Of some children with their numbers of keys: those of which many rows of the label's node share each key."""
+    needed = {child: ROWS_A_KEY * size for child, size in keys.items()}
+    rows = catalog.rows_up_to(plan.design.label.relation, max(needed.values())) if needed else 0.0
+    return frozenset(child for child, least in needed.items() if rows >= least)
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+
+def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
+    """Why a node is made into a working table; None where reading it in place costs no more."""
+    relations = [tree.query.relation(alias) for alias in tree.nodes[node]]
+    if len(relations) > 1:
+        return "joined up front"
+    (relation,) = relations
+    if any(relation.alias in (j.parent, j.relation) for j in tree.query.left_joins):
+        return "LEFT JOIN"
+    if not isinstance(relation.source, exp.Table):
+        return "sub-query"
+    if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * catalog.table_rows(relation.alias):
+        return "filtered"
+    return None
+
+
+def is_discrete(tree: JoinTree, design: Design, node: int) -> bool:
+    """Rows are worth merging where equal ones are likely: no feature but categories and booleans."""
+    kinds = {f.name: f.kind for f in tree.query.features}
+    return all(kinds.get(c.feature, "boolean") != "numeric" for c in design.at(tree.nodes[node]))
+
+
+# -- centres -----------------------------------------------------------------------------------------------------------
+
+
+def half_joins(tree: JoinTree, catalog: Catalog, link: Link) -> float:
+    """The rows of the two joins that cutting a link leaves: what exact counting has to sort."""
+    return sum(_joined_rows(tree, catalog, side_of(tree, link, bag)) for bag in link.bags)
+
+
+def _joined_rows(tree: JoinTree, catalog: Catalog, bags: tuple[int, ...]) -> float:
+    aliases = tuple(a for b in bags for n in bags_of(tree)[b].nodes for a in tree.nodes[n])
+    return estimated_rows(aliases, tree.variables, catalog)
+
+
+def list_sizes(tree: JoinTree, catalog: Catalog, centre: Link, buckets: float = BUCKETS_PER_BAG) -> Sizes:
+    """A bag has at most (keys x buckets) states, and meets as many entries of a message as there are for one key. Exact
+    scores are as good as all different: for them `buckets` is infinite."""
+    sizes = Sizes({}, {}, {})
+    for bag in centre.bags:
+        _walk(tree, catalog, bag, centre, buckets, sizes)
+    return sizes
+
+
+def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, buckets: float, sizes: Sizes) -> tuple[float, int]:
+    """Entries per key of the message that a bag sends, and how many bags are behind it."""
+    links = [link for link in links_of(tree) if bag in link.bags and link != towards]
+    entries = min(
+        node_rows(tree, catalog, bags_of(tree)[bag].core), key_sets(tree, catalog, bag, [*links, towards]) * buckets
+    )
+    sizes.states[bag], sizes.extended[bag], sizes.kept[bag] = entries, [], []
+    behind = 1
+    for place, link in enumerate(links, 1):
+        per_key, deeper = _walk(tree, catalog, link.other(bag), link, buckets, sizes)
+        behind += deeper
+        sizes.extended[bag].append(entries * per_key)
+        entries = min(entries * per_key, key_sets(tree, catalog, bag, [*links[place:], towards]) * behind * buckets)
+        sizes.kept[bag].append(entries)
+    return entries / distinct_keys(tree, catalog, towards), behind
+
+
+def key_sets(tree: JoinTree, catalog: Catalog, bag: int, links: Iterable[Link]) -> float:
+    """How many different keys of these links the rows of a bag have between them, if keys are spread independently."""
+    product = 1.0
+    for v in {v for link in links for v in link.edge.on}:
+        holder = next(n for n in bags_of(tree)[bag].nodes if v in tree.variables_of(n))
+        product *= max(1.0, distinct_at(tree, catalog, (v,), holder))
+    return product
+
+
+def node_rows(tree: JoinTree, catalog: Catalog, node: int) -> float:
+    return max(1.0, estimated_rows(tree.nodes[node], tree.variables, catalog))
+
+
+def distinct_keys(tree: JoinTree, catalog: Catalog, link: Link) -> float:
+    """Distinct keys over a link: the smaller side has them all; a cross product has one key."""
+    if not link.edge.on:
+        return 1.0
+    return max(1.0, min(distinct_at(tree, catalog, link.edge.on, node) for node in (link.edge.left, link.edge.right)))
+
+
+def distinct_at(tree: JoinTree, catalog: Catalog, on: tuple[int, ...], node: int) -> float:
+    """Distinct values of some variables over the rows of a node that holds them."""
+    product = 1.0
+    for v in on:
+        variable = tree.variables[v]
+        alias = tree.holder(variable, node)
+        product *= catalog.distinct(alias, variable.at(alias)[:1]) if not variable.match else catalog.rows(alias)
+    return product

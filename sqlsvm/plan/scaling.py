@@ -1,0 +1,127 @@
+"""Design + moments -> Scaling: the linear map between the raw coordinates that SQL sees and the features trained on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sqlsvm.engine.base import Values
+from sqlsvm.errors import DataError
+from sqlsvm.plan.design import Coordinate, Design, Nulls
+
+Scale = Literal["standard", "maxabs", "none"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of every coordinate over the join: the sums of x and x^2, the largest |x|, the sum for y = -1."""
+
+    n: float
+    n_negative: float
+    n_unlabelled: float
+    total: Values
+    squares: Values
+    largest: Values
+    total_negative: Values
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The linear map between the features that are trained on and the raw coordinates.
+
+    Feature j is (x_j - centre_j) / width_j, where a missing x_j is the mean of the others. With beta for features,
+    theta = to_raw(beta) gives the same scores on raw coordinates; from_raw maps counted sums back.
+    """
+
+    kept: Values
+    """Coordinates that are features of their own: all but the indicators of missing values."""
+    matrix: Values
+    """T: features x coordinates, dense for numbers; categories pass through."""
+
+    def to_raw(self, beta: Values) -> Values:
+        d = self.matrix.shape[1]
+        return (
+            np.concatenate([self.matrix.T @ beta[: self.matrix.shape[0]], beta[self.matrix.shape[0] :]]) if d else beta
+        )
+
+    def to_scaled(self, theta: Values) -> Values:
+        """The beta whose to_raw is theta, but for what a missing value weighs: that follows from the others."""
+        rows = len(self.kept)
+        numbers = np.linalg.solve(self.matrix[:, self.kept].T, theta[self.kept])
+        return np.concatenate([numbers, theta[self.matrix.shape[1] :]]) if rows else theta
+
+    def from_raw(self, sums: Values) -> Values:
+        d = self.matrix.shape[1]
+        return np.concatenate([self.matrix @ sums[:d], sums[d:]])
+
+
+FLAT = 1e-10
+"""Of a feature that varies by less than 10^-5 of its size the square is this much of it."""
+
+
+def flat(design: Design, moments: Moments) -> list[Coordinate]:
+    """Features that are constant, or as good as constant beside their size."""
+    missing = _missing_places(design)
+
+    def is_flat(c: Coordinate) -> bool:
+        mean, present = _mean(moments, c, missing)
+        squares = moments.squares[c.index]
+        return bool(squares > 0.0 and squares - present * mean * mean <= FLAT * squares)
+
+    return [c for c in design.coordinates if c.role == "value" and is_flat(c)]
+
+
+def _missing_places(design: Design) -> dict[str, int]:
+    return {c.feature: c.index for c in design.coordinates if c.role == "missing"}
+
+
+def _mean(moments: Moments, c: Coordinate, missing: Mapping[str, int]) -> tuple[float, float]:
+    """The mean of the numbers that are there, and how many there are."""
+    present = moments.n - (moments.total[missing[c.feature]] if c.feature in missing else 0.0)
+    return moments.total[c.index] / present if present > 0 else 0.0, present
+
+
+def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
+    """T such that feature = T raw. Centring needs the constant, so without an intercept nothing is centred."""
+    numbers = design.coordinates
+    constant = next((c.index for c in numbers if c.role == "intercept"), None)
+    missing = _missing_places(design)
+    kept = [c for c in numbers if c.role != "missing"]
+    matrix = np.zeros((len(kept), len(numbers)))
+    for row, c in enumerate(kept):
+        matrix[row, c.index] = 1.0
+        if c.role == "intercept":
+            continue
+        mean, present = _mean(moments, c, missing)
+        if c.feature in missing:
+            matrix[row, missing[c.feature]] = mean
+        if how == "maxabs":
+            matrix[row] /= max(moments.largest[c.index], abs(mean) if present < moments.n else 0.0) or 1.0
+        if how == "standard":
+            variance = (moments.squares[c.index] - present * mean * mean) / moments.n
+            noise = 1e-12 * moments.squares[c.index] / moments.n  # what the subtraction leaves of a constant
+            matrix[row] /= np.sqrt(variance) if variance > noise else 1.0
+            if constant is not None:
+                matrix[row, constant] -= mean * matrix[row, c.index]
+    return Scaling(np.array([c.index for c in kept], dtype=int), matrix)
+
+
+def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
+    """NaN and infinity have no place in a model; a NULL only where it was said what to do with it."""
+    for c in design.coordinates:
+        if not np.isfinite(moments.total[c.index]):
+            raise DataError(
+                f"feature {c.feature} is NaN or infinite in some rows of the join",
+                hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
+            )
+        if np.isinf(moments.squares[c.index]):  # NaN where they were not asked for
+            raise DataError(
+                f"feature {c.feature} has numbers whose squares no double can hold",
+                hint=f"divide it in the query: {c.feature} / 1e100, or leave such rows out in WHERE",
+            )
+        if nulls == "error" and c.role == "missing" and moments.total[c.index] > 0:
+            raise DataError(
+                f"feature {c.feature} is NULL in {moments.total[c.index]:,.0f} rows of the join",
+                hint="say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
+            )

@@ -1,0 +1,111 @@
+"""The label of a query as a sign: which of its two values is the positive class."""
+
+import shlex
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from operator import eq
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.plan.catalog import rows_of
+from sqlsvm.query import Feature, FeatureQuery
+
+
+def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None) -> exp.Expression:
+    """The label as +1, -1 or NULL, after a look at its values."""
+    label = query.label
+    if label is None:
+        raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
+    if label.kind == "boolean" and positive is None:  # no look at the data would say more
+        return _sign_of_truth(label)
+    rows = rows_of(
+        query.relation(label.relation), [(label.expression.copy(), "v")], optional=query.is_optional(label.relation)
+    )
+    values = _label_values(engine, rows)
+    if not values:  # no row is left to have a label; who needs one will miss the rows
+        return exp.cast(exp.null(), exp.DType.INT)
+    if len(values) > 2:
+        raise _too_many(label, values, query.dialect, positive)
+    if positive is not None:
+        return _sign(label, _as_rounded(engine, rows, label, _chosen(label, values, positive)))
+    if label.kind == "numeric" and (
+        {float(v) for v in values} <= {-1.0, 1.0} or {float(v) for v in values} <= {0.0, 1.0}
+    ):
+        return _sign(label, _literal(label, "1"))
+    shown = " and ".join(f"'{v}'" for v in values)
+    raise DataError(
+        f"the label {label.name} has the value{'s' if len(values) > 1 else ''} {shown}",
+        hint=f"say which one is the positive class: --positive {shlex.quote(values[0])}",
+    )
+
+
+def _label_values(engine: Engine, rows: exp.Query) -> list[str]:
+    """The distinct values as text, some of them where there are many. They are told apart as the engine does: 1 is
+    1.00."""
+    seen = exp.select("v").distinct().from_(sql.derived(rows.copy(), "r")).where(sql.not_null(sql.column("v"))).limit(5)
+    return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
+
+
+def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str | None) -> DataError:
+    """The values are those of the label's own relation, of which the join may leave two: then only WHERE can say so."""
+    first, second = (_literal(label, value) for value in sorted(values, key=lambda v: v != positive)[:2])
+    few = exp.In(this=label.expression.copy(), expressions=[first.copy(), second]).sql(dialect)
+    one = sql.equal(label.expression.copy(), first).sql(dialect)
+    return DataError(
+        f"the label {label.name} has more than two values in {label.relation}",
+        detail=f"among them {', '.join(values[:4])}",
+        hint=f"leave the others out: WHERE {few}, or make two classes of them: {one} AS {label.name}_is_one",
+    )
+
+
+def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
+    """The value that --positive names, as the database spells it: 1 for 1.00, true for TRUE."""
+    same = {"numeric": _same_number, "boolean": _same_truth}.get(label.kind, eq)
+    found = [value for value in values if value == positive or same(value, positive)]
+    if found:
+        return found[0]
+    raise OptionError(
+        f"the label {label.name} never has the value '{positive}'",
+        detail=f"its values are {', '.join(repr(v) for v in values)}",
+        hint=nearest(positive, values),
+    )
+
+
+def _same_number(value: str, positive: str) -> bool:
+    """To the last digit, of which doubles have too few for a bigint."""
+    try:
+        return Decimal(value) == Decimal(positive)
+    except InvalidOperation:
+        return False
+
+
+def _same_truth(value: str, positive: str) -> bool:
+    return value.lower() == positive.lower()
+
+
+def _literal(label: Feature, value: str) -> exp.Expression:
+    return exp.Literal.number(value) if label.kind == "numeric" else exp.Literal.string(value)
+
+
+def _as_rounded(engine: Engine, rows: exp.Query, label: Feature, value: str) -> exp.Expression:
+    """A value as the label's type has it: no real is 0.9, but one is CAST('0.9' AS REAL)."""
+    if label.kind == "numeric":
+        (column,) = engine.describe(rows)
+        if column.type in engine.inexact:
+            return exp.cast(exp.Literal.string(value), column.type, dialect=engine.dialect)
+    return _literal(label, value)
+
+
+def _sign_of_truth(label: Feature) -> exp.Expression:
+    return sql.by_truth(label.expression, sql.integer(1), exp.Neg(this=sql.integer(1)))
+
+
+def _sign(label: Feature, positive: exp.Expression) -> exp.Expression:
+    """CASE WHEN label = positive THEN 1 WHEN label IS NOT NULL THEN -1 END."""
+    own = label.expression
+    return sql.case(sql.equal(own.copy(), positive), sql.integer(1)).when(
+        sql.not_null(own.copy()), exp.Neg(this=sql.integer(1))
+    )

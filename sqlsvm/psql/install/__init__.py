@@ -1,0 +1,7 @@
+"""The SQL functions in PostgreSQL: in, up to date, and out again. What trains stands apart, in check.py."""
+
+from sqlsvm.psql.install.found import FORMS, Found, look, own_version
+from sqlsvm.psql.install.put import install, upgrade
+from sqlsvm.psql.install.remove import Removed, uninstall
+
+__all__ = ["FORMS", "Found", "Removed", "install", "look", "own_version", "uninstall", "upgrade"]

@@ -1,0 +1,151 @@
+"""What a plan takes for granted, as queries to be asked before it is run."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlglot import exp, parse_one
+
+from sqlsvm import sql
+from sqlsvm.compile.prepare import key
+from sqlsvm.compile.scores import source
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.engine.base import Engine
+from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.keys import Rounded
+from sqlsvm.plan.plan import Plan
+from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.run.weight import is_odd
+
+_TYPE = parse_one(
+    """
+    SELECT t.typname || CASE WHEN NOT c.collisdeterministic THEN ' ' || c.collname ELSE '' END
+    FROM pg_catalog.pg_type AS t LEFT JOIN pg_catalog.pg_collation AS c
+      ON c.oid = TO_REGCOLLATION(PG_COLLATION_FOR(CAST(%(v)s AS TEXT)))
+    WHERE t.oid = PG_TYPEOF(%(v)s)""",
+    read="postgres",
+    into=exp.Select,
+)
+
+LabelValues = tuple[Any, Any]
+"""The label's own values for -1 and +1."""
+
+
+def checks(
+    plan: Plan, rounded: Iterable[Rounded], known_types: Iterable[str], label_values: LabelValues
+) -> Iterator[Statement]:
+    """What the plan takes for granted. Each is named by what is wrong where it answers with more than 0."""
+    yield _other_types(plan.tree.query, known_types)
+    yield from (_repeated(plan, node, on) for node, on in _unique_nodes(plan))
+    query = plan.tree.query
+    yield from (_merged(query, key) for key in rounded)
+    for left_join in query.left_joins:
+        yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
+    yield _other_labels(plan, label_values)
+    if query.weight:
+        yield _odd_weights(plan, query.weight)
+    missing = {c.feature for c in plan.design.coordinates if c.role == "missing"}
+    for c in plan.design.coordinates:
+        if c.role == "value" and c.feature not in missing:
+            yield _nulls(plan, c.feature)
+
+
+def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
+    """Of keys, features, label and weight, each with its collation where that takes some texts for one another."""
+    return tuple(str(engine.fetch(sql.select([(type, "t")]))["t"][0]) for type in _types(query))
+
+
+def _other_types(query: FeatureQuery, known: Iterable[str]) -> Statement:
+    """SELECT how many are of others now: what is equal may be so no more, and what is certain uncertain."""
+    same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), known, strict=True))
+    changed = sql.plus(*(sql.case(one, sql.number(0), sql.number(1)) for one in same))
+    return statement("types", sql.select([(changed, "n")]))
+
+
+def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
+    for relation, expression in dict.fromkeys((o.relation, o.expression) for o in query.valued):
+        nothing = sql.select([(expression.copy(), "v")], query.relation(relation).source.copy()).limit(0)
+        type = _TYPE.copy()
+        for v in list(type.find_all(exp.Placeholder)):
+            v.replace(nothing.copy().subquery())
+        yield type.subquery()
+
+
+def _unique_nodes(plan: Plan) -> list[tuple[int, tuple[int, ...]]]:
+    edges = [(n, e.on) for e in plan.tree.edges for n in (e.left, e.right) if e.unique_at(n)]
+    return sorted(set(edges))
+
+
+def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Statement:
+    """Named by the key: a node may be unique on several, and an answer must not take the place of another."""
+    keys = [sql.column(key(v), "r") for v in on]
+    terms = [_spelt(plan, node, v) for v in on]
+    return _excess(f"unique {', '.join(terms)}", source(plan, node), keys)
+
+
+def _spelt(plan: Plan, node: int, variable: int) -> str:
+    """A key as the query spells it at a node; what ties a LEFT JOINed relation to its parent may be more than one."""
+    found = plan.tree.variables[variable]
+    if found.match:
+        return ", ".join(e.right.expression.sql(plan.tree.query.dialect) for e in found.match.equalities)
+    return found.at(plan.tree.holder(found, node))[0].expression.sql(plan.tree.query.dialect)
+
+
+def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Statement:
+    relation = query.relation(alias)
+    rows = sql.select([(t.copy(), f"k{i}") for i, t in enumerate(terms)], relation.source.copy())
+    rows = rows.where(*(f.copy() for f in relation.filters))
+    said = ", ".join(t.sql(query.dialect) for t in terms)
+    keys = [sql.column(f"k{i}", "r") for i in range(len(terms))]
+    return _excess(f"unique {said} of the LEFT JOIN", sql.derived(rows, "r"), keys)
+
+
+def _excess(name: str, rows: exp.Expr, keys: list[exp.Column]) -> Statement:
+    """SELECT how many rows there are beyond one for each key."""
+    counted = sql.select([(sql.count(), "c")], rows).where(*(sql.not_null(k) for k in keys))
+    grouped = sql.group(counted, [k.copy() for k in keys])
+    beyond = exp.Sub(this=sql.column("c"), expression=sql.number(1))
+    return statement(
+        name, sql.select([(sql.coalesce(sql.total(beyond), sql.number(0)), "n")], sql.derived(grouped, "g"))
+    )
+
+
+def _merged(query: FeatureQuery, rounded: Rounded) -> Statement:
+    """SELECT how many keys are lost where they are rounded."""
+    keys = " and ".join(term.expression.sql(query.dialect) for term in rounded.exact)
+    lost = exp.Sub(this=sql.column("exact", "c"), expression=sql.column("rounded", "c"))
+    counts = sql.derived(rounded.counts(query), "c")
+    return statement(f"rounded {keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
+
+
+def _other_labels(plan: Plan, label_values: LabelValues) -> Statement:
+    """A third value would silently count as the negative class."""
+    label, v = plan.design.label, sql.column("v", "r")
+    known = [sql.equal(v.copy(), _literal(value)) for value in label_values]
+    is_known = exp.Or(this=known[0], expression=known[1])
+    other = sql.case(is_known, sql.number(0)).when(sql.not_null(v), sql.number(1))
+    return _counted(plan, f"label {label.name}", label, other)
+
+
+def _odd_weights(plan: Plan, weight: Feature) -> Statement:
+    v = sql.column("v", "r")
+    bad = exp.Or(this=sql.is_null(v), expression=exp.paren(is_odd(v)))
+    return _counted(plan, f"weight {weight.name}", weight, sql.case(bad, sql.number(1)))
+
+
+def _nulls(plan: Plan, feature: str) -> Statement:
+    found = next(f for f in plan.tree.query.features if f.name == feature)
+    return _counted(plan, f"null {feature}", found, sql.case(sql.is_null(sql.column("v", "r")), sql.number(1)))
+
+
+def _counted(plan: Plan, name: str, feature: Feature, condition: exp.Expression) -> Statement:
+    query = plan.tree.query
+    optional = feature.relation in {j.relation for j in query.left_joins}
+    rows = rows_of(query.relation(feature.relation), [(feature.expression.copy(), "v")], optional=optional)
+    total = sql.coalesce(sql.total(condition), sql.number(0))
+    return statement(name, sql.select([(total, "n")], sql.derived(rows, "r")))
+
+
+def _literal(value: object) -> exp.Expression:
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    return exp.Literal.number(repr(value)) if isinstance(value, int | float) else exp.Literal.string(str(value))

@@ -1,0 +1,161 @@
+"""A query and the options of its training -> a stored program."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sqlsvm.compile import evaluate as evaluation
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.moments import RANGE, moments, needed
+from sqlsvm.compile.oracle import oracle_pass, reach, totals_name
+from sqlsvm.compile.row_count import row_count, thresholds
+from sqlsvm.compile.sample import sample
+from sqlsvm.compile.sketch import sizes
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import rounding
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.model.model import plain
+from sqlsvm.model.predict import read_label_values
+from sqlsvm.plan.catalog import Catalog, check_left_joins
+from sqlsvm.plan.design import design, drop_nulls
+from sqlsvm.plan.join_tree import join_tree
+from sqlsvm.plan.keys import Rounded, check_keys, rounded_keys
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.planner import choose
+from sqlsvm.plan.scaling import Scale
+from sqlsvm.plan.target import label_sign
+from sqlsvm.psql.stored_program.checks import LabelValues, checks, types
+from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.problem import labelled
+from sqlsvm.run.pseudo_oracle import far_sums
+from sqlsvm.run.train import Training, package_version
+
+SOURCES = "sources"
+
+Parts = Mapping[str, tuple[Statement, ...]]
+
+
+@dataclass(frozen=True)
+class StoredProgram:
+    """What the tables `programs` and `statements` hold of one name."""
+
+    query: str
+    label: str
+    description: Mapping[str, Any]
+    options: Mapping[str, Any]
+    parts: Parts
+
+
+def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
+    """Reads names, types, keys and sizes, and no more of the data than `explain` does."""
+    asked = training.problem
+    if training.solver == "descent" or asked.counting == "sketch":
+        raise OptionError(
+            "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
+            hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
+        )
+    if training.holdout is not None:
+        raise OptionError(
+            "a stored program trains on all rows of its query",
+            hint="leave rows out in WHERE, or hold them out of sqlsvm train --holdout",
+        )
+    query = labelled(engine, text, asked)
+    sign = label_sign(engine, query, asked.positive)
+    values = read_label_values(engine, query, sign)
+    _check_classes(query, values)
+    query = drop_nulls(query) if asked.nulls == "drop" else query
+    catalog = Catalog(engine, query)
+    check_left_joins(catalog)
+    check_keys(catalog)
+    made = design(catalog, sign, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
+    tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
+    made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)
+    plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
+    parts = _parts(plan, query, tuple(rounded_keys(catalog)), types(engine, query), values, asked.scale)
+    return StoredProgram(
+        text,
+        plan.design.label.name,
+        {**_description(plan), "label_values": plain(values), "version": engine.version},
+        plain(asdict(training)),
+        {name: tuple(map(numbered, part)) for name, part in parts.items()},
+    )
+
+
+def _check_classes(query: FeatureQuery, values: LabelValues) -> None:
+    if None in values:
+        assert query.label is not None
+        raise DataError(
+            f"the label {query.label.name} has one class only", hint="compile when both of its values are in the data"
+        )
+
+
+def _parts(
+    plan: Plan,
+    query: FeatureQuery,
+    rounded: Sequence[Rounded],
+    known_types: Sequence[str],
+    label_values: LabelValues,
+    scale: Scale,
+) -> dict[str, tuple[Statement, ...]]:
+    """By the names under which the functions of sql_templates/ ask for them."""
+    sketched = replace(plan, method="sketch") if plan.method == "grid" and plan.centre else plan
+    grid = replace(plan, method="grid")
+    parts: dict[str, Iterable[Statement]] = {
+        SOURCES: sources(query),
+        "prepare": working_tables(plan),
+        "checks": checks(plan, rounded, known_types, label_values),
+        "moments": moments(plan, needed(plan, scale)),
+        "range": moments(plan, RANGE) if scale == "standard" else (),
+        "relations": row_counts(plan),
+        "pass": oracle_pass(plan),
+        "sample": sample(plan),
+        "row count": row_count(plan),
+        "thresholds": thresholds(plan),
+        "sizes": sizes(sketched),
+        "far sums": far_sums(sketched),
+        "list": [evaluation.list_of_rows(plan)] if plan.centre is None else evaluation.towards_centre(plan),
+        "above": (evaluation.above(),),
+        "area": (evaluation.area(),),
+    }
+    if plan.centre is None:
+        parts["soft pass"] = oracle_pass(plan, soft=True)
+    else:
+        parts["pairs"] = (evaluation.pairs(plan),)
+        parts["list of pairs"] = (evaluation.list_of_pairs(plan),)
+        parts["above at centre"] = (evaluation.above_at_centre(plan),)
+        parts["spans"] = (evaluation.span(grid, bag) for bag in plan.bags)
+        parts["grid list"] = (*evaluation.towards_centre(grid), evaluation.list_of_pairs(grid))
+        parts["roundings"] = (rounding(bag) for bag in plan.bags)
+    return {name: tuple(part) for name, part in parts.items()}
+
+
+def _description(plan: Plan) -> dict[str, Any]:
+    """What the functions have to know of the design and the plan."""
+    made, tree = plan.design, plan.tree
+    node_of = {alias: n for n, block in enumerate(tree.nodes) for alias in block}
+    kinds = {f.name: f.kind for f in tree.query.features}
+    return {
+        "relations": [r.alias for r in tree.query.relations],
+        "coordinates": [
+            {"place": c.index + 1, "feature": c.feature, "role": c.role, "node": node_of[c.relation]}
+            for c in made.coordinates
+        ],
+        "dictionaries": [
+            {"number": d.number, "feature": d.feature, "node": node_of[d.relation], "table": d.table}
+            for d in made.dictionaries
+        ],
+        "booleans": [name for name, kind in kinds.items() if kind == "boolean"],
+        "bags": len(plan.bags),
+        "links": [list(link.bags) for link in plan.links],
+        "method": plan.method,
+        "one_bag": plan.centre is None,
+        "reach": reach(plan),
+        "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
+        "label_node": plan.label_node,
+        "totals": totals_name(plan),
+        "weight": made.weight.name if made.weight else None,
+        "versions": {package: package_version(package) for package in ("sqlsvm", "sqlglot")},
+        "weighted": made.weight is not None or made.class_weighted,
+    }

@@ -1,0 +1,65 @@
+"""Programs in the tables of sql_templates/programs.sql."""
+
+import json
+from shlex import quote
+
+from sqlglot import parse_one
+
+from sqlsvm.engine.base import Engine, StatementError, Text
+from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.model.model import plain
+from sqlsvm.psql.stored_program.make import SOURCES, StoredProgram
+from sqlsvm.store.base import check_name
+from sqlsvm.store.database import DatabaseStore
+from sqlsvm.store.program_lock import hold_alone
+
+_SAVE = """\
+INSERT INTO sqlsvm.programs (name, query, label, search_path, description, options)
+VALUES ($1, $2, $3, ARRAY_TO_STRING(ARRAY(SELECT QUOTE_IDENT(s) FROM UNNEST(CURRENT_SCHEMAS(FALSE)) AS s), ', '),
+        CAST($4 AS JSONB), CAST($5 AS JSONB))"""
+
+_INSTALLED = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = 'sqlsvm' AND tablename = 'programs'"
+
+_DENIED = "42501"
+
+_FORGET = "DELETE FROM sqlsvm.programs WHERE name = $1"
+
+_SAVE_STATEMENT = """\
+INSERT INTO sqlsvm.statements (program, part, place, name, working_table, texts)
+VALUES ($1, $2, $3, $4, $5, $6)"""
+
+
+def check_place(engine: Engine, name: str) -> None:
+    """Complain before any work if a program of that name could not be saved."""
+    check_name(name)
+    if engine.dialect != "postgres":
+        raise OptionError(f"{engine.version} cannot run a stored program", hint="--dsn postgresql://user@host/database")
+    if not engine.fetch(parse_one(_INSTALLED, read="postgres"))["n"][0]:
+        raise EngineError(
+            f"the SQL functions are not in {engine.url}", hint=f"sqlsvm install --dsn {quote(engine.url)}"
+        )
+
+
+def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
+    """In place of what was stored under the name, once nobody runs it; a model of that name and its versions stay."""
+    check_place(engine, name)
+    try:
+        DatabaseStore(engine).transaction(lambda: _save(engine, name, program))
+    except StatementError as error:
+        if error.sqlstate != _DENIED:
+            raise
+        hint = "who owns the schema sqlsvm can allow it: sqlsvm install --trainer ROLE"
+        raise EngineError(f"this role may not store programs: {error.message}", hint=hint) from error
+
+
+def _save(engine: Engine, name: str, program: StoredProgram) -> None:
+    hold_alone(engine, name)
+    engine.execute(Text(_FORGET), [name])
+    given = [plain(program.description), plain(program.options)]
+    texts = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in given]
+    engine.execute(Text(_SAVE), [name, program.query, program.label, *texts])
+    for part, made in program.parts.items():
+        for place, one in enumerate(made):
+            asts = (one.query,) if part == SOURCES else one.asts  # a source is made in one of two ways
+            sent = [str(engine.text(ast)) for ast in asts]
+            engine.execute(Text(_SAVE_STATEMENT), [name, part, place, one.name, one.table, sent])

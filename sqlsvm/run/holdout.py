@@ -1,0 +1,154 @@
+"""Rows held out: a part of the label's relation that the training never sees, so that it can be asked about them.
+
+A row is held out iff the MD5 of a seed and of its values, as text, is below the fraction. The values are those of the
+columns that the query uses: rows that are equal there stand on the same side, however often they occur and wherever
+they are stored, and a column that is added to the table later moves none. Numbers and moments are written in one way
+whatever type, engine or session they come from, up to non-integers beyond 1e15; other values as the database casts them
+to text.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.statement import Statement
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.plan.design import drop_nulls
+from sqlsvm.plan.scaling import Moments
+from sqlsvm.plan.target import label_sign
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.problem import Options, Problem, check_rows, planned, prepared
+from sqlsvm.run.workspace import Workspace
+
+Part = Literal["train", "holdout"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+KEPT = "sqlsvm_part"
+DIGITS = 13
+"""Hexadecimal digits of the MD5 that decide: all that a double has."""
+WHOLE = 1e16
+"""Below it a whole number is written without a point or an exponent."""
+
+
+@dataclass(frozen=True)
+class Holdout:
+    fraction: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fraction < 1:
+            raise OptionError(f"holdout must be between 0 and 1, not {self.fraction:g}", hint="try --holdout 0.2")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Holdout | None":
+        """What the options of a training, or those that a model keeps, say of it."""
+        fraction = options.get("holdout")
+        return cls(float(fraction), int(options["effort"]["seed"])) if fraction else None
+
+
+# -- the query of one part ---------------------------------------------------------------------------------------------
+
+
+def marked(query: FeatureQuery, holdout: Holdout) -> FeatureQuery:
+    """The query, and which rows of the label's relation are held out of it."""
+    return replace(query, held_out=_held_out(query, _label_relation(query), holdout))
+
+
+def part_of(query: FeatureQuery, part: Part) -> FeatureQuery:
+    """A marked query with one more conjunct in its WHERE."""
+    assert query.held_out is not None
+    held = query.held_out.copy()
+    return query.where(_label_relation(query), held if part == "holdout" else exp.not_(exp.paren(held)))
+
+
+def _label_relation(query: FeatureQuery) -> str:
+    assert query.label is not None
+    return query.label.relation
+
+
+def _held_out(query: FeatureQuery, alias: str, holdout: Holdout) -> exp.Expression:
+    """MD5(seed || '|' || value || ...) COLLATE "C" < 'threshold': hexadecimal digits compare as the numbers do."""
+    text: exp.Expression = exp.Literal.string(str(holdout.seed))
+    for column in query.used_columns(alias):
+        value = sql.coalesce(_written(column, alias), exp.Literal.string(""))
+        text = exp.DPipe(this=exp.DPipe(this=text, expression=exp.Literal.string("|")), expression=value)
+    digest = exp.Collate(this=exp.MD5(this=text), expression=exp.to_identifier("C", quoted=True))
+    threshold = f"{int(holdout.fraction * 16**DIGITS):0{DIGITS}x}"
+    return exp.LT(this=digest, expression=exp.Literal.string(threshold))
+
+
+def _written(column: Column, alias: str) -> exp.Expression:
+    own = sql.named(column.name, alias)
+    if column.kind == "numeric":
+        return _number_written(sql.double(own))
+    type = column.type.lower()
+    if type == "date" or (type.startswith("timestamp") and not type.endswith("]")):
+        return _number_written(sql.double(exp.Extract(this=exp.var("EPOCH"), expression=own)))
+    return sql.text(own)
+
+
+def _number_written(value: exp.Expression) -> exp.Expression:
+    """3 is 3, be it 3, 3.0 or 3.00: engines agree on the text of an integer and of most that is none."""
+    whole = [
+        sql.equal(value, exp.Floor(this=value.copy())),
+        exp.LT(this=exp.Abs(this=value.copy()), expression=sql.number(WHOLE)),
+    ]
+    return sql.case(sql.every(whole), sql.text(exp.cast(value.copy(), exp.DType.BIGINT)), sql.text(value.copy()))
+
+
+# -- its rows ----------------------------------------------------------------------------------------------------------
+
+
+def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
+    """The same query over a working table that holds the label's relation, filtered: the catalog and every pass would
+    otherwise hash all its rows again. A LEFT JOINed relation stays: what WHERE says of it holds only after the join."""
+    alias = _label_relation(query)
+    if query.is_optional(alias):
+        return query
+    relation = query.relation(alias)
+    columns = [sql.named(c.name, alias) for c in query.used_columns(alias)]
+    rows = exp.select(*columns).from_(relation.source.copy()).where(*(f.copy() for f in relation.filters))
+    work.run([Statement(f"rows of {alias} on one side", rows, KEPT)])
+    table = exp.to_table(KEPT)
+    table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    changed = replace(relation, source=table, filters=())
+    return replace(query, relations=tuple(changed if r.alias == alias else r for r in query.relations))
+
+
+def prepared_part(work: Workspace, query: FeatureQuery, options: Options, holdout: Holdout, part: Part) -> Problem:
+    """A side of a marked query, ready to be passed over. Which label is the positive one is a matter of both sides."""
+    sign = label_sign(work.engine, query, options.positive)
+    with _told_of(holdout, part):
+        return prepared(work, kept(work, part_of(query, part)), options, sign)
+
+
+def counted_part(work: Workspace, query: FeatureQuery, options: Options, holdout: Holdout, part: Part) -> Moments:
+    """How many join rows of each class a side of a marked query has; an error where it lacks one. Nothing is left."""
+    sign = label_sign(work.engine, query, options.positive)
+    query = part_of(drop_nulls(query) if options.nulls == "drop" else query, part)
+    with _told_of(holdout, part), work.scratch():
+        bare = replace(kept(work, query), features=())
+        plan, _ = planned(work.engine, bare, Options(options.label, weight=options.weight), sign)
+        work.run(working_tables(plan))
+        found = read_moments(work, plan)
+        check_rows(plan, found)
+    return found
+
+
+@contextmanager
+def _told_of(holdout: Holdout, part: Part) -> Iterator[None]:
+    """Errors say which rows they are about."""
+    try:
+        yield
+    except DataError as error:
+        verb = "holds out" if part == "holdout" else "leaves to train on"
+        these = f"of the rows that --holdout {holdout.fraction} {verb}; another fraction or --seed parts them anew"
+        detail = f"{error.detail}; {these}" if error.detail else these
+        raise DataError(error.message, detail=detail, hint=error.hint) from error

@@ -1,0 +1,100 @@
+"""The join as an oracle for the solvers: passes through the database in, cuts out."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
+from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
+from sqlsvm.engine.base import Rows, Values
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.scaling import Moments, Scaling
+from sqlsvm.run.sampling import drawn_sample
+from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.oracle import Cut, Sample
+
+Answers = Mapping[str, Rows]
+
+
+class JoinOracle:
+    """R(beta) over the virtual join, on scaled features, by relational passes."""
+
+    def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
+        self.work = work
+        self.plan = plan
+        self.moments = moments
+        self.scaling = scaling
+
+    @property
+    def dimension(self) -> int:
+        return len(self.scaling.kept) + self.plan.design.size - len(self.plan.design.coordinates)
+
+    @property
+    def join_rows(self) -> float:
+        return self.moments.n
+
+    @property
+    def exact(self) -> bool:
+        return self.plan.method == "exact" or self.plan.centre is None
+
+    @property
+    def soft(self) -> bool:
+        """With one bag every row of the join is at hand, and may as well count in part."""
+        return self.plan.centre is None
+
+    @cached_property
+    def program(self) -> tuple[Statement, ...]:
+        return tuple(oracle_pass(self.plan))
+
+    @cached_property
+    def _soft_program(self) -> tuple[Statement, ...]:
+        return tuple(oracle_pass(self.plan, soft=True))
+
+    def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
+        h, theta = float(buckets or 1), self.scaling.to_raw(np.asarray(beta, dtype=float))
+        parameters = {"theta": theta, BOUND: 1.0, BUCKETS: h, WIDTH: width}
+        answers = self.work.run_and_drop(self._soft_program if width else self.program, parameters)
+        slope, offset = self._cut(answers)
+        slope = self.scaling.from_raw(slope)
+        error = 0.0 if self.exact else self._error(answers, h)
+        blur = float(answers[totals_name(self.plan)][BLUR].sum()) / self.moments.n if width else 0.0
+        return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
+
+    def sample(self, size: int, seed: int) -> Sample:
+        return drawn_sample(self.work, self.plan, self.moments, self.scaling, size, seed)
+
+    def _cut(self, answers: Answers) -> tuple[Values, float]:
+        g, b, n = sums(self.plan, answers), float(answers[totals_name(self.plan)]["b"].sum()), self.moments.n
+        if self.plan.centre is None:
+            return -g / n, b / n
+        return (self.moments.total_negative - g) / n, (self.moments.n_negative + b) / n
+
+    def _error(self, answers: Answers, h: float) -> float:
+        """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""
+        blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
+        delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
+        if delta > reach(self.plan) + 1:  # a score beyond all buckets: `near` looked too close, but |error| <= delta
+            return delta / h
+        near = answers[NEAR]
+        slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
+        return float(slack @ near[COUNT].astype(float)) / h / self.moments.n
+
+
+def sums(plan: Plan, answers: Answers) -> Values:
+    """The sum for every coordinate, gathered from whatever answer has its column."""
+    g = np.zeros(plan.design.size)
+    columns = {name: values for rows in answers.values() for name, values in rows.items()}
+    for c in plan.design.coordinates:
+        g[c.index] = columns[c.column].sum()
+    for node in range(len(plan.tree.nodes)):
+        together = cells(plan.dictionaries(node))
+        for d in plan.dictionaries(node):
+            name, column = (sums_name(node), number_column(d)) if d in together else (category_name(d), "n")
+            places = answers[name][column].astype(float)
+            known = ~np.isnan(places)
+            np.add.at(g, places[known].astype(int) - 1, answers[name][COUNT][known])
+    return g

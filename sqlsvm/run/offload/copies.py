@@ -1,0 +1,202 @@
+"""Exports -> tables of a DuckDB of this process, and the same query over them."""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.prepare import key
+from sqlsvm.engine import scratch
+from sqlsvm.engine.base import Column, Engine, Rows
+from sqlsvm.errors import OptionError
+from sqlsvm.plan.catalog import Catalog, check_left_joins
+from sqlsvm.plan.keys import check_keys
+from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
+from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, shared
+
+REPORT_SECONDS = 5.0
+
+steps = logging.getLogger(__name__)
+
+
+@contextmanager
+def brought(engine: Engine, query: FeatureQuery, offload: bool) -> Iterator[tuple[Engine, FeatureQuery]]:
+    """Where the work is done: on the database itself, or on copies in this process."""
+    if not offload:
+        yield engine, query
+        return
+    with offloaded(engine, query) as found:
+        yield found
+
+
+@contextmanager
+def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, FeatureQuery]]:
+    """A DuckDB in memory with one snapshot of the rows, and the query over them. The server is asked for rows and for
+    nothing else: it may be a replica, and the role may be one that only reads."""
+    if engine.dialect == "duckdb":
+        raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
+    with scratch() as local:
+        with engine.snapshot():
+            here = _copied(engine, local, query)
+        yield local, here
+
+
+def _copied(engine: Engine, local: Engine, query: FeatureQuery) -> FeatureQuery:
+    catalog = Catalog(engine, query)
+    check_left_joins(catalog)
+    check_keys(catalog)
+    copies = [_copy(engine, local, number, export) for number, export in enumerate(exports(catalog))]
+    return _query_over(copies, query, local.dialect)
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Copy:
+    export: Export
+    table: str
+    columns: tuple[Column, ...]
+    no_match: Mapping[str, exp.Expression]
+    """The columns that are not NULL where a LEFT JOIN finds no row, COALESCE(x, 0) say, with what they are there."""
+
+    def value(self, name: str) -> exp.Expression:
+        alias = self.export.relation.alias
+        own = exp.column(name, table=alias, quoted=True)
+        if name not in self.no_match:
+            return own
+        missing = sql.is_null(exp.column(KEEP, table=alias, quoted=True))
+        return sql.case(missing, self.no_match[name].copy(), own)
+
+    def term(self, name: str) -> Term:
+        return Term(self.export.relation.alias, self.value(name))
+
+
+Categories = Mapping[str, list[object]]
+"""The values of each spelled column, in the order of their numbers."""
+
+
+def _copy(engine: Engine, local: Engine, number: int, export: Export) -> Copy:
+    table, raw = f"copy{number}", f"raw{number}"
+    categories = {c.name: _categories(engine, c.codes) for c in export.columns if c.codes and c.spelled}
+    arrives = raw if categories else table
+    _create(local, arrives, {c.name: c.type for c in export.columns})
+    for rows in _told(engine.copy_out(export.rows), export.relation.alias):
+        local.copy_in(exp.to_table(arrives), rows)
+    if categories:
+        _spell(local, table, raw, export, categories)
+    columns = local.describe(exp.select("*").from_(table))
+    return Copy(export, table, columns, _no_match(engine, table, export, categories) if export.optional else {})
+
+
+def _told(blocks: Iterator[Rows], name: str) -> Iterator[Rows]:
+    """Says every few seconds how many rows have come."""
+    steps.info("copying %s", name)
+    came, last = 0, time.monotonic()
+    for rows in blocks:
+        yield rows
+        came += len(next(iter(rows.values())))
+        if time.monotonic() - last > REPORT_SECONDS:
+            last = time.monotonic()
+            steps.info("copying %s: %s rows so far", name, f"{came:,}")
+
+
+def _create(local: Engine, table: str, columns: Mapping[str, exp.DType]) -> None:
+    made = [exp.ColumnDef(this=exp.to_identifier(n), kind=exp.DataType(this=type)) for n, type in columns.items()]
+    local.execute(exp.Create(this=exp.Schema(this=exp.to_table(table), expressions=made), kind="TABLE"))
+
+
+def _categories(engine: Engine, codes: exp.Query) -> list[object]:
+    values = sql.select([(sql.column("v"), "v")], sql.derived(codes.copy(), "d")).order_by(sql.column("n"))
+    return list(engine.fetch(values)["v"].tolist())
+
+
+def _spell(local: Engine, table: str, raw: str, export: Export, categories: Categories) -> None:
+    """The table with its categories instead of their numbers, as an enumeration: as small, as fast, and in order."""
+    found, source = exp.select(), exp.to_table(raw)
+    found = found.from_(source)
+    outputs: list[tuple[exp.Expression, str]] = []
+    for c in export.columns:
+        value: exp.Expression = sql.column(c.name, raw)
+        if c.name in categories:
+            words = _enumerate(local, table, c.name, categories[c.name])
+            found = sql.join(found, exp.to_table(words), [sql.equal(sql.column("n", words), value)], "left")
+            value = exp.cast(sql.column("v", words), _enumeration(table, c.name))
+        outputs.append((value, c.name))
+    spelled = found.select(*(exp.alias_(value, name) for value, name in outputs))
+    local.execute(exp.Create(this=exp.to_table(table), kind="TABLE", expression=spelled))
+    local.execute(sql.drop(raw))
+
+
+def _enumerate(local: Engine, table: str, column: str, values: list[object]) -> str:
+    """Makes the type of a column's values; a table of their numbers n and texts v."""
+    words = f"{table}_{column}"
+    _create(local, words, {"n": exp.DType.BIGINT, "v": exp.DType.TEXT})
+    local.copy_in(exp.to_table(words), {"n": np.arange(1, len(values) + 1), "v": np.array(values, dtype=object)})
+    texts = exp.select("v").from_(words).order_by(sql.column("n"))
+    enumeration = exp.DataType(this=exp.DType.ENUM, expressions=[texts])
+    local.execute(exp.Create(this=exp.to_table(f"{words}_type"), kind="TYPE", expression=enumeration))
+    return words
+
+
+def _enumeration(table: str, column: str) -> exp.DataType:
+    return exp.DataType.build(f"{table}_{column}_type", udt=True)
+
+
+def _no_match(engine: Engine, table: str, export: Export, categories: Categories) -> dict[str, exp.Expression]:
+    (row,) = engine.copy_out(export.no_match)
+    return {
+        c.name: _constant(c, row, table, categories) for c in export.columns if not np.ma.getmaskarray(row[c.name])[0]
+    }
+
+
+def _constant(c: Carried, row: Rows, table: str, categories: Categories) -> exp.Expression:
+    value = row[c.name][0]
+    if c.name in categories:
+        return exp.cast(exp.Literal.string(str(categories[c.name][int(value) - 1])), _enumeration(table, c.name))
+    return exp.cast(exp.Literal.string(str(value)), c.type)
+
+
+# -- the query ---------------------------------------------------------------------------------------------------------
+
+
+def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> FeatureQuery:
+    """Plain columns of the copies, joined as the originals are."""
+    of = {copy.export.relation.alias: copy for copy in copies}
+    features = {f: replace(f, expression=of[f.relation].value(output(n))) for n, f in enumerate(query.outputs)}
+    spelling = {term: key(v.index) for v in shared(query) for term in v.terms}
+    joined = (
+        Equality(of[e.left.relation].term(spelling[e.left]), of[e.right.relation].term(spelling[e.right]))
+        for e in query.equalities
+    )
+    return FeatureQuery(
+        text=query.text,
+        dialect=dialect,
+        relations=tuple(_relation(copy) for copy in copies),
+        equalities=tuple(dict.fromkeys(joined)),
+        left_joins=tuple(_left_join(of, number, j) for number, j in enumerate(query.left_joins)),
+        features=tuple(features[f] for f in query.features),
+        label=features[query.label] if query.label else None,
+        weight=features[query.weight] if query.weight else None,
+        held_out=of[query.label.relation].value(HELD) if query.label and query.held_out else None,
+    )
+
+
+def _relation(copy: Copy) -> Relation:
+    """Its filters were for the server; but what WHERE says of a match that was not found is said after the join."""
+    old = copy.export.relation
+    source = exp.to_table(copy.table)
+    source.set("alias", exp.TableAlias(this=exp.to_identifier(old.alias, quoted=True)))
+    late = (copy.value(KEEP),) if old.late_filters else ()
+    return Relation(old.alias, old.table, source, copy.columns, (), late)
+
+
+def _left_join(of: Mapping[str, Copy], number: int, old: LeftJoin) -> LeftJoin:
+    names = [match_key(number, place) for place in range(len(old.equalities))]
+    pairs = tuple(Equality(of[old.parent].term(name), of[old.relation].term(name)) for name in names)
+    return LeftJoin(old.parent, old.relation, pairs)

@@ -1,0 +1,204 @@
+"""FeatureQuery -> Exports: for each relation the SELECT, for the server, of all that training needs of its rows.
+
+    SELECT CAST(f.distance AS double precision) AS c0, f.late AS c1, f.plane AS k0, o1.n AS k1
+    FROM flights AS f JOIN (SELECT v, ROW_NUMBER() OVER (ORDER BY v) AS n FROM ...) AS o1 ON f.carrier = o1.v
+    WHERE f.cancelled = 0 AND NOT f.plane IS NULL
+
+Integers, booleans and times, which are integers on the wire, are the same numbers to everybody. Of nothing else is it
+certain that what is equal here is equal elsewhere: 1.0 and 1.00, 'a' and 'A' under citext or some collations, 'a' and
+'a ' as character(2), the two zeros, NaN. Any other key or category travels as its number among the distinct values of
+one relation, in their order: the server counts, and it knows which values are distinct.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.prepare import key
+from sqlsvm.engine.base import Column
+from sqlsvm.plan.catalog import Catalog, no_match
+from sqlsvm.plan.planner import KEPT_IN_PLACE
+from sqlsvm.query import FeatureQuery, Relation, Term
+from sqlsvm.query.variables import Variable, join_variables
+
+KEEP = "keep"
+"""Of the optional side of a LEFT JOIN: does WHERE let the row through? It is NULL only where there was no match."""
+
+HELD = "held"
+"""Of the label's relation: `FeatureQuery.held_out`."""
+
+_INTEGERS = {"smallint", "integer", "bigint"}
+_ALIKE = {
+    "boolean": exp.DType.BOOLEAN,
+    "date": exp.DType.BIGINT,
+    "time without time zone": exp.DType.BIGINT,
+    "timestamp without time zone": exp.DType.BIGINT,
+    "timestamp with time zone": exp.DType.BIGINT,
+}
+"""Keys of one of these types can be compared anywhere, if both are of the same."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A value of every row on its way into the column `name` of a copy."""
+
+    name: str
+    expression: exp.Expression
+    type: exp.DType
+    codes: exp.Query | None = None
+    """SELECT v, n: it travels as the number n of its value v."""
+    spelled: bool = False
+    """On arrival it is v again: a category must not lose its name."""
+    needed: bool = False
+    """An inner join is on it: a row without it meets nothing."""
+
+
+@dataclass(frozen=True)
+class Export:
+    relation: Relation
+    columns: tuple[Carried, ...]
+    optional: bool
+    reduced: tuple[exp.Expression, ...] = ()
+    """Conjuncts for which rows are left out that meet nothing in another relation."""
+
+    @cached_property
+    def rows(self) -> exp.Select:
+        """SELECT columns of the rows that can be in the join; of an optional relation all that can be a match."""
+        whole = [sql.not_null(c.expression) for c in self.columns if c.needed and not c.codes]
+        found = self._from(exp.select().from_(self.relation.source.copy()))
+        return found.where(*(f.copy() for f in self.relation.filters), *whole, *self.reduced)
+
+    @cached_property
+    def no_match(self) -> exp.Select:
+        """SELECT columns where a LEFT JOIN finds no row."""
+        return self._from(no_match(self.relation))
+
+    def _from(self, rows: exp.Select) -> exp.Select:
+        outputs = []
+        for place, c in enumerate(self.columns):
+            value = c.expression.copy()
+            if c.codes:
+                o = f"o{place}"
+                meet, kind = [sql.equal(value, sql.column("v", o))], "" if c.needed else "left"
+                rows, value = sql.join(rows, sql.derived(c.codes.copy(), o), meet, kind), sql.column("n", o)
+            outputs.append(exp.alias_(value, c.name))
+        return rows.select(*outputs)
+
+
+def match_key(relation: int, place: int) -> str:
+    """A side of an equality of a LEFT JOIN."""
+    return f"m{relation}_{place}"
+
+
+def output(place: int) -> str:
+    return f"c{place}"
+
+
+def shared(query: FeatureQuery) -> list[Variable]:
+    """The variables of inner joins."""
+    return [v for v in join_variables(query) if v.match is None]
+
+
+def exports(catalog: Catalog) -> tuple[Export, ...]:
+    made = _Exporter(catalog)
+    return tuple(made.export(relation) for relation in catalog.query.relations)
+
+
+class _Exporter:
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.query = catalog.query
+        self.optional = {j.relation for j in self.query.left_joins}
+        self.variables = shared(self.query)
+        self.types = _types(catalog)
+
+    def export(self, relation: Relation) -> Export:
+        alias = relation.alias
+        columns = [*self._outputs(alias), *self._keys(alias), *self._match_keys(alias)]
+        if self.query.held_out and self.query.label and self.query.label.relation == alias:
+            columns.append(Carried(HELD, self.query.held_out, exp.DType.BOOLEAN))
+        if alias in self.optional or not columns:
+            keep = sql.every(f.copy() for f in relation.late_filters)
+            columns.append(Carried(KEEP, sql.case(keep, exp.true(), exp.false()), exp.DType.BOOLEAN))
+        reduced = [] if alias in self.optional else list(self._reduced(alias))
+        return Export(relation, tuple(columns), alias in self.optional, tuple(reduced))
+
+    def _outputs(self, alias: str) -> Iterator[Carried]:
+        """Numbers as training in place sees them: integers as they are, any other as a double."""
+        for place, f in enumerate(self.query.outputs):
+            if f.relation != alias:
+                continue
+            name, column = output(place), self.types[alias, f.expression]
+            if column.kind == "categorical":
+                codes = sql.numbered(self.catalog.rows_of(alias, [(f.expression.copy(), "v")]))
+                yield Carried(name, f.expression, exp.DType.BIGINT, codes, spelled=True)
+            elif column.kind == "boolean":
+                yield Carried(name, f.expression, exp.DType.BOOLEAN)
+            elif column.type in _INTEGERS:
+                yield Carried(name, f.expression, exp.DType.BIGINT)
+            else:
+                yield Carried(name, sql.double(f.expression.copy()), exp.DType.DOUBLE)
+
+    def _keys(self, alias: str) -> Iterator[Carried]:
+        for v in self.variables:
+            if alias in v.holders:
+                known, term = self._alike(v.terms), v.at(alias)[0]
+                codes = None if known else self._codes(v)
+                needed = alias not in self.optional
+                yield Carried(key(v.index), term.expression, known or exp.DType.BIGINT, codes, needed=needed)
+
+    def _match_keys(self, alias: str) -> Iterator[Carried]:
+        """What a LEFT JOIN looks for is numbered among what there is to be found."""
+        for number, left_join in enumerate(self.query.left_joins):
+            found = self.query.relation(left_join.relation)
+            for place, equality in enumerate(left_join.equalities):
+                for term in (equality.left, equality.right):
+                    if term.relation == alias:
+                        known = self._alike((equality.left, equality.right))
+                        rows = sql.select([(equality.right.expression.copy(), "v")], found.source.copy())
+                        codes = None if known else sql.numbered(rows.where(*(f.copy() for f in found.filters)))
+                        name = match_key(number, place)
+                        yield Carried(name, term.expression, known or exp.DType.BIGINT, codes)
+
+    def _alike(self, terms: Iterable[Term]) -> exp.DType | None:
+        types = {re.sub(r"\(\d+\)", "", self.types[t.relation, t.expression].type) for t in terms}
+        return exp.DType.BIGINT if types <= _INTEGERS else _ALIKE.get(types.pop()) if len(types) == 1 else None
+
+    def _codes(self, v: Variable) -> exp.Select:
+        """The values of the relation with the fewest rows; a value that it lacks is in no join row."""
+        alias = min(sorted(v.holders), key=lambda a: (a in self.optional, self.catalog.rows(a)))
+        return sql.numbered(self.catalog.rows_of(alias, [(v.at(alias)[0].expression.copy(), "v")]))
+
+    def _reduced(self, alias: str) -> Iterator[exp.Expression]:
+        """term IN (SELECT theirs FROM neighbour WHERE ...) for each neighbour whose filters leave so little that a look
+        at it costs less than the rows of which it saves us. Numbered keys are looked up in one of them anyway."""
+        for v in self.variables:
+            if alias in v.holders and self._alike(v.terms):
+                for other in sorted(v.holders - self.optional - {alias}):
+                    if self._is_small_beside(other, alias):
+                        theirs = self.catalog.rows_of(other, [(v.at(other)[0].expression.copy(), "v")])
+                        yield v.at(alias)[0].expression.copy().isin(query=theirs)
+
+    def _is_small_beside(self, other: str, alias: str) -> bool:
+        rows = self.catalog.rows
+        filtered = self.query.relation(other).filters
+        return (
+            bool(filtered)
+            and rows(other) < KEPT_IN_PLACE * self.catalog.table_rows(other)
+            and rows(other) <= rows(alias)
+        )
+
+
+def _types(catalog: Catalog) -> dict[tuple[str, exp.Expression], Column]:
+    """What the server says of everything that has to travel."""
+    query, found = catalog.query, dict[tuple[str, exp.Expression], Column]()
+    for r in query.relations:
+        own = list(dict.fromkeys(o.expression for o in query.valued if o.relation == r.alias))
+        if own:
+            probe = sql.select([(e.copy(), f"c{n}") for n, e in enumerate(own)], r.source.copy())
+            found |= {(r.alias, e): column for e, column in zip(own, catalog.engine.describe(probe), strict=True)}
+    return found

@@ -1,0 +1,143 @@
+"""From a feature query to an oracle: everything that training, counting and explaining do first."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.moments import needed
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.plan.catalog import Catalog, check_left_joins
+from sqlsvm.plan.design import Nulls, design, drop_nulls
+from sqlsvm.plan.join_tree import join_tree
+from sqlsvm.plan.keys import check_keys
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.planner import Counting, choose, fitted
+from sqlsvm.plan.scaling import Moments, Scale, check_values, scaling
+from sqlsvm.plan.target import label_sign
+from sqlsvm.query import FeatureQuery
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.measuring import read_moments, with_constants
+from sqlsvm.run.weight import check_weight
+from sqlsvm.run.workspace import Workspace, workspace
+
+steps = logging.getLogger(__name__)
+
+ClassWeights = Literal["none", "balanced"] | tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to make of a query's rows; the names are those of the command line."""
+
+    label: str | None
+    weight: str | None = None
+    positive: str | None = None
+    categorical: tuple[str, ...] = ()
+    counting: Counting = "auto"
+    scale: Scale = "standard"
+    intercept: bool = True
+    nulls: Nulls = "error"
+    class_weight: ClassWeights = "none"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A query on one snapshot of its data, ready to be passed over."""
+
+    query: FeatureQuery
+    catalog: Catalog
+    plan: Plan
+    moments: Moments
+    oracle: JoinOracle
+
+
+@contextmanager
+def open_problem(engine: Engine, text: str, options: Options) -> Iterator[Problem]:
+    """Names and types are read before the snapshot, rows inside; the working tables go with it."""
+    query = labelled(engine, text, options)
+    with workspace(engine) as work:
+        yield prepared(work, query, options)
+
+
+def labelled(engine: Engine, text: str, options: Options) -> FeatureQuery:
+    if options.label is None:
+        raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
+    return read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
+
+
+def prepared(work: Workspace, query: FeatureQuery, options: Options, sign: exp.Expression | None = None) -> Problem:
+    """Balanced class weights are known only after a count of the classes: then all is made once more with them."""
+    plan, catalog = planned(work.engine, query, options, sign)
+    if isinstance(options.class_weight, tuple):
+        plan = _weighted(plan, options.class_weight)
+    if options.class_weight == "balanced":
+        with work.scratch():
+            plan = _weighted(plan, balanced(_counted(work, plan, options)))
+    moments = _counted(work, plan, options)
+    oracle = JoinOracle(work, plan, moments, scaling(plan.design, moments, options.scale))
+    return Problem(query, catalog, plan, moments, oracle)
+
+
+def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
+    return replace(plan, design=replace(plan.design, class_weights=weights))
+
+
+def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
+    check_weight(work, plan)
+    steps.info("preparing the tables")
+    work.run(working_tables(plan))
+    steps.info("counting the join and the moments of its features")
+    moments = read_moments(work, plan, needed(plan, options.scale))
+    check_rows(plan, moments)
+    check_values(plan.design, moments, options.nulls)
+    return with_constants(work, plan, moments)
+
+
+def planned(
+    engine: Engine, query: FeatureQuery, options: Options, sign: exp.Expression | None = None
+) -> tuple[Plan, Catalog]:
+    """Everything that is decided before the first working table is made. The label's sign is read off the query's own
+    rows, unless more is known of it than these say."""
+    steps.info("looking at rows and keys of the tables")
+    sign = sign or label_sign(engine, query, options.positive)
+    query = drop_nulls(query) if options.nulls == "drop" else query
+    catalog = Catalog(engine, query)
+    check_left_joins(catalog)
+    check_keys(catalog)
+    made = design(catalog, sign, intercept=options.intercept)
+    return fitted(choose(join_tree(query, catalog), made, catalog, options.counting), catalog), catalog
+
+
+def check_rows(plan: Plan, moments: Moments) -> None:
+    """There is nothing to learn from no rows, or from one class."""
+    label = plan.design.label.name
+    if moments.n_unlabelled > 0:
+        raise DataError(
+            f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
+            hint="leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
+        )
+    if not moments.n > 0:
+        weight = plan.design.weight
+        what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
+        held = plan.tree.query.held_out is not None
+        hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
+        raise DataError(what, hint=hint)
+    for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
+        if not n > 0:
+            raise DataError(
+                f"the label {label} has one class only: no row of the join is {missing}",
+                hint="sqlsvm inspect shows the classes before and after the join",
+            )
+
+
+def balanced(moments: Moments) -> tuple[float, float]:
+    """(W-, W+) with which both classes weigh the same in all, and a row weighs 1 on average."""
+    negative = moments.n_negative
+    return moments.n / (2 * negative), moments.n / (2 * (moments.n - negative))

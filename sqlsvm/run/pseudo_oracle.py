@@ -1,0 +1,110 @@
+"""The join as an oracle for the paper's descent: pseudo-gradients and F-hat, everything within a factor 1 + epsilon."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from sqlsvm.compile.compress import LEVELS
+from sqlsvm.compile.levels import compressions, levels, real_levels, step_for
+from sqlsvm.compile.resolve import resolve, sums
+from sqlsvm.compile.sketch import HINGE, SLACK, counted, hinge, perturbed, size_name, sizes
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.tally import BOUND, LABEL, active_rows
+from sqlsvm.engine.base import Values
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.scaling import Moments, Scaling
+from sqlsvm.run.join_oracle import sums as gathered
+from sqlsvm.run.workspace import Workspace
+
+LABELS = (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Sketching:
+    """The levels that keep a plan's answers within 1 + epsilon."""
+
+    plan: Plan
+    smallest: float
+    """No positive count of a message is smaller, ..."""
+    largest: float
+    """... and none is larger: rows that the join leaves out are part of messages too."""
+
+    def for_counts(self, epsilon: float) -> Values:
+        return self._levels(step_for(epsilon, self._compressions))
+
+    def for_thresholds(self, epsilon: float) -> Values:
+        """The list of all join rows is compressed once more."""
+        return self._levels(step_for(epsilon, self._compressions + 1))
+
+    @property
+    def _compressions(self) -> int:
+        return compressions([link.bags for link in self.plan.links])
+
+    def _levels(self, step: float) -> Values:
+        if self.plan.design.weight is None and self.plan.design.class_weights == (1.0, 1.0):
+            return levels(step, self.largest)
+        return real_levels(step, self.smallest, self.largest)
+
+
+def sketching(work: Workspace, plan: Plan) -> Sketching:
+    """Measures once what the messages of any pass can count."""
+    answers = work.run(sizes(plan), {"theta": np.zeros(plan.design.size)})
+    found = [answers[size_name(bag)] for bag in plan.bags]
+    smallest = prod(min(1.0, float(answer["smallest"][0])) for answer in found)
+    return Sketching(plan, smallest, prod(float(answer["total"][0]) for answer in found))
+
+
+class PseudoJoinOracle:
+    """What descent asks, on an engine; counts are sketched, or exact where the plan counts exactly.
+
+    |beta|.|x| is taken over the raw coordinates. That is the |beta|.|x| of the scaled features as long as in any row
+    each feature is one coordinate times a number: true without scaling and with maxabs, where a feature is its own
+    coordinate or the indicator that it is missing, never both. Standard scaling centres; descent must not use it.
+    """
+
+    def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
+        self.work = work
+        self.plan = plan
+        self.moments = moments
+        self.scaling = scaling
+        self.sketching = sketching(work, plan)
+        self._gradient = tuple(far_sums(plan))
+        self._value = tuple(hinge(plan, perturbed))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.scaling.kept) + self.plan.design.size - len(self.plan.design.coordinates)
+
+    def pseudo_gradient(self, beta: Values, epsilon: float) -> Values:
+        """-(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, one run per label."""
+        summed = np.zeros(self.plan.design.size)
+        for label in LABELS:
+            with self.work.scratch():
+                answers = self.work.run(self._gradient, self._asked(beta, label, epsilon))
+            summed -= label * gathered(self.plan, answers)
+        return self.scaling.from_raw(summed) / self.moments.n
+
+    def value_low(self, beta: Values, epsilon: float) -> float:
+        """F-hat: the hinge of the moved rows, 1 - y beta.x - epsilon |beta|.|x|, as the area under its sketch.
+
+        The paper reads that area off thresholds H_k at levels f_k, as the sum of f_k (H_k - H_{k+1}). Summed by parts
+        it is the sum of the hinge values of what is in the sketch, so no list of thresholds has to be made."""
+        total = 0.0
+        for label in LABELS:
+            with self.work.scratch():
+                total += float(self.work.run(self._value, self._asked(beta, label, epsilon))[HINGE][HINGE][0])
+        return max(0.0, total) / self.moments.n
+
+    def _asked(self, beta: Values, label: float, epsilon: float) -> dict[str, object]:
+        theta = self.scaling.to_raw(label * np.asarray(beta, dtype=float))
+        given = {"theta": theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
+        return {**given, LEVELS: self.sketching.for_counts(epsilon)}
+
+
+def far_sums(plan: Plan) -> Iterator[Statement]:
+    """The sums of x over the far rows of one label."""
+    yield from counted(plan, perturbed, strict=False)
+    for bag in plan.bags:
+        yield from resolve(plan, bag.core, active_rows(bag.number), sums)

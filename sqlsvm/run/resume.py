@@ -1,0 +1,171 @@
+"""What a training that did not finish leaves behind, and how far another one can go on from there.
+
+Cuts bound the objective on the rows that they were counted on, and on no others. So a state says what it is of: the
+query, the options that make an objective of its rows, and a digest of every relation, taken inside the snapshot. Where
+all that is the same its cuts count again, and the run goes on as if it had never stopped. Where something has changed
+they prove nothing, but its best weights are still a good place to begin at.
+
+The digest costs a scan of every relation. It is taken once: after the first pass that leaves something to do where the
+join is small, else when the passes have taken some seconds, or the run gives up. Whatever ends the run later, a lost
+connection included, the digest is here by then; and what ends sooner is soon done again.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.model.model import plain
+from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.design import Design
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.problem import Problem
+from sqlsvm.solve.solution import State
+
+Column = tuple[str, str, Any]
+"""Feature, role and category: what a raw coordinate is of."""
+
+SMALL = 100_000
+"""Rows of a join over whose tables a scan costs nothing to speak of."""
+
+PATIENCE = 5.0
+"""Seconds of passes that are worth a digest."""
+
+LARGEST_STATE = 4_000_000
+"""Numbers: of a larger state only the best weights are kept."""
+
+_ARRAYS = tuple(field.name for field in fields(State) if field.name != "start")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The passes of a training that did not finish."""
+
+    objective: Mapping[str, Any]
+    """The query and every option that the cuts depend on, by name."""
+    digests: Mapping[str, str] | None
+    """Of the rows of each relation; None where the run ended before they were taken."""
+    columns: tuple[Column, ...]
+    theta: Values
+    """The best weights, on raw coordinates."""
+    passes: int
+    state: State | None
+    """None where it was too large to keep."""
+
+    def as_json(self) -> dict[str, Any]:
+        arrays = self.state and {name: _packed(getattr(self.state, name)) for name in _ARRAYS}
+        return {**vars(self), "columns": plain(self.columns), "theta": _packed(self.theta), "state": arrays}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "Saved":
+        arrays = found["state"]
+        state = State(**{name: _unpacked(arrays[name]) for name in _ARRAYS}) if arrays else None
+        columns = tuple((feature, role, category) for feature, role, category in found["columns"])
+        return cls(**{**found, "columns": columns, "theta": _unpacked(found["theta"]), "state": state})
+
+
+def _packed(values: Values) -> dict[str, Any]:
+    """To the last bit, and shorter than digits."""
+    return {"shape": list(values.shape), "float64": b64encode(values.astype("<f8").tobytes()).decode()}
+
+
+def _unpacked(found: Mapping[str, Any]) -> Values:
+    return np.frombuffer(b64decode(found["float64"]), dtype="<f8").astype(float).reshape(found["shape"])
+
+
+class Continuation:
+    """Ties a training to the one before it, if there was one, and keeps what the next one would need."""
+
+    def __init__(self, before: Saved | None = None, say: Callable[[str], None] = lambda text: None) -> None:
+        self.before = before
+        self.last: Saved | None = None
+        """All passes so far."""
+        self._say = say
+        self._digests: Mapping[str, str] | None = None
+
+    def begin(self, engine: Engine, problem: Problem, objective: Mapping[str, Any], lam: float) -> State | None:
+        """What the solver is to go on from. Inside the snapshot, like all that follows."""
+        self._engine, self._problem, self._objective, self._lam = engine, problem, plain(objective), lam
+        before = self.before
+        if before is None:
+            return None
+        after = "1 pass" if before.passes == 1 else f"{before.passes} passes"
+        if (change := self._change(before)) is None:
+            self._say(f"resuming after {after}: the rows and the options are the same, so what was proven still is")
+            self.last = before
+            return before.state
+        if objective["solver"] == "descent":
+            self._say(f"starting anew, for descent begins at 0, and its steps do not fit here: {change}")
+            return None
+        self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
+        return State.at(_start(before, problem))
+
+    def remember(self, state: State, *, last: bool = False) -> None:
+        """First without the digests: should taking them be interrupted, the weights are not lost."""
+        kept = state if state.points.size + state.slopes.size <= LARGEST_STATE else None
+        theta = self._problem.oracle.scaling.to_raw(_best(state, self._lam))
+        columns = tuple(_columns(self._problem.plan.design))
+        self.last = Saved(self._objective, self._digests, columns, theta, len(state), kept)
+        if kept and (last or self._problem.moments.n <= SMALL or state.seconds.sum() >= PATIENCE):
+            self.last = replace(self.last, digests=self._taken())
+
+    def _taken(self) -> Mapping[str, str]:
+        if self._digests is None:
+            self._digests = dict(digests(self._engine, self._problem.query))
+        return self._digests
+
+    def _change(self, before: Saved) -> str | None:
+        """Why the cuts count no longer; None if they do."""
+        if others := [name for name, value in self._objective.items() if before.objective.get(name) != value]:
+            return f"another {', '.join(others).replace('_', ' ')}"
+        if before.state is None:
+            return "their cuts were too large to keep"
+        if before.digests is None:
+            return "the run ended before its rows were identified"
+        if moved := [alias for alias, digest in self._taken().items() if before.digests.get(alias) != digest]:
+            return f"the rows of {', '.join(moved)} have changed"
+        return None if before.columns == tuple(_columns(self._problem.plan.design)) else "the features have changed"
+
+
+def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
+    """Of the rows that each relation brings to the join, in all that the query makes of them: the same columns may be
+    another label tomorrow, by CURRENT_DATE, or in another time zone."""
+    for relation in query.relations:
+        found = {e.sql(query.dialect): e for e in _made(query, relation.alias)}
+        values = [(e, f"c{place}") for place, e in enumerate(found.values())] or [(sql.integer(1), "one")]
+        yield relation.alias, engine.digest(rows_of(relation, values, optional=False))
+
+
+def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
+    """Features, label, weight, keys, and what is asked after a LEFT JOIN. What is no number and no category counts as
+    its text: not every type has a hash."""
+    yield from (f.expression.copy() for f in query.outputs if f.relation == alias)
+    plain = {c.name for c in query.relation(alias).columns if c.kind != "other"}
+    for term in (t for t in query.terms if t.relation == alias):
+        own = term.expression.copy()
+        yield own if isinstance(own, exp.Column) and own.name in plain else sql.text(own)
+    yield from (sql.text(f.copy()) for f in query.relation(alias).late_filters)
+
+
+def _best(state: State, lam: float) -> Values:
+    """The point with the least upper bound on the objective; for descent, which has none, the least value."""
+    bounds = state.lows + np.nan_to_num(state.errors) + lam * np.sum(state.points**2, axis=1)
+    best: Values = state.points[int(np.argmin(bounds))]
+    return best
+
+
+def _columns(design: Design) -> Iterator[Column]:
+    yield from ((c.feature, c.role, None) for c in design.coordinates)
+    yield from ((d.feature, "category", plain(value)) for d in design.dictionaries for value in d.categories)
+
+
+def _start(before: Saved, problem: Problem) -> Values:
+    """The old weights by name; what is new weighs 0."""
+    known = dict(zip(before.columns, before.theta.tolist(), strict=True))
+    theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])
+    return problem.oracle.scaling.to_scaled(theta)

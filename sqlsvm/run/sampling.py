@@ -1,0 +1,106 @@
+"""Rows of the join as a solver wants them: drawn in the database, scaled here."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
+
+import numpy as np
+
+from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.sample import DENSITY, SEED, TIMES, drawn_nodes, points, sample, thinnable
+from sqlsvm.compile.statement import Statement
+from sqlsvm.engine.base import Rows, Values
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.scaling import Moments, Scaling
+from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.rows import Rows as SampleRows
+
+LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
+MANY = 1000
+"""From so many rows on it does not matter that a thinned table keeps a few more or less than were asked for."""
+
+
+def drawn_sample(work: Workspace, plan: Plan, moments: Moments, scaling: Scaling, size: int, seed: int) -> Sample:
+    """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many would not
+    fit in memory."""
+    columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
+    size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
+    statements = list(sample(plan, thinned=size >= MANY and _thins(work, plan)))
+    places = _places(plan, moments, size, seed)
+    with work.scratch():
+        work.run((s for s in statements if s.table), places)
+        return _sample(_Reader(plan, scaling), _rows(work, [s for s in statements if not s.table], places))
+
+
+def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:
+    """A block at a time; all at once where what belongs to a row is in several answers."""
+    if len(answers) == 1:
+        yield from work.blocks(answers[0], places)
+        return
+    every: Rows = {}
+    for answer in answers:
+        blocks = list(work.blocks(answer, places))
+        every |= {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    yield every
+
+
+def _enough(plan: Plan, moments: Moments) -> int:
+    """One point a row, where that is the whole join: where no row is repeated and all weigh the same."""
+    alike = plan.design.weight is None and plan.design.class_weights == (1.0, 1.0)
+    return ceil(moments.n) if plan.centre is None and alike else LARGEST_SAMPLE
+
+
+def _thins(work: Workspace, plan: Plan) -> bool:
+    table = thinnable(plan)
+    return table is not None and work.engine.thins(table)
+
+
+def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, object]:
+    """Stratified over the whole join at the root, uniform within what is left at every node below."""
+    rng = np.random.default_rng(seed)
+    places = {points(node): rng.random(size) for node, _ in drawn_nodes(plan)}
+    root = points(plan.label_node)
+    stratified = (np.arange(size) + places[root]) / size * moments.n
+    return places | {root: stratified, DENSITY: size / moments.n, SEED: float(seed)}
+
+
+def _sample(reader: "_Reader", blocks: Iterable[Rows]) -> Sample:
+    numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, blocks), strict=True))
+    rows = SampleRows(numbers, ones, reader.dimension)
+    return Sample(rows, labels, np.ones(len(labels)))
+
+
+class _Reader:
+    """Blocks of the answer as beta sees them: scaled numbers, then a 0/1 column for each category."""
+
+    def __init__(self, plan: Plan, scaling: Scaling) -> None:
+        self.design, self.matrix = plan.design, scaling.matrix
+
+    @property
+    def dimension(self) -> int:
+        return len(self.matrix) + self.design.size - len(self.design.coordinates)
+
+    def read(self, rows: Rows) -> tuple[Values, Values, Values]:
+        """Numbers, places of ones, labels: of each row as often as it was drawn."""
+        times = rows[TIMES].astype(int)
+        found = self._numbers(rows), self._ones(rows), rows["y"].astype(float)
+        if (times == 1).all():
+            return found
+        numbers, ones, labels = (np.repeat(values, times, axis=0) for values in found)
+        return numbers, ones, labels
+
+    def _numbers(self, rows: Rows) -> Values:
+        constant = np.ones(len(rows["y"]))
+        columns = [rows.get(c.column, constant) for c in self.design.coordinates]
+        found = np.empty((len(constant), len(self.matrix)), dtype=np.float32)
+        for place, row in enumerate(self.matrix):
+            found[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
+        return found
+
+    def _ones(self, rows: Rows) -> Values:
+        found = np.full((len(rows["y"]), len(self.design.dictionaries)), self.dimension)
+        for d in self.design.dictionaries:
+            number = rows[number_column(d)].astype(float)
+            (known,) = np.nonzero(~np.isnan(number))
+            found[known, d.number] = len(self.matrix) - self.matrix.shape[1] + number[known].astype(int) - 1
+        return found

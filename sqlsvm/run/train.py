@@ -1,0 +1,245 @@
+"""Training end to end: a problem is opened, a solver makes passes, a model with its certificate comes out."""
+
+import hashlib
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.predict import read_label_values
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.scaling import Moments, Scale
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
+from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.offload import brought
+from sqlsvm.run.problem import Options, Problem, labelled, prepared
+from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
+from sqlsvm.run.resume import Continuation
+from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.solve import bundle, dane, descent
+from sqlsvm.solve.solution import OnPass, OnState, Record, Solution, State
+from sqlsvm.solve.solution import Options as Effort
+
+Solver = Literal["dane", "bundle", "descent"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train; the names are those of the command line."""
+
+    problem: Options
+    lam: float = 1e-4
+    solver: Solver = "dane"
+    effort: Effort = field(default_factory=Effort)
+    holdout: float | None = None
+    """The share of the rows of the label's relation that is kept from the training; `effort.seed` says which."""
+    offload: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.lam > 0:
+            raise OptionError(f"lambda must be positive, not {self.lam:g}", hint="try --lambda 1e-4")
+        if self.solver == "descent" and self.problem.scale == "standard":
+            raise OptionError("descent needs features in [-1, 1]", hint="use --scale maxabs")
+        if self.solver == "descent" and self.problem.counting == "grid":
+            raise OptionError(
+                "descent needs counts within a factor, and the grid gives none", hint="use --counting sketch, or exact"
+            )
+        if self.solver != "descent" and self.problem.counting == "sketch":
+            raise OptionError(
+                "sketched counts prove nothing: they are no cuts", hint="use --solver descent, or --counting grid"
+            )
+        if self.holdout is not None:
+            Holdout(self.holdout)
+
+    @property
+    def held(self) -> Holdout | None:
+        return None if self.holdout is None else Holdout(self.holdout, self.effort.seed)
+
+
+def train(
+    engine: Engine,
+    name: str,
+    text: str,
+    training: Training,
+    on_pass: OnPass | None = None,
+    continuation: Continuation | None = None,
+) -> Model:
+    """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
+    query = labelled(engine, text, training.problem)
+    if training.held:
+        query = marked(query, training.held)
+    with brought(engine, query, training.offload) as (here, query), workspace(here) as work:
+        problem, left_out = opened(work, query, training)
+        if training.solver == "descent":
+            problem = descending(work, problem, training.problem.scale)
+        state = on_state = None
+        if continuation:
+            state = continuation.begin(here, problem, objective(_engine(engine, here), text, training), training.lam)
+            on_state = continuation.remember
+        solution = solve(problem, training, on_pass, state, on_state)
+        if continuation and not solution.converged:
+            continuation.remember(solution.state, last=True)
+        return model_of(engine, name, text, problem, training, solution, left_out)
+
+
+def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
+    """The problem that is trained on, and the sizes of what is held out of it."""
+    holdout = training.held
+    if holdout is None:
+        return prepared(work, query, training.problem), None
+    left_out = counted_part(work, query, training.problem, holdout, "holdout")
+    return prepared_part(work, query, training.problem, holdout, "train"), left_out
+
+
+def descending(work: Workspace, problem: Problem, scale: Scale) -> Problem:
+    """What the paper's bounds rest on: features in [-1, 1], and counts within a factor, which no grid keeps."""
+    plan = problem.plan
+    if scale == "none":
+        largest = read_moments(work, plan, frozenset({"largest"})).largest
+        for c in plan.design.coordinates:
+            if largest[c.index] > 1.0:
+                raise DataError(
+                    f"feature {c.feature} reaches {largest[c.index]:g}, and descent needs features in [-1, 1]",
+                    hint="use --scale maxabs",
+                )
+    return replace(problem, plan=replace(plan, method="sketch") if plan.method == "grid" else plan)
+
+
+def objective(database: str, text: str, training: Training) -> dict[str, Any]:
+    """All that the cuts of a training depend on besides the rows: they serve dane and bundle alike, for any lambda. The
+    steps of descent are its own."""
+    options = asdict(training.problem)
+    counting = options.pop("counting")
+    seed = training.effort.seed if training.holdout else None
+    found = {"query": text, "database": database, **options, "holdout": training.holdout, "seed": seed}
+    if training.solver != "descent":
+        return found | {"solver": "dane or bundle"}
+    effort = training.effort
+    steps = {"lambda": training.lam, "epsilon": effort.epsilon, "step": effort.step}
+    return found | {"solver": "descent", "counting": counting, **steps}
+
+
+def solve(
+    problem: Problem,
+    training: Training,
+    on_pass: OnPass | None = None,
+    state: State | None = None,
+    on_state: OnState | None = None,
+) -> Solution:
+    """Passes that were made before are not counted against max_passes."""
+    oracle, effort = problem.oracle, training.effort
+    effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
+    if training.solver == "descent":
+        pseudo = PseudoJoinOracle(oracle.work, problem.plan, problem.moments, oracle.scaling)
+        return descent.solve(pseudo, training.lam, effort, on_pass, state, on_state)
+    chosen = dane.solve if training.solver == "dane" else bundle.solve
+    return chosen(oracle, training.lam, effort, on_pass, state, on_state)
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+def model_of(
+    engine: Engine,
+    name: str,
+    text: str,
+    problem: Problem,
+    training: Training,
+    solution: Solution,
+    left_out: Moments | None = None,
+) -> Model:
+    proof, design = solution.certificate, problem.plan.design
+    rows = _label_rows(problem.moments, design, design.class_weights)
+    held_out = {} if left_out is None else {"held_out": _label_rows(left_out, design, (1.0, 1.0))}
+    theta = problem.oracle.scaling.to_raw(solution.beta)
+    intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
+    return Model(
+        name=name,
+        engine=_engine(engine, problem.oracle.work.engine),
+        query=text,
+        dialect=engine.dialect,
+        label=design.label.name,
+        positive=training.problem.positive,
+        lam=training.lam,
+        solver=training.solver,
+        counting=problem.plan.method,
+        nulls=training.problem.nulls,
+        bags=len(problem.plan.bags),
+        join_rows=sum(rows.values()),
+        label_rows=rows,
+        passes=len(solution.history),
+        seconds=sum(record.seconds for record in solution.history),
+        objective=proof.objective,
+        objective_upper=proof.objective_upper,
+        lower_bound=proof.lower_bound,
+        gap=proof.gap,
+        converged=solution.converged,
+        intercept=float(intercept),
+        weights=tuple(_weights(problem, theta, solution.beta, training.problem.nulls)),
+        history=tuple(as_json(record) for record in solution.history),
+        options=asdict(training),
+        trained_on=_trained_on(engine, text, problem) | held_out,
+    )
+
+
+def _engine(engine: Engine, here: Engine) -> str:
+    return engine.version if here is engine else f"{here.version}, offloaded from {engine.version}"
+
+
+def as_json(record: Record) -> dict[str, Any]:
+    found = asdict(record)
+    return {"pass": found.pop("pass_"), **found}
+
+
+def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, float]) -> dict[str, float]:
+    """Class weights aside, which are a matter of training; a row of weight w still counts as w rows."""
+    counts = (moments.n_negative, moments.n - moments.n_negative)
+    rows = [count / weight for count, weight in zip(counts, class_weights, strict=True)]
+    negative, positive = rows if design.weight else (float(round(n)) for n in rows)
+    return {"-1": negative, "1": positive}
+
+
+def _weights(problem: Problem, theta: Values, beta: Values, nulls: str) -> list[Weight]:
+    """On the user's columns: what theta says of a raw coordinate, and what a NULL in it counts as."""
+    design, moments, scaling = problem.plan.design, problem.moments, problem.oracle.scaling
+    missing = {c.feature: c.index for c in design.coordinates if c.role == "missing"}
+    found = []
+    for row, index in enumerate(scaling.kept):
+        c = design.coordinates[index]
+        if c.role == "value":
+            absent = moments.total[missing[c.feature]] if c.feature in missing else 0.0
+            present = moments.n - absent
+            mean = float(moments.total[index] / present if present > 0 else 0.0) if nulls == "mean" else None
+            found.append(Weight(c.feature, None, float(theta[index]), float(beta[row]), mean))
+    place = len(scaling.kept)
+    for d in design.dictionaries:
+        for n, category in enumerate(d.categories):
+            weight = float(beta[place + n])
+            found.append(Weight(d.feature, category, weight, weight))
+        place += len(d.categories)
+    return found
+
+
+def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
+    query, here = problem.query, problem.oracle.work.engine
+    return {
+        "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
+        "relations": {f.name: f.relation for f in query.features},
+        "booleans": [f.name for f in query.features if f.kind == "boolean"],
+        "padded": [f.name for f in query.features if f.spelling == "padded"],
+        "caseless": [f.name for f in query.features if f.spelling == "caseless"],
+        "label_values": list(read_label_values(here, query, problem.plan.design.sign)),
+        "database": engine.url,
+        "versions": {name: package_version(name) for name in ("sqlsvm", "sqlglot")},
+    }
+
+
+def package_version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,65 @@
+"""What a row of the join counts as: a number that is not negative.
+
+All proofs rest on that. A row that counted against the others would lift a cut above the objective, and a NULL would
+count as nothing without a word.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.errors import DataError
+from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.plan import Plan
+from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.workspace import Workspace
+
+
+def check_weight(work: Workspace, plan: Plan) -> None:
+    """A look at the rows of its relation; and where something is wrong there, at the join: it may leave them out."""
+    weight, query = plan.design.weight, plan.tree.query
+    if weight is None:
+        return
+    values = [(weight.expression.copy(), "w")]
+    rows = rows_of(query.relation(weight.relation), values, optional=query.is_optional(weight.relation))
+    w = sql.column("w")
+    counts = [(sql.total(_one_if(sql.is_null(w))), "missing"), (sql.total(_one_if(is_odd(w))), "odd")]
+    found = work.engine.fetch(sql.select(counts, sql.derived(rows, "r")))
+    own = weight.expression.sql(query.dialect)
+    if found["odd"][0] > 0 and (n := _in_the_join(work, plan, is_odd)):
+        raise DataError(
+            f"the weight {weight.name} is negative, NaN or infinite in {n:,.0f} rows of the join",
+            detail="nothing can be proven of rows that count against others",
+            hint=f"leave them out: WHERE {own} >= 0 AND {own} < 'Infinity'",
+        )
+    if found["missing"][0] > 0 and (n := _in_the_join(work, plan, sql.is_null)):
+        raise DataError(
+            f"the weight {weight.name} is NULL in {n:,.0f} rows of the join",
+            hint=f"say what they count: COALESCE({own}, 1) AS {weight.name}; or leave them out: --nulls drop",
+        )
+
+
+def is_odd(w: exp.Expression) -> exp.Expression:
+    """NOT (w >= 0 AND w < infinity): to both engines NaN is greater than all numbers. A NULL is not odd."""
+    number, infinity = sql.double(w.copy()), sql.double(exp.Literal.string("Infinity"))
+    not_negative = exp.GTE(this=number, expression=sql.integer(0))
+    return exp.not_(exp.and_(not_negative, exp.LT(this=number.copy(), expression=infinity)))
+
+
+def _in_the_join(work: Workspace, plan: Plan, bad: Callable[[exp.Expression], exp.Expression]) -> float:
+    """How many rows of the join have such a weight: what all weigh where these count one and the others nothing."""
+    weight, design = plan.design.weight, plan.design
+    assert weight is not None
+    mark = replace(weight, expression=_one_if(bad(weight.expression)))
+    marked = replace(design, weight=mark, class_weights=(1.0, 1.0))
+    marking = replace(plan, design=marked)
+    with work.scratch():
+        work.run(working_tables(marking))
+        return read_moments(work, marking, frozenset({"total"})).n
+
+
+def _one_if(condition: exp.Expression) -> exp.Expression:
+    return sql.case(condition, sql.number(1), sql.number(0))

@@ -1,0 +1,66 @@
+"""An evaluation for people: the confusion matrix and the usual rates, with bounds where they are not exact."""
+
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from sqlsvm.model.evaluation import Bounded, Evaluation
+from sqlsvm.paper import columns, on_paper
+from sqlsvm.run.holdout import Part
+from sqlsvm.terminal import amount, printable, weight
+
+RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc")
+
+
+def draw_evaluation(
+    found: Evaluation, label: str, classes: tuple[object, object], stream: TextIO, *, weighted: bool = False
+) -> str:
+    """`classes` are the label's own values, the negative one first."""
+    said = "exact" if found.exact else "between bounds where scores had to be rounded"
+    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), "", said)
+
+
+def draw_parts(
+    parts: Mapping[Part, Evaluation],
+    label: str,
+    classes: tuple[object, object],
+    stream: TextIO,
+    *,
+    weighted: bool = False,
+) -> str:
+    """What the model says of the rows that it has seen, and of those that it has not."""
+    titles = {"train": "the rows that it was trained on", "holdout": "the rows held out"}
+    drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
+    return "\n\n\n".join(f"{titles[part]}\n\n{text}" for part, text in drawn.items())
+
+
+def _matrix(found: Evaluation, label: str, classes: tuple[object, object], weighted: bool) -> Table:
+    negative, positive = (printable(str(value)) for value in classes)
+    predicted = (f"predicted {escape(name)}" for name in (negative, positive))
+    unit, number = ("weight", weight) if weighted else ("rows", amount)
+    table = columns(escape(printable(label)), numbers=(unit, *predicted))
+    for name, rows, cells in (
+        (negative, found.negatives, (found.true_negative, found.false_positive)),
+        (positive, found.positives, (found.false_negative, found.true_positive)),
+    ):
+        table.add_row(Text(name), number(rows), *(_cell(cell, number) for cell in cells))
+    return table
+
+
+def _cell(found: Bounded, number: Callable[[float], str]) -> str:
+    bounds = "" if found.exact else f" ({number(found.lower)} to {number(found.upper)})"
+    return f"{number(found.value)}{bounds}"
+
+
+def _rates(found: Evaluation) -> Table:
+    bounds = () if found.exact else ("at least", "at most")
+    table = columns("measure", numbers=("value", *bounds))
+    for name in RATES:
+        rate: Bounded | None = getattr(found, name)
+        if rate is not None:
+            values = (rate.value, rate.lower, rate.upper)[: 1 + len(bounds)]
+            table.add_row(name.replace("_", " "), *(f"{value:.4f}" for value in values))
+    return table

@@ -1,0 +1,142 @@
+"""An Inspection for people: the join tree with its edges, features, label, bags, and what should make one think.
+
+The text is complete without colour. Names are the user's and may hold anything: they reach the terminal only through
+`printable`, and never as rich markup.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import TextIO
+
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+from sqlglot import Dialect
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sqlsvm.ask.inspect import Inspection, LabelFacts, RelationFacts, edge_left_join, edge_text
+from sqlsvm.ask.remarks import node_name, remarks
+from sqlsvm.paper import columns, on_paper
+from sqlsvm.plan.join_tree import Edge, JoinTree
+from sqlsvm.terminal import amount, memory, printable, row_count, share
+
+_PLAIN = re.compile("[a-z_][a-z0-9_]*")
+
+
+def draw(found: Inspection, stream: TextIO) -> str:
+    lines = [Text(line) for line in _sentences(found)]
+    lines += [Text.assemble((f"{kind}:", "bold yellow"), " ", line) for kind, line in remarks(found)]
+    return on_paper(stream, _tree(found), "", _features(found), "", *lines)
+
+
+# -- the tree ----------------------------------------------------------------------------------------------------------
+
+
+def _tree(found: Inspection) -> Tree:
+    """A node a branch, the label's relation at the root; the line below a relation says how it hangs on."""
+    branches: dict[int, Tree] = {}
+    for node, edge in found.tree.down():
+        text = _node(found, node)
+        if edge is None:
+            branches[node] = Tree(text, guide_style="dim")
+        else:
+            text.append("\n").append(_edge(found, edge))
+            branches[node] = branches[edge.other(node)].add(text)
+    return branches[found.tree.root]
+
+
+def _node(found: Inspection, node: int) -> Text:
+    aliases = found.tree.nodes[node]
+    bag = next(i for i, bag in enumerate(found.tree.bags, 1) if node in bag)
+    mark = f"  [bag {bag}]" if len(found.tree.bags) > 1 else ""
+    relations = [_relation(r) for alias in aliases for r in found.relations if r.alias == alias]
+    if len(relations) == 1:
+        return relations[0].append(mark)
+    head = Text().append(node_name(found.tree, node), "bold").append(f"  joined up front{mark}")
+    return Text("\n  ").join([head, *relations])
+
+
+def _relation(facts: RelationFacts) -> Text:
+    text = Text().append(printable(facts.alias), "bold")
+    if facts.table != facts.alias:
+        text.append(f" {printable(facts.table)}" if facts.table == "(sub-query)" else f" ({printable(facts.table)})")
+    text.append(f"  {row_count(facts.rows)}")
+    if facts.rows_surviving != facts.rows:
+        text.append(f" -> {amount(facts.rows_surviving)} in the join")
+    return text
+
+
+def _edge(found: Inspection, edge: Edge) -> Text:
+    facts = found.edges[found.tree.edges.index(edge)]
+    left, right = node_name(found.tree, edge.left), node_name(found.tree, edge.right)
+    if not edge.on:
+        return Text("  ").append("cross product", "cyan").append(f": every row of {left} with every row of {right}")
+    kind = "left join" if edge_left_join(found.tree, edge) else edge.kind.replace("foreign-key", "foreign key")
+    said = [f"max per key: {amount(facts.max_left)} {left}, {amount(facts.max_right)} {right}"]
+    alone = ((facts.dangling_left, left), (facts.dangling_right, right))
+    if dangling := [f"{amount(n)} {name}" for n, name in alone if n]:
+        said.append(f"no partner: {', '.join(dangling)}")
+    if facts.null_keys:
+        said.append(f"NULL keys: {amount(facts.null_keys)}")
+    text = Text("  ").append(f"{kind} ", "cyan").append(f"on {condition(found.tree, edge)}")
+    return text.append("\n  ").append("; ".join(said))
+
+
+def condition(tree: JoinTree, edge: Edge) -> str:
+    """The equalities of an edge, without the quotes that their names do not need."""
+    text = edge_text(tree, edge)
+    tokenize = Dialect.get_or_raise(tree.query.dialect).tokenize
+    for token in reversed(tokenize(text)):
+        bare = token.text
+        if token.token_type is TokenType.IDENTIFIER and _PLAIN.fullmatch(bare) and _is_name(tokenize(bare)):
+            text = text[: token.start] + bare + text[token.end + 1 :]
+    return printable(text)
+
+
+def _is_name(tokens: list[Token]) -> bool:
+    return [token.token_type for token in tokens] == [TokenType.VAR]
+
+
+# -- features, label, size ---------------------------------------------------------------------------------------------
+
+
+def _features(found: Inspection) -> Table:
+    """Feature by feature, in the order of the query's relations."""
+    table = columns("relation", "feature", "kind", numbers=("NULLs",))
+    for relation in found.relations:
+        first = printable(relation.alias)
+        for f in found.features:
+            if f.relation == relation.alias:
+                table.add_row(Text(first), Text(printable(f.name)), f.kind, amount(f.nulls) if f.nulls else "")
+                first = ""
+    return table
+
+
+def _sentences(found: Inspection) -> Iterator[str]:
+    if found.label:
+        yield _balance(found.label)
+    yield bags(found.tree)
+    values = (len(found.features) + (found.label is not None)) * found.join_rows
+    size, stored = memory(8 * values), row_count(_stored(found))
+    yield f"The join would have {row_count(found.join_rows)} (about {size}); its tables have {stored}."
+
+
+def _balance(label: LabelFacts) -> str:
+    known = label.positive + label.negative
+    classes = ((label.positive, "+1"), (label.negative, "-1"))
+    said = [f"{row_count(n)} {sign}" + (f" ({share(n, known)})" if known else "") for n, sign in classes]
+    said += [f"{amount(label.nulls)} NULL"] if label.nulls else []
+    return f"label {printable(label.column)} of {printable(label.relation)}: {', '.join(said)}"
+
+
+def bags(tree: JoinTree) -> str:
+    if len(tree.bags) == 1:
+        return f"one bag: a row of the join is a row of {node_name(tree, tree.core(tree.root))}"
+    bags = (" ".join(node_name(tree, node) for node in bag) for bag in tree.bags)
+    return f"{len(tree.bags)} bags: " + ", ".join(f"{i} ({bag})" for i, bag in enumerate(bags, 1))
+
+
+def _stored(found: Inspection) -> float:
+    """Rows of the tables; one that is joined to itself counts once."""
+    tables = {r.alias if r.table == "(sub-query)" else r.table: r.rows for r in found.relations}
+    return sum(tables.values())

@@ -1,0 +1,118 @@
+"""Stored models for people. Names are the users' and may hold anything: see `printable`."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich.table import Table
+from rich.text import Text
+
+from sqlsvm.model.model import Model, Weight, plain
+from sqlsvm.paper import columns, facts, on_paper
+from sqlsvm.store.base import Stored
+from sqlsvm.terminal import amount, printable, row_count, share, weight
+
+
+def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
+    if not listing:
+        return "no model is stored here"
+    table = columns(
+        "model", "stored", "label", "converged", numbers=("version", "lambda", "join rows", "objective", "gap")
+    )
+    last = None
+    for stored in listing:
+        name = printable(stored.name) if stored.name != last else ""
+        table.add_row(
+            Text(name),
+            f"{stored.created_at.astimezone():%Y-%m-%d %H:%M}",
+            Text(printable(stored.label)),
+            "yes" if stored.converged else "no",
+            str(stored.version),
+            f"{stored.lam:g}",
+            f"total weight {weight(stored.join_rows)}" if stored.weighted else amount(stored.join_rows),
+            f"{stored.objective:.6g}",
+            f"{stored.gap:.2g}",
+        )
+        last = stored.name
+    return on_paper(stream, table)
+
+
+def draw_model(model: Model, stream: TextIO) -> str:
+    found = facts(_facts(model))
+    return on_paper(stream, found, "", _history(model)) if model.history else on_paper(stream, found)
+
+
+def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
+    table = columns("feature", "category", numbers=("weight", "scaled weight"))
+    table.add_row("(intercept)", "", f"{model.intercept:.6g}", "")
+    shown = heaviest(model, top)
+    for w in shown:
+        category = "" if w.category is None else str(w.category)
+        table.add_row(
+            Text(printable(w.feature)), Text(printable(category)), f"{w.weight:.6g}", f"{w.scaled_weight:.6g}"
+        )
+    left = len(model.weights) - len(shown)
+    return on_paper(stream, table, *([f"and {amount(left)} more, which weigh less"] if left else []))
+
+
+def heaviest(model: Model, top: int | None = None) -> tuple[Weight, ...]:
+    """The weights that decide most first: scaled features are of one size, so that theirs can be compared."""
+    return tuple(sorted(model.weights, key=lambda w: -abs(w.scaled_weight))[:top])
+
+
+def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
+    found = model.as_json()
+    kept = {name: found[name] for name in ("model", "version", "label", "intercept")}
+    return kept | {"weights": [plain(vars(w)) for w in heaviest(model, top)]}
+
+
+def _facts(model: Model) -> Iterator[tuple[str, str]]:
+    yield "model", f"{printable(model.name)}, version {model.version}"
+    yield "query", "\n".join(printable(line) for line in model.query.expandtabs().splitlines())
+    yield "label", printable(model.label + (f" = {model.positive}" if model.positive is not None else ""))
+    yield "join", _rows(model.label_rows, model.weighted) or row_count(model.join_rows, model.weighted)
+    if line := held_out(model):
+        yield "held out", line
+    passes = "1 pass" if model.passes == 1 else f"{model.passes} passes"
+    yield "trained", f"{passes} of {model.solver}, counting {model.counting}, in {model.seconds:.2f} s"
+    yield "in", printable(model.engine)
+    yield "lambda", f"{model.lam:g}"
+    yield "NULLs", model.nulls
+    yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
+    yield "lower bound", f"{model.lower_bound:.6g}"
+    yield "gap", f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
+    yield "features", f"{len({w.feature for w in model.weights})}, with {len(model.weights)} weights"
+    yield from (("options", line) for line in _pairs(model.options))
+    yield from (("trained on", line) for line in _pairs(model.trained_on))
+
+
+def held_out(model: Model) -> str | None:
+    """What the training did not see."""
+    rows = model.trained_on.get("held_out")
+    return rows and f"{_rows(rows, model.weighted)}; sqlsvm evaluate {printable(model.name)} measures both"
+
+
+def _rows(labels: Mapping[str, float], weighted: bool) -> str:
+    """Join rows, and those of each class; nothing where none are known."""
+    known, number = sum(labels.values()), weight if weighted else amount
+    classes = ", ".join(f"{number(n)} {int(sign):+d} ({share(n, known)})" for sign, n in labels.items() if known)
+    return f"{row_count(known, weighted)}: {classes}" if classes else ""
+
+
+def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
+    """One line, or none where there is nothing to say."""
+    said = (f"{name}: {v if isinstance(v, str) else json.dumps(plain(v))}" for name, v in found.items())
+    if line := "; ".join(said):
+        yield printable(line)
+
+
+def _history(model: Model) -> Table:
+    table = columns(numbers=("pass", "objective", "upper", "lower bound", "gap", "buckets", "seconds"))
+    names = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
+    for place, record in enumerate(model.history, 1):
+        table.add_row(str(place), *(_number(record.get(name)) for name in names))
+    return table
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}"

@@ -1,0 +1,90 @@
+"""An Explanation for people: the join tree with what is done at each node, the way of counting, the statements."""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from sqlsvm.ask.explain import Explanation, LinkFacts
+from sqlsvm.ask.remarks import node_name
+from sqlsvm.paper import columns, on_paper
+from sqlsvm.plan.join_tree import Edge
+from sqlsvm.show.inspection import bags, condition
+from sqlsvm.terminal import amount, printable, row_count
+
+
+def draw_plan(found: Explanation, stream: TextIO) -> str:
+    return on_paper(stream, _tree(found), "", *map(Text, _sentences(found)), "", _statements(found))
+
+
+# -- the tree ----------------------------------------------------------------------------------------------------------
+
+
+def _tree(found: Explanation) -> Tree:
+    tree = found.plan.tree
+    branches: dict[int, Tree] = {}
+    for node, edge in tree.down():
+        text = _node(found, node)
+        if edge is None:
+            branches[node] = Tree(text, guide_style="dim")
+        else:
+            text.append("\n").append(_edge(found, edge))
+            branches[node] = branches[edge.other(node)].add(text)
+    return branches[tree.root]
+
+
+def _node(found: Explanation, node: int) -> Text:
+    facts = found.nodes[node]
+    text = Text().append(node_name(found.plan.tree, node), "bold")
+    about = "about " if len(facts.relations) > 1 else ""
+    text.append(f"  {about}{row_count(facts.rows)}")
+    if len(found.plan.bags) > 1:
+        text.append(f"  [bag {facts.bag + 1}]")
+    read = f"copied: {facts.copied}" if facts.copied else "read in place"
+    return text.append(f"  {read}{', equal rows merged' if facts.merged else ''}")
+
+
+def _edge(found: Explanation, edge: Edge) -> Text:
+    tree = found.plan.tree
+    link = next((facts for facts in found.links if facts.link.edge == edge), None)
+    on = condition(tree, edge) if edge.on else "no condition: a cross product"
+    if link is not None:
+        return _link(found, link, on)
+    child = next(node for node, fold in tree.folds.items() if fold == edge)
+    text = Text("  ").append("folds ", "cyan")
+    by = ", scores by place in an array" if child in found.plan.placed else ""
+    return text.append(f"{node_name(tree, child)} into {node_name(tree, edge.other(child))} on {on}{by}")
+
+
+def _link(found: Explanation, facts: LinkFacts, on: str) -> Text:
+    is_centre = facts.link == found.plan.centre
+    text = Text("  ").append("centre " if is_centre else "messages ", "cyan").append(f"on {on}")
+    keys = "1 key" if facts.keys == 1 else f"{amount(facts.keys)} keys"
+    return text.append(f"\n  {keys}; half-joins of about {row_count(facts.half_join_rows)}")
+
+
+# -- sentences and statements ------------------------------------------------------------------------------------------
+
+
+def _sentences(found: Explanation) -> Iterator[str]:
+    yield bags(found.plan.tree)
+    finely = f", {found.buckets} buckets a unit" if found.plan.method == "grid" and found.links else ""
+    yield f"counting: {found.plan.method}{finely}; {found.why}"
+    if found.analyzed:
+        seconds = sum(s.seconds or 0.0 for s in found.statements if s.phase == "pass")
+        yield f"a pass took {seconds:.3f} s"
+
+
+def _statements(found: Explanation) -> Table:
+    measured = ("rows", "seconds") if found.analyzed else ()
+    table = columns("phase", "statement", "table", numbers=("estimated", *measured))
+    phase = None
+    for s in found.statements:
+        first = s.phase if s.phase != phase else ""
+        expected = "" if s.estimated_rows is None else amount(s.estimated_rows)
+        taken = [amount(s.rows or 0.0), f"{s.seconds or 0.0:.3f}"] if found.analyzed else []
+        table.add_row(first, Text(printable(s.name)), s.statement.table or "", expected, *taken)
+        phase = s.phase
+    return table

@@ -1,0 +1,68 @@
+"""A training for people: a line for each pass, and what came out of it."""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from sqlsvm.model.model import Model
+from sqlsvm.paper import facts, on_paper
+from sqlsvm.show.models import draw_weights, held_out
+from sqlsvm.solve.solution import Record
+from sqlsvm.terminal import amount, memory, printable, row_count
+
+TOP = 10
+"""So many weights are shown unasked."""
+
+
+def pass_line(record: Record) -> str:
+    """
+    >>> pass_line(Record(2, 0.667371, 0.667371, 0.656613, 0.01612, 16, 0.8157))
+    'pass 2   objective 0.667371   lower bound 0.656613   gap 0.016   16 buckets   0.82 s'
+    """
+    parts = [
+        f"pass {record.pass_}",
+        f"objective {record.objective:.6f}",
+        f"lower bound {record.lower_bound:.6f}",
+        f"gap {record.gap:.2g}",
+        *([] if record.buckets is None else [f"{record.buckets} buckets"]),
+        f"{record.seconds:.2f} s",
+    ]
+    return "   ".join(parts)
+
+
+def draw_training(model: Model, seconds: float, place: str, stream: TextIO) -> str:
+    """`seconds` is all that the training took, its passes and the rest; `place` is where the model is kept."""
+    return f"{draw_certificate(model, seconds, place, stream)}\n\n{draw_weights(model, TOP, stream)}"
+
+
+def draw_certificate(model: Model, seconds: float, place: str, stream: TextIO) -> str:
+    return on_paper(stream, facts(_said(model, seconds, place)))
+
+
+def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]:
+    version = f", version {model.version}" if model.version else ""
+    yield "model", f"{printable(model.name)}{version}, {place}"
+    yield "objective", _objective(model)
+    yield "lower bound", f"{model.lower_bound:.6g}: no weights whatever do better than that"
+    yield "gap", f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
+    passes = "1 pass" if model.passes == 1 else f"{model.passes} passes"
+    yield (
+        "trained",
+        f"{passes} of {model.solver} in {model.seconds:.2f} s, counting {model.counting}; {seconds:.2f} s in all",
+    )
+    yield "join", f"would have been {_join(model)}; it was never made"
+    if line := held_out(model):
+        yield "held out", line
+
+
+def _join(model: Model) -> str:
+    """Rows with weights are known by what they weigh in all, not by how many they are."""
+    features = len({w.feature for w in model.weights})
+    rows = row_count(model.join_rows, model.weighted)
+    if model.weighted:
+        return f"{rows}, with {amount(features)} features"
+    return f"{rows} of {amount(features)} features, about {memory(8 * (features + 1) * model.join_rows)}"
+
+
+def _objective(model: Model) -> str:
+    least, most = f"{model.objective:.6g}", f"{model.objective_upper:.6g}"
+    return least if least == most else f"{least} to {most}"
