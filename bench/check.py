@@ -24,7 +24,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.run.problem import labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
-from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.solve.solution import Effort
 
 BASELINE = Path(__file__).with_name("baseline.json")
 ENGINES = {"DuckDB": "duckdb:", "PostgreSQL": "embedded:"}

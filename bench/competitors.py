@@ -33,7 +33,7 @@ from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.train import as_json
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
-from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.solve.solution import Effort
 
 TOL = 1e-3
 FLAT = "bench_flat"

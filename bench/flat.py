@@ -12,7 +12,7 @@ from sqlsvm import sql
 from sqlsvm.compile.statement import statement, theta
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.solve.oracle import Cut, Sample
-from sqlsvm.solve.rows import Rows
+from sqlsvm.solve.rows import SampleRows
 
 ROWS = "j"
 SHARE = "share"
@@ -75,7 +75,7 @@ class FlatOracle:
         y = np.where(rows[self.label] > 0, 1.0, -1.0)
         x = np.column_stack([rows[n].astype(float) for n in self.names])
         scaled = np.column_stack([np.ones(len(y)), (x - self.centre) / self.width])
-        return Sample(Rows.of(scaled), y, np.ones(len(y)))
+        return Sample(SampleRows.of(scaled), y, np.ones(len(y)))
 
     def _measure(self) -> None:
         outputs = [(sql.count(), "n")]

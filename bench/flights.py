@@ -14,7 +14,7 @@ from examples.nycflights13.load import HERE, load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Options, labelled, prepared
+from sqlsvm.run.problem import ProblemOptions, labelled, prepared
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.oracle import Cut, Sample
@@ -28,7 +28,7 @@ WHERE f.arr_delay IS NOT NULL"""
 QUERIES = {"late": LATE, "more": (HERE / "query.sql").read_text(encoding="utf-8")}
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 RUNS = 3
-OPTIONS = Options("late", nulls="mean")
+OPTIONS = ProblemOptions("late", nulls="mean")
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
 from sqlsvm.solve import dane
-from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.solve.solution import Effort
 from sqlsvm.terminal import amount
 
 BUCKETS = 32

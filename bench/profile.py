@@ -16,7 +16,7 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
-from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.solve.solution import Effort
 
 PREFIX = {"postgres": "EXPLAIN (ANALYZE, BUFFERS) ", "duckdb": "EXPLAIN ANALYZE "}
 

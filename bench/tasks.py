@@ -15,7 +15,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.design import Nulls
 from sqlsvm.query import parse
-from sqlsvm.run.problem import Options
+from sqlsvm.run.problem import ProblemOptions
 
 Table = dict[str, Values]
 Tables = dict[str, Table]
@@ -37,8 +37,8 @@ class Task:
     sizes: Sizes = field(default_factory=dict)
 
     @property
-    def options(self) -> Options:
-        return Options(self.label, nulls=self.nulls, categorical=self.categorical)
+    def options(self) -> ProblemOptions:
+        return ProblemOptions(self.label, nulls=self.nulls, categorical=self.categorical)
 
 
 def task(family: str, **sizes: int) -> Task:

@@ -24,9 +24,9 @@ from sqlsvm.plan.design import Nulls
 from sqlsvm.plan.planner import Counting
 from sqlsvm.plan.scaling import Scale
 from sqlsvm.run.holdout import PARTS, Part
-from sqlsvm.run.problem import ClassWeights, Options
+from sqlsvm.run.problem import ClassWeights, ProblemOptions
 from sqlsvm.run.train import Solver, Training, train
-from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.solve.solution import Effort
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "solver": get_args(Solver),
@@ -208,10 +208,10 @@ class RelationalSVC:
         if self.seed < 0:
             raise ParameterError(f"seed is {self.seed}", hint="it is a whole number from 0 on")
 
-    def _problem(self, label: str) -> Options:
+    def _problem(self, label: str) -> ProblemOptions:
         if isinstance(self.categorical, str):
             raise ParameterError(f"categorical is {self.categorical!r}", hint=f"write [{self.categorical!r}]")
-        return Options(
+        return ProblemOptions(
             label=label,
             weight=self.weight,
             positive=None if self.positive is None else str(self.positive),

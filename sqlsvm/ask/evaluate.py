@@ -30,7 +30,7 @@ from sqlsvm.query.read_query import respelt
 from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.offload import brought
-from sqlsvm.run.problem import Options, labelled, prepared
+from sqlsvm.run.problem import ProblemOptions, labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 
 steps = logging.getLogger(__name__)
@@ -89,12 +89,12 @@ def _rows(
         yield work, query
 
 
-def options_of(model: Model) -> Options:
+def options_of(model: Model) -> ProblemOptions:
     """What its rows were made by. Class weights and scaling are matters of the training alone: the weights of a model
     are those of the query's own columns."""
     stored = model.options.get("problem", {})
     kept = {name: stored[name] for name in ("weight", "counting", "intercept") if name in stored}
-    return Options(
+    return ProblemOptions(
         label=model.label,
         positive=model.positive,
         nulls=cast(Nulls, model.nulls),

@@ -34,7 +34,7 @@ from sqlsvm.plan.planner import (
     why_copied,
 )
 from sqlsvm.plan.scaling import Scale
-from sqlsvm.run.problem import Options, Problem, labelled, planned, prepared
+from sqlsvm.run.problem import Problem, ProblemOptions, labelled, planned, prepared
 from sqlsvm.run.pseudo_oracle import sketching
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.terminal import amount, printable
@@ -142,14 +142,14 @@ def _as_json(facts: StatementFacts, with_sql: bool) -> dict[str, Any]:
 # -- explaining --------------------------------------------------------------------------------------------------------
 
 
-def explain(engine: Engine, text: str, options: Options, buckets: int = BUCKETS_A_UNIT) -> Explanation:
+def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT) -> Explanation:
     """The plan as it would be, without making a table."""
     plan, catalog = planned(engine, labelled(engine, text, options), options)
     return explained(engine, plan, catalog, options.counting, buckets, programs(plan, options.scale))
 
 
 def analyze(
-    engine: Engine, text: str, options: Options, buckets: int = BUCKETS_A_UNIT, beta: Given | None = None
+    engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT, beta: Given | None = None
 ) -> Explanation:
     """The same, after one pass at beta, by default at 0, with what it took. Beta is for the columns as they are."""
     done: list[tuple[Statement, float, float]] = []

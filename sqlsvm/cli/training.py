@@ -257,13 +257,13 @@ def on_pass(record: "Record") -> None:
 def training_of(
     *, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, offload: bool = False, **options: Any
 ) -> "Training":
-    from sqlsvm.run.problem import Options
+    from sqlsvm.run.problem import ProblemOptions
     from sqlsvm.run.train import Training
-    from sqlsvm.solve.solution import Options as Effort
+    from sqlsvm.solve.solution import Effort
 
     effort = Effort(**{name: options.pop(name) for name in EFFORT})
     scale = scale or ("maxabs" if solver == "descent" else "standard")
-    problem = Options(categorical=tuple(categorical), scale=scale, **options)
+    problem = ProblemOptions(categorical=tuple(categorical), scale=scale, **options)
     return Training(problem, lam, solver, effort, holdout, offload)
 
 

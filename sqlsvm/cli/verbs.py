@@ -86,14 +86,14 @@ def explain(
     """
     from sqlsvm.ask import explain as explaining
     from sqlsvm.engine import connect
-    from sqlsvm.run.problem import Options
+    from sqlsvm.run.problem import ProblemOptions
     from sqlsvm.show.plan import draw_plan
 
     given = click.get_current_context().get_parameter_source("beta")
     if given is ParameterSource.COMMANDLINE and not analyze:  # $SQLSVM_BETA may be there for `count`
         raise click.UsageError("--beta is where --analyze passes: give both.")
     with connect(dsn) as engine:
-        wanted = Options(**options)
+        wanted = ProblemOptions(**options)
         if analyze:
             found = explaining.analyze(engine, query, wanted, buckets, beta)
         else:
@@ -146,14 +146,14 @@ def count(
     """
     from sqlsvm.ask import counting
     from sqlsvm.engine import connect
-    from sqlsvm.run.problem import Options, open_problem
+    from sqlsvm.run.problem import ProblemOptions, open_problem
     from sqlsvm.show import counts as answers
 
     if beta is None:
         raise Missing("--beta is missing", "--beta beta.json, or --beta '{...}'", click.get_current_context())
     if generalized and typed("bound"):
         raise click.UsageError("--bound and --generalized exclude each other", click.get_current_context())
-    with connect(dsn) as engine, open_problem(engine, query, Options(**options, scale="none")) as problem:
+    with connect(dsn) as engine, open_problem(engine, query, ProblemOptions(**options, scale="none")) as problem:
         weights = counting.read_beta(problem.plan.design, beta)
         if generalized:
             thresholds = list(counting.generalised(problem.oracle, weights, epsilon, buckets))

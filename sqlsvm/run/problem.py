@@ -33,7 +33,7 @@ ClassWeights = Literal["none", "balanced"] | tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Options:
+class ProblemOptions:
     """What to make of a query's rows; the names are those of the command line."""
 
     label: str | None
@@ -59,20 +59,22 @@ class Problem:
 
 
 @contextmanager
-def open_problem(engine: Engine, text: str, options: Options) -> Iterator[Problem]:
+def open_problem(engine: Engine, text: str, options: ProblemOptions) -> Iterator[Problem]:
     """Names and types are read before the snapshot, rows inside; the working tables go with it."""
     query = labelled(engine, text, options)
     with workspace(engine) as work:
         yield prepared(work, query, options)
 
 
-def labelled(engine: Engine, text: str, options: Options) -> FeatureQuery:
+def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery:
     if options.label is None:
         raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
     return read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
 
 
-def prepared(work: Workspace, query: FeatureQuery, options: Options, sign: exp.Expression | None = None) -> Problem:
+def prepared(
+    work: Workspace, query: FeatureQuery, options: ProblemOptions, sign: exp.Expression | None = None
+) -> Problem:
     """Balanced class weights are known only after a count of the classes: then all is made once more with them."""
     plan, catalog = planned(work.engine, query, options, sign)
     if isinstance(options.class_weight, tuple):
@@ -89,7 +91,7 @@ def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
     return replace(plan, design=replace(plan.design, class_weights=weights))
 
 
-def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
+def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
     check_weight(work, plan)
     steps.info("preparing the tables")
     work.run(working_tables(plan))
@@ -101,7 +103,7 @@ def _counted(work: Workspace, plan: Plan, options: Options) -> Moments:
 
 
 def planned(
-    engine: Engine, query: FeatureQuery, options: Options, sign: exp.Expression | None = None
+    engine: Engine, query: FeatureQuery, options: ProblemOptions, sign: exp.Expression | None = None
 ) -> tuple[Plan, Catalog]:
     """Everything that is decided before the first working table is made. The label's sign is read off the query's own
     rows, unless more is known of it than these say."""

@@ -13,7 +13,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments, Scaling
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.oracle import Sample
-from sqlsvm.solve.rows import Rows as SampleRows
+from sqlsvm.solve.rows import SampleRows
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 MANY = 1000

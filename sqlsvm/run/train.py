@@ -15,13 +15,12 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import brought
-from sqlsvm.run.problem import Options, Problem, labelled, prepared
+from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import bundle, dane, descent
-from sqlsvm.solve.solution import OnPass, OnState, Record, Solution, State
-from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
 Solver = Literal["dane", "bundle", "descent"]
 
@@ -30,7 +29,7 @@ Solver = Literal["dane", "bundle", "descent"]
 class Training:
     """How to train; the names are those of the command line."""
 
-    problem: Options
+    problem: ProblemOptions
     lam: float = 1e-4
     solver: Solver = "dane"
     effort: Effort = field(default_factory=Effort)

@@ -4,12 +4,12 @@
 from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Cut, Oracle, PseudoOracle, Sample
-from sqlsvm.solve.solution import Options, Record, Solution, State
+from sqlsvm.solve.solution import Effort, Record, Solution, State
 
 __all__ = [
     "Certificate",
     "Cut",
-    "Options",
+    "Effort",
     "Oracle",
     "PseudoOracle",
     "Record",

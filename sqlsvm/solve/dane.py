@@ -20,7 +20,7 @@ from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Array, Cut, Oracle
 from sqlsvm.solve.run import Run
-from sqlsvm.solve.solution import OnPass, OnState, Options, Solution, State
+from sqlsvm.solve.solution import Effort, OnPass, OnState, Solution, State
 from sqlsvm.solve.threads import fitting_threads
 
 steps = logging.getLogger(__name__)
@@ -49,13 +49,13 @@ MUCH = 1.5
 def solve(
     oracle: Oracle,
     lam: float,
-    options: Options | None = None,
+    options: Effort | None = None,
     on_pass: OnPass | None = None,
     state: State | None = None,
     on_state: OnState | None = None,
 ) -> Solution:
     """Minimise F until the certified gap is at most options.tol."""
-    run = Run(oracle, lam, options or Options(), on_pass, state, on_state)
+    run = Run(oracle, lam, options or Effort(), on_pass, state, on_state)
     if not run.finished:
         size = run.options.sample or sample_size(oracle.dimension, oracle.join_rows)
         steps.info("sampling %s rows of the join", f"{size:,}")

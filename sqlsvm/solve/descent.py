@@ -19,7 +19,7 @@ import numpy as np
 from sqlsvm.errors import OptionError
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Array, PseudoOracle
-from sqlsvm.solve.solution import OnPass, OnState, Options, Record, Solution, State
+from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
 steps = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ steps = logging.getLogger(__name__)
 def solve(
     oracle: PseudoOracle,
     lam: float,
-    options: Options | None = None,
+    options: Effort | None = None,
     on_pass: OnPass | None = None,
     state: State | None = None,
     on_state: OnState | None = None,
@@ -36,7 +36,7 @@ def solve(
     that even the trivial lower bound closes the gap."""
     if not lam > 0.0:
         raise OptionError(f"lambda must be positive, not {lam}")
-    descent = _Descent(oracle, lam, options or Options(), on_pass, state, on_state)
+    descent = _Descent(oracle, lam, options or Effort(), on_pass, state, on_state)
     while not descent.finished:
         descent.step()
     return descent.solution()
@@ -52,7 +52,7 @@ def trivial_lower_bound(dimension: int, lam: float) -> float:
     return lam / dimension if 2.0 * lam <= dimension else 1.0 - dimension / (4.0 * lam)
 
 
-def theorem_passes(dimension: int, lam: float, options: Options) -> float:
+def theorem_passes(dimension: int, lam: float, options: Effort) -> float:
     """T that brings the optimisation error below tol * F*, F* at its trivial lower bound.
 
     step strong: G^2 (1 + ln T) / (4 lam T) with G = 2 lam r* + sqrt(d); step paper: 4 d^1.5 / (lam sqrt(T)).
@@ -77,7 +77,7 @@ class _Descent:
         self,
         oracle: PseudoOracle,
         lam: float,
-        options: Options,
+        options: Effort,
         on_pass: OnPass | None,
         state: State | None,
         on_state: OnState | None,

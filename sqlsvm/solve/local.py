@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from sqlsvm.solve.oracle import Array, Mask, Sample
-from sqlsvm.solve.rows import Rows
+from sqlsvm.solve.rows import SampleRows
 
 DENSE_UP_TO = 1000  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
@@ -27,7 +27,7 @@ CG_STEPS = 200
 class LocalProblem:
     """`labels` are the signs y; `shares` the weights divided by their sum."""
 
-    rows: Rows
+    rows: SampleRows
     labels: Array
     shares: Array
     lam: float
@@ -116,7 +116,7 @@ class _Gram:
     """The sum of share x x' over some rows. From one Newton step to the next few rows come and go: only those are
     added and taken away, as long as they are few."""
 
-    def __init__(self, rows: Rows, shares: Array) -> None:
+    def __init__(self, rows: SampleRows, shares: Array) -> None:
         self._rows, self._shares = rows, shares
         self._inside = np.zeros(len(rows), dtype=bool)
         self._sum = np.zeros((rows.width, rows.width))
@@ -147,7 +147,7 @@ def _active_share(margin: Array, width: float) -> Array:
     return share
 
 
-def _conjugate_gradients(rows: Rows, shares: Array, ridge: Array, right: Array) -> Array:
+def _conjugate_gradients(rows: SampleRows, shares: Array, ridge: Array, right: Array) -> Array:
     """(sum of share x x' + ridge) solution = right. Scaled by the diagonal, where rare categories have almost nothing
     and common ones much."""
     diagonal = rows.squares(shares) + ridge

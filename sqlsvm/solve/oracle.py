@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from sqlsvm.solve.rows import Rows
+    from sqlsvm.solve.rows import SampleRows
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -33,7 +33,7 @@ class Cut:
 class Sample:
     """Uniform rows of the join; F on them is normalised by the sum of the weights."""
 
-    rows: "Rows"
+    rows: "SampleRows"
     labels: Array
     weights: Array
 

@@ -20,7 +20,7 @@ BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
-class Rows:
+class SampleRows:
     """`numbers` are the first columns; `ones` holds for each categorical feature which column is 1, or `width` for
     none; `width` columns in all."""
 
@@ -29,14 +29,14 @@ class Rows:
     width: int
 
     @classmethod
-    def of(cls, numbers: Array) -> "Rows":
+    def of(cls, numbers: Array) -> "SampleRows":
         return cls(numbers.astype(np.float32), np.zeros((len(numbers), 0), dtype=np.int64), numbers.shape[1])
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, chosen: Mask | Places | slice) -> "Rows":
-        return Rows(self.numbers[chosen], self.ones[chosen], self.width)
+    def __getitem__(self, chosen: Mask | Places | slice) -> "SampleRows":
+        return SampleRows(self.numbers[chosen], self.ones[chosen], self.width)
 
     def scores(self, beta: Array) -> Array:
         """x.beta of each row."""

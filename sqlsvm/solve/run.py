@@ -8,7 +8,7 @@ import numpy as np
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.oracle import Array, Cut, Oracle
-from sqlsvm.solve.solution import OnPass, OnState, Options, Record, Solution, State
+from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
 steps = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Run:
         self,
         oracle: Oracle,
         lam: float,
-        options: Options,
+        options: Effort,
         on_pass: OnPass | None = None,
         state: State | None = None,
         on_state: OnState | None = None,

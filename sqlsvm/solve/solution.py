@@ -12,7 +12,7 @@ from sqlsvm.solve.oracle import Array, Cut
 
 
 @dataclass(frozen=True)
-class Options:
+class Effort:
     """`sample` and `buckets` None: chosen by the solver. `epsilon` and `step` are read by descent only."""
 
     tol: float = 1e-3

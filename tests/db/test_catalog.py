@@ -13,7 +13,7 @@ from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.query import Term
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import Options, labelled, open_problem, planned
+from sqlsvm.run.problem import ProblemOptions, labelled, open_problem, planned
 
 
 def run(engine: Engine, script: str) -> None:
@@ -201,7 +201,7 @@ def test_numbers_that_are_too_large(duckdb: Engine) -> None:
     run(duckdb, "CREATE TABLE t (y INT, x DOUBLE); INSERT INTO t VALUES (0, 1e200), (1, 2), (1, 3)")
     with (
         pytest.raises(DataError, match="feature x has numbers whose squares"),
-        open_problem(duckdb, "SELECT y, x FROM t", Options("y")),
+        open_problem(duckdb, "SELECT y, x FROM t", ProblemOptions("y")),
     ):
         pass
 
@@ -400,7 +400,7 @@ RATIO = "SELECT o.late, o.total, o.total / CAST(o.items AS INT) AS each, s.days 
 @pytest.mark.parametrize("verb", ["train", "inspect"])
 def test_a_feature_that_fails_outside_the_join(orders: Engine, verb: str) -> None:
     verbs: dict[str, Callable[[], object]] = {
-        "train": lambda: planned(orders, labelled(orders, RATIO, Options("late")), Options("late")),
+        "train": lambda: planned(orders, labelled(orders, RATIO, ProblemOptions("late")), ProblemOptions("late")),
         "inspect": lambda: inspect(orders, RATIO, label="late"),
     }
     with pytest.raises(DataError) as refused:

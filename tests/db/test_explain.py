@@ -16,7 +16,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.plan.planner import Counting
 from sqlsvm.run.join_oracle import sums
-from sqlsvm.run.problem import Options, open_problem
+from sqlsvm.run.problem import ProblemOptions, open_problem
 from sqlsvm.run.workspace import workspace
 from sqlsvm.show.plan import draw_plan
 from tests.ground.opened import build
@@ -53,8 +53,8 @@ def uniform(engine: Engine) -> None:
         engine.copy_in(exp.to_table(name), columns)
 
 
-def options(counting: Counting = "auto") -> Options:
-    return Options(label="y", scale="none", counting=counting)
+def options(counting: Counting = "auto") -> ProblemOptions:
+    return ProblemOptions(label="y", scale="none", counting=counting)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.predict import predict
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
-from sqlsvm.run.problem import Options, labelled
+from sqlsvm.run.problem import ProblemOptions, labelled
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from tests.ground.joins import categories, chain
@@ -61,7 +61,7 @@ def test_the_hash_is_the_same_everywhere(engine: Engine) -> None:
     """Two engines and Python agree; what a stored model held out must never change. The id is not used: it is no part
     of it."""
     build(engine, TYPES)
-    query, seed = labelled(engine, OF_TYPES, Options("y")), 7
+    query, seed = labelled(engine, OF_TYPES, ProblemOptions("y")), 7
     digest = conjunct(query, Holdout(0.5, seed)).this.this
     rows = exp.select(exp.column("id", "t"), exp.alias_(digest.copy(), "md5")).from_(query.relation("t").source)
     found = engine.fetch(rows.order_by("id"))
@@ -78,7 +78,7 @@ def test_the_split_is_uniform_seeded_and_nested(engine: Engine) -> None:
     build(engine, "CREATE TABLE t (id INT, y BOOLEAN, x INT)")
     number = np.arange(n)
     engine.copy_in(exp.to_table("t"), {"id": number, "y": number % 3 == 0, "x": number})
-    query = labelled(engine, "SELECT t.y, t.x FROM t", Options("y"))
+    query = labelled(engine, "SELECT t.y, t.x FROM t", ProblemOptions("y"))
     fractions = (0.001, 0.1, 0.25, 0.5, 0.9)
     found = [held_out(engine, query, Holdout(f, 1)) for f in fractions]
     for fraction, ids in zip(fractions, found, strict=True):
@@ -93,7 +93,7 @@ def test_equal_rows_stay_together(engine: Engine) -> None:
     build(engine, "CREATE TABLE t (id INT, y BOOLEAN, x INT)")
     number = np.arange(1000)
     engine.copy_in(exp.to_table("t"), {"id": number, "y": number % 2 == 0, "x": number % 100})
-    query = labelled(engine, "SELECT t.y, t.x FROM t", Options("y"))
+    query = labelled(engine, "SELECT t.y, t.x FROM t", ProblemOptions("y"))
     held = held_out(engine, query, Holdout(0.5))
     assert 0 < len({i % 100 for i in held}) < 100
     assert {i % 100 for i in held}.isdisjoint({i % 100 for i in set(range(1000)) - held})
@@ -108,7 +108,7 @@ def test_both_sides_of_random_worlds(shared_engine: Engine, seed: int) -> None:
     on one side or on the other."""
     world = random_world(np.random.default_rng(seed), max_relations=4)
     assert world.label
-    options, holdout = Options(world.label.name), Holdout((0.2, 0.5)[seed % 2], seed)
+    options, holdout = ProblemOptions(world.label.name), Holdout((0.2, 0.5)[seed % 2], seed)
     with world.created(shared_engine) as live:
         query = labelled(shared_engine, live.query(shared_engine.dialect), options)
         held = conjunct(query, holdout)
@@ -132,7 +132,7 @@ def naive_rows(engine: Engine, world: World, side: exp.Expression) -> tuple[int,
 
 
 def compiled_rows(
-    engine: Engine, query: FeatureQuery, options: Options, holdout: Holdout, part: Part
+    engine: Engine, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
 ) -> tuple[int, int] | None:
     """The same without the join; None where it is refused because a class is missing."""
     with workspace(engine) as work:
@@ -176,7 +176,7 @@ def test_both_sides_are_evaluated(engine: Engine) -> None:
     join = categories(np.random.default_rng(4))
     join.create(engine)
     engine.execute(parse_one("INSERT INTO trips VALUES (1, TRUE, 'nowhere else', 1, 0.5)"))
-    query = labelled(engine, join.query, Options("y"))
+    query = labelled(engine, join.query, ProblemOptions("y"))
     last = exp.EQ(this=exp.column("city", "t"), expression=exp.Literal.string("nowhere else"))
     rows = exp.select(exp.column("k", "t")).from_(query.relation("t").source.copy()).where(last)
     seed = next(s for s in range(99) if len(engine.fetch(rows.where(conjunct(query, Holdout(0.4, s))))["k"]))
@@ -255,7 +255,7 @@ def test_only_the_label_relation_is_parted(engine: Engine) -> None:
     join.create(engine)
     sent: list[str] = []
     engine.on_statement = sent.append
-    options = Options("y")
+    options = ProblemOptions("y")
     query = marked(labelled(engine, join.query, options), Holdout(0.5))
     with workspace(engine) as work:
         problem = prepared_part(work, query, options, Holdout(0.5), "train")

@@ -6,7 +6,7 @@ import pytest
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError, QueryError, SqlsvmError
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import Options, labelled, planned
+from sqlsvm.run.problem import ProblemOptions, labelled, planned
 from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, opened
 
@@ -25,12 +25,12 @@ def tables(engine: Engine, ours: str, theirs: str, values: str, own: str = "") -
 
 def refused(engine: Engine, kind: type[SqlsvmError]) -> SqlsvmError:
     with pytest.raises(kind) as found:
-        planned(engine, labelled(engine, JOIN, Options("y")), Options("y"))
+        planned(engine, labelled(engine, JOIN, ProblemOptions("y")), ProblemOptions("y"))
     return found.value
 
 
 def assert_counted(engine: Engine, text: str, rows: int) -> None:
-    planned(engine, labelled(engine, text, Options("y")), Options("y"))
+    planned(engine, labelled(engine, text, ProblemOptions("y")), ProblemOptions("y"))
     with workspace(engine) as work:
         found = opened(work, text, Wish())
         assert found.oracle.moments.n == len(found.truth.y) == rows
@@ -118,11 +118,13 @@ def test_categories_that_a_collation_takes_for_one_another(engine: Engine) -> No
     build(engine, f"CREATE TABLE f (y INT, x INT, t TEXT COLLATE {collation})")
     engine.execute(Text("INSERT INTO f VALUES (0, 1, 'a'), (1, 2, 'A'), (1, 3, 'b')"))
     with pytest.raises(DataError, match=f"categories of t are compared under COLLATE {collation}") as refused:
-        planned(engine, labelled(engine, "SELECT y, x, t FROM f", Options("y")), Options("y"))
+        planned(engine, labelled(engine, "SELECT y, x, t FROM f", ProblemOptions("y")), ProblemOptions("y"))
     assert refused.value.hint
     wanted = 'lower("f"."t") COLLATE "C" AS t'
     assert wanted in refused.value.hint
-    problem, _ = planned(engine, labelled(engine, f"SELECT y, x, {wanted} FROM f", Options("y")), Options("y"))
+    problem, _ = planned(
+        engine, labelled(engine, f"SELECT y, x, {wanted} FROM f", ProblemOptions("y")), ProblemOptions("y")
+    )
     assert problem.design.dictionaries[0].categories == ("a", "b")
 
 
@@ -285,5 +287,5 @@ def test_a_key_of_several_fields(postgres: Engine, join: str) -> None:
     )
     text = JOIN.replace("JOIN", join)
     with pytest.raises(QueryError, match="is of the composite type pair") as found:
-        planned(postgres, labelled(postgres, text, Options("y")), Options("y"))
+        planned(postgres, labelled(postgres, text, ProblemOptions("y")), ProblemOptions("y"))
     assert "join on its fields" in str(found.value.hint)

@@ -10,7 +10,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.errors import DataError
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Options, labelled, open_problem, planned, prepared
+from sqlsvm.run.problem import ProblemOptions, labelled, open_problem, planned, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
 from tests.ground.reference import Joined
@@ -129,7 +129,7 @@ def test_what_hardly_varies_beside_its_size(engine: Engine, case: str) -> None:
     value, message = SPREADS[case]
     build(engine, TABLES)
     text = f"SELECT a.y, {value} AS x, b.z FROM a JOIN b ON b.i = CASE WHEN a.i = 3 THEN 9 ELSE a.i END"
-    asked = Options("y", nulls="mean")
+    asked = ProblemOptions("y", nulls="mean")
     if message:
         with pytest.raises(DataError, match=message) as found, open_problem(engine, text, asked):
             pass
@@ -209,10 +209,10 @@ def test_few_keys_are_worth_a_look(engine: Engine, keys: int, features: str, loo
     build(engine, "CREATE TABLE f (k INT, y INT, x INT); CREATE TABLE d (k INT, z INT)")
     engine.copy_in(exp.to_table("f"), {"k": number % keys, "y": number % 2, "x": number})
     engine.copy_in(exp.to_table("d"), {"k": number[:keys], "z": number[:keys]})
-    query = labelled(engine, f"SELECT {features} FROM f JOIN d ON f.k = d.k", Options("y"))
+    query = labelled(engine, f"SELECT {features} FROM f JOIN d ON f.k = d.k", ProblemOptions("y"))
     with workspace(engine) as work:
         statements = watched(work)
-        problem = prepared(work, query, Options("y"))
+        problem = prepared(work, query, ProblemOptions("y"))
         assert problem.moments.n == 100
     assert ("keys of f for d" in statements) == looks
 
@@ -235,8 +235,8 @@ def is_looked_at(engine: Engine, ours: str, theirs: str) -> bool:
         engine.execute(Text(f"CREATE TABLE {table} (k {key}, {column} INT)"))
     engine.execute(Text("INSERT INTO f VALUES ('1', 0), ('1', 1), ('1', 0), ('1', 1)"))
     engine.execute(Text("INSERT INTO d VALUES ('1', 5)"))
-    query = labelled(engine, "SELECT y, z FROM f JOIN d ON f.k = d.k", Options("y"))
-    return bool(planned(engine, query, Options("y"))[0].looked)
+    query = labelled(engine, "SELECT y, z FROM f JOIN d ON f.k = d.k", ProblemOptions("y"))
+    return bool(planned(engine, query, ProblemOptions("y"))[0].looked)
 
 
 def watched(work: Workspace) -> dict[str, exp.Query]:

@@ -21,7 +21,7 @@ from sqlsvm.plan.catalog import Catalog, rows_of
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.offload import copies, offloaded
 from sqlsvm.run.offload.export import exports
-from sqlsvm.run.problem import Options, labelled
+from sqlsvm.run.problem import ProblemOptions, labelled
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
@@ -38,7 +38,7 @@ SLOW = ("chain", "categories", "cyclic")
 
 def assert_same(engine: Engine, text: str, label: str = "y", **options: Any) -> float:
     """The number of join rows."""
-    here, there = both(engine, text, Options(label, **options))
+    here, there = both(engine, text, ProblemOptions(label, **options))
     assert there.same_as(here), (here, there)
     return here.sizes[0]
 
@@ -51,7 +51,7 @@ def outcome(engine: Engine, seed: int) -> str:
     world = random_world(np.random.default_rng(seed), max_relations=5)
     assert world.label
     with world.created(engine) as live:
-        options = Options(world.label.name, nulls="drop" if seed % 2 else "mean", scale="none")
+        options = ProblemOptions(world.label.name, nulls="drop" if seed % 2 else "mean", scale="none")
         query = labelled(engine, live.query(engine.dialect), options)
         try:
             here, there = both(engine, live.query(engine.dialect), options)
@@ -61,7 +61,7 @@ def outcome(engine: Engine, seed: int) -> str:
         return "same"
 
 
-def refused_alike(engine: Engine, query: FeatureQuery, options: Options, error: SqlsvmError) -> str:
+def refused_alike(engine: Engine, query: FeatureQuery, options: ProblemOptions, error: SqlsvmError) -> str:
     with pytest.raises(type(error)) as here:
         found(engine, query, options)
     with pytest.raises(type(error)) as there, offloaded(engine, query) as (local, copied):
@@ -149,7 +149,9 @@ def test_keys_that_are_refused_in_place_are_refused_here(postgres: Engine) -> No
         INSERT INTO a VALUES (0.1, 0, 1), (0.1000000000000000000001, 1, 2); INSERT INTO b VALUES (0.1, 1);
         INSERT INTO c VALUES (0.1, 1), (0.1000000000000000000001, 2)""",
     )
-    query = labelled(postgres, "SELECT a.y, x, z, u FROM a JOIN b ON a.k = b.k JOIN c ON c.k = a.k", Options("y"))
+    query = labelled(
+        postgres, "SELECT a.y, x, z, u FROM a JOIN b ON a.k = b.k JOIN c ON c.k = a.k", ProblemOptions("y")
+    )
     with pytest.raises(DataError, match="are numeric and double precision"), offloaded(postgres, query):
         pass
 
@@ -229,7 +231,7 @@ LABELS = {"flights": "late", "reduced": "big", "left_join": "churned"}
 def test_text(postgres: Engine, name: str) -> None:
     """`SQLSVM_UPDATE_GOLDEN=1` writes the texts anew: read the difference."""
     text = made(postgres, name)
-    query = labelled(postgres, text, Options(LABELS[name]))
+    query = labelled(postgres, text, ProblemOptions(LABELS[name]))
     found = exports(Catalog(postgres, query))
     written = "\n".join(f"-- {e.relation.alias}\n{folded(e.rows.sql('postgres', pretty=True))};\n" for e in found)
     golden = FOLDER / f"{name}.postgres.sql"
@@ -240,7 +242,7 @@ def test_text(postgres: Engine, name: str) -> None:
 
 
 def test_rows_that_meet_nothing_stay_where_they_are(postgres: Engine) -> None:
-    query = labelled(postgres, made(postgres, "reduced"), Options("big"))
+    query = labelled(postgres, made(postgres, "reduced"), ProblemOptions("big"))
     with offloaded(postgres, query) as (local, copied):
         rows = [local.fetch(exp.select("*").from_(r.source.copy())) for r in copied.relations]
     assert [len(next(iter(r.values()))) for r in rows] == [2, 1]
@@ -248,7 +250,7 @@ def test_rows_that_meet_nothing_stay_where_they_are(postgres: Engine) -> None:
 
 def test_the_server_is_only_read(postgres: Engine, statements: list[str]) -> None:
     """In one snapshot, which is over before the training begins."""
-    query = labelled(postgres, made(postgres, "flights"), Options("late"))
+    query = labelled(postgres, made(postgres, "flights"), ProblemOptions("late"))
     statements.clear()
     with offloaded(postgres, query):
         assert statements[0] == "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -259,7 +261,7 @@ def test_the_server_is_only_read(postgres: Engine, statements: list[str]) -> Non
 
 def test_memory_is_given_back_while_it_trains(postgres: Engine) -> None:
     """DuckDB would keep a dropped table until the end of a transaction."""
-    with offloaded(postgres, labelled(postgres, made(postgres, "flights"), Options("late"))) as (local, _):
+    with offloaded(postgres, labelled(postgres, made(postgres, "flights"), ProblemOptions("late"))) as (local, _):
         numbers = parse_one("SELECT x FROM RANGE(100000) AS r(x)", read="duckdb")
         assert isinstance(numbers, exp.Query)
         with workspace(local) as work:
@@ -272,7 +274,7 @@ def test_memory_is_given_back_while_it_trains(postgres: Engine) -> None:
 
 def test_an_error_ends_the_snapshot(postgres: Engine, statements: list[str]) -> None:
     build(postgres, "CREATE TABLE f (k INT, y INT, x INT); INSERT INTO f VALUES (1, 1, 0), (2, 0, 5)")
-    query = labelled(postgres, "SELECT y, 1 / x AS x FROM f", Options("y"))
+    query = labelled(postgres, "SELECT y, 1 / x AS x FROM f", ProblemOptions("y"))
     with pytest.raises(EngineError, match="division by zero"), offloaded(postgres, query):
         pass
     assert statements[-1] == "ROLLBACK"
@@ -294,7 +296,7 @@ def test_what_the_server_holds_out_is_held_out_here(postgres: Engine, owner: str
     text = f"SELECT COALESCE({owner}.y, 1) AS y, f.k FROM f LEFT JOIN p ON f.k = p.k"
     held = parse_one(f"COALESCE({owner}.note, 'a') = 'a'", read="postgres")
     assert isinstance(held, exp.Expression)
-    query = replace(labelled(postgres, text, Options("y")), held_out=held)
+    query = replace(labelled(postgres, text, ProblemOptions("y")), held_out=held)
     with offloaded(postgres, query) as (local, copied):
         assert copied.held_out
         rows = rows_of(copied.relation(owner), [(copied.held_out, "held")], optional=owner == "p")
@@ -303,7 +305,7 @@ def test_what_the_server_holds_out_is_held_out_here(postgres: Engine, owner: str
 
 def test_a_left_join_to_rows_that_repeat_is_refused_in_the_users_words(postgres: Engine) -> None:
     build(postgres, "CREATE TABLE f (k INT, y INT); CREATE TABLE g (k INT, x INT); INSERT INTO g VALUES (1, 1), (1, 2)")
-    query = labelled(postgres, "SELECT f.y, g.x FROM f LEFT JOIN g ON f.k = g.k", Options("y"))
+    query = labelled(postgres, "SELECT f.y, g.x FROM f LEFT JOIN g ON f.k = g.k", ProblemOptions("y"))
     with pytest.raises(DataError, match="LEFT JOIN g is not to a unique key") as caught, offloaded(postgres, query):
         pass
     assert caught.value.detail == 'joined ON "f"."k" = "g"."k"'
@@ -318,7 +320,7 @@ def test_duckdb_is_not_offloaded(duckdb: Engine) -> None:
 def test_copying_that_takes_long_is_told(
     postgres: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    query = labelled(postgres, made(postgres, "reduced"), Options("big"))
+    query = labelled(postgres, made(postgres, "reduced"), ProblemOptions("big"))
     monkeypatch.setattr(copies, "REPORT_SECONDS", 0.0)
     with caplog.at_level("INFO", "sqlsvm.run.offload"), offloaded(postgres, query):
         said = [record.getMessage() for record in caplog.records]

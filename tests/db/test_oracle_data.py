@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.plan.plan import Method
-from sqlsvm.run.problem import Options, open_problem
+from sqlsvm.run.problem import ProblemOptions, open_problem
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened, truth
@@ -143,7 +143,7 @@ def test_where_no_row_is_active_the_cut_is_zero(engine: Engine) -> None:
 def test_class_weights_reach_relations_that_are_copied(shop: Engine, output: str) -> None:
     """The parent of a LEFT JOIN is copied, and its rows are merged where no feature is a number."""
     text = f"SELECT s.y, {output} FROM sales s LEFT JOIN discounts d ON d.store = s.store"
-    options = Options("y", class_weight=(1.0, 3.0), scale="none")
+    options = ProblemOptions("y", class_weight=(1.0, 3.0), scale="none")
     rows = truth(shop, text, Wish(class_weights=(1, 3)))
     beta = np.array([0.25, 0.5])
     with open_problem(shop, text, options) as problem:

@@ -10,7 +10,7 @@ from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.plan.plan import Places, Plan
 from sqlsvm.plan.planner import LARGEST_ARRAY
-from sqlsvm.run.problem import Options, labelled, planned
+from sqlsvm.run.problem import ProblemOptions, labelled, planned
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import WHOLE, Opened, Wish, build, is_clear, opened, opened_world
@@ -35,8 +35,8 @@ def facts(engine: Engine, ours: Values, theirs: Values, types: tuple[str, str] =
     engine.copy_in(exp.to_table("d"), {"k": theirs, "z": np.arange(len(theirs)) % 3})
 
 
-def plan_of(engine: Engine, text: str = STAR, options: Options | None = None) -> Plan:
-    options = options or Options("y")
+def plan_of(engine: Engine, text: str = STAR, options: ProblemOptions | None = None) -> Plan:
+    options = options or ProblemOptions("y")
     return planned(engine, labelled(engine, text, options), options)[0]
 
 
@@ -111,7 +111,7 @@ def test_a_weight_has_to_be_met(arrays: Engine) -> None:
     facts(arrays, np.arange(80) % 4, np.arange(4))
     text = "SELECT y, x, d.z AS times FROM f JOIN d ON f.k = d.k"
     assert plan_of(arrays, text).placed
-    assert not plan_of(arrays, text, Options("y", weight="times")).placed
+    assert not plan_of(arrays, text, ProblemOptions("y", weight="times")).placed
 
 
 def test_no_keys_are_no_places(arrays: Engine) -> None:

@@ -13,7 +13,7 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError
 from sqlsvm.model.model import Model
 from sqlsvm.run import resume
-from sqlsvm.run.problem import Options, labelled
+from sqlsvm.run.problem import ProblemOptions, labelled
 from sqlsvm.run.resume import Continuation, Saved, digests
 from sqlsvm.run.train import Training, train
 from sqlsvm.solve.solution import Record
@@ -217,7 +217,7 @@ OF_ROWS = """SELECT t.y, t.x, t.n, t.word, EXTRACT(EPOCH FROM t.day) AS day, EXT
 
 
 def digest(engine: Engine, text: str = OF_ROWS) -> dict[str, str]:
-    return dict(digests(engine, labelled(engine, text, Options("y"))))
+    return dict(digests(engine, labelled(engine, text, ProblemOptions("y"))))
 
 
 @pytest.mark.parametrize(

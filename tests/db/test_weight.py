@@ -5,7 +5,7 @@ import pytest
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError
-from sqlsvm.run.problem import Options, open_problem
+from sqlsvm.run.problem import ProblemOptions, open_problem
 from sqlsvm.run.train import train
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
@@ -20,7 +20,7 @@ ODD = "the weight w is negative, NaN or infinite in 4 rows of the join"
 
 
 def refusal(engine: Engine, text: str, **options: object) -> DataError:
-    with pytest.raises(DataError) as found, open_problem(engine, text, Options("y", weight="w", **options)):  # type: ignore[arg-type]
+    with pytest.raises(DataError) as found, open_problem(engine, text, ProblemOptions("y", weight="w", **options)):  # type: ignore[arg-type]
         pass
     return found.value
 
@@ -54,7 +54,7 @@ def test_a_weight_that_is_not_known(engine: Engine) -> None:
 
 def test_what_the_join_leaves_out_may_weigh_anything(engine: Engine) -> None:
     build(engine, f"{TABLES}; INSERT INTO d VALUES (9, 1, -1), (NULL, 1, NULL), (8, 1, 'NaN')")
-    with open_problem(engine, JOIN, Options("y", weight="w")) as found:
+    with open_problem(engine, JOIN, ProblemOptions("y", weight="w")) as found:
         assert found.moments.n == pytest.approx(2 * (1 + 2 + 3))
 
 
@@ -62,7 +62,7 @@ def test_a_weight_behind_a_left_join(engine: Engine) -> None:
     """Rows without a match have none; where all have one nothing is missing."""
     build(engine, TABLES)
     text = "SELECT f.y, f.x, d.w FROM f LEFT JOIN (SELECT * FROM d WHERE z <> 0) AS d ON d.k = f.k"
-    with open_problem(engine, text, Options("y", weight="w")) as found:
+    with open_problem(engine, text, ProblemOptions("y", weight="w")) as found:
         assert found.moments.n == pytest.approx(2 * (1 + 2))
     engine.execute(Text("INSERT INTO f VALUES (7, 1, 1)"))
     assert refusal(engine, text).message == "the weight w is NULL in 1 rows of the join"
@@ -78,7 +78,7 @@ def test_small_weights_are_sampled_alike(engine: Engine) -> None:
     """A thousandth of a row each: the sample has as many different rows as if each counted one."""
     build(engine, "CREATE TABLE f (y INT, x FLOAT8, w FLOAT8)")
     engine.execute(Text("INSERT INTO f SELECT i % 2, SIN(i), 0.001 FROM generate_series(1, 1000) AS s (i)"))
-    with open_problem(engine, "SELECT y, x, w FROM f", Options("y", weight="w")) as found:
+    with open_problem(engine, "SELECT y, x, w FROM f", ProblemOptions("y", weight="w")) as found:
         rows = found.oracle.sample(2000, 0)
     seen, times = np.unique(rows.rows.dense()[:, 1], return_counts=True)
     assert len(rows.labels) == 2000

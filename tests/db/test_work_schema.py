@@ -15,7 +15,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.run.holdout import Holdout, marked, prepared_part
-from sqlsvm.run.problem import Options, labelled, open_problem
+from sqlsvm.run.problem import ProblemOptions, labelled, open_problem
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join
@@ -62,7 +62,7 @@ def test_rows_kept_there_are_thinned(postgres: Engine, statements: list[str]) ->
     )
     build(postgres, "CREATE SCHEMA work")
     postgres.work_in("work")
-    options, holdout = Options("y"), Holdout(0.5, 0)
+    options, holdout = ProblemOptions("y"), Holdout(0.5, 0)
     query = marked(labelled(postgres, "SELECT y, x, i FROM f", options), holdout)
     with workspace(postgres) as work:
         problem = prepared_part(work, query, options, holdout, "train")
@@ -76,7 +76,7 @@ def test_rows_kept_there_are_thinned(postgres: Engine, statements: list[str]) ->
 def test_two_at_once_do_not_wait_for_each_other(postgres: Engine, postgres_dsn: str) -> None:
     """The second trains from beginning to end while the first holds the same tables."""
     with shape(postgres, "categories") as join:
-        options = Options("y", categorical=join.categorical)
+        options = ProblemOptions("y", categorical=join.categorical)
         postgres.work_in("work")
         done: list[float] = []
 
@@ -96,7 +96,7 @@ def test_two_at_once_do_not_wait_for_each_other(postgres: Engine, postgres_dsn: 
 def test_a_failure_leaves_nothing(postgres: Engine) -> None:
     with shape(postgres, "categories") as join:
         postgres.work_in("work")
-        with pytest.raises(EngineError, match="nope"), open_problem(postgres, join.query, Options("y")):
+        with pytest.raises(EngineError, match="nope"), open_problem(postgres, join.query, ProblemOptions("y")):
             postgres.execute(exp.select("nope"))
 
 

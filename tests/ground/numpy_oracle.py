@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlsvm.solve.oracle import Array, Cut, Mask, Sample
-from sqlsvm.solve.rows import Rows
+from sqlsvm.solve.rows import SampleRows
 
 Index = NDArray[np.int64]
 
@@ -75,7 +75,7 @@ class NumpyOracle:
         n = len(self.labels)
         chosen = np.arange(n) if size >= n else np.random.default_rng(seed).integers(0, n, size)
         rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
-        return Sample(Rows.of(rows), self.labels[chosen], self.weights[chosen])
+        return Sample(SampleRows.of(rows), self.labels[chosen], self.weights[chosen])
 
     def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
         """Rows far on the wrong side of the hinge, 1 - y beta.x >= epsilon |beta|.|x|; counts left exact."""

@@ -10,7 +10,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import offloaded
-from sqlsvm.run.problem import Options, Problem, labelled, prepared
+from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
 from sqlsvm.run.workspace import workspace
 
 BUCKETS = 16
@@ -42,14 +42,14 @@ class Found:
         )
 
 
-def both(engine: Engine, text: str, options: Options) -> tuple[Found, Found]:
+def both(engine: Engine, text: str, options: ProblemOptions) -> tuple[Found, Found]:
     query = labelled(engine, text, options)
     here = found(engine, query, options)
     with offloaded(engine, query) as (local, copied):
         return here, found(local, copied, options)
 
 
-def found(engine: Engine, query: FeatureQuery, options: Options) -> Found:
+def found(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Found:
     with workspace(engine) as work:
         problem = prepared(work, query, options)
         oracle, m = problem.oracle, read_moments(work, problem.plan)

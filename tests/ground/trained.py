@@ -6,9 +6,9 @@ import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
-from sqlsvm.run.problem import Options
+from sqlsvm.run.problem import ProblemOptions
 from sqlsvm.run.train import Training
-from sqlsvm.solve.solution import Options as Effort
+from sqlsvm.solve.solution import Effort
 from tests.ground import svm
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.opened import Wish, spelled
@@ -23,7 +23,7 @@ def training(label: str = "y", **options: Any) -> Training:
     effort = Effort(**{k: v for k, v in options.items() if k in EFFORT})
     chosen = {k: v for k, v in options.items() if k in TRAINING}
     rest = {k: v for k, v in options.items() if k not in EFFORT | TRAINING}
-    return Training(Options(label, **rest), effort=effort, **chosen)
+    return Training(ProblemOptions(label, **rest), effort=effort, **chosen)
 
 
 def wish_of(trained: Training, **more: Any) -> Wish:

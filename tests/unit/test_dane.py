@@ -12,8 +12,8 @@ from sqlsvm.errors import OptionError
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Sample
-from sqlsvm.solve.rows import Rows
-from sqlsvm.solve.solution import Options, Record, Solution, State
+from sqlsvm.solve.rows import SampleRows
+from sqlsvm.solve.solution import Effort, Record, Solution, State
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
@@ -39,7 +39,7 @@ def small(exact: bool = True) -> NumpyOracle:
 def test_few_passes_to_a_certified_gap(dimension: int, discrete: bool, most: int, lam: float, exact: bool) -> None:
     oracle = chain(dimension, discrete, exact)
     assert len(oracle.labels) >= 100_000
-    solution = dane.solve(oracle, lam, Options(tol=1e-3))
+    solution = dane.solve(oracle, lam, Effort(tol=1e-3))
     assert solution.converged
     assert solution.certificate.gap <= 1e-3
     assert len(solution.history) <= most
@@ -60,7 +60,7 @@ def test_a_sample_that_is_the_join_takes_one_pass() -> None:
 
 
 def test_what_the_passes_have_seen_makes_up_for_a_small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = Options(sample=6000, max_passes=14)
+    options = Effort(sample=6000, max_passes=14)
     assert dane.solve(crowded(), 1e-3, options).converged
     monkeypatch.setattr(dane, "MEMORY", 1)
     assert not dane.solve(crowded(), 1e-3, options).converged
@@ -84,7 +84,7 @@ def heap() -> NumpyOracle:
 def test_a_heap_of_margins_on_the_hinge_takes_few_passes(lam: float) -> None:
     """With cuts that count whole rows it takes 5 and 19."""
     oracle = heap()
-    solution = dane.solve(oracle, lam, Options(tol=1e-3))
+    solution = dane.solve(oracle, lam, Effort(tol=1e-3))
     assert solution.converged
     assert len(solution.history) <= 4
     rows = np.hstack([block.features for block in oracle.blocks])
@@ -96,7 +96,7 @@ def test_a_heap_of_margins_on_the_hinge_takes_few_passes(lam: float) -> None:
 
 
 def test_soft_passes_are_resumed_too() -> None:
-    options = Options(tol=1e-6, max_passes=3)
+    options = Effort(tol=1e-6, max_passes=3)
     whole = dane.solve(heap(), 1e-3, options)
     half = dane.solve(heap(), 1e-3, replace(options, max_passes=2))
     assert whole.state.widths.all()
@@ -109,7 +109,7 @@ def test_it_reaches_the_optimum_of_liblinear(lam: float, exact: bool) -> None:
     oracle = small(exact)
     rows = np.hstack([block.features for block in oracle.blocks])
     peer = oracle.objective(liblinear_beta(rows, oracle.labels, lam), lam)
-    solution = dane.solve(oracle, lam, Options(tol=1e-3, sample=2000))
+    solution = dane.solve(oracle, lam, Effort(tol=1e-3, sample=2000))
     assert solution.converged
     assert solution.certificate.lower_bound <= peer * (1.0 + 1e-12)
     assert solution.certificate.objective_upper <= peer * (1.0 + 1e-3)
@@ -119,7 +119,7 @@ def test_weights_are_multiplicities() -> None:
     rng = np.random.default_rng(1)
     rows, labels = rng.uniform(-1, 1, (300, 4)), rng.choice([-1.0, 1.0], 300)
     counts = rng.integers(1, 5, 300)
-    options = Options(tol=1e-4, sample=2000)
+    options = Effort(tol=1e-4, sample=2000)
     weighted = dane.solve(flat_oracle(rows, labels, counts.astype(float)), 1e-2, options)
     repeated = dane.solve(flat_oracle(rows.repeat(counts, axis=0), labels.repeat(counts)), 1e-2, options)
     assert weighted.converged
@@ -128,7 +128,7 @@ def test_weights_are_multiplicities() -> None:
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
 def test_the_same_seed_gives_the_same_digits(exact: bool) -> None:
-    first, second = (dane.solve(small(exact), 1e-3, Options(tol=1e-5, max_passes=8, seed=3)) for _ in range(2))
+    first, second = (dane.solve(small(exact), 1e-3, Effort(tol=1e-5, max_passes=8, seed=3)) for _ in range(2))
     assert np.array_equal(first.beta, second.beta)
     assert first.certificate == second.certificate
     assert [r.buckets for r in first.history] == [r.buckets for r in second.history]
@@ -136,10 +136,10 @@ def test_the_same_seed_gives_the_same_digits(exact: bool) -> None:
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
 def test_a_resumed_run_is_the_run_that_never_stopped(exact: bool) -> None:
-    whole = dane.solve(small(exact), 1e-4, Options(tol=1e-7, max_passes=7, sample=1000))
-    half = dane.solve(small(exact), 1e-4, Options(tol=1e-7, max_passes=3, sample=1000))
+    whole = dane.solve(small(exact), 1e-4, Effort(tol=1e-7, max_passes=7, sample=1000))
+    half = dane.solve(small(exact), 1e-4, Effort(tol=1e-7, max_passes=3, sample=1000))
     oracle = small(exact)
-    rest = dane.solve(oracle, 1e-4, Options(tol=1e-7, max_passes=7, sample=1000), state=half.state)
+    rest = dane.solve(oracle, 1e-4, Effort(tol=1e-7, max_passes=7, sample=1000), state=half.state)
     assert not half.converged
     assert len(oracle.asked) == len(whole.history) - 3
     assert np.array_equal(rest.beta, whole.beta)
@@ -148,7 +148,7 @@ def test_a_resumed_run_is_the_run_that_never_stopped(exact: bool) -> None:
 
 def test_the_cuts_of_one_lambda_help_another() -> None:
     first = dane.solve(small(), 1e-2)
-    options = Options(tol=1e-5, sample=1000)
+    options = Effort(tol=1e-5, sample=1000)
     cold = dane.solve(small(), 8e-3, options)
     oracle = small()
     warm = dane.solve(oracle, 8e-3, options, state=first.state)
@@ -159,8 +159,8 @@ def test_the_cuts_of_one_lambda_help_another() -> None:
 @pytest.mark.parametrize("solve", [dane.solve, bundle.solve])
 def test_a_start_is_where_the_first_pass_is_made(solve: Callable[..., Solution]) -> None:
     oracle = small(exact=True)
-    optimum = solve(oracle, 1e-2, Options(tol=1e-6))
-    first = solve(oracle, 1e-2, Options(max_passes=1), state=State.at(optimum.beta))
+    optimum = solve(oracle, 1e-2, Effort(tol=1e-6))
+    first = solve(oracle, 1e-2, Effort(max_passes=1), state=State.at(optimum.beta))
     assert first.state.points[0].tolist() == optimum.beta.tolist()
     assert first.certificate.objective == pytest.approx(optimum.certificate.objective, rel=1e-12)
     assert first.certificate.lower_bound < optimum.certificate.lower_bound
@@ -169,9 +169,9 @@ def test_a_start_is_where_the_first_pass_is_made(solve: Callable[..., Solution])
 def test_the_state_is_told_after_each_pass_but_the_last() -> None:
     """So that a state that was told can be gone on from, and a finished run has nothing more to say."""
     oracle, told = small(exact=True), list[State]()
-    done = dane.solve(oracle, 1e-4, Options(tol=1e-6, sample=1000), on_state=told.append)
+    done = dane.solve(oracle, 1e-4, Effort(tol=1e-6, sample=1000), on_state=told.append)
     assert [len(state) for state in told] == list(range(1, len(done.history)))
-    again = dane.solve(oracle, 1e-4, Options(tol=1e-6, sample=1000), state=told[-1])
+    again = dane.solve(oracle, 1e-4, Effort(tol=1e-6, sample=1000), state=told[-1])
     assert again.beta.tolist() == done.beta.tolist()
 
 
@@ -194,13 +194,13 @@ def test_every_pass_is_reported_as_it_happens() -> None:
 
 def test_counting_gets_finer_with_the_gap() -> None:
     oracle = small(exact=False)
-    assert dane.solve(oracle, 1e-4, Options(tol=1e-4)).converged
+    assert dane.solve(oracle, 1e-4, Effort(tol=1e-4)).converged
     asked = [buckets for buckets in oracle.asked if buckets is not None]
     assert asked[0] < asked[-1]
 
 
 def test_exhausted_passes_are_not_convergence() -> None:
-    solution = dane.solve(small(), 1e-4, Options(tol=1e-9, max_passes=2))
+    solution = dane.solve(small(), 1e-4, Effort(tol=1e-9, max_passes=2))
     assert not solution.converged
     assert len(solution.history) == 2
     assert solution.certificate.gap > 1e-9
@@ -217,7 +217,7 @@ def test_many_dimensions_solve_the_sample_problem_by_conjugate_gradients(monkeyp
 def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
     """The Hessian is singular to the last bit: a step is made all the same."""
     half = np.random.default_rng(0).choice([-1.0, 1.0], (50, 1))
-    rows = Rows.of(np.hstack([half, half]))
+    rows = SampleRows.of(np.hstack([half, half]))
     labels = np.where(np.arange(50) % 5 > 0, half[:, 0], -half[:, 0])
     problem = LocalProblem.of(Sample(rows, labels, np.ones(50)), 1e-18)
     beta = problem.minimise(np.full(2, 0.5), np.zeros(2), 0.05)
@@ -241,9 +241,9 @@ def test_wrong_options_are_refused() -> None:
     with pytest.raises(OptionError, match="lambda"):
         dane.solve(small(), 0.0)
     with pytest.raises(OptionError, match="max_passes"):
-        Options(max_passes=0)
+        Effort(max_passes=0)
     with pytest.raises(OptionError, match="tol"):
-        Options(tol=float("nan"))
+        Effort(tol=float("nan"))
 
 
 def test_a_state_without_cuts_is_refused() -> None:

@@ -19,7 +19,7 @@ from sqlsvm.errors import SqlsvmError
 from sqlsvm.psql.install.found import FUNCTIONS, Found, function_names, look, names, on_postgres, own_version, row
 from sqlsvm.psql.install.put import OLDEST, install
 from sqlsvm.psql.stored_program import save_program, stored_program
-from sqlsvm.run.problem import Options
+from sqlsvm.run.problem import ProblemOptions
 from sqlsvm.run.train import Training
 from sqlsvm.store.templates import template
 
@@ -27,7 +27,7 @@ OPTIMUM, WEIGHT, LAMBDA, TOL = 7 / 8, 1 / 2, 1 / 2, 1e-3
 
 _NAME = "sqlsvm check"
 _QUERY = "SELECT l.y, l.x, r.z FROM sqlsvm_check_left AS l JOIN sqlsvm_check_right AS r USING (k)"
-_TRAINING = Training(Options("y", scale="none"), LAMBDA)
+_TRAINING = Training(ProblemOptions("y", scale="none"), LAMBDA)
 
 _TRAIN = "SELECT * FROM sqlsvm.TRAIN($1, tol => $2)"
 _WEIGHT = "SELECT weight FROM sqlsvm.WEIGHTS($1) WHERE feature = 'x'"
