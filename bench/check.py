@@ -24,6 +24,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.run.problem import labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -101,7 +102,7 @@ def of_instance(engine: Engine, made: Task) -> Iterator[tuple[str, float]]:
             _, sampled = _watched(work, lambda: oracle.sample(1000, 0))
             beta = np.random.default_rng(0).normal(size=oracle.dimension) / np.sqrt(oracle.dimension)
             _, passed = _watched(work, lambda: oracle.pass_(beta, BUCKETS))
-            solution = dane.solve(oracle, made.lam, Effort(tol=1e-3, sample=SAMPLE))
+            solution = dane.solve(oracle, L2(made.lam), Effort(tol=1e-3, sample=SAMPLE))
     finally:
         unload(engine, tables)
     for phase, kept in (("opening", opened), ("sample", sampled), ("pass", passed)):

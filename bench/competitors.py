@@ -33,6 +33,7 @@ from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.train import as_json
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 
 TOL = 1e-3
@@ -212,7 +213,7 @@ def sampled(order: Order) -> Outcome:
             def fit(setting: grids.Setting) -> Values:
                 sample = oracle.sample(int(setting["rows"]), 0)
                 nothing = np.zeros(0)
-                data = Matrix(sample.rows.dense(), sample.labels, (), nothing, nothing, {})
+                data = Matrix(sample.rows.dense(), sample.signs, (), nothing, nothing, {})
                 return liblinear(data, lam, {"tol": 0.01})
 
             def objective(beta: Values) -> float:
@@ -257,7 +258,7 @@ def flat_passes(order: Order) -> Outcome:
     with connect(order.url) as engine:
         oracle = clock.time("moments", lambda: FlatOracle(engine, order.task))
         effort = Effort(tol=order.tol, max_passes=30)
-        solution = clock.time("solve", lambda: dane.solve(oracle, order.task.lam, effort))
+        solution = clock.time("solve", lambda: dane.solve(oracle, L2(order.task.lam), effort))
     raw = oracle.raw(solution.beta)
     model = {"intercept": float(raw[0]), "weights": dict(zip(oracle.names, raw[1:].tolist(), strict=True))}
     proof = {**asdict(solution.certificate), "gap": solution.certificate.gap}

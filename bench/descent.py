@@ -9,6 +9,7 @@ In numpy, on a chain of three tables; epsilon 0 counts exactly and is subgradien
 from typing import Any
 
 from sqlsvm.solve import dane, descent
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 from tests.ground.chain import chain_oracle
 
@@ -19,10 +20,10 @@ LAM, PASSES = 1e-2, 150
 def curves(rows: int = 300) -> list[dict[str, Any]]:
     """[{epsilon, excess: (F(best iterate so far) - F*) / F* after each pass}]; F* is proven to 1e-5."""
     oracle = chain_oracle(0, 12, discrete=False, exact=True, rows=rows)
-    best = dane.solve(oracle, LAM, Effort(tol=1e-5)).certificate.lower_bound
+    best = dane.solve(oracle, L2(LAM), Effort(tol=1e-5)).certificate.lower_bound
     found = []
     for epsilon in EPSILONS:
-        points = descent.solve(oracle, LAM, Effort(max_passes=PASSES, epsilon=epsilon)).state.points
+        points = descent.solve(oracle, L2(LAM), Effort(max_passes=PASSES, epsilon=epsilon)).state.points
         least, excess = float("inf"), []
         for point in points:
             least = min(least, oracle.objective(point, LAM))

@@ -11,6 +11,7 @@ from bench.tasks import Task, parsed
 from sqlsvm import sql
 from sqlsvm.compile.statement import statement, theta
 from sqlsvm.engine.base import Engine, Text, Values
+from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rows import SampleRows
 
@@ -22,6 +23,7 @@ class FlatOracle:
     """R(beta) over the rows of a query or of a table, on features scaled to mean 0 and deviation 1."""
 
     exact = True
+    loss: Loss = Hinge()
 
     def __init__(self, engine: Engine, task: Task, source: exp.Expr | None = None) -> None:
         query = parsed(task, engine.dialect)

@@ -18,6 +18,7 @@ from sqlsvm.run.problem import ProblemOptions, labelled, prepared
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.penalty import L2
 
 LATE = """\
 SELECT f.arr_delay > 15 AS late, f.distance, f.carrier, p.seats, 2013 - p.year AS age, w.temp, w.wind_speed
@@ -54,7 +55,7 @@ class Clocked:
 
     def __init__(self, oracle: JoinOracle) -> None:
         self.dimension, self.join_rows = oracle.dimension, oracle.join_rows
-        self.exact, self.soft = oracle.exact, oracle.soft
+        self.loss, self.exact, self.soft = oracle.loss, oracle.exact, oracle.soft
         self._oracle = oracle
         self.in_passes = self.in_sample = 0.0
 
@@ -80,7 +81,7 @@ def train_once(engine: Engine, text: str) -> Run:
         problem = prepared(work, query, OPTIONS)
         clock.append(time.perf_counter())
         oracle = Clocked(problem.oracle)
-        solution = dane.solve(oracle, 1e-4)
+        solution = dane.solve(oracle, L2(1e-4))
         clock.append(time.perf_counter())
     read, prepare, solving = (later - before for before, later in pairwise(clock))
     return {
@@ -109,7 +110,7 @@ def print_passes(engine: Engine, name: str, text: str) -> None:
     with workspace(engine) as work:
         problem = prepared(work, query, OPTIONS)
         for lam in LAMBDAS:
-            solution = dane.solve(problem.oracle, lam)
+            solution = dane.solve(problem.oracle, L2(lam))
             proof = solution.certificate
             print(f"  {lam:<10g}  {len(solution.history):6}  {proof.gap:.1e}   {proof.objective:.6f}")
     print(flush=True)

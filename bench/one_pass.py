@@ -22,6 +22,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
 from sqlsvm.solve import dane
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 from sqlsvm.terminal import amount
 
@@ -41,7 +42,7 @@ def look(engine: Engine, made: Task, runs: int, model: Given | None = None) -> d
 
     At the model, or else near the optimum: how many rows are active there decides what a pass takes."""
     with open_problem(engine, made.text, made.options) as problem:
-        beta = scaled(problem, model) if model else dane.solve(problem.oracle, made.lam, Effort(tol=NEAR)).beta
+        beta = scaled(problem, model) if model else dane.solve(problem.oracle, L2(made.lam), Effort(tol=NEAR)).beta
         forms: dict[str, Callable[[], object]] = {"pass": partial(problem.oracle.pass_, beta, BUCKETS)}
         if problem.moments.n <= FLAT_ROWS:
             forms |= flat_forms(engine, made, beta)

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from sqlsvm.solve import bundle, dane
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Solution
 from tests.ground.chain import chain_oracle
 from tests.ground.numpy_oracle import NumpyOracle
@@ -65,7 +66,7 @@ def solutions_of(
     """One for each seed."""
     for seed, oracle in zip(SEEDS, data, strict=True):
         oracle.exact = exact
-        yield solver.solve(oracle, lam, Effort(tol=tol, max_passes=MOST, seed=seed))
+        yield solver.solve(oracle, L2(lam), Effort(tol=tol, max_passes=MOST, seed=seed))
 
 
 def table(rows: int) -> list[dict[str, Any]]:

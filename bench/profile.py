@@ -16,6 +16,7 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 
 PREFIX = {"postgres": "EXPLAIN (ANALYZE, BUFFERS) ", "duckdb": "EXPLAIN ANALYZE "}
@@ -54,7 +55,7 @@ def profile(engine: Engine, made: Task, buckets: int) -> list[Explained]:
     with workspace(engine) as work:
         problem = prepared(work, query, made.options)
         oracle, explaining = problem.oracle, ExplainingWorkspace(engine)
-        beta = dane.solve(oracle, made.lam, Effort(tol=NEAR)).beta
+        beta = dane.solve(oracle, L2(made.lam), Effort(tol=NEAR)).beta
         JoinOracle(explaining, problem.plan, problem.moments, oracle.scaling).pass_(beta, buckets)
         return explaining.explained
 

@@ -15,6 +15,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments, Scaling
 from sqlsvm.run.sampling import drawn_sample
 from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Cut, Sample
 
 Answers = Mapping[str, Rows]
@@ -22,6 +23,8 @@ Answers = Mapping[str, Rows]
 
 class JoinOracle:
     """R(beta) over the virtual join, on scaled features, by relational passes."""
+
+    loss: Loss = Hinge()
 
     def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
         self.work = work
@@ -56,7 +59,7 @@ class JoinOracle:
 
     def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.scaling.to_raw(np.asarray(beta, dtype=float))
-        parameters = {"theta": theta, BOUND: 1.0, BUCKETS: h, WIDTH: width}
+        parameters = {"theta": theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
         answers = self.work.run_and_drop(self._soft_program if width else self.program, parameters)
         slope, offset = self._cut(answers)
         slope = self.scaling.from_raw(slope)

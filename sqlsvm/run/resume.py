@@ -25,6 +25,7 @@ from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.design import Design
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import Problem
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import State
 
 Column = tuple[str, str, Any]
@@ -88,9 +89,9 @@ class Continuation:
         self._say = say
         self._digests: Mapping[str, str] | None = None
 
-    def begin(self, engine: Engine, problem: Problem, objective: Mapping[str, Any], lam: float) -> State | None:
+    def begin(self, engine: Engine, problem: Problem, objective: Mapping[str, Any], penalty: L2) -> State | None:
         """What the solver is to go on from. Inside the snapshot, like all that follows."""
-        self._engine, self._problem, self._objective, self._lam = engine, problem, plain(objective), lam
+        self._engine, self._problem, self._objective, self._penalty = engine, problem, plain(objective), penalty
         before = self.before
         if before is None:
             return None
@@ -108,7 +109,7 @@ class Continuation:
     def remember(self, state: State, *, last: bool = False) -> None:
         """First without the digests: should taking them be interrupted, the weights are not lost."""
         kept = state if state.points.size + state.slopes.size <= LARGEST_STATE else None
-        theta = self._problem.oracle.scaling.to_raw(_best(state, self._lam))
+        theta = self._problem.oracle.scaling.to_raw(_best(state, self._penalty))
         columns = tuple(_columns(self._problem.plan.design))
         self.last = Saved(self._objective, self._digests, columns, theta, len(state), kept)
         if kept and (last or self._problem.moments.n <= SMALL or state.seconds.sum() >= PATIENCE):
@@ -152,9 +153,9 @@ def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
     yield from (sql.text(f.copy()) for f in query.relation(alias).late_filters)
 
 
-def _best(state: State, lam: float) -> Values:
+def _best(state: State, penalty: L2) -> Values:
     """The point with the least upper bound on the objective; for descent, which has none, the least value."""
-    bounds = state.lows + np.nan_to_num(state.errors) + lam * np.sum(state.points**2, axis=1)
+    bounds = state.lows + np.nan_to_num(state.errors) + np.array([penalty.value(point) for point in state.points])
     best: Values = state.points[int(np.argmin(bounds))]
     return best
 

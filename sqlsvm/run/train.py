@@ -20,6 +20,7 @@ from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import bundle, dane, descent
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
 Solver = Literal["dane", "bundle", "descent"]
@@ -38,8 +39,7 @@ class Training:
     offload: bool = False
 
     def __post_init__(self) -> None:
-        if not self.lam > 0:
-            raise OptionError(f"lambda must be positive, not {self.lam:g}", hint="try --lambda 1e-4")
+        L2(self.lam)
         if self.solver == "descent" and self.problem.scale == "standard":
             raise OptionError("descent needs features in [-1, 1]", hint="use --scale maxabs")
         if self.solver == "descent" and self.problem.counting == "grid":
@@ -52,6 +52,10 @@ class Training:
             )
         if self.holdout is not None:
             Holdout(self.holdout)
+
+    @property
+    def penalty(self) -> L2:
+        return L2(self.lam)
 
     @property
     def held(self) -> Holdout | None:
@@ -76,7 +80,9 @@ def train(
             problem = descending(work, problem, training.problem.scale)
         state = on_state = None
         if continuation:
-            state = continuation.begin(here, problem, objective(_engine(engine, here), text, training), training.lam)
+            state = continuation.begin(
+                here, problem, objective(_engine(engine, here), text, training), training.penalty
+            )
             on_state = continuation.remember
         solution = solve(problem, training, on_pass, state, on_state)
         if continuation and not solution.converged:
@@ -133,9 +139,9 @@ def solve(
     effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
         pseudo = PseudoJoinOracle(oracle.work, problem.plan, problem.moments, oracle.scaling)
-        return descent.solve(pseudo, training.lam, effort, on_pass, state, on_state)
+        return descent.solve(pseudo, training.penalty, effort, on_pass, state, on_state)
     chosen = dane.solve if training.solver == "dane" else bundle.solve
-    return chosen(oracle, training.lam, effort, on_pass, state, on_state)
+    return chosen(oracle, training.penalty, effort, on_pass, state, on_state)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------

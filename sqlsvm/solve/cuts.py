@@ -1,8 +1,8 @@
 """The proof: a bundle of cuts, the lower bound that they imply, and the points that they suggest.
 
-Model(beta) = lam |beta|^2 + max(0, max_i slope_i.beta + offset_i) <= F(beta) everywhere, because each cut is a
-minorant of the hinge part; 0 is one as well. Its minimum is the maximum over the simplex of the dual
-    D(alpha) = offsets.alpha - |slopes' alpha|^2 / (4 lam).
+Model(beta) = penalty(beta) + max(0, max_i slope_i.beta + offset_i) <= F(beta) everywhere, because each cut is a
+minorant of R; 0 is one as well. Its minimum is the maximum over the simplex of the dual
+    D(alpha) = offsets.alpha + min over beta of (slopes' alpha).beta + penalty(beta).
 Every feasible alpha bounds F* from below, however badly the dual is solved.
 """
 
@@ -12,6 +12,7 @@ from math import inf
 import numpy as np
 
 from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -39,8 +40,8 @@ class Certificate:
 class Bundle:
     """Cuts in the order they came, and the best feasible dual point so far."""
 
-    def __init__(self, lam: float, dimension: int) -> None:
-        self.lam = lam
+    def __init__(self, penalty: L2, dimension: int) -> None:
+        self.penalty = penalty
         self._slopes = np.zeros((1, dimension))  # row 0 is the zero cut
         self._offsets = np.zeros(1)
         self._gram = np.zeros((1, 1))
@@ -66,14 +67,13 @@ class Bundle:
         return self._lower_bound
 
     def minimiser(self) -> Array:
-        """The minimiser of the model: -slopes' alpha / (2 lam)."""
+        """The minimiser of the model."""
         self._solve()
-        point: Array = -(self._alpha @ self._slopes) / (2.0 * self.lam)
-        return point
+        return self.penalty.minimiser(self._alpha @ self._slopes)
 
     def model(self, beta: Array) -> float:
         """The model's value, a lower bound on F(beta) up to rounding."""
-        return float(np.max(self._slopes @ beta + self._offsets)) + self.lam * float(beta @ beta)
+        return float(np.max(self._slopes @ beta + self._offsets)) + self.penalty.value(beta)
 
     def project(self, centre: Array, level: float) -> Array:
         """argmin |beta - centre|^2 subject to model(beta) <= level, for a level above the lower bound.
@@ -83,7 +83,7 @@ class Bundle:
         """
         if self.model(centre) <= level:
             return centre
-        low, high = 1e-8 / self.lam, 1e8 / self.lam
+        low, high = 1e-8 / self.penalty.curvature, 1e8 / self.penalty.curvature
         alpha, best = self._alpha, self.minimiser()
         for _ in range(LEVEL_BISECTIONS):
             middle = float(np.sqrt(low * high))
@@ -95,33 +95,31 @@ class Bundle:
         return best
 
     def _proximal(self, centre: Array, multiplier: float, start: Array) -> tuple[Array, Array]:
-        """argmin model(beta) + |beta - centre|^2 / multiplier, and its alpha.
-
-        Both squares together are (lam + 1/multiplier) |beta - shift|^2 + constant: the same dual about `shift`.
-        """
-        curvature = self.lam + 1.0 / multiplier
-        shift = centre / (multiplier * curvature)
-        alpha = solve_simplex_qp(self._gram, self._offsets + self._slopes @ shift, curvature, start)
-        return shift - (alpha @ self._slopes) / (2.0 * curvature), alpha
+        """argmin model(beta) + |beta - centre|^2 / multiplier, and its alpha: the same dual about another point."""
+        penalty, shift = self.penalty.proximal(centre, multiplier)
+        alpha = solve_simplex_qp(self._gram, self._offsets + self._slopes @ shift, penalty.curvature, start)
+        return shift + penalty.minimiser(alpha @ self._slopes), alpha
 
     def _solve(self) -> None:
         if not self._solved:
-            self._alpha = solve_simplex_qp(self._gram, self._offsets, self.lam, self._alpha)
-            self._lower_bound = max(self._lower_bound, dual_bound(self._slopes, self._offsets, self._alpha, self.lam))
+            self._alpha = solve_simplex_qp(self._gram, self._offsets, self.penalty.curvature, self._alpha)
+            self._lower_bound = max(
+                self._lower_bound, dual_bound(self._slopes, self._offsets, self._alpha, self.penalty)
+            )
             self._solved = True
 
 
-def dual_bound(slopes: Array, offsets: Array, alpha: Array, lam: float) -> float:
+def dual_bound(slopes: Array, offsets: Array, alpha: Array, penalty: L2) -> float:
     """D(alpha) less whatever rounding may have added to it: never above the exact D of a feasible point.
 
     alpha >= 0 may sum to slightly more than 1, so it is first scaled below 1 (the zero cut takes the rest). A sum of
     n products is then off by at most g = n eps / (1 - n eps) times the sum of their absolute values (Higham,
-    Accuracy and Stability, section 3.1), which bounds the linear term from below and the norm from above.
+    Accuracy and Stability, section 3.1). So the linear term is lowered by that much; the penalty allows for it as well.
     """
     count, dimension = slopes.shape
     g = 2.0 * (count + dimension + 8) * ROUNDING
     feasible = np.maximum(alpha, 0.0)
     feasible = feasible * ((1.0 - g) / max(1.0, float(feasible.sum())))
     linear = float(offsets @ feasible) - g * float(np.abs(offsets) @ feasible)
-    norm = float(np.linalg.norm(feasible @ slopes)) + g * float(np.linalg.norm(feasible @ np.abs(slopes)))
-    return float(linear - norm * norm * (1.0 + g) / (4.0 * lam) - g * abs(linear))
+    inner = penalty.inner_minimum(feasible @ slopes, feasible @ np.abs(slopes), g)
+    return float(linear + inner - g * abs(linear))

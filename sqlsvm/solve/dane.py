@@ -4,8 +4,8 @@
     beta_{t+1} = argmin F_sample(beta) + (a_t - a_sample(beta_t)).beta
 
 Near the optimum the sample knows the curvature far better than a few cuts do, and the tilt repairs its gradient. The
-hinge of the sample is smoothed, in a_sample as well; that of the passes only where so many margins lie on the hinge
-that a cut which counts whole rows could not prove enough.
+loss of the sample is smoothed, in a_sample as well. The loss of the passes is smoothed only where so many residuals lie
+on a knot that a cut which counts whole rows could not prove enough.
 """
 
 import logging
@@ -19,6 +19,7 @@ from sqlsvm.solve.bundle import level_point
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Array, Cut, Oracle
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Solution, State
 from sqlsvm.solve.threads import fitting_threads
@@ -32,7 +33,7 @@ BIAS_SHARE = 0.2
 BLUR_SHARE = 0.5
 """And so much of it a soft pass may leave out of R."""
 CROWD = 2.0
-"""Margins come with a density of about 0.3 at the hinge; with more than this, they come in heaps."""
+"""Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
 NARROWEST = 1e-8
 MEMORY = 8
 """Slopes of so many soft passes are combined."""
@@ -48,18 +49,18 @@ MUCH = 1.5
 
 def solve(
     oracle: Oracle,
-    lam: float,
+    penalty: L2,
     options: Effort | None = None,
     on_pass: OnPass | None = None,
     state: State | None = None,
     on_state: OnState | None = None,
 ) -> Solution:
     """Minimise F until the certified gap is at most options.tol."""
-    run = Run(oracle, lam, options or Effort(), on_pass, state, on_state)
+    run = Run(oracle, penalty, options or Effort(), on_pass, state, on_state)
     if not run.finished:
         size = run.options.sample or sample_size(oracle.dimension, oracle.join_rows)
         steps.info("sampling %s rows of the join", f"{size:,}")
-        local = LocalProblem.of(oracle.sample(size, run.options.seed), lam)
+        local = LocalProblem.of(oracle.sample(size, run.options.seed), oracle.loss, penalty)
         with fitting_threads(oracle.dimension):
             while not run.finished:
                 point, width = propose(run, local)
@@ -79,7 +80,7 @@ def sample_size(dimension: int, join_rows: float) -> int:
 def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
     """Where to look next, and with what width: a function of the log alone.
 
-    A pass that hardly shrank the gap is followed by one with a narrower hinge from the best iterate, the next such by
+    A pass that hardly shrank the gap is followed by one with a narrower loss from the best iterate, the next such by
     a level step, whose convergence needs no sample; and so in turn, until the level bundle takes over.
     """
     if not run.cuts and run.start is not None:
@@ -87,7 +88,7 @@ def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
     if run.stalls % 3 == 2 or run.stalls > PATIENCE:
         return level_point(run), 0.0
     tilted = _Tilted(local, [(run.points[i], run.cuts[i]) for i in _telling(run)])
-    if run.oracle.soft and (tilted.width or _hinge_bias(run) > BIAS_SHARE * run.options.tol):
+    if run.oracle.soft and (tilted.width or _knot_bias(run) > BIAS_SHARE * run.options.tol):
         return _soft_optimum(tilted, None, tilted.width or WIDTHS[0], run.options.tol / 4.0 ** (run.stalls // 3))
     tol = run.options.tol / 4.0**run.stalls
     point, width = _tilted_optimum(tilted, tol)
@@ -98,18 +99,18 @@ def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
 
 def _telling(run: Run) -> list[int]:
     """The passes whose slopes tilt the sample: the latest soft one, or several where the sample can say little of so
-    many rows on the hinge; or where there is none a single one that counted whole rows. The noise of that would spoil a
+    many rows on a knot; or where there is none a single one that counted whole rows. The noise of that would spoil a
     combination."""
     soft = [i for i, cut in enumerate(run.cuts) if cut.width]
     if soft or not run.cuts:
-        return soft[-MEMORY:] if _hinge_bias(run) > run.options.tol else soft[-1:]
+        return soft[-MEMORY:] if _knot_bias(run) > run.options.tol else soft[-1:]
     return [run.best if run.stalls % 3 == 1 else len(run.cuts) - 1]
 
 
-def _hinge_bias(run: Run) -> float:
-    """As many rows as there are coordinates lie on the hinge at the optimum. By counting these whole or not at all a
-    slope is off by d / (2 N) or so, and what it proves by the square of that / (4 lam)."""
-    return (run.oracle.dimension / (2.0 * run.oracle.join_rows)) ** 2 / (4.0 * run.lam)
+def _knot_bias(run: Run) -> float:
+    """As many rows as there are coordinates lie on a knot at the optimum. A pass counts each of them whole or not at
+    all, so its slope is off by about d / (2 N). This is what that error takes from the bound."""
+    return run.penalty.conjugate(run.oracle.dimension / (2.0 * run.oracle.join_rows))
 
 
 @dataclass(frozen=True)
@@ -137,17 +138,17 @@ class _Tilted:
             return self.local.minimise(nothing if start is None else start, nothing, width), nothing
         points = np.array([point for point, _ in self.known])
         slopes = np.array([self._slope(point, cut, width) for point, cut in self.known])
-        shares = smallest_combination(slopes + 2.0 * self.local.lam * points)
+        shares = smallest_combination(slopes + self.local.penalty.slope(points))
         centre = shares @ points
-        tilt = shares @ slopes - self.local.hinge_slope(centre, width)
+        tilt = shares @ slopes - self.local.loss_slope(centre, width)
         return self.local.minimise(centre if start is None else start, tilt, width), tilt
 
     def _slope(self, point: Array, cut: Cut, width: float) -> Array:
-        """A cut without a width stands for the hinge of any width; of a soft one, the sample says what another width
+        """A cut without a width stands for the loss of any width. For a soft cut, the sample says what another width
         would change."""
         if cut.width in (0.0, width):
             return cut.slope
-        return cut.slope + self.local.hinge_slope(point, width) - self.local.hinge_slope(point, cut.width)
+        return cut.slope + self.local.loss_slope(point, width) - self.local.loss_slope(point, cut.width)
 
 
 def smallest_combination(vectors: Array) -> Array:
@@ -162,8 +163,8 @@ def smallest_combination(vectors: Array) -> Array:
 def _tilted_optimum(tilted: _Tilted, tol: float) -> tuple[Array, float]:
     """Solve the tilted sample problem with the widest smoothing that does not cost more than its share of tol.
 
-    A wide hinge gives an active set that varies smoothly, which is what makes the next tilt accurate; a narrow one
-    is nearer to the truth. What narrowing gains is measured on the sample's true hinge.
+    A wide loss has slopes that vary smoothly, which makes the next tilt accurate. A narrow one is nearer to the truth.
+    What narrowing gains is measured with the sample's true loss.
     """
     local, point = tilted.local, None
     for width in WIDTHS:
@@ -178,7 +179,7 @@ def _tilted_optimum(tilted: _Tilted, tol: float) -> tuple[Array, float]:
 def _soft_optimum(tilted: _Tilted, point: Array | None, width: float, tol: float) -> tuple[Array, float]:
     """Narrow until a soft cut at the point is as good as a cut can be but for its share of tol.
 
-    Where many margins lie on the hinge, an infinitesimal step moves all of them across it: no cut that counts whole
+    Where many residuals lie on a knot, an infinitesimal step moves all of them across it: no cut that counts whole
     rows there has the slope that the optimum needs, which counts them in part. A soft cut does.
     """
     while True:

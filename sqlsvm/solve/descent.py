@@ -16,9 +16,9 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.errors import OptionError
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Array, PseudoOracle
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
 steps = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ steps = logging.getLogger(__name__)
 
 def solve(
     oracle: PseudoOracle,
-    lam: float,
+    penalty: L2,
     options: Effort | None = None,
     on_pass: OnPass | None = None,
     state: State | None = None,
@@ -34,9 +34,7 @@ def solve(
 ) -> Solution:
     """Descend for the theorem's T passes or options.max_passes; converged means that the theorem's T was reached, or
     that even the trivial lower bound closes the gap."""
-    if not lam > 0.0:
-        raise OptionError(f"lambda must be positive, not {lam}")
-    descent = _Descent(oracle, lam, options or Effort(), on_pass, state, on_state)
+    descent = _Descent(oracle, penalty, options or Effort(), on_pass, state, on_state)
     while not descent.finished:
         descent.step()
     return descent.solution()
@@ -76,16 +74,16 @@ class _Descent:
     def __init__(
         self,
         oracle: PseudoOracle,
-        lam: float,
+        penalty: L2,
         options: Effort,
         on_pass: OnPass | None,
         state: State | None,
         on_state: OnState | None,
     ) -> None:
-        self.oracle, self.lam, self.options = oracle, lam, options
+        self.oracle, self.penalty, self.options = oracle, penalty, options
         self.on_pass, self.on_state = on_pass, on_state
-        self.radius = ball_radius(oracle.dimension, lam)
-        self.enough = theorem_passes(oracle.dimension, lam, options)
+        self.radius = ball_radius(oracle.dimension, penalty.lam)
+        self.enough = theorem_passes(oracle.dimension, penalty.lam, options)
         self.points: list[Array] = []
         self.slopes: list[Array] = []
         self.lows: list[float] = []
@@ -128,10 +126,10 @@ class _Descent:
         passes, dimension = len(self.points), self.oracle.dimension
         if not passes:
             return np.zeros(dimension)
-        step = 1.0 / (2.0 * self.lam * passes)
+        step = 1.0 / (self.penalty.curvature * passes)
         if self.options.step == "paper":
-            step = 1.0 / (8.0 * self.lam * sqrt(dimension * passes))
-        moved = self.points[-1] - step * (2.0 * self.lam * self.points[-1] + self.slopes[-1])
+            step = 1.0 / (4.0 * self.penalty.curvature * sqrt(dimension * passes))
+        moved = self.points[-1] - step * (self.penalty.slope(self.points[-1]) + self.slopes[-1])
         shrink: Array = moved * min(1.0, self.radius / max(float(np.linalg.norm(moved)), 1e-300))
         return shrink
 
@@ -150,13 +148,13 @@ class _Descent:
 
     def _objective(self, index: int) -> float:
         """F-hat: never above F."""
-        return self.lows[index] + self.lam * float(self.points[index] @ self.points[index])
+        return self.lows[index] + self.penalty.value(self.points[index])
 
     def _certificate(self) -> Certificate:
         """F(beta) <= (1 + epsilon) R-hat + epsilon |beta|_1 + lam |beta|^2: the counts, then the moved rows."""
         epsilon, low = self.options.epsilon, self._objective(self.best)
         upper = low + epsilon * (self.lows[self.best] + float(np.abs(self.points[self.best]).sum()))
-        return Certificate(low, upper, trivial_lower_bound(self.oracle.dimension, self.lam))
+        return Certificate(low, upper, trivial_lower_bound(self.oracle.dimension, self.penalty.lam))
 
     def _state(self) -> State:
         unknown = np.full(len(self.points), np.nan)

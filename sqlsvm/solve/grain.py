@@ -16,7 +16,8 @@ FIRST_ERROR = 3e-4
 def choose_buckets(run: Run, hope: float, density: float, share: float = ERROR_SHARE) -> int | None:
     """Buckets for the next pass, or None where counting is exact.
 
-    `hope` is the factor by which a pass shrinks the gap when all goes well; `density` that of the margins at the hinge.
+    `hope` is the factor by which a pass shrinks the gap when all goes well; `density` is that of the residuals at the
+    knots.
     """
     if run.oracle.exact:
         return None

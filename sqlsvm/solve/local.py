@@ -1,10 +1,9 @@
-"""The sample problem: a smoothed SVM with a linear tilt on rows that fit in memory, by damped Newton steps.
+"""The sample problem: a smoothed loss with a linear tilt on rows that fit in memory, by damped Newton steps.
 
-    min  mean_w h(1 - y x.beta) + tilt.beta + lam |beta|^2,
-    h(z) = 0 below -width, z above width, (z + width)^2 / (4 width) between.
+    min  mean_w psi(z) + tilt.beta + penalty(beta),  z = origin - sign x.beta
 
-h is piecewise quadratic, so Newton's method ends after finitely many steps, and its Hessian needs only the rows whose
-margin is within `width` of the hinge.
+psi is piecewise quadratic, so Newton's method ends after finitely many steps, and its Hessian needs only the rows where
+psi is curved.
 """
 
 from dataclasses import dataclass
@@ -12,96 +11,95 @@ from functools import cached_property
 
 import numpy as np
 
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Array, Mask, Sample
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rows import SampleRows
 
-DENSE_UP_TO = 1000  # beyond, d x d Hessians cost more than conjugate gradients on the rows near the hinge
+DENSE_UP_TO = 1000  # beyond, d x d Hessians cost more than conjugate gradients on the curved rows
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
-TINY = 1e-300  # a sample may be empty: then nothing is known but lam |beta|^2
+TINY = 1e-300  # a sample may be empty: then nothing is known but the penalty
 DAMPINGS = 20
-LEAST_DAMPING = 0.1  # as if a tenth of all rows were near a hinge of width one half
+LEAST_DAMPING = 0.1  # as if a tenth of all rows were near the knot of a hinge of width one half
 CG_STEPS = 200
 
 
 @dataclass(frozen=True)
 class LocalProblem:
-    """`labels` are the signs y; `shares` the weights divided by their sum."""
+    """`shares` are the weights divided by their sum."""
 
     rows: SampleRows
-    labels: Array
+    signs: Array
     shares: Array
-    lam: float
+    loss: Loss
+    penalty: L2
 
     @classmethod
-    def of(cls, sample: Sample, lam: float) -> "LocalProblem":
-        return cls(sample.rows, sample.labels, sample.weights / max(sample.weights.sum(), TINY), lam)
+    def of(cls, sample: Sample, loss: Loss, penalty: L2) -> "LocalProblem":
+        return cls(sample.rows, sample.signs, sample.weights / max(sample.weights.sum(), TINY), loss, penalty)
 
-    def margins(self, beta: Array) -> Array:
-        """1 - y x.beta."""
-        found: Array = 1.0 - self.labels * self.rows.scores(beta)
+    def residuals(self, beta: Array) -> Array:
+        found: Array = self.loss.origin - self.signs * self.rows.scores(beta)
         return found
 
-    def hinge_slope(self, beta: Array, width: float) -> Array:
-        """The gradient of the hinge part on the sample; width 0 is the subgradient that counts z > 0."""
-        return self._slope(self.margins(beta), width)
+    def loss_slope(self, beta: Array, width: float) -> Array:
+        """The gradient of the loss on the sample, smoothed by that width."""
+        return self._slope(self.loss.smoothed(width), self.residuals(beta))
 
-    def _slope(self, margin: Array, width: float) -> Array:
-        return -self.rows.sums(self.shares * self.labels * _active_share(margin, width))
+    def _slope(self, psi: Loss, z: Array) -> Array:
+        return -self.rows.sums(self.shares * self.signs * psi.slope(z))
 
     def density(self, beta: Array, within: float = 0.1) -> float:
-        """The density of the margins at the hinge."""
-        return float(self.shares @ (np.abs(self.margins(beta)) < within)) / (2.0 * within)
+        """The density of the residuals at the knots."""
+        z = self.residuals(beta)
+        near = sum(float(self.shares @ (np.abs(z - knot) < within)) for knot in self.loss.knots)
+        return near / (2.0 * within)
 
     def blur(self, beta: Array, width: float) -> float:
-        """By how much a cut of that width stays below R at beta: max(0, z) less the share of z that it counts, which is
-        |z| (width - |z|) / (2 width) near the hinge."""
-        distance = np.abs(self.margins(beta))
-        return float(self.shares @ np.maximum(distance * (width - distance), 0.0)) / (2.0 * width)
+        """How far a cut of that width is below R at beta."""
+        z = self.residuals(beta)
+        return float(self.shares @ self.loss.shortfall(z, self.loss.smoothed(width).slope(z)))
 
     def value(self, beta: Array, tilt: Array, width: float) -> float:
-        return self._value(beta, self.margins(beta), tilt, width)
+        return self._value(self.loss.smoothed(width), beta, self.residuals(beta), tilt)
 
     def minimise(self, start: Array, tilt: Array, width: float) -> Array:
         """Newton's method from `start`, damped where it goes too far.
 
-        A coordinate whose rows are all away from the hinge has next to no curvature, and would be sent off until they
-        are in the way. Damping lends it that of all rows, with little effect on those that have their own.
+        A coordinate whose rows are all where psi is linear has next to no curvature: a step would go far too far.
+        Damping lends it the curvature of all rows, which hardly changes the coordinates that have their own.
         """
-        beta, margin, damping = start, self.margins(start), 0.0
-        value = self._value(beta, margin, tilt, width)
+        psi, beta, z, damping = self.loss.smoothed(width), start, self.residuals(start), 0.0
+        value = self._value(psi, beta, z, tilt)
         for _ in range(NEWTON_STEPS):
-            gradient = tilt + 2.0 * self.lam * beta + self._slope(margin, width)
-            near = np.abs(margin) < width
+            gradient = tilt + self.penalty.slope(beta) + self._slope(psi, z)
+            curved = psi.curved(z)
             for _ in range(DAMPINGS):
-                step = -self._solve_hessian(near, width, damping, gradient)
+                step = -self._solve_hessian(curved, psi.bend, damping, gradient)
                 descent = float(gradient @ step)
-                moved = margin - self.labels * self.rows.scores(step)
-                trial = self._value(beta + step, moved, tilt, width)
+                moved = z - self.signs * self.rows.scores(step)
+                trial = self._value(psi, beta + step, moved, tilt)
                 if trial <= value + 1e-4 * descent:
                     break
                 damping = max(8.0 * damping, LEAST_DAMPING)
             else:
                 break
-            beta, margin, value = beta + step, moved, trial
+            beta, z, value = beta + step, moved, trial
             if -descent <= 1e-11 * max(abs(value), 1e-9):
                 break
             damping = damping / 8.0 if damping > LEAST_DAMPING else 0.0
         return beta
 
-    def _value(self, beta: Array, margin: Array, tilt: Array, width: float) -> float:
-        if width == 0.0:
-            return float(self.shares @ np.maximum(margin, 0.0) + tilt @ beta + self.lam * (beta @ beta))
-        bent = np.clip(margin + width, 0.0, 2.0 * width)
-        hinge = bent * bent / (4.0 * width) + np.maximum(margin - width, 0.0)
-        return float(self.shares @ hinge + tilt @ beta + self.lam * (beta @ beta))
+    def _value(self, psi: Loss, beta: Array, z: Array, tilt: Array) -> float:
+        return float(self.shares @ psi.value(z) + tilt @ beta + self.penalty.value(beta))
 
-    def _solve_hessian(self, near: Mask, width: float, damping: float, gradient: Array) -> Array:
-        ridge = 2.0 * self.lam + damping * self._squares
+    def _solve_hessian(self, curved: Mask, bend: float, damping: float, gradient: Array) -> Array:
+        ridge = self.penalty.curvature + damping * self._squares
         if len(gradient) <= DENSE_UP_TO:
-            hessian = self._gram.of(near) / (2.0 * width)
+            hessian = bend * self._gram.of(curved)
             hessian[np.diag_indices_from(hessian)] += ridge
             return _solved(hessian, gradient)
-        return _conjugate_gradients(self.rows[near], self.shares[near] / (2.0 * width), ridge, gradient)
+        return _conjugate_gradients(self.rows[curved], bend * self.shares[curved], ridge, gradient)
 
     @cached_property
     def _squares(self) -> Array:
@@ -138,13 +136,6 @@ def _solved(hessian: Array, gradient: Array) -> Array:
         return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         return np.linalg.lstsq(hessian, gradient, rcond=None)[0].astype(np.float64, copy=False)
-
-
-def _active_share(margin: Array, width: float) -> Array:
-    if width == 0.0:
-        return (margin > 0.0).astype(float)
-    share: Array = np.clip((margin + width) / (2.0 * width), 0.0, 1.0)
-    return share
 
 
 def _conjugate_gradients(rows: SampleRows, shares: Array, ridge: Array, right: Array) -> Array:

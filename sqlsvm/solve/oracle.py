@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from sqlsvm.solve.loss import Loss
     from sqlsvm.solve.rows import SampleRows
 
 Array = NDArray[np.float64]
@@ -15,10 +16,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Cut:
-    """A global minorant of the hinge part R, made at some beta: R(b) >= offset + slope.b for every b.
+    """A global minorant of R, made at some beta: R(b) >= offset + slope.b for every b.
 
     At the beta where it was made, offset + slope.beta <= value_low <= R(beta) <= value_low + error. A cut with a width
-    counts the rows closer to the hinge than that in part.
+    counts a row in part where its residual is closer to a knot than that.
     """
 
     slope: Array
@@ -31,15 +32,19 @@ class Cut:
 
 @dataclass(frozen=True)
 class Sample:
-    """Uniform rows of the join; F on them is normalised by the sum of the weights."""
+    """Uniform rows of the join, each with its sign; F on them is normalised by the sum of the weights."""
 
     rows: "SampleRows"
-    labels: Array
+    signs: Array
     weights: Array
 
 
 class Oracle(Protocol):
-    """R(beta) = sum w max(0, 1 - y beta.x) / sum w over the join, through relational passes."""
+    """R(beta) = sum w psi(origin - sign beta.x) / sum w over the join, through relational passes."""
+
+    @property
+    def loss(self) -> "Loss":
+        """psi."""
 
     @property
     def dimension(self) -> int:
@@ -60,11 +65,11 @@ class Oracle(Protocol):
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         """One relational pass: the cut at beta, counted with scores in multiples of 1/buckets.
 
-        A row with z = 1 - y beta.x counts if z > 0; with a width it counts (z + width) / (2 width), within 0 and 1.
+        A row with the residual z counts psi'(z), of the loss that is smoothed by that width.
         """
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Rows drawn uniformly from the join; the same seed gives the same rows."""
+        """SampleRows drawn uniformly from the join; the same seed gives the same rows."""
 
 
 class PseudoOracle(Protocol):
@@ -77,5 +82,5 @@ class PseudoOracle(Protocol):
         """The counted part of the pseudo-gradient: sum over far rows of -y x, divided by N."""
 
     def value_low(self, beta: Array, epsilon: float) -> float:
-        """An estimate of the hinge part between max(0, R') / (1 + epsilon) and R', where R' <= R is the hinge part
-        of the perturbed rows (scores 1 - y beta.x - epsilon |beta|.|x|)."""
+        """An estimate of R between max(0, R') / (1 + epsilon) and R', where R' <= R is the loss
+        of the perturbed rows (residuals 1 - y beta.x - epsilon |beta|.|x|)."""

@@ -8,6 +8,7 @@ import numpy as np
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.oracle import Array, Cut, Oracle
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
 steps = logging.getLogger(__name__)
@@ -26,18 +27,16 @@ class Run:
     def __init__(
         self,
         oracle: Oracle,
-        lam: float,
+        penalty: L2,
         options: Effort,
         on_pass: OnPass | None = None,
         state: State | None = None,
         on_state: OnState | None = None,
     ) -> None:
-        if not lam > 0.0:
-            raise OptionError(f"lambda must be positive, not {lam}")
-        self.oracle, self.lam, self.options, self._on_pass = oracle, lam, options, on_pass
+        self.oracle, self.penalty, self.options, self._on_pass = oracle, penalty, options, on_pass
         self._on_state = on_state
         self.start = None if state is None else state.start
-        self.bundle = Bundle(lam, oracle.dimension)
+        self.bundle = Bundle(penalty, oracle.dimension)
         self.points: list[Array] = []
         self.cuts: list[Cut] = []
         self.history: list[Record] = []
@@ -112,7 +111,7 @@ class Run:
             )
 
     def _value_low(self, index: int) -> float:
-        return self.cuts[index].value_low + self.lam * float(self.points[index] @ self.points[index])
+        return self.cuts[index].value_low + self.penalty.value(self.points[index])
 
     def _upper(self, index: int) -> float:
         return self._value_low(index) + self.cuts[index].error

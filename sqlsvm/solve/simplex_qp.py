@@ -1,4 +1,4 @@
-"""max  offsets.alpha - alpha' gram alpha / (4 curvature)  over the simplex, by an active set.
+"""max  offsets.alpha - alpha' gram alpha / (2 curvature)  over the simplex, by an active set.
 
 The number of unknowns is the number of cuts, at most some hundreds, and the solution is used only through a bound
 that is recomputed from alpha: so an answer of any accuracy is safe, and this code only has to be good, never right.
@@ -18,7 +18,7 @@ def solve_simplex_qp(gram: Array, offsets: Array, curvature: float, start: Array
     Grow the support by the steepest index, then walk to the best point of the face it spans; an index whose weight
     reaches 0 on the way leaves the support. The value rises at every turn, or rounding has the last word.
     """
-    hessian = gram / (2.0 * curvature)
+    hessian = gram / curvature
     noise = 1e-13 * float(np.abs(offsets).max()) + 1e-15 * float(hessian.diagonal().max())
     alpha, value = start, -np.inf
     support = start > 0.0

@@ -17,6 +17,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.run.problem import open_problem
 from sqlsvm.solve import dane
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 
 SNOWFLAKE = tasks.task("snowflake", facts=500)
@@ -92,7 +93,7 @@ def test_the_hand_written_pass_is_the_relational_one(engine: Engine) -> None:
 def test_our_solver_proves_its_optimum_on_hand_written_passes(file: str) -> None:
     with connect(file) as engine:
         flat = FlatOracle(engine, STAR)
-        found = dane.solve(flat, STAR.lam, Effort(tol=1e-3))
+        found = dane.solve(flat, L2(STAR.lam), Effort(tol=1e-3))
     assert found.converged
 
 

@@ -25,9 +25,9 @@ def on_truth(found: Opened, sample: Sample) -> Values:
     """The sample as rows (features, label) in the columns of the truth."""
     here = found.places >= 0
     assert not sample.rows.dense()[:, ~here].any()
-    rows = np.zeros((len(sample.labels), found.truth.x.shape[1]))
+    rows = np.zeros((len(sample.signs), found.truth.x.shape[1]))
     rows[:, found.places[here]] = sample.rows.dense()[:, here]
-    return np.column_stack([rows, sample.labels])
+    return np.column_stack([rows, sample.signs])
 
 
 def drawn(found: Opened, sample: Sample) -> tuple[Values, Values]:
@@ -36,7 +36,7 @@ def drawn(found: Opened, sample: Sample) -> tuple[Values, Values]:
     distances = np.abs(on_truth(found, sample)[:, None, :] - rows).max(axis=2)
     assert distances.min(axis=1).max() < 1e-6, "a row that the join does not have"
     hits = np.bincount(distances.argmin(axis=1), minlength=len(rows))
-    return hits, times / times.sum() * len(sample.labels)
+    return hits, times / times.sum() * len(sample.signs)
 
 
 def chi_square(found: Opened, sample: Sample) -> tuple[float, int]:
@@ -160,7 +160,7 @@ def turn(engine: Engine, table: str) -> None:
 
 def assert_same(one: Sample, other: Sample) -> None:
     np.testing.assert_array_equal(one.rows.dense(), other.rows.dense())
-    np.testing.assert_array_equal(one.labels, other.labels)
+    np.testing.assert_array_equal(one.signs, other.signs)
 
 
 def test_a_seed_is_a_sample(postgres: Engine, duckdb: Engine) -> None:
@@ -265,7 +265,7 @@ def test_rows_without_a_partner_are_not_drawn(engine: Engine, size: int) -> None
             sample = found.oracle.sample(size, seed)
             hits, _ = drawn(found, sample)
             assert hits.max() == 1
-            assert abs(len(sample.labels) - min(size, n)) <= (0 if size > n else 5 * np.sqrt(size))
+            assert abs(len(sample.signs) - min(size, n)) <= (0 if size > n else 5 * np.sqrt(size))
 
 
 MANY_ROWS = """
@@ -297,7 +297,7 @@ def test_a_table_is_thinned(engine: Engine) -> None:
             for seed in range(8):
                 sample = found.oracle.sample(size, seed)
                 results.append(chi_square(found, sample))
-                sizes.append(len(sample.labels))
+                sizes.append(len(sample.signs))
     assert n == 12_000
     assert_fair(results)
     assert max(abs(s - size) for s in sizes) < 5 * np.sqrt(size * (1 - size / n))
@@ -314,7 +314,7 @@ def test_a_seed_thins_alike(engine: Engine) -> None:
             samples.append(open_oracle(work, THINNED, Wish(nulls="mean")).sample(3000, seed))
     if engine.dialect == "postgres":
         assert_same(samples[0], samples[1])
-    rows = [sorted(np.column_stack([s.rows.dense(), s.labels]).tolist()) for s in samples]
+    rows = [sorted(np.column_stack([s.rows.dense(), s.signs]).tolist()) for s in samples]
     assert rows[0] == rows[1]
     assert rows[0] != rows[2]
 
@@ -371,7 +371,7 @@ def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.Mo
     places = [int(np.abs(truth - row).max(axis=1).argmin()) for row in sample.rows.numbers]
     assert sorted(places) == list(range(20))
     assert np.abs(sample.rows.numbers - truth[places]).max() < 1e-6
-    assert sample.labels.tolist() == [2.0 * (place % 2) - 1.0 for place in places]
+    assert sample.signs.tolist() == [2.0 * (place % 2) - 1.0 for place in places]
 
 
 def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,7 +380,7 @@ def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPat
     build(engine, FORK)
     sample = fork_sample(engine, 1)
     assert sample.rows.dense().shape == (100 // 5, 6)
-    assert sample.labels.shape == sample.weights.shape == (100 // 5,)
+    assert sample.signs.shape == sample.weights.shape == (100 // 5,)
 
 
 def test_nothing_of_it_stays(engine: Engine) -> None:

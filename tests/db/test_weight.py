@@ -81,7 +81,7 @@ def test_small_weights_are_sampled_alike(engine: Engine) -> None:
     with open_problem(engine, "SELECT y, x, w FROM f", ProblemOptions("y", weight="w")) as found:
         rows = found.oracle.sample(2000, 0)
     seen, times = np.unique(rows.rows.dense()[:, 1], return_counts=True)
-    assert len(rows.labels) == 2000
+    assert len(rows.signs) == 2000
     assert len(seen) == 1000
     assert times.max() <= 4
 
@@ -95,5 +95,5 @@ def test_balanced_classes_are_sampled_alike(engine: Engine) -> None:
     with open_problem(engine, "SELECT y, x FROM f", asked.problem) as found:
         rows = found.oracle.sample(5000, 0)
     assert len(np.unique(rows.rows.dense()[:, 1])) == 1000
-    assert np.mean(rows.labels > 0) == pytest.approx(0.5, abs=0.01)
+    assert np.mean(rows.signs > 0) == pytest.approx(0.5, abs=0.01)
     assert train(engine, "b", "SELECT y, x FROM f", asked).passes <= 2

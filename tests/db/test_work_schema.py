@@ -69,7 +69,7 @@ def test_rows_kept_there_are_thinned(postgres: Engine, statements: list[str]) ->
         statements.clear()
         sample = problem.oracle.sample(2000, 1)
     assert 4500 < problem.moments.n < 5500
-    assert abs(len(sample.labels) - 2000) < 5 * np.sqrt(2000)
+    assert abs(len(sample.signs) - 2000) < 5 * np.sqrt(2000)
     assert sum("TABLESAMPLE" in text for text in statements) == 1
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Array, Cut, Mask, Sample
 from sqlsvm.solve.rows import SampleRows
 
@@ -32,6 +33,7 @@ class NumpyOracle:
     labels: Array
     weights: Array
     exact: bool = True
+    loss: Loss = field(default_factory=Hinge)
     asked: list[int | None] = field(default_factory=list)
 
     @property

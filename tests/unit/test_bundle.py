@@ -6,6 +6,7 @@ import pytest
 from sqlsvm.errors import DataError
 from sqlsvm.solve import bundle
 from sqlsvm.solve.oracle import Array, Cut, Sample
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 from tests.ground.chain import chain_oracle
 from tests.ground.liblinear import liblinear_beta
@@ -30,7 +31,7 @@ def test_it_reaches_the_optimum_of_liblinear(lam: float, exact: bool) -> None:
     oracle = small(exact)
     rows = np.hstack([block.features for block in oracle.blocks])
     peer = oracle.objective(liblinear_beta(rows, oracle.labels, lam), lam)
-    solution = bundle.solve(oracle, lam, Effort(tol=1e-3, max_passes=60))
+    solution = bundle.solve(oracle, L2(lam), Effort(tol=1e-3, max_passes=60))
     assert solution.converged
     assert solution.certificate.lower_bound <= peer * (1.0 + 1e-12)
     assert solution.certificate.objective_upper <= peer * (1.0 + 1e-3)
@@ -40,7 +41,7 @@ def test_it_reaches_the_optimum_of_liblinear(lam: float, exact: bool) -> None:
 @pytest.mark.parametrize("discrete", [False, True], ids=["continuous", "discrete"])
 def test_a_join_takes_tens_of_passes_not_hundreds(discrete: bool, exact: bool) -> None:
     oracle = chain_oracle(0, 20, discrete=discrete, exact=exact)
-    assert len(bundle.solve(oracle, 1e-3, Effort(max_passes=25)).history) < 25
+    assert len(bundle.solve(oracle, L2(1e-3), Effort(max_passes=25)).history) < 25
 
 
 def test_passes_over_rows_that_change_are_no_proof() -> None:
@@ -57,23 +58,23 @@ def test_passes_over_rows_that_change_are_no_proof() -> None:
     passes: list[Array] = []
     changing = Changing(hard.blocks, hard.labels, hard.weights)
     with pytest.raises(DataError, match="they were not of the same rows"):
-        bundle.solve(changing, 1e-3, Effort(tol=1e-6, max_passes=60))
+        bundle.solve(changing, L2(1e-3), Effort(tol=1e-6, max_passes=60))
     assert len(passes) >= 4
 
 
 def test_tight_gaps_are_reached() -> None:
-    assert bundle.solve(small(exact=True), 1e-2, Effort(tol=1e-7, max_passes=100)).converged
+    assert bundle.solve(small(exact=True), L2(1e-2), Effort(tol=1e-7, max_passes=100)).converged
 
 
 def test_a_resumed_run_is_the_run_that_never_stopped() -> None:
-    whole = bundle.solve(small(exact=False), 1e-3, Effort(max_passes=9))
-    half = bundle.solve(small(exact=False), 1e-3, Effort(max_passes=4))
-    rest = bundle.solve(small(exact=False), 1e-3, Effort(max_passes=9), state=half.state)
+    whole = bundle.solve(small(exact=False), L2(1e-3), Effort(max_passes=9))
+    half = bundle.solve(small(exact=False), L2(1e-3), Effort(max_passes=4))
+    rest = bundle.solve(small(exact=False), L2(1e-3), Effort(max_passes=9), state=half.state)
     assert np.array_equal(rest.beta, whole.beta)
     assert rest.certificate == whole.certificate
 
 
 def test_an_objective_of_one_is_proven_at_once_where_nothing_can_be_learnt() -> None:
-    solution = bundle.solve(flat_oracle(np.zeros((5, 2)), np.array([1.0, -1.0, 1.0, 1.0, -1.0])), 1e-3)
+    solution = bundle.solve(flat_oracle(np.zeros((5, 2)), np.array([1.0, -1.0, 1.0, 1.0, -1.0])), L2(1e-3))
     assert len(solution.history) == 1
     assert solution.certificate.gap < 1e-12

@@ -9,6 +9,7 @@ import pytest
 
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Solution
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.numpy_oracle import NumpyOracle, flat_oracle
@@ -95,7 +96,7 @@ def test_the_certificate_is_never_wrong(kind: Callable[[np.random.Generator], Pr
         rows, labels = kind(rng)
         oracle = flat_oracle(rows, labels, exact=exact)
         options = Effort(max_passes=5 if solver is dane else 12, sample=100, seed=number)
-        solution = solver.solve(oracle, lam, options)
+        solution = solver.solve(oracle, L2(lam), options)
         points = [np.zeros(rows.shape[1]), *(solution.beta + rng.normal(size=(20, rows.shape[1])) * 0.3)]
         if len(set(labels)) == 2:
             points.append(liblinear_beta(rows, labels, lam, max_iter=500))
@@ -108,7 +109,7 @@ def test_coarse_counting_loosens_but_never_lies(solver: ModuleType, buckets: int
     rng = np.random.default_rng(buckets)
     rows, labels = noisy(rng)
     oracle = flat_oracle(rows, labels, exact=False)
-    solution = solver.solve(oracle, 1e-3, Effort(max_passes=10, sample=200, buckets=buckets))
+    solution = solver.solve(oracle, L2(1e-3), Effort(max_passes=10, sample=200, buckets=buckets))
     assert set(oracle.asked) == {buckets}
     assert_certificate_holds(solution, oracle, 1e-3, [liblinear_beta(rows, labels, 1e-3)])
 
@@ -122,5 +123,5 @@ def test_a_sloppy_dual_is_still_a_bound(solver: ModuleType, monkeypatch: pytest.
     monkeypatch.setattr("sqlsvm.solve.cuts.solve_simplex_qp", lazy)
     rows, labels = noisy(np.random.default_rng(8))
     oracle = flat_oracle(rows, labels)
-    solution = solver.solve(oracle, 1e-2, Effort(max_passes=8, sample=200))
+    solution = solver.solve(oracle, L2(1e-2), Effort(max_passes=8, sample=200))
     assert_certificate_holds(solution, oracle, 1e-2, [liblinear_beta(rows, labels, 1e-2)])

@@ -8,6 +8,7 @@ import pytest
 
 from sqlsvm.solve.cuts import Bundle, Certificate, dual_bound
 from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
 
@@ -25,14 +26,14 @@ def exact_single_cut_minimum(slope: Array, offset: float, lam: float) -> Fractio
 
 def random_bundle(seed: int, lam: float, count: int = 15, dimension: int = 6) -> Bundle:
     rng = np.random.default_rng(seed)
-    bundle = Bundle(lam, dimension)
+    bundle = Bundle(L2(lam), dimension)
     for _ in range(count):
         bundle.add(cut(rng.normal(size=dimension), float(rng.uniform(0.0, 1.0))))
     return bundle
 
 
 def test_no_cut_proves_nothing_but_zero() -> None:
-    bundle = Bundle(1e-3, 4)
+    bundle = Bundle(L2(1e-3), 4)
     assert bundle.lower_bound() == 0.0
     assert np.array_equal(bundle.minimiser(), np.zeros(4))
 
@@ -42,7 +43,7 @@ def test_the_bound_of_one_cut_is_never_above_the_rational_one(lam: float) -> Non
     rng = np.random.default_rng(1)
     for _ in range(200):
         slope, offset = rng.normal(size=5) * 10.0 ** rng.uniform(-4, 1), float(rng.uniform(0.0, 1.0))
-        bundle = Bundle(lam, 5)
+        bundle = Bundle(L2(lam), 5)
         bundle.add(cut(slope, offset))
         bound, truth = bundle.lower_bound(), exact_single_cut_minimum(slope, offset, lam)
         assert Fraction(bound) <= truth
@@ -54,7 +55,7 @@ def test_the_rounding_allowance_is_needed_and_enough() -> None:
     slopes, offsets = np.array([[0.0], [0.0]]), np.array([1.0, 1.0])
     alpha = np.array([0.5, 0.5 + 1e-10])
     assert float(offsets @ alpha) > 1.0
-    assert dual_bound(slopes, offsets, alpha, 1e-5) <= 1.0
+    assert dual_bound(slopes, offsets, alpha, L2(1e-5)) <= 1.0
 
 
 @pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-5])
@@ -64,7 +65,7 @@ def test_any_feasible_alpha_bounds_the_model_from_below(lam: float) -> None:
     lowest = bundle.model(bundle.minimiser())
     for _ in range(100):
         alpha = rng.dirichlet(np.full(len(bundle) + 1, 0.2))
-        assert dual_bound(bundle._slopes, bundle._offsets, alpha, lam) <= lowest + 1e-12
+        assert dual_bound(bundle._slopes, bundle._offsets, alpha, L2(lam)) <= lowest + 1e-12
     assert bundle.lower_bound() <= lowest + 1e-12
 
 
@@ -76,7 +77,7 @@ def test_the_dual_is_solved_to_the_model_minimum(seed: int, lam: float) -> None:
 
 
 def test_duplicated_cuts_change_nothing() -> None:
-    once, often = Bundle(1e-4, 6), Bundle(1e-4, 6)
+    once, often = Bundle(L2(1e-4), 6), Bundle(L2(1e-4), 6)
     rng = np.random.default_rng(3)
     for _ in range(8):
         new = cut(rng.normal(size=6), 0.5)
@@ -88,7 +89,7 @@ def test_duplicated_cuts_change_nothing() -> None:
 
 def test_the_bound_never_falls() -> None:
     rng = np.random.default_rng(4)
-    bundle, before = Bundle(1e-4, 30), 0.0
+    bundle, before = Bundle(L2(1e-4), 30), 0.0
     for _ in range(60):
         bundle.add(cut(rng.normal(size=30), float(rng.uniform(0, 1))))
         assert bundle.lower_bound() >= before

@@ -11,7 +11,9 @@ import pytest
 from sqlsvm.errors import OptionError
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.local import LocalProblem
+from sqlsvm.solve.loss import Hinge
 from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rows import SampleRows
 from sqlsvm.solve.solution import Effort, Record, Solution, State
 from tests.ground.chain import chain_oracle
@@ -39,7 +41,7 @@ def small(exact: bool = True) -> NumpyOracle:
 def test_few_passes_to_a_certified_gap(dimension: int, discrete: bool, most: int, lam: float, exact: bool) -> None:
     oracle = chain(dimension, discrete, exact)
     assert len(oracle.labels) >= 100_000
-    solution = dane.solve(oracle, lam, Effort(tol=1e-3))
+    solution = dane.solve(oracle, L2(lam), Effort(tol=1e-3))
     assert solution.converged
     assert solution.certificate.gap <= 1e-3
     assert len(solution.history) <= most
@@ -54,16 +56,16 @@ def crowded(rows: int = 10_000, dimension: int = 50) -> NumpyOracle:
 
 
 def test_a_sample_that_is_the_join_takes_one_pass() -> None:
-    solution = dane.solve(crowded(), 1e-4)
+    solution = dane.solve(crowded(), L2(1e-4))
     assert solution.converged
     assert len(solution.history) == 1
 
 
 def test_what_the_passes_have_seen_makes_up_for_a_small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     options = Effort(sample=6000, max_passes=14)
-    assert dane.solve(crowded(), 1e-3, options).converged
+    assert dane.solve(crowded(), L2(1e-3), options).converged
     monkeypatch.setattr(dane, "MEMORY", 1)
-    assert not dane.solve(crowded(), 1e-3, options).converged
+    assert not dane.solve(crowded(), L2(1e-3), options).converged
 
 
 def test_the_smallest_combination() -> None:
@@ -84,7 +86,7 @@ def heap() -> NumpyOracle:
 def test_a_heap_of_margins_on_the_hinge_takes_few_passes(lam: float) -> None:
     """With cuts that count whole rows it takes 5 and 19."""
     oracle = heap()
-    solution = dane.solve(oracle, lam, Effort(tol=1e-3))
+    solution = dane.solve(oracle, L2(lam), Effort(tol=1e-3))
     assert solution.converged
     assert len(solution.history) <= 4
     rows = np.hstack([block.features for block in oracle.blocks])
@@ -97,10 +99,10 @@ def test_a_heap_of_margins_on_the_hinge_takes_few_passes(lam: float) -> None:
 
 def test_soft_passes_are_resumed_too() -> None:
     options = Effort(tol=1e-6, max_passes=3)
-    whole = dane.solve(heap(), 1e-3, options)
-    half = dane.solve(heap(), 1e-3, replace(options, max_passes=2))
+    whole = dane.solve(heap(), L2(1e-3), options)
+    half = dane.solve(heap(), L2(1e-3), replace(options, max_passes=2))
     assert whole.state.widths.all()
-    assert np.array_equal(dane.solve(heap(), 1e-3, options, state=half.state).beta, whole.beta)
+    assert np.array_equal(dane.solve(heap(), L2(1e-3), options, state=half.state).beta, whole.beta)
 
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
@@ -109,7 +111,7 @@ def test_it_reaches_the_optimum_of_liblinear(lam: float, exact: bool) -> None:
     oracle = small(exact)
     rows = np.hstack([block.features for block in oracle.blocks])
     peer = oracle.objective(liblinear_beta(rows, oracle.labels, lam), lam)
-    solution = dane.solve(oracle, lam, Effort(tol=1e-3, sample=2000))
+    solution = dane.solve(oracle, L2(lam), Effort(tol=1e-3, sample=2000))
     assert solution.converged
     assert solution.certificate.lower_bound <= peer * (1.0 + 1e-12)
     assert solution.certificate.objective_upper <= peer * (1.0 + 1e-3)
@@ -120,15 +122,15 @@ def test_weights_are_multiplicities() -> None:
     rows, labels = rng.uniform(-1, 1, (300, 4)), rng.choice([-1.0, 1.0], 300)
     counts = rng.integers(1, 5, 300)
     options = Effort(tol=1e-4, sample=2000)
-    weighted = dane.solve(flat_oracle(rows, labels, counts.astype(float)), 1e-2, options)
-    repeated = dane.solve(flat_oracle(rows.repeat(counts, axis=0), labels.repeat(counts)), 1e-2, options)
+    weighted = dane.solve(flat_oracle(rows, labels, counts.astype(float)), L2(1e-2), options)
+    repeated = dane.solve(flat_oracle(rows.repeat(counts, axis=0), labels.repeat(counts)), L2(1e-2), options)
     assert weighted.converged
     assert weighted.certificate.objective == pytest.approx(repeated.certificate.objective, rel=2e-4)
 
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
 def test_the_same_seed_gives_the_same_digits(exact: bool) -> None:
-    first, second = (dane.solve(small(exact), 1e-3, Effort(tol=1e-5, max_passes=8, seed=3)) for _ in range(2))
+    first, second = (dane.solve(small(exact), L2(1e-3), Effort(tol=1e-5, max_passes=8, seed=3)) for _ in range(2))
     assert np.array_equal(first.beta, second.beta)
     assert first.certificate == second.certificate
     assert [r.buckets for r in first.history] == [r.buckets for r in second.history]
@@ -136,10 +138,10 @@ def test_the_same_seed_gives_the_same_digits(exact: bool) -> None:
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
 def test_a_resumed_run_is_the_run_that_never_stopped(exact: bool) -> None:
-    whole = dane.solve(small(exact), 1e-4, Effort(tol=1e-7, max_passes=7, sample=1000))
-    half = dane.solve(small(exact), 1e-4, Effort(tol=1e-7, max_passes=3, sample=1000))
+    whole = dane.solve(small(exact), L2(1e-4), Effort(tol=1e-7, max_passes=7, sample=1000))
+    half = dane.solve(small(exact), L2(1e-4), Effort(tol=1e-7, max_passes=3, sample=1000))
     oracle = small(exact)
-    rest = dane.solve(oracle, 1e-4, Effort(tol=1e-7, max_passes=7, sample=1000), state=half.state)
+    rest = dane.solve(oracle, L2(1e-4), Effort(tol=1e-7, max_passes=7, sample=1000), state=half.state)
     assert not half.converged
     assert len(oracle.asked) == len(whole.history) - 3
     assert np.array_equal(rest.beta, whole.beta)
@@ -147,11 +149,11 @@ def test_a_resumed_run_is_the_run_that_never_stopped(exact: bool) -> None:
 
 
 def test_the_cuts_of_one_lambda_help_another() -> None:
-    first = dane.solve(small(), 1e-2)
+    first = dane.solve(small(), L2(1e-2))
     options = Effort(tol=1e-5, sample=1000)
-    cold = dane.solve(small(), 8e-3, options)
+    cold = dane.solve(small(), L2(8e-3), options)
     oracle = small()
-    warm = dane.solve(oracle, 8e-3, options, state=first.state)
+    warm = dane.solve(oracle, L2(8e-3), options, state=first.state)
     assert warm.converged
     assert len(oracle.asked) <= len(cold.history)
 
@@ -159,8 +161,8 @@ def test_the_cuts_of_one_lambda_help_another() -> None:
 @pytest.mark.parametrize("solve", [dane.solve, bundle.solve])
 def test_a_start_is_where_the_first_pass_is_made(solve: Callable[..., Solution]) -> None:
     oracle = small(exact=True)
-    optimum = solve(oracle, 1e-2, Effort(tol=1e-6))
-    first = solve(oracle, 1e-2, Effort(max_passes=1), state=State.at(optimum.beta))
+    optimum = solve(oracle, L2(1e-2), Effort(tol=1e-6))
+    first = solve(oracle, L2(1e-2), Effort(max_passes=1), state=State.at(optimum.beta))
     assert first.state.points[0].tolist() == optimum.beta.tolist()
     assert first.certificate.objective == pytest.approx(optimum.certificate.objective, rel=1e-12)
     assert first.certificate.lower_bound < optimum.certificate.lower_bound
@@ -169,23 +171,23 @@ def test_a_start_is_where_the_first_pass_is_made(solve: Callable[..., Solution])
 def test_the_state_is_told_after_each_pass_but_the_last() -> None:
     """So that a state that was told can be gone on from, and a finished run has nothing more to say."""
     oracle, told = small(exact=True), list[State]()
-    done = dane.solve(oracle, 1e-4, Effort(tol=1e-6, sample=1000), on_state=told.append)
+    done = dane.solve(oracle, L2(1e-4), Effort(tol=1e-6, sample=1000), on_state=told.append)
     assert [len(state) for state in told] == list(range(1, len(done.history)))
-    again = dane.solve(oracle, 1e-4, Effort(tol=1e-6, sample=1000), state=told[-1])
+    again = dane.solve(oracle, L2(1e-4), Effort(tol=1e-6, sample=1000), state=told[-1])
     assert again.beta.tolist() == done.beta.tolist()
 
 
 def test_a_finished_state_asks_for_nothing() -> None:
-    done = dane.solve(small(), 1e-2)
+    done = dane.solve(small(), L2(1e-2))
     oracle = small()
-    again = dane.solve(oracle, 1e-2, state=done.state)
+    again = dane.solve(oracle, L2(1e-2), state=done.state)
     assert oracle.asked == []
     assert np.array_equal(again.beta, done.beta)
 
 
 def test_every_pass_is_reported_as_it_happens() -> None:
     seen: list[Record] = []
-    solution = dane.solve(small(exact=False), 1e-3, on_pass=seen.append)
+    solution = dane.solve(small(exact=False), L2(1e-3), on_pass=seen.append)
     assert tuple(seen) == solution.history
     assert [r.pass_ for r in seen] == list(range(1, len(seen) + 1))
     assert all(r.gap == (r.objective_upper - r.lower_bound) / r.objective_upper for r in seen)
@@ -194,20 +196,20 @@ def test_every_pass_is_reported_as_it_happens() -> None:
 
 def test_counting_gets_finer_with_the_gap() -> None:
     oracle = small(exact=False)
-    assert dane.solve(oracle, 1e-4, Effort(tol=1e-4)).converged
+    assert dane.solve(oracle, L2(1e-4), Effort(tol=1e-4)).converged
     asked = [buckets for buckets in oracle.asked if buckets is not None]
     assert asked[0] < asked[-1]
 
 
 def test_exhausted_passes_are_not_convergence() -> None:
-    solution = dane.solve(small(), 1e-4, Effort(tol=1e-9, max_passes=2))
+    solution = dane.solve(small(), L2(1e-4), Effort(tol=1e-9, max_passes=2))
     assert not solution.converged
     assert len(solution.history) == 2
     assert solution.certificate.gap > 1e-9
 
 
 def test_many_dimensions_solve_the_sample_problem_by_conjugate_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = LocalProblem.of(small().sample(2000, 0), 1e-3)
+    problem = LocalProblem.of(small().sample(2000, 0), Hinge(), L2(1e-3))
     dense = problem.minimise(np.zeros(6), np.full(6, 0.01), 0.05)
     monkeypatch.setattr("sqlsvm.solve.local.DENSE_UP_TO", 0)
     iterative = problem.minimise(np.zeros(6), np.full(6, 0.01), 0.05)
@@ -219,7 +221,7 @@ def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
     half = np.random.default_rng(0).choice([-1.0, 1.0], (50, 1))
     rows = SampleRows.of(np.hstack([half, half]))
     labels = np.where(np.arange(50) % 5 > 0, half[:, 0], -half[:, 0])
-    problem = LocalProblem.of(Sample(rows, labels, np.ones(50)), 1e-18)
+    problem = LocalProblem.of(Sample(rows, labels, np.ones(50)), Hinge(), L2(1e-18))
     beta = problem.minimise(np.full(2, 0.5), np.zeros(2), 0.05)
     assert np.isfinite(beta).all()
     assert problem.value(beta, np.zeros(2), 0.0) < 0.5
@@ -239,7 +241,7 @@ def test_a_join_that_is_hardly_larger_than_the_sample_is_taken_whole() -> None:
 
 def test_wrong_options_are_refused() -> None:
     with pytest.raises(OptionError, match="lambda"):
-        dane.solve(small(), 0.0)
+        dane.solve(small(), L2(0.0))
     with pytest.raises(OptionError, match="max_passes"):
         Effort(max_passes=0)
     with pytest.raises(OptionError, match="tol"):
@@ -250,4 +252,4 @@ def test_a_state_without_cuts_is_refused() -> None:
     nothing = np.full(1, np.nan)
     state = State(np.zeros((1, 6)), np.zeros((1, 6)), nothing, nothing, nothing, nothing, np.zeros(1), np.zeros(1))
     with pytest.raises(OptionError, match="no cuts"):
-        dane.solve(small(), 1e-2, state=state)
+        dane.solve(small(), L2(1e-2), state=state)

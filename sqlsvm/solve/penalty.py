@@ -1,0 +1,50 @@
+"""The penalty of F = R + penalty: its value, its steps, and what it says about a lower bound."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sqlsvm.errors import OptionError
+from sqlsvm.solve.oracle import Array
+
+
+@dataclass(frozen=True)
+class L2:
+    """lam |beta|^2."""
+
+    lam: float
+
+    def __post_init__(self) -> None:
+        if not self.lam > 0.0:
+            raise OptionError(f"lambda must be positive, not {self.lam:g}", hint="try --lambda 1e-4")
+
+    @property
+    def curvature(self) -> float:
+        """The second derivative along each coordinate."""
+        return 2.0 * self.lam
+
+    def value(self, beta: Array) -> float:
+        return self.lam * float(beta @ beta)
+
+    def slope(self, beta: Array) -> Array:
+        return self.curvature * beta
+
+    def minimiser(self, slope: Array) -> Array:
+        """argmin slope.beta + penalty(beta)."""
+        return -slope / self.curvature
+
+    def conjugate(self, norm: float) -> float:
+        """max slope.beta - penalty(beta) for a slope of this length."""
+        return norm * norm / (4.0 * self.lam)
+
+    def inner_minimum(self, slope: Array, size: Array, g: float) -> float:
+        """A number that is never above min slope.beta + penalty(beta), although each entry of the slope may be off by g
+        times that of `size`: rounding makes the norm longer here, not shorter."""
+        norm = float(np.linalg.norm(slope)) + g * float(np.linalg.norm(size))
+        return -self.conjugate(norm) * (1.0 + g)
+
+    def proximal(self, centre: Array, multiplier: float) -> tuple["L2", Array]:
+        """penalty(beta) + |beta - centre|^2 / multiplier is a penalty of the same form, about another point, plus a
+        constant. Returns the penalty and the point."""
+        both = L2(self.lam + 1.0 / multiplier)
+        return both, centre / (multiplier * both.lam)
