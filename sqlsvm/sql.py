@@ -64,6 +64,39 @@ def largest(expression: exp.Expression) -> exp.Expression:
     return exp.Max(this=expression)
 
 
+def or_zero(expression: exp.Expression) -> exp.Expression:
+    return coalesce(expression, number(0))
+
+
+def sum_or_zero(expression: exp.Expression) -> exp.Expression:
+    """SUM, and 0 over no rows."""
+    return or_zero(total(expression))
+
+
+def window(
+    value: exp.Expression,
+    by: Sequence[str] = (),
+    order: Sequence[str] = (),
+    *,
+    running: bool = False,
+    descending: bool = False,
+) -> exp.Window:
+    """value OVER (PARTITION BY by ORDER BY order), NULLs last, or first if descending; running: from the first row to
+    this one."""
+    places = [exp.Ordered(this=column(n), desc=descending, nulls_first=descending) for n in order]
+    rows = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "CURRENT ROW", "end_side": None}
+    return exp.Window(
+        this=value,
+        partition_by=[column(n) for n in by] or None,
+        order=exp.Order(expressions=places) if places else None,
+        spec=exp.WindowSpec(**rows) if running else None,
+    )
+
+
+def row_number(*order: str) -> exp.Window:
+    return window(exp.RowNumber(), (), order)
+
+
 def coalesce(expression: exp.Expression, otherwise: exp.Expression) -> exp.Expression:
     return exp.Coalesce(this=expression, expressions=[otherwise])
 
@@ -164,13 +197,15 @@ def derived(query: exp.Query, alias: str) -> exp.Subquery:
     return query.subquery(alias, copy=False)
 
 
+def distinct(source: exp.Expr, name: str = "v") -> exp.Select:
+    """SELECT DISTINCT name FROM source, without NULL."""
+    return exp.select(name).distinct().from_(source).where(not_null(column(name)))
+
+
 def numbered(values: exp.Query) -> exp.Select:
     """Of a SELECT of v: SELECT v, n where n numbers the distinct values from 1 in their order, NULL aside. It is the
     same number whenever it is asked for in one snapshot."""
-    v = column("v")
-    distinct = exp.select("v").distinct().from_(derived(values, "r")).where(not_null(v))
-    n = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=v.copy())]))
-    return select([(v, "v"), (n, "n")], derived(distinct, "d"))
+    return select([(column("v"), "v"), (row_number("v"), "n")], derived(distinct(derived(values, "r")), "d"))
 
 
 FENCE = "sqlsvm_fence"

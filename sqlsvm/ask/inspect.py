@@ -126,7 +126,7 @@ def _survivors(tree: JoinTree, alias: str) -> exp.Select:
     own = [v for v in tree.variables if v.match and v.match.relation == alias]
     real = [exp.NEQ(this=sql.column(key(v.index), "t"), expression=sql.integer(0)) for v in own]
     if len(tree.nodes[node]) == 1:
-        return sql.select([(_sum(size), "n")], whole).where(*real)
+        return sql.select([(sql.sum_or_zero(size), "n")], whole).where(*real)
     keys = relation_keys(tree, alias)
     distinct = exp.select(*(sql.column(k, "t") for k in keys)).distinct().from_(whole).where(*real)
     rows = sql.select([(sql.count(), "n")], sql.derived(relation_rows(tree, alias, ()), "r"))
@@ -144,10 +144,6 @@ def _feature_facts(catalog: Catalog) -> tuple[FeatureFacts, ...]:
     return tuple(FeatureFacts(f.name, f.relation, f.kind, o.nulls, o.nans, o.infinite) for f, o in counts)
 
 
-def _sum(expression: exp.Expression) -> exp.Expression:
-    return sql.coalesce(sql.total(expression), sql.number(0))
-
-
 # -- edges -------------------------------------------------------------------------------------------------------------
 
 
@@ -161,7 +157,7 @@ def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
         return catalog.edge(left[0], right[0], list(edge_pairs(tree, edge)))
     ours, theirs = (_node_keys(node, edge) for node in (edge.left, edge.right))
     places = [(i, i) for i in range(len(edge.on))]
-    return edge_facts(catalog.engine, ours, theirs, places, size=_sum(sql.column("w")))
+    return edge_facts(catalog.engine, ours, theirs, places, size=sql.sum_or_zero(sql.column("w")))
 
 
 def edge_left_join(tree: JoinTree, edge: Edge) -> LeftJoin | None:
@@ -199,9 +195,10 @@ def _join_rows(work: Workspace, tree: JoinTree, query: FeatureQuery) -> tuple[fl
     root = exp.to_table(total_table(tree.root))
     total = sql.column("total")
     if query.label is None:
-        return float(work.engine.fetch(sql.select([(_sum(total), "n")], root))["n"][0]), None
+        return float(work.engine.fetch(sql.select([(sql.sum_or_zero(total), "n")], root))["n"][0]), None
     y = sql.column("y")
-    found = work.engine.fetch(sql.group(sql.select([(sql.double(y), "y"), (_sum(total), "n")], root), [y.copy()]))
+    counted = sql.select([(sql.double(y), "y"), (sql.sum_or_zero(total), "n")], root)
+    found = work.engine.fetch(sql.group(counted, [y.copy()]))
     rows = {float(value): float(n) for value, n in zip(found["y"], found["n"], strict=True)}
     nulls = sum(n for value, n in rows.items() if value != value)
     label = LabelFacts(query.label.name, query.label.relation, rows.get(-1.0, 0.0), rows.get(1.0, 0.0), nulls)

@@ -62,9 +62,9 @@ def _own_rows(found: Inspection, node: int) -> float | None:
 
 def _reasons_of_emptiness(found: Inspection) -> Iterator[str]:
     """Which relation has no row, or else which pair has no key in common, as far as the facts tell."""
-    optional = {j.relation for j in found.tree.query.left_joins}
-    empty = [r.alias for r in found.relations if not r.rows and r.alias not in optional]
-    filtered = [] if empty else [alias for alias in _filtered_away(found) if alias not in optional]
+    query = found.tree.query
+    empty = [r.alias for r in found.relations if not r.rows and not query.is_optional(r.alias)]
+    filtered = [] if empty else [alias for alias in _filtered_away(found) if not query.is_optional(alias)]
     apart = [] if empty or filtered else list(_never_meeting(found))
     yield from (f"{printable(alias)} has no rows" for alias in empty)
     yield from (f"no row of {printable(alias)} passes the conditions on it" for alias in filtered)

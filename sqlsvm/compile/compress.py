@@ -25,8 +25,8 @@ def levels_statement() -> Statement:
 def compressed(entries: exp.Select, keys: list[str]) -> exp.Select:
     """SELECT keys, s, c: a sketch of entries (keys, s, c) in which no (keys, s) occurs twice."""
     level = sql.column("level")
-    before = window(exp.Lag(this=level), keys, ["level"])
-    c = exp.Sub(this=level.copy(), expression=sql.coalesce(before, sql.number(0)))
+    before = sql.window(exp.Lag(this=level), keys, ["level"])
+    c = exp.Sub(this=level.copy(), expression=sql.or_zero(before))
     columns = [(sql.column(n), n) for n in (*keys, "s")]
     return sql.select([*columns, (c, "c")], sql.derived(reached(entries, keys), "t"))
 
@@ -34,7 +34,7 @@ def compressed(entries: exp.Select, keys: list[str]) -> exp.Select:
 def reached(entries: exp.Select, keys: list[str]) -> exp.Select:
     """SELECT keys, level, MIN(s) AS s: for each level that a cumulative count is rounded down to, where it is first."""
     f, level = sql.column("f"), sql.column("level")
-    floor = window(sql.largest(f), [], ["n", "f"], running=True)
+    floor = sql.window(sql.largest(f), [], ["n", "f"], running=True)
     looked_up = [*((sql.column(n), n) for n in (*keys, "s", "f")), (floor, "level")]
     floored = sql.derived(sql.select(looked_up, sql.derived(_with_levels(entries, keys), "m")), "n")
     groups = [*(sql.column(k) for k in keys), level]
@@ -45,20 +45,9 @@ def reached(entries: exp.Select, keys: list[str]) -> exp.Select:
 
 def _with_levels(entries: exp.Select, keys: list[str]) -> exp.Query:
     """Entries with cumulative counts n, and the levels. Of equal n the level comes first: its f is not NULL."""
-    n = window(sql.total(sql.column("c")), keys, ["s"], running=True)
+    n = sql.window(sql.total(sql.column("c")), keys, ["s"], running=True)
     columns = [(sql.column(name), name) for name in (*keys, "s")]
     counts = sql.select([*columns, (n, "n"), (sql.double(exp.null()), "f")], sql.derived(entries, "e"))
     nothing = [(exp.null(), name) for name in (*keys, "s")]
     of_levels = sql.select([*nothing, (sql.column("f"), "n"), (sql.column("f"), "f")], exp.to_table(LEVELS_TABLE))
     return exp.union(counts, of_levels, distinct=False)
-
-
-def window(value: exp.Expression, keys: list[str], order: list[str], *, running: bool = False) -> exp.Window:
-    """value OVER (PARTITION BY keys ORDER BY order), NULLs last; running: from the first row to this one."""
-    ordered = (
-        exp.Order(expressions=[exp.Ordered(this=sql.column(n), nulls_first=False) for n in order]) if order else None
-    )
-    rows = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "CURRENT ROW", "end_side": None}
-    by = [sql.column(k) for k in keys]
-    frame = exp.WindowSpec(**rows) if running else None
-    return exp.Window(this=value, partition_by=by or None, order=ordered, spec=frame)

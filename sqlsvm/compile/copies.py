@@ -30,24 +30,18 @@ def _codes(plan: Plan, v: int) -> exp.Select:
     """SELECT k, a number g for every value of a variable that one of its holders has. The others need no more: a value
     that a holder lacks is in no join row."""
     node = next(link.edge.left for link in plan.links if v in link.edge.on)
-    k = sql.column(key(v))
-    values = exp.select(key(v)).distinct().from_(source(plan, node)).where(sql.not_null(k))
-    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=k.copy())]))
-    return sql.select([(k, "k"), (exp.cast(number, exp.DType.BIGINT), "g")], sql.derived(values, "d"))
+    g = exp.cast(sql.row_number(key(v)), exp.DType.BIGINT)
+    return sql.select([(sql.column(key(v)), "k"), (g, "g")], sql.derived(sql.distinct(source(plan, node), key(v)), "d"))
 
 
 def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     """SELECT v, its place n in theta. The dictionaries before it say where it begins, so the text of a program does
     not depend on how many categories there are; their order is that in which the design lists them."""
-    query = plan.tree.query
-    optional = d.relation in {j.relation for j in query.left_joins}
-    values = rows_of(query.relation(d.relation), [(d.value.copy(), "v")], optional=optional)
-    v = sql.column("v")
-    distinct = exp.select("v").distinct().from_(sql.derived(values, "r")).where(sql.not_null(v))
-    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=v.copy())]))
+    values = rows_of(plan.tree.query, d.relation, [(d.value.copy(), "v")])
     before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
-    place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, number)
-    return sql.select([(v, "v"), (place, "n")], sql.derived(distinct, "d"))
+    place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, sql.row_number("v"))
+    distinct = sql.distinct(sql.derived(values, "r"))
+    return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(distinct, "d"))
 
 
 def _size_of(d: Dictionary) -> exp.Expression:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.compress import window
 from sqlsvm.compile.messages import TIE, Messages
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Named, scored
@@ -87,17 +86,17 @@ def pairs(plan: Plan) -> Statement:
         columns: Named = [(sql.column(k), k) for k in keys]
         size = sql.select([*columns, (sql.count(), "n")], exp.to_table(messages.last(bag)))
         sides.append(sql.group(size, [c.copy() for c, _ in columns]))
-    met = sql.total(sql.product(sql.column("n", "l"), sql.column("n", "r")))
+    met = sql.sum_or_zero(sql.product(sql.column("n", "l"), sql.column("n", "r")))
     meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
-    made = sql.select([(sql.coalesce(met, sql.number(0)), "n")], sql.derived(sides[0], "l"))
+    made = sql.select([(met, "n")], sql.derived(sides[0], "l"))
     return statement(PAIRS, sql.join(made, sql.derived(sides[1], "r"), meet))
 
 
 def span(plan: Plan, bag: Bag) -> Statement:
     """SELECT the least and the largest score of a bag."""
     p = sql.column("p")
-    outputs: Named = [(sql.coalesce(exp.Min(this=p), sql.number(0)), "least")]
-    outputs.append((sql.coalesce(sql.largest(p.copy()), sql.number(0)), "largest"))
+    outputs: Named = [(sql.or_zero(exp.Min(this=p)), "least")]
+    outputs.append((sql.or_zero(sql.largest(p.copy())), "largest"))
     return statement(span_name(bag), sql.select(outputs, sql.derived(scored(plan, bag.core, []), "s")))
 
 
@@ -123,7 +122,7 @@ def above_at_centre(plan: Plan) -> Statement:
         sql.select(right, exp.to_table(messages.last(messages.right))),
         distinct=False,
     )
-    partners = window(sql.total(sql.column("partners")), keys, ["at", "rank"], running=True)
+    partners = sql.window(sql.total(sql.column("partners")), keys, ["at", "rank"], running=True)
     counted = sql.select([(sql.column(TIE), TIE), (sql.product(c.copy(), partners), "above")], sql.derived(both, "e"))
     found = sql.select([(sql.column(TIE), TIE), (sql.total(sql.column("above")), "above")], sql.derived(counted, "t"))
     return statement(ABOVE, sql.group(found, [sql.column(TIE)]))
@@ -152,12 +151,11 @@ def area() -> Statement:
     summed += [(sql.total(sql.column(n)), n) for n in ("negative", "positive")]
     places = sql.select(summed, sql.derived(sql.select(apart, exp.to_table(LIST)), "a"))
     places = sql.group(places, [sql.column("at")])
-    up_to_here = window(sql.total(sql.column("negative")), [], ["at"], running=True)
+    up_to_here = sql.window(sql.total(sql.column("negative")), [], ["at"], running=True)
     half = sql.product(sql.number(0.5), sql.column("negative"))
     below = exp.Sub(this=up_to_here, expression=half)
     ranked = sql.select([(sql.product(sql.column("positive"), below), "area")], sql.derived(places, "p"))
-    whole = sql.coalesce(sql.total(sql.column("area")), sql.number(0))
-    return statement(AREA, sql.select([(whole, "area")], sql.derived(ranked, "r")))
+    return statement(AREA, sql.select([(sql.sum_or_zero(sql.column("area")), "area")], sql.derived(ranked, "r")))
 
 
 def histogram() -> Statement:

@@ -200,8 +200,9 @@ class Messages:
         left, right = self._side(self.left, keys, tie, True), self._side(self.right, keys, tie, False)
         merged = exp.union(left, right, distinct=False)
         columns = [*keys, "s", *([TIE] if tie else []), "side"]
-        before = _running(sql.column("cr"), keys, descending=False)
-        after = _running(sql.column("cl"), keys, descending=True)
+        place = ("at", "rank")
+        before = sql.window(sql.total(sql.column("cr")), keys, place, running=True)
+        after = sql.window(sql.total(sql.column("cl")), keys, place, running=True, descending=True)
         v = sql.case(sql.equal(sql.column("side"), sql.integer(0)), before, after)
         made = sql.select([*((sql.column(n), n) for n in columns), (v, "v")], sql.derived(merged, "e"))
         yield statement("the two sides meet", made, CENTRE_TABLE)
@@ -312,13 +313,3 @@ def _tie(step: Step) -> exp.Expression | None:
     if step.tie_states:
         return sql.column(TIE, "q")
     return sql.column(TIE, "m") if step.tie_message else None
-
-
-def _running(value: exp.Expression, keys: list[str], *, descending: bool) -> exp.Expression:
-    """SUM(value) OVER (PARTITION BY keys ORDER BY at, rank ROWS UNBOUNDED PRECEDING)"""
-    order = exp.Order(
-        expressions=[exp.Ordered(this=sql.column(n), desc=descending, nulls_first=descending) for n in ("at", "rank")]
-    )
-    frame = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW", end_side=None)
-    by = [sql.column(k) for k in keys]
-    return exp.Window(this=sql.total(value), partition_by=by or None, order=order, spec=frame)

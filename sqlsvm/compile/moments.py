@@ -77,9 +77,9 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
 
 def _sizes() -> Iterator[tuple[exp.Expression, str]]:
     total = sql.column("total", "t")
-    yield _sum(total), "n"
-    yield _sum(sql.column("negative", "t")), "n_negative"
-    yield _sum(sql.case(sql.is_null(sql.column("y", "t")), total.copy(), sql.number(0))), "n_unlabelled"
+    yield sql.sum_or_zero(total), "n"
+    yield sql.sum_or_zero(sql.column("negative", "t")), "n_negative"
+    yield sql.sum_or_zero(sql.case(sql.is_null(sql.column("y", "t")), total.copy(), sql.number(0))), "n_unlabelled"
 
 
 def _measures(plan: Plan, node: int, measured: frozenset[str]) -> Iterator[tuple[exp.Expression, str]]:
@@ -96,18 +96,14 @@ def _counting(x: exp.Expression, total: exp.Expression) -> exp.Expression:
     return sql.case(sql.every([counts, exp.NEQ(this=x.copy(), expression=zero.copy())]), x.copy())
 
 
-def _sum(expression: exp.Expression) -> exp.Expression:
-    return sql.coalesce(sql.total(expression), sql.number(0))
-
-
 Made = Callable[[exp.Expression, exp.Expression, exp.Expression], exp.Expression]
 """Of a coordinate, and of the join rows that a row takes part in: all of them, and those with y = -1."""
 
 _MEASURES: Mapping[str, Made] = {
-    "total": lambda x, total, negative: _sum(sql.product(total, x)),
-    "squares": lambda x, total, negative: _sum(sql.product(total, x, x)),
-    "largest": lambda x, total, negative: sql.coalesce(sql.largest(exp.Abs(this=x)), sql.number(0)),
-    "negative": lambda x, total, negative: _sum(sql.product(negative, x)),
+    "total": lambda x, total, negative: sql.sum_or_zero(sql.product(total, x)),
+    "squares": lambda x, total, negative: sql.sum_or_zero(sql.product(total, x, x)),
+    "largest": lambda x, total, negative: sql.or_zero(sql.largest(exp.Abs(this=x))),
+    "negative": lambda x, total, negative: sql.sum_or_zero(sql.product(negative, x)),
     "least": lambda x, total, negative: exp.Min(this=_counting(x, total)),
     "most": lambda x, total, negative: exp.Max(this=_counting(x, total)),
 }

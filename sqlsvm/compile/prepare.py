@@ -123,12 +123,11 @@ def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[State
         assert variable.match
         alias = variable.match.relation
         relation = tree.query.relation(alias)
-        number = exp.Window(this=exp.RowNumber())
         terms = _match_terms(variable.match)
         looked_up: Named = [(t.copy(), f"m{i}") for i, t in enumerate(terms)]
         keep = sql.every(f.copy() for f in relation.late_filters)
         rest = [*_keys(tree, alias), *_outputs(alias, outputs)]
-        rows = _from_source(tree, alias, [(number, key(variable.index)), *looked_up, *rest, (keep, "keep")])
+        rows = _from_source(tree, alias, [(sql.row_number(), key(variable.index)), *looked_up, *rest, (keep, "keep")])
         rows = sql.where(rows, *(f.copy() for f in relation.filters))
         yield Statement(f"numbered rows of {alias}", rows, match_table(variable))
 

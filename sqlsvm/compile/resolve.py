@@ -63,7 +63,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     keys = [sql.column(key(v), "r") for v in edge.on]
     size = sql.total(sql.column(COUNT, "r"))
     if not keys:  # then there is one row even where nothing was counted
-        size = sql.coalesce(size, sql.number(0))
+        size = sql.or_zero(size)
     summed = sql.select([*((k, k.name) for k in keys), (size, COUNT)], counted.copy())
     grouped = sql.group(summed, [k.copy() for k in keys])
     counts = sql.table(counts_table(child), "t")
@@ -114,7 +114,7 @@ def _products(coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
 
 
 def _added_up(values: Named, counted: exp.Expr) -> exp.Select:
-    return sql.select([(sql.coalesce(sql.total(value), sql.number(0)), name) for value, name in values], counted)
+    return sql.select([(sql.sum_or_zero(value), name) for value, name in values], counted)
 
 
 def cells(dictionaries: Sequence[Dictionary]) -> tuple[Dictionary, ...]:

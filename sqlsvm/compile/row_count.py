@@ -55,18 +55,14 @@ def thresholds(plan: Plan) -> Iterator[Statement]:
         yield from tally.scores()
         yield from messages.forward()
         yield statement("margins", _margins_of_messages(plan, messages), MARGINS)
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column("z"), desc=True, nulls_first=True)])
-    reached = exp.Window(this=sql.total(sql.column(COUNT)), order=order, spec=_rows("PRECEDING"))
+    reached = sql.window(sql.total(sql.column(COUNT)), (), ["z"], running=True, descending=True)
     entries = sql.select([(reached, "at"), (sql.integer(1), "kind"), (sql.column("z"), "z")], exp.to_table(MARGINS))
     levels = sql.select(
-        [(sql.column("f"), "at"), (sql.integer(0), "kind"), (exp.cast(exp.null(), exp.DType.DOUBLE), "z")],
+        [(sql.column("f"), "at"), (sql.integer(0), "kind"), (sql.double(exp.null()), "z")],
         exp.to_table(LEVELS_TABLE),
     )
     both = exp.union(levels, entries, distinct=False)
-    after = exp.Order(
-        expressions=[exp.Ordered(this=sql.column(n), desc=True, nulls_first=True) for n in ("at", "kind")]
-    )
-    best = exp.Window(this=sql.largest(sql.column("z")), order=after, spec=_rows("PRECEDING"))
+    best = sql.window(sql.largest(sql.column("z")), (), ["at", "kind"], running=True, descending=True)
     ranked = sql.select([(sql.column("at"), "f"), (sql.column("kind"), "kind"), (best, "threshold")])
     found = sql.select(
         [(sql.column("f"), "f"), (sql.column("threshold"), "threshold")],
@@ -96,7 +92,3 @@ def _margins_of_messages(plan: Plan, messages: Messages) -> exp.Select:
     z = exp.Sub(this=sql.number(1), expression=exp.paren(margin))
     rows = sql.select([(z, "z"), (sql.total(sql.column(COUNT)), COUNT)], sql.derived(met, "m"))
     return sql.group(rows, [z.copy()])
-
-
-def _rows(side: str) -> exp.WindowSpec:
-    return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side=side, end="CURRENT ROW")

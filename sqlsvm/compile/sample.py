@@ -24,7 +24,6 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import number_column, placed
-from sqlsvm.compile.compress import window
 from sqlsvm.compile.count import Counts, down_table, up_table
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import key
@@ -137,7 +136,7 @@ def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
 
     The first is kept in any case: no rounding may leave the first point without an interval that starts before it."""
     columns, size = _columns(plan, node), sql.column("size")
-    through = window(sql.total(size), [], [], running=True)
+    through = sql.window(sql.total(size), running=True)
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
     ends = sql.derived(sql.select([*_same([*columns, "size"]), (through, "high")], rows), "e")
     low = exp.Sub(this=sql.column("high"), expression=size.copy())
@@ -145,8 +144,7 @@ def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
     holds = exp.GT(this=_points_below("high", node), expression=_points_below("low", node))
     wanted = exp.paren(exp.Or(this=holds, expression=sql.equal(sql.column("low"), sql.number(0))))
     hit = sql.where(sql.select(_same([*columns, "low"]), laid), _positive(size), wanted)
-    numbered = (window(exp.RowNumber(), [], ["low"]), "number")
-    return sql.select([*_same([*columns, "low"]), numbered], sql.derived(hit, "h"))
+    return sql.select([*_same([*columns, "low"]), (sql.row_number("low"), "number")], sql.derived(hit, "h"))
 
 
 def _points_below(place: str, node: int) -> exp.Expression:
@@ -163,11 +161,9 @@ def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Selec
     columns, size = _columns(plan, node), sql.column("size")
     shared = _keys(parent)
     order = [*shared, *(c for c in columns if c not in shared)]
-    end = window(sql.total(size), shared, order, running=True)
-    numbered: Named = [
-        (window(exp.RowNumber(), [], order), "number"),
-        (exp.Sub(this=end, expression=size.copy()), "low"),
-    ]
+    end = sql.window(sql.total(size), shared, order, running=True)
+    low = exp.Sub(this=end, expression=size.copy())
+    numbered: Named = [(sql.row_number(*order), "number"), (low, "low")]
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
     found = sql.select([*_same(columns), *numbered], rows)
     return sql.where(found, _positive(size))
@@ -183,7 +179,7 @@ def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Sel
 def _hit(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
     """SELECT j, columns: for every point the last interval of its key that starts at or before it."""
     shared, columns = _keys(parent), _columns(plan, node)
-    last = window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
+    last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
     merged = sql.derived(exp.union(_starts(node, shared), _points(node, parent), distinct=False), "m")
     looked_up = sql.derived(sql.select([(sql.column("j"), "j"), (last, "number")], merged), "h")
     intervals = intervals_table(node)
@@ -308,7 +304,7 @@ def _hit_rows(plan: Plan) -> exp.Select:
     root, columns = plan.label_node, _root_columns(plan)
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.group(sql.select([(hit, "place"), (sql.count(), TIMES)]).from_(_unnested(root)), [hit.copy()])
-    first = exp.paren(exp.Sub(this=window(exp.RowNumber(), [], []), expression=sql.integer(1)))
+    first = exp.paren(exp.Sub(this=sql.row_number(), expression=sql.integer(1)))
     n = exp.Round(this=exp.Div(this=sql.double(exp.ArraySize(this=_places(root))), expression=sql.parameter(DENSITY)))
     place = exp.Mod(this=first, expression=exp.cast(n, exp.DType.BIGINT))
     rows = sql.select([*((sql.column(c, "r"), c) for c in columns), (place, "place")], source(plan, root, "r"))

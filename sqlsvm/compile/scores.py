@@ -114,7 +114,7 @@ def scored(
             continue
         meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
         joins.append((exp.to_table(d.table), meet, "left"))
-        terms.append(sql.coalesce(bend(theta(sql.column("n", d.table))), sql.number(0)))
+        terms.append(sql.or_zero(bend(theta(sql.column("n", d.table)))))
     made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
     made += [*(extra or []), *folded, (sql.plus(*terms), "p")]
     made += [(sign, "y")] if sign is not None else []

@@ -19,7 +19,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.compress import compressed, levels_statement, reached, window
+from sqlsvm.compile.compress import compressed, levels_statement, reached
 from sqlsvm.compile.messages import Messages, scored_table, states_table, value_table
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.scores import Bend, Named, scored, straight
@@ -69,7 +69,7 @@ def sizes(plan: Plan) -> Iterator[Statement]:
         rows = scored(plan, bag.core, [])
         w = sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1)
         positive = sql.case(exp.GT(this=w.copy(), expression=sql.integer(0)), w.copy())
-        outputs: Named = [(sql.coalesce(sql.total(w), sql.number(0)), "total")]
+        outputs: Named = [(sql.sum_or_zero(w), "total")]
         outputs.append((sql.coalesce(exp.Min(this=positive), sql.number(1)), "smallest"))
         yield statement(size_name(bag), sql.select(outputs, sql.derived(rows, "s")))
 
@@ -204,8 +204,8 @@ class Sketch:
     def _below(self, root: int, links: Sequence[Link]) -> Statement:
         """SELECT SUM(c * how far below 0 the totals are that a state is part of) AS hinge"""
         found = self._below_with(root, links[0]) if links else self._below_alone(root)
-        area = sql.total(sql.product(sql.column("c"), sql.column("below")))
-        return statement(HINGE, sql.select([(sql.coalesce(area, sql.number(0)), HINGE)], sql.derived(found, "t")))
+        area = sql.sum_or_zero(sql.product(sql.column("c"), sql.column("below")))
+        return statement(HINGE, sql.select([(area, HINGE)], sql.derived(found, "t")))
 
     def _below_alone(self, root: int) -> exp.Select:
         below = exp.Neg(this=sql.column("s"))
@@ -223,7 +223,7 @@ class Sketch:
         return _of_states(sql.select([(sql.column(n), n) for n in ("c", "below")], sql.derived(found, "b")))
 
     def _before(self, value: exp.Expression, last: Link) -> exp.Expression:
-        return window(sql.total(value), self._keys([last]), ["at", "rank"], running=True)
+        return sql.window(sql.total(value), self._keys([last]), ["at", "rank"], running=True)
 
     def _lacking(self, bag: int, links: Sequence[Link], size: exp.Expression, strict: bool) -> exp.Select:
         at = exp.Neg(this=exp.paren(self._sum_of("s", links)))

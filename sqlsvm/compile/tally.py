@@ -55,7 +55,7 @@ def rounding(bag: Bag) -> Statement:
     exact = sql.product(sql.column("p"), sql.parameter(BUCKETS))
     error = exp.Abs(this=exp.Sub(this=bucket_of(sql.column("p")), expression=exact))
     rows = exp.to_table(scored_table(bag.number))
-    return statement(rounding_name(bag), sql.select([(sql.coalesce(sql.largest(error), sql.number(0)), "error")], rows))
+    return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,8 @@ def label_values(model: Model) -> tuple[object, object]:
 def read_label_values(engine: Engine, query: FeatureQuery, sign: exp.Expression) -> tuple[Any, Any]:
     """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs."""
     assert query.label is not None
-    optional = query.label.relation in {j.relation for j in query.left_joins}
     columns = [(sign.copy(), "s"), (query.label.expression.copy(), "v")]
-    rows = sql.derived(rows_of(query.relation(query.label.relation), columns, optional=optional), "r")
+    rows = sql.derived(rows_of(query, query.label.relation, columns), "r")
 
     def first(sign: int) -> Any:
         """Of the first row that has it: the others have the same, and are not looked at."""

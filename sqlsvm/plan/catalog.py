@@ -22,16 +22,21 @@ from sqlsvm.query.variables import Variable
 Outputs = Sequence[tuple[exp.Expression, str]]
 
 
-def rows_of(relation: Relation, outputs: Outputs, *, optional: bool) -> exp.Query:
+def own_rows_of(relation: Relation, outputs: Outputs) -> exp.Select:
+    """SELECT outputs over the rows of a relation that meet its conditions."""
+    conditions = (f.copy() for f in (*relation.filters, *relation.late_filters))
+    return sql.select(outputs, relation.source).where(*conditions)
+
+
+def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
     """SELECT outputs over the rows that a relation brings to the join.
 
     The optional side of a LEFT JOIN brings one row more, all NULL, which stands for "no match": with it, the LEFT JOIN
     is an inner join. What WHERE says of that side is said of this row too, as SQL does after the join.
     """
-    matched = sql.select(outputs, relation.source).where(
-        *(f.copy() for f in (*relation.filters, *relation.late_filters))
-    )
-    if not optional:
+    relation = query.relation(alias)
+    matched = own_rows_of(relation, outputs)
+    if not query.is_optional(alias):
         return matched
     missing = no_match(relation).select(*(exp.alias_(e, name) for e, name in outputs))
     return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
@@ -100,17 +105,16 @@ class Catalog:
     def __init__(self, engine: Engine, query: FeatureQuery) -> None:
         self.engine = engine
         self.query = query
-        self._optional = {j.relation for j in query.left_joins}
         self._keys: dict[tuple[str, tuple[Term, ...]], KeyFacts] = {}
         self._variables: dict[int, list[Column]] = {}
         self._declared: dict[str, tuple[frozenset[str], ...]] = {}
 
     def rows_of(self, alias: str, outputs: Outputs) -> exp.Query:
-        return rows_of(self.query.relation(alias), outputs, optional=alias in self._optional)
+        return rows_of(self.query, alias, outputs)
 
     def own_rows(self, alias: str, terms: tuple[Term, ...]) -> exp.Query:
         """The keys of the rows that are really there: without the made-up one of a LEFT JOIN."""
-        return rows_of(self.query.relation(alias), _keyed(terms), optional=False)
+        return own_rows_of(self.query.relation(alias), _keyed(terms))
 
     def table_rows(self, alias: str) -> float:
         """All rows of the table, before any filter."""
@@ -280,7 +284,7 @@ def _names(n: int) -> list[str]:
 
 
 def _how_many(condition: exp.Expression) -> exp.Expression:
-    return _or_zero(sql.double(sql.total(sql.case(condition, sql.integer(1), sql.integer(0)))))
+    return sql.or_zero(sql.double(sql.total(sql.case(condition, sql.integer(1), sql.integer(0)))))
 
 
 def _grouped(rows: exp.Query, names: list[str], size: exp.Expression | None = None) -> exp.Select:
@@ -295,19 +299,15 @@ def _whole(names: Iterable[str], table: str | None = None) -> exp.Expression:
     return sql.every(sql.not_null(sql.column(k, table)) for k in names)
 
 
-def _or_zero(expression: exp.Expression) -> exp.Expression:
-    return sql.coalesce(expression, sql.number(0))
-
-
 def key_facts(engine: Engine, rows: exp.Query, width: int, size: exp.Expression | None = None) -> KeyFacts:
     """Of a SELECT whose first outputs are k0, k1, ..., one scan: sizes of the groups of equal keys."""
     names = _names(width)
     whole, c = _whole(names), sql.column("c")
     measures: Outputs = [
-        (_or_zero(sql.total(c)), "rows"),
-        (_or_zero(sql.total(sql.case(whole, c))), "whole"),
+        (sql.sum_or_zero(c), "rows"),
+        (sql.sum_or_zero(sql.case(whole, c)), "whole"),
         (_how_many(whole), "groups"),
-        (_or_zero(sql.largest(sql.case(whole, c))), "largest"),
+        (sql.or_zero(sql.largest(sql.case(whole, c))), "largest"),
     ]
     found = _one(engine, sql.select(measures, sql.derived(_grouped(rows, names, size), "g")))
     return KeyFacts(found["rows"], found["rows"] - found["whole"], found["groups"], found["largest"])
@@ -340,9 +340,9 @@ def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:
     """Over outer-joined groups of keys: where only the other side has the key, ours and its size c are NULL."""
     c, whole, alone = sql.column("c", side), _whole(names, side), sql.is_null(sql.column("c", other))
     return [
-        (_or_zero(sql.largest(sql.case(whole, c))), f"max_{side}"),
-        (_or_zero(sql.total(sql.case(sql.every([alone, whole]), c))), f"dangling_{side}"),
-        (_or_zero(sql.total(sql.case(exp.not_(whole), c))), f"null_{side}"),
+        (sql.or_zero(sql.largest(sql.case(whole, c))), f"max_{side}"),
+        (sql.sum_or_zero(sql.case(sql.every([alone, whole]), c)), f"dangling_{side}"),
+        (sql.sum_or_zero(sql.case(exp.not_(whole), c)), f"null_{side}"),
     ]
 
 

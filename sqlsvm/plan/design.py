@@ -168,7 +168,7 @@ def _coordinates(query: FeatureQuery, missing: dict[str, float], intercept: bool
             continue
         value = _number(f)
         if missing.get(f.name):
-            yield Coordinate(0, f.relation, f.name, "value", sql.coalesce(value, sql.number(0)))
+            yield Coordinate(0, f.relation, f.name, "value", sql.or_zero(value))
             yield Coordinate(
                 0, f.relation, f.name, "missing", sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))
             )
@@ -239,5 +239,4 @@ def _is_double(text: str) -> bool:
 def dictionary_values(catalog: Catalog, feature: Feature) -> exp.Query:
     """SELECT DISTINCT value, in a fixed order, NULL aside."""
     rows = catalog.rows_of(feature.relation, [(feature.expression.copy(), "v")])
-    v = sql.column("v")
-    return exp.select("v").distinct().from_(sql.derived(rows, "r")).where(sql.not_null(v)).order_by(v.copy())
+    return sql.distinct(sql.derived(rows, "r")).order_by(sql.column("v"))

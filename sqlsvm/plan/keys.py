@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, QueryError
-from sqlsvm.plan.catalog import Catalog, rows_of
+from sqlsvm.plan.catalog import Catalog, own_rows_of
 from sqlsvm.query import FeatureQuery, Term
 from sqlsvm.query.variables import Variable, join_variables
 
@@ -29,9 +29,7 @@ class Rounded:
 
     def counts(self, query: FeatureQuery) -> exp.Select:
         """SELECT how many there are of them, and how many are left when they are rounded."""
-        first, *others = (
-            rows_of(query.relation(t.relation), [(t.expression.copy(), "k")], optional=False) for t in self.exact
-        )
+        first, *others = (own_rows_of(query.relation(t.relation), [(t.expression.copy(), "k")]) for t in self.exact)
         rows: exp.Query = first
         for other in others:
             rows = exp.union(rows, other, distinct=False)

@@ -21,9 +21,7 @@ def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None)
         raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
     if label.kind == "boolean" and positive is None:  # no look at the data would say more
         return _sign_of_truth(label)
-    rows = rows_of(
-        query.relation(label.relation), [(label.expression.copy(), "v")], optional=query.is_optional(label.relation)
-    )
+    rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])
     values = _label_values(engine, rows)
     if not values:  # no row is left to have a label; who needs one will miss the rows
         return exp.cast(exp.null(), exp.DType.INT)
@@ -45,7 +43,7 @@ def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None)
 def _label_values(engine: Engine, rows: exp.Query) -> list[str]:
     """The distinct values as text, some of them where there are many. They are told apart as the engine does: 1 is
     1.00."""
-    seen = exp.select("v").distinct().from_(sql.derived(rows.copy(), "r")).where(sql.not_null(sql.column("v"))).limit(5)
+    seen = sql.distinct(sql.derived(rows.copy(), "r")).limit(5)
     return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
 
 

@@ -51,7 +51,6 @@ def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
 def with_implied_filters(query: FeatureQuery) -> FeatureQuery:
     """A row in which two spellings of one variable differ (a.x = b.k AND a.y = b.k, but x <> y) can meet nothing: the
     query implies the filter x = y. For the optional side of a LEFT JOIN it holds where WHERE holds, after the join."""
-    optional = {j.relation for j in query.left_joins}
     variables = [v for v in join_variables(query) if v.match is None]
 
     def strengthened(relation: Relation) -> Relation:
@@ -61,7 +60,7 @@ def with_implied_filters(query: FeatureQuery) -> FeatureQuery:
             for first, *others in spelled
             for other in others
         )
-        if relation.alias in optional:
+        if query.is_optional(relation.alias):
             return replace(relation, late_filters=(*relation.late_filters, *agree))
         return replace(relation, filters=(*relation.filters, *agree))
 

@@ -21,7 +21,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import plain
-from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.catalog import own_rows_of
 from sqlsvm.plan.design import Design
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import Problem
@@ -139,7 +139,7 @@ def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
     for relation in query.relations:
         found = {e.sql(query.dialect): e for e in _made(query, relation.alias)}
         values = [(e, f"c{place}") for place, e in enumerate(found.values())] or [(sql.integer(1), "one")]
-        yield relation.alias, engine.digest(rows_of(relation, values, optional=False))
+        yield relation.alias, engine.digest(own_rows_of(relation, values))
 
 
 def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:

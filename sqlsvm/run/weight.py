@@ -24,7 +24,7 @@ def check_weight(work: Workspace, plan: Plan) -> None:
     if weight is None:
         return
     values = [(weight.expression.copy(), "w")]
-    rows = rows_of(query.relation(weight.relation), values, optional=query.is_optional(weight.relation))
+    rows = rows_of(query, weight.relation, values)
     w = sql.column("w")
     counts = [(sql.total(_one_if(sql.is_null(w))), "missing"), (sql.total(_one_if(is_odd(w))), "odd")]
     found = work.engine.fetch(sql.select(counts, sql.derived(rows, "r")))

@@ -299,7 +299,7 @@ def test_what_the_server_holds_out_is_held_out_here(postgres: Engine, owner: str
     query = replace(labelled(postgres, text, ProblemOptions("y")), held_out=held)
     with offloaded(postgres, query) as (local, copied):
         assert copied.held_out
-        rows = rows_of(copied.relation(owner), [(copied.held_out, "held")], optional=owner == "p")
+        rows = rows_of(copied, owner, [(copied.held_out, "held")])
         assert local.fetch(rows)["held"].tolist() == HELD_OUT[owner]
 
 

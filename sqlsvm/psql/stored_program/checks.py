@@ -104,9 +104,7 @@ def _excess(name: str, rows: exp.Expr, keys: list[exp.Column]) -> Statement:
     counted = sql.select([(sql.count(), "c")], rows).where(*(sql.not_null(k) for k in keys))
     grouped = sql.group(counted, [k.copy() for k in keys])
     beyond = exp.Sub(this=sql.column("c"), expression=sql.number(1))
-    return statement(
-        name, sql.select([(sql.coalesce(sql.total(beyond), sql.number(0)), "n")], sql.derived(grouped, "g"))
-    )
+    return statement(name, sql.select([(sql.sum_or_zero(beyond), "n")], sql.derived(grouped, "g")))
 
 
 def _merged(query: FeatureQuery, rounded: Rounded) -> Statement:
@@ -138,11 +136,8 @@ def _nulls(plan: Plan, feature: str) -> Statement:
 
 
 def _counted(plan: Plan, name: str, feature: Feature, condition: exp.Expression) -> Statement:
-    query = plan.tree.query
-    optional = feature.relation in {j.relation for j in query.left_joins}
-    rows = rows_of(query.relation(feature.relation), [(feature.expression.copy(), "v")], optional=optional)
-    total = sql.coalesce(sql.total(condition), sql.number(0))
-    return statement(name, sql.select([(total, "n")], sql.derived(rows, "r")))
+    rows = rows_of(plan.tree.query, feature.relation, [(feature.expression.copy(), "v")])
+    return statement(name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))
 
 
 def _literal(value: object) -> exp.Expression:

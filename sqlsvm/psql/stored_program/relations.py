@@ -48,9 +48,8 @@ def sources(query: FeatureQuery) -> Iterator[Statement]:
 def row_counts(plan: Plan) -> Iterator[Statement]:
     """SELECT how many rows each relation brings to the join."""
     query = plan.tree.query
-    optional = {j.relation for j in query.left_joins}
     for r in query.relations:
-        rows = rows_of(r, [(sql.integer(1), "one")], optional=r.alias in optional)
+        rows = rows_of(query, r.alias, [(sql.integer(1), "one")])
         yield statement(r.alias, sql.select([(sql.count(), "n")], sql.derived(rows, "r")))
 
 

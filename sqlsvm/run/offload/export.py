@@ -112,20 +112,19 @@ class _Exporter:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.query = catalog.query
-        self.optional = {j.relation for j in self.query.left_joins}
         self.variables = shared(self.query)
         self.types = _types(catalog)
 
     def export(self, relation: Relation) -> Export:
-        alias = relation.alias
+        alias, optional = relation.alias, self.query.is_optional(relation.alias)
         columns = [*self._outputs(alias), *self._keys(alias), *self._match_keys(alias)]
         if self.query.held_out and self.query.label and self.query.label.relation == alias:
             columns.append(Carried(HELD, self.query.held_out, exp.DType.BOOLEAN))
-        if alias in self.optional or not columns:
+        if optional or not columns:
             keep = sql.every(f.copy() for f in relation.late_filters)
             columns.append(Carried(KEEP, sql.case(keep, exp.true(), exp.false()), exp.DType.BOOLEAN))
-        reduced = [] if alias in self.optional else list(self._reduced(alias))
-        return Export(relation, tuple(columns), alias in self.optional, tuple(reduced))
+        reduced = [] if optional else list(self._reduced(alias))
+        return Export(relation, tuple(columns), optional, tuple(reduced))
 
     def _outputs(self, alias: str) -> Iterator[Carried]:
         """Numbers as training in place sees them: integers as they are, any other as a double."""
@@ -148,7 +147,7 @@ class _Exporter:
             if alias in v.holders:
                 known, term = self._alike(v.terms), v.at(alias)[0]
                 codes = None if known else self._codes(v)
-                needed = alias not in self.optional
+                needed = not self.query.is_optional(alias)
                 yield Carried(key(v.index), term.expression, known or exp.DType.BIGINT, codes, needed=needed)
 
     def _match_keys(self, alias: str) -> Iterator[Carried]:
@@ -170,7 +169,7 @@ class _Exporter:
 
     def _codes(self, v: Variable) -> exp.Select:
         """The values of the relation with the fewest rows; a value that it lacks is in no join row."""
-        alias = min(sorted(v.holders), key=lambda a: (a in self.optional, self.catalog.rows(a)))
+        alias = min(sorted(v.holders), key=lambda a: (self.query.is_optional(a), self.catalog.rows(a)))
         return sql.numbered(self.catalog.rows_of(alias, [(v.at(alias)[0].expression.copy(), "v")]))
 
     def _reduced(self, alias: str) -> Iterator[exp.Expression]:
@@ -178,8 +177,8 @@ class _Exporter:
         at it costs less than the rows of which it saves us. Numbered keys are looked up in one of them anyway."""
         for v in self.variables:
             if alias in v.holders and self._alike(v.terms):
-                for other in sorted(v.holders - self.optional - {alias}):
-                    if self._is_small_beside(other, alias):
+                for other in sorted(v.holders - {alias}):
+                    if not self.query.is_optional(other) and self._is_small_beside(other, alias):
                         theirs = self.catalog.rows_of(other, [(v.at(other)[0].expression.copy(), "v")])
                         yield v.at(alias)[0].expression.copy().isin(query=theirs)
 
