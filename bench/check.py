@@ -21,6 +21,7 @@ from bench.tasks import Task, load, task, unload
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import dane
@@ -98,7 +99,7 @@ def of_instance(engine: Engine, made: Task) -> Iterator[tuple[str, float]]:
         query = labelled(engine, made.text, made.options)
         with workspace(engine) as work:
             problem, opened = _watched(work, lambda: prepared(work, query, made.options))
-            oracle = problem.oracle
+            oracle = JoinOracle(problem)
             _, sampled = _watched(work, lambda: oracle.sample(1000, 0))
             beta = np.random.default_rng(0).normal(size=oracle.dimension) / np.sqrt(oracle.dimension)
             _, passed = _watched(work, lambda: oracle.pass_(beta, BUCKETS))

@@ -29,6 +29,7 @@ from sqlsvm.ask.counting import read_beta
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.train import as_json
 from sqlsvm.run.workspace import workspace
@@ -208,7 +209,7 @@ def sampled(order: Order) -> Outcome:
         query = clock.time("open", lambda: labelled(engine, order.task.text, order.task.options))
         with workspace(engine) as work:
             problem: Problem = clock.time("open", lambda: prepared(work, query, order.task.options))
-            oracle = problem.oracle
+            oracle = JoinOracle(problem)
 
             def fit(setting: grids.Setting) -> Values:
                 sample = oracle.sample(int(setting["rows"]), 0)
@@ -222,7 +223,7 @@ def sampled(order: Order) -> Outcome:
 
             trial = grids.tuned(grids.SAMPLE, fit, objective, order.target, order.setting)
             parts = {**clock.parts, "sample and fit": trial.seconds}
-            model = named(problem, oracle.scaling.to_raw(trial.beta))
+            model = named(problem, problem.scaling.to_raw(trial.beta))
     return Outcome(model, parts, trial.setting)
 
 
@@ -243,10 +244,11 @@ def named(problem: Problem, theta: Values) -> dict[str, Any]:
 
 def scaled(problem: Problem, given: Given) -> Values:
     """The inverse of `named`, on the features as they are scaled."""
-    raw = read_beta(problem.plan.design, given)
-    matrix, kept = problem.oracle.scaling.matrix, len(problem.oracle.scaling.kept)
-    numbers = np.linalg.solve(matrix[:, problem.oracle.scaling.kept].T, raw[:kept])
-    return np.concatenate([numbers, raw[kept:]])
+    raw = read_beta(problem.scaling, given)
+    theta = np.zeros(problem.plan.design.size)
+    for e in problem.scaling.elements():
+        theta[e.index] = raw[e.place]
+    return problem.scaling.to_scaled(theta)
 
 
 # -- aggregates over the join ------------------------------------------------------------------------------------------

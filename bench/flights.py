@@ -80,7 +80,7 @@ def train_once(engine: Engine, text: str) -> Run:
     with workspace(engine) as work:
         problem = prepared(work, query, OPTIONS)
         clock.append(time.perf_counter())
-        oracle = Clocked(problem.oracle)
+        oracle = Clocked(JoinOracle(problem))
         solution = dane.solve(oracle, L2(1e-4))
         clock.append(time.perf_counter())
     read, prepare, solving = (later - before for before, later in pairwise(clock))
@@ -110,7 +110,7 @@ def print_passes(engine: Engine, name: str, text: str) -> None:
     with workspace(engine) as work:
         problem = prepared(work, query, OPTIONS)
         for lam in LAMBDAS:
-            solution = dane.solve(problem.oracle, L2(lam))
+            solution = dane.solve(JoinOracle(problem), L2(lam))
             proof = solution.certificate
             print(f"  {lam:<10g}  {len(solution.history):6}  {proof.gap:.1e}   {proof.objective:.6f}")
     print(flush=True)

@@ -9,6 +9,7 @@ from bench.export import exported
 from bench.matrix import Given, matrix
 from bench.tasks import Task
 from sqlsvm.engine import connect
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
 
 NUMBERS = 3e8
@@ -35,6 +36,6 @@ def _by_pass(task: Task, url: str, models: Sequence[Given]) -> Iterator[Interval
     with connect(url) as engine, open_problem(engine, task.text, task.options) as problem:
         for model in models:
             beta = scaled(problem, model)
-            cut = problem.oracle.pass_(beta, BUCKETS)
+            cut = JoinOracle(problem).pass_(beta, BUCKETS)
             low = cut.value_low + task.lam * float(beta @ beta)
             yield low, low + cut.error

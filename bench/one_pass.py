@@ -42,12 +42,13 @@ def look(engine: Engine, made: Task, runs: int, model: Given | None = None) -> d
 
     At the model, or else near the optimum: how many rows are active there decides what a pass takes."""
     with open_problem(engine, made.text, made.options) as problem:
-        beta = scaled(problem, model) if model else dane.solve(problem.oracle, L2(made.lam), Effort(tol=NEAR)).beta
-        forms: dict[str, Callable[[], object]] = {"pass": partial(problem.oracle.pass_, beta, BUCKETS)}
+        oracle = JoinOracle(problem)
+        beta = scaled(problem, model) if model else dane.solve(oracle, L2(made.lam), Effort(tol=NEAR)).beta
+        forms: dict[str, Callable[[], object]] = {"pass": partial(oracle.pass_, beta, BUCKETS)}
         if problem.moments.n <= FLAT_ROWS:
             forms |= flat_forms(engine, made, beta)
         seconds = in_turns(forms, runs)
-        return {"forms": seconds, "statements": statements(problem.oracle, beta), "join_rows": problem.moments.n}
+        return {"forms": seconds, "statements": statements(oracle, beta), "join_rows": problem.moments.n}
 
 
 def flat_forms(engine: Engine, made: Task, beta: Values) -> dict[str, Callable[[], object]]:
@@ -70,16 +71,16 @@ def in_turns(forms: dict[str, Callable[[], object]], runs: int) -> Seconds:
 def statements(oracle: JoinOracle, beta: Values) -> list[dict[str, Any]]:
     """What each statement of one more pass took."""
     found: list[dict[str, Any]] = []
-    tree = oracle.plan.tree
+    tree = oracle.problem.plan.tree
     spoken = {sums_name(node): f"sums of {tree.name(node)}" for node in range(len(tree.nodes))}
 
     def note(statement: Statement, rows: float, seconds: float) -> None:
         name = spoken.get(statement.name, statement.name)
         found.append({"statement": name, "rows": rows, "seconds": seconds})
 
-    oracle.work.on_done = note
+    oracle.problem.work.on_done = note
     oracle.pass_(beta, BUCKETS)
-    oracle.work.on_done = None
+    oracle.problem.work.on_done = None
     return found
 
 

@@ -4,7 +4,7 @@ python -m bench.profile star|chain|hub|snowflake|... [--url embedded:] [--bucket
 """
 
 from argparse import ArgumentParser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from bench.one_pass import NEAR
@@ -54,9 +54,9 @@ def profile(engine: Engine, made: Task, buckets: int) -> list[Explained]:
     query = labelled(engine, made.text, made.options)
     with workspace(engine) as work:
         problem = prepared(work, query, made.options)
-        oracle, explaining = problem.oracle, ExplainingWorkspace(engine)
-        beta = dane.solve(oracle, L2(made.lam), Effort(tol=NEAR)).beta
-        JoinOracle(explaining, problem.plan, problem.moments, oracle.scaling).pass_(beta, buckets)
+        explaining = ExplainingWorkspace(engine)
+        beta = dane.solve(JoinOracle(problem), L2(made.lam), Effort(tol=NEAR)).beta
+        JoinOracle(replace(problem, work=explaining)).pass_(beta, buckets)
         return explaining.explained
 
 

@@ -20,7 +20,8 @@ from sqlsvm.engine.base import Rows, Values
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.plan import Plan
-from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.plan.scaling import Scaling
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import Sketching, sketching
 
 steps = logging.getLogger(__name__)
@@ -59,25 +60,16 @@ class Threshold:
     threshold: float
 
 
-def read_beta(design: Design, given: Given) -> Values:
-    """A vector over the design's features from a beta by name: what it leaves out weighs 0."""
-    weights = _weights(design, given)
-    kept = [c for c in design.coordinates if c.role != "missing"]
-    beta = np.zeros(len(kept) + sum(len(d.categories) for d in design.dictionaries))
-    for place, c in enumerate(kept):
-        value = weights.get(c.feature, 0.0) if c.feature else given.get("intercept", 0.0)
-        beta[place] = _number(c.feature or "intercept", value)
-    place = len(kept)
-    for d in design.dictionaries:
-        chosen = weights.get(d.feature, {})
-        if not isinstance(chosen, Mapping):
-            raise OptionError(
-                f"the weight of the categorical feature {d.feature} is one number",
-                hint=f'write {{"{d.feature}": {{"VALUE": 0.1}}}}',
-            )
-        for n, category in enumerate(d.categories):
-            beta[place + n] = _number(d.feature, chosen.get(str(category), 0.0))
-        place += len(d.categories)
+def read_beta(scaling: Scaling, given: Given) -> Values:
+    """A vector over the features from a beta by name: what it leaves out weighs 0."""
+    weights = _weights(scaling.design, given)
+    beta = np.zeros(scaling.dimension)
+    for e in scaling.elements():
+        if e.category is not None:
+            value = weights.get(e.feature, {}).get(str(e.category), 0.0)
+        else:
+            value = weights.get(e.feature, 0.0) if e.feature else given.get("intercept", 0.0)
+        beta[e.place] = _number(e.feature or "intercept", value)
     return beta
 
 
@@ -87,7 +79,7 @@ def _weights(design: Design, given: Given) -> Mapping[str, Any]:
         raise OptionError("beta is not an object of weights by name", hint=FORM)
     for name in given.keys() - {"intercept", "weights"}:
         raise OptionError(f"beta has a {name}, which is neither the intercept nor the weights", hint=FORM)
-    names = {feature for feature, _ in design.columns()} | {d.feature for d in design.dictionaries}
+    names = {c.feature for c in design.coordinates} | {d.feature for d in design.dictionaries}
     if "" not in names and given.get("intercept"):
         raise OptionError("beta has an intercept, which the features do not", hint="leave it out")
     weights: Mapping[str, Any] = given.get("weights", {})
@@ -95,6 +87,12 @@ def _weights(design: Design, given: Given) -> Mapping[str, Any]:
         if not name or name not in names:
             close = nearest(name, sorted(names - {""}))
             raise OptionError(f"beta has a weight for {name}, which is not a feature", hint=close)
+    for d in design.dictionaries:
+        if not isinstance(weights.get(d.feature, {}), Mapping):
+            raise OptionError(
+                f"the weight of the categorical feature {d.feature} is one number",
+                hint=f'write {{"{d.feature}": {{"VALUE": 0.1}}}}',
+            )
     return weights
 
 
@@ -120,22 +118,22 @@ def is_sketched(plan: Plan) -> bool:
 
 
 def row_counts(
-    oracle: JoinOracle,
+    problem: Problem,
     beta: Values,
     bound: float = 1.0,
     buckets: int = BUCKETS_A_UNIT,
     epsilon: float = EPSILON,
 ) -> Iterator[Count]:
     """The paper's Row Counting for every feature, value and label; epsilon is for sketches."""
-    work, program = oracle.work, row_count_program(oracle.plan)
+    work, program = problem.work, row_count_program(problem.plan)
     parameters: dict[str, object] = {BOUND: float(bound), BUCKETS: float(buckets)}
-    if is_sketched(oracle.plan):
-        parameters[LEVELS] = _sketching(oracle, epsilon).for_counts(epsilon)
+    if is_sketched(problem.plan):
+        parameters[LEVELS] = _sketching(problem, epsilon).for_counts(epsilon)
     for label in LABELS:
         steps.info("counting the rows of the label %+d", label)
         with work.scratch():
-            answers = work.run(program, {**parameters, **_of_label(oracle, beta, label)})
-        yield from _counts(oracle.plan.design, answers, label)
+            answers = work.run(program, {**parameters, **_of_label(problem, beta, label)})
+        yield from _counts(problem.plan.design, answers, label)
 
 
 def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator[Count]:
@@ -152,17 +150,17 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
                 yield Count(d.feature, None if n != n else d.categories[int(n) - 1 - d.offset], label, float(count))
 
 
-def generalised(oracle: JoinOracle, beta: Values, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
+def generalised(problem: Problem, beta: Values, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
     """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by 1 + epsilon."""
-    moments = oracle.moments
-    _check_list(oracle, beta)
+    moments = problem.moments
+    _check_list(problem, beta)
     for label in LABELS:
         steps.info("counting the rows of the label %+d", label)
         rows = moments.n_negative if label < 0 else moments.n - moments.n_negative
         _check_levels(epsilon, rows)
         f = levels(epsilon, rows)
-        found = _sketched_thresholds if is_sketched(oracle.plan) else _thresholds
-        for k, (count, h) in enumerate(zip(f, found(oracle, beta, label, f, buckets, epsilon), strict=True)):
+        found = _sketched_thresholds if is_sketched(problem.plan) else _thresholds
+        for k, (count, h) in enumerate(zip(f, found(problem, beta, label, f, buckets, epsilon), strict=True)):
             if h == h:
                 yield Threshold(label, k, float(count), float(h))
 
@@ -176,13 +174,13 @@ def _check_levels(epsilon: float, rows: float) -> None:
         )
 
 
-def _check_list(oracle: JoinOracle, beta: Values) -> None:
+def _check_list(problem: Problem, beta: Values) -> None:
     """Exact thresholds are read off a list of all pairs that meet at the centre. Where these are the join, nobody waits
     for them."""
-    plan, work = oracle.plan, oracle.work
+    plan, work = problem.plan, problem.work
     if plan.centre is None or plan.method != "exact":
         return
-    given = {"theta": oracle.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
+    given = {"theta": problem.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
     with work.scratch():
         work.run(tuple(towards_centre(plan)), given)
         met = float(work.run((pairs(plan),), given)[PAIRS]["n"][0])
@@ -193,29 +191,27 @@ def _check_list(oracle: JoinOracle, beta: Values) -> None:
         )
 
 
-def _sketching(oracle: JoinOracle, epsilon: float) -> Sketching:
-    found = sketching(oracle.work, oracle.plan)
-    _check_levels(epsilon / (2 * len(oracle.plan.links)), found.largest)
+def _sketching(problem: Problem, epsilon: float) -> Sketching:
+    found = sketching(problem.work, problem.plan)
+    _check_levels(epsilon / (2 * len(problem.plan.links)), found.largest)
     return found
 
 
-def _thresholds(oracle: JoinOracle, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
-    given = {BOUND: 1.0, BUCKETS: float(buckets), LEVELS: f, **_of_label(oracle, beta, label)}
-    with oracle.work.scratch():
-        return oracle.work.run(tuple(thresholds(oracle.plan)), given)[THRESHOLDS]["threshold"].astype(float)
+def _thresholds(problem: Problem, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
+    given = {BOUND: 1.0, BUCKETS: float(buckets), LEVELS: f, **_of_label(problem, beta, label)}
+    with problem.work.scratch():
+        return problem.work.run(tuple(thresholds(problem.plan)), given)[THRESHOLDS]["threshold"].astype(float)
 
 
-def _sketched_thresholds(
-    oracle: JoinOracle, beta: Values, label: int, f: Values, buckets: int, epsilon: float
-) -> Values:
+def _sketched_thresholds(problem: Problem, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
     """The sketch has levels of its own, finer ones. It counts from below, so f_k rows reach the threshold that it has
     for the first level >= f_k; none, where even all the rows that it has left are fewer."""
-    given = {BOUND: 1.0, LEVELS: _sketching(oracle, epsilon).for_thresholds(epsilon)}
-    with oracle.work.scratch():
-        answers = oracle.work.run(tuple(reached_levels(oracle.plan)), {**given, **_of_label(oracle, beta, label)})
+    given = {BOUND: 1.0, LEVELS: _sketching(problem, epsilon).for_thresholds(epsilon)}
+    with problem.work.scratch():
+        answers = problem.work.run(tuple(reached_levels(problem.plan)), {**given, **_of_label(problem, beta, label)})
     steps, heights = (answers[REACHED][name].astype(float) for name in ("f", "threshold"))
     return np.append(heights, nan)[np.searchsorted(steps, f)]
 
 
-def _of_label(oracle: JoinOracle, beta: Values, label: int) -> dict[str, object]:
-    return {"theta": oracle.scaling.to_raw(label * np.asarray(beta, dtype=float)), LABEL: float(label)}
+def _of_label(problem: Problem, beta: Values, label: int) -> dict[str, object]:
+    return {"theta": problem.scaling.to_raw(label * np.asarray(beta, dtype=float)), LABEL: float(label)}

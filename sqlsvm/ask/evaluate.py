@@ -28,9 +28,8 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import respelt
 from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
-from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.offload import brought
-from sqlsvm.run.problem import ProblemOptions, labelled, prepared
+from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 
 steps = logging.getLogger(__name__)
@@ -42,11 +41,11 @@ ByLabel = tuple[float, float]
 """A number for y = -1 and one for y = +1."""
 
 
-def evaluate(oracle: JoinOracle, of: Values | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
-    """Of a model, or of a beta on the oracle's features."""
-    plan = oracle.plan
-    theta = theta_of(plan, of) if isinstance(of, Model) else oracle.scaling.to_raw(np.asarray(of, dtype=float))
-    return evaluate_plan(oracle.work, plan, theta, buckets=buckets, bins=bins)
+def evaluate(problem: Problem, of: Values | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+    """Of a model, or of a beta on the problem's features."""
+    plan = problem.plan
+    theta = theta_of(plan, of) if isinstance(of, Model) else problem.scaling.to_raw(np.asarray(of, dtype=float))
+    return evaluate_plan(problem.work, plan, theta, buckets=buckets, bins=bins)
 
 
 def evaluate_model(
@@ -54,7 +53,7 @@ def evaluate_model(
 ) -> Evaluation:
     """On all rows that the model's query has now, prepared as for its training."""
     with _rows(engine, model, offload) as (work, query):
-        return evaluate(prepared(work, query, options_of(model)).oracle, model, buckets=buckets, bins=bins)
+        return evaluate(prepared(work, query, options_of(model)), model, buckets=buckets, bins=bins)
 
 
 def evaluate_parts(
@@ -75,7 +74,7 @@ def evaluate_parts(
         for part in parts:
             with work.scratch():
                 problem = prepared_part(work, query, options, holdout, part)
-                found[part] = evaluate(problem.oracle, model, buckets=buckets, bins=bins)
+                found[part] = evaluate(problem, model, buckets=buckets, bins=bins)
     return found
 
 

@@ -6,7 +6,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal
 
-import numpy as np
 from sqlglot import parse_one
 
 from sqlsvm.ask.counting import EPSILON, Given, is_sketched, read_beta, row_count_program
@@ -34,6 +33,7 @@ from sqlsvm.plan.planner import (
     why_copied,
 )
 from sqlsvm.plan.scaling import Scale
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, ProblemOptions, labelled, planned, prepared
 from sqlsvm.run.pseudo_oracle import sketching
 from sqlsvm.run.workspace import Workspace, workspace
@@ -270,15 +270,14 @@ def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Program]:
 
 
 def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:
-    oracle = problem.oracle
-    asked = read_beta(problem.plan.design, beta)
+    asked = read_beta(problem.scaling, beta)
     if not is_sketched(problem.plan):
-        oracle.pass_(asked, buckets)
+        JoinOracle(problem).pass_(asked, buckets)
         return
     observer, work.on_done = work.on_done, None
     levels = sketching(work, problem.plan).for_counts(EPSILON)
     work.on_done = observer
-    theta = oracle.scaling.to_raw(np.asarray(asked))
+    theta = problem.scaling.to_raw(asked)
     given = {"theta": theta, LABEL: 1.0, BOUND: 1.0, BUCKETS: float(buckets), LEVELS: levels}
     with work.scratch():
         work.run(row_count_program(problem.plan), given)

@@ -154,11 +154,11 @@ def count(
     if generalized and typed("bound"):
         raise click.UsageError("--bound and --generalized exclude each other", click.get_current_context())
     with connect(dsn) as engine, open_problem(engine, query, ProblemOptions(**options, scale="none")) as problem:
-        weights = counting.read_beta(problem.plan.design, beta)
+        weights = counting.read_beta(problem.scaling, beta)
         if generalized:
-            thresholds = list(counting.generalised(problem.oracle, weights, epsilon, buckets))
+            thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
         else:
-            counts = list(counting.row_counts(problem.oracle, weights, bound, buckets, epsilon))
+            counts = list(counting.row_counts(problem, weights, bound, buckets, epsilon))
     if as_json:
         found = {"thresholds": answers.as_json(thresholds)} if generalized else {"counts": answers.as_json(counts)}
         show_answer(json.dumps(found, indent=2, allow_nan=False))

@@ -104,11 +104,6 @@ class Design:
     def size(self) -> int:
         return len(self.coordinates) + sum(len(d.categories) for d in self.dictionaries)
 
-    def columns(self) -> list[tuple[str, object]]:
-        """(feature, category) of each coordinate; None for a number, "" for the intercept."""
-        named: list[tuple[str, object]] = [(c.feature, None) for c in self.coordinates]
-        return named + [(d.feature, category) for d in self.dictionaries for category in d.categories]
-
     def at(self, relations: Iterable[str]) -> tuple[Coordinate, ...]:
         held = set(relations)
         return tuple(c for c in self.coordinates if c.relation in held)

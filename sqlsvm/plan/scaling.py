@@ -1,7 +1,8 @@
 """Design + moments -> Scaling: the linear map between the raw coordinates that SQL sees and the features trained on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,17 @@ class Moments:
 
 
 @dataclass(frozen=True)
+class Element:
+    """beta[place] is the weight of a feature, and theta[index] that of its raw coordinate. A number has no category,
+    and the intercept has no name."""
+
+    place: int
+    index: int
+    feature: str
+    category: object = None
+
+
+@dataclass(frozen=True)
 class Scaling:
     """The linear map between the features that are trained on and the raw coordinates.
 
@@ -34,10 +46,30 @@ class Scaling:
     theta = to_raw(beta) gives the same scores on raw coordinates; from_raw maps counted sums back.
     """
 
-    kept: Values
-    """Coordinates that are features of their own: all but the indicators of missing values."""
+    design: Design
     matrix: Values
     """T: features x coordinates, dense for numbers; categories pass through."""
+
+    @cached_property
+    def kept(self) -> Values:
+        """Coordinates that are features of their own: all but the indicators of missing values."""
+        return np.array([c.index for c in _kept(self.design)], dtype=int)
+
+    @property
+    def indicators(self) -> int:
+        """Coordinates of theta that have no element in beta. The categories come after them."""
+        return int(self.matrix.shape[1] - self.matrix.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        return self.design.size - self.indicators
+
+    def elements(self) -> Iterator[Element]:
+        """What each element of beta is the weight of, in order."""
+        yield from (Element(place, c.index, c.feature) for place, c in enumerate(_kept(self.design)))
+        for d in self.design.dictionaries:
+            for index, category in enumerate(d.categories, d.offset):
+                yield Element(index - self.indicators, index, d.feature, category)
 
     def to_raw(self, beta: Values) -> Values:
         d = self.matrix.shape[1]
@@ -58,6 +90,16 @@ class Scaling:
 
 FLAT = 1e-10
 """Of a feature that varies by less than 10^-5 of its size the square is this much of it."""
+
+
+def _kept(design: Design) -> list[Coordinate]:
+    return [c for c in design.coordinates if c.role != "missing"]
+
+
+def means(design: Design, moments: Moments) -> dict[str, float]:
+    """Of each feature that is a number: the mean of the numbers that are there."""
+    missing = _missing_places(design)
+    return {c.feature: float(_mean(moments, c, missing)[0]) for c in design.coordinates if c.role == "value"}
 
 
 def flat(design: Design, moments: Moments) -> list[Coordinate]:
@@ -87,7 +129,7 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
     numbers = design.coordinates
     constant = next((c.index for c in numbers if c.role == "intercept"), None)
     missing = _missing_places(design)
-    kept = [c for c in numbers if c.role != "missing"]
+    kept = _kept(design)
     matrix = np.zeros((len(kept), len(numbers)))
     for row, c in enumerate(kept):
         matrix[row, c.index] = 1.0
@@ -104,7 +146,7 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
             matrix[row] /= np.sqrt(variance) if variance > noise else 1.0
             if constant is not None:
                 matrix[row, constant] -= mean * matrix[row, c.index]
-    return Scaling(np.array([c.index for c in kept], dtype=int), matrix)
+    return Scaling(design, matrix)
 
 
 def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:

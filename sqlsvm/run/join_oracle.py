@@ -12,9 +12,8 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.scaling import Moments, Scaling
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample
-from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Cut, Sample
 
@@ -26,19 +25,17 @@ class JoinOracle:
 
     loss: Loss = Hinge()
 
-    def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
-        self.work = work
-        self.plan = plan
-        self.moments = moments
-        self.scaling = scaling
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.plan = problem.plan
 
     @property
     def dimension(self) -> int:
-        return len(self.scaling.kept) + self.plan.design.size - len(self.plan.design.coordinates)
+        return self.problem.scaling.dimension
 
     @property
     def join_rows(self) -> float:
-        return self.moments.n
+        return self.problem.moments.n
 
     @property
     def exact(self) -> bool:
@@ -58,23 +55,24 @@ class JoinOracle:
         return tuple(oracle_pass(self.plan, soft=True))
 
     def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
-        h, theta = float(buckets or 1), self.scaling.to_raw(np.asarray(beta, dtype=float))
+        h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
         parameters = {"theta": theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
-        answers = self.work.run_and_drop(self._soft_program if width else self.program, parameters)
+        answers = self.problem.work.run_and_drop(self._soft_program if width else self.program, parameters)
         slope, offset = self._cut(answers)
-        slope = self.scaling.from_raw(slope)
+        slope = self.problem.scaling.from_raw(slope)
         error = 0.0 if self.exact else self._error(answers, h)
-        blur = float(answers[totals_name(self.plan)][BLUR].sum()) / self.moments.n if width else 0.0
+        blur = float(answers[totals_name(self.plan)][BLUR].sum()) / self.join_rows if width else 0.0
         return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
-        return drawn_sample(self.work, self.plan, self.moments, self.scaling, size, seed)
+        return drawn_sample(self.problem, size, seed)
 
     def _cut(self, answers: Answers) -> tuple[Values, float]:
-        g, b, n = sums(self.plan, answers), float(answers[totals_name(self.plan)]["b"].sum()), self.moments.n
+        moments, b = self.problem.moments, float(answers[totals_name(self.plan)]["b"].sum())
+        g = sums(self.plan, answers)
         if self.plan.centre is None:
-            return -g / n, b / n
-        return (self.moments.total_negative - g) / n, (self.moments.n_negative + b) / n
+            return -g / moments.n, b / moments.n
+        return (moments.total_negative - g) / moments.n, (moments.n_negative + b) / moments.n
 
     def _error(self, answers: Answers, h: float) -> float:
         """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""
@@ -84,7 +82,7 @@ class JoinOracle:
             return delta / h
         near = answers[NEAR]
         slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
-        return float(slack @ near[COUNT].astype(float)) / h / self.moments.n
+        return float(slack @ near[COUNT].astype(float)) / h / self.join_rows
 
 
 def sums(plan: Plan, answers: Answers) -> Values:

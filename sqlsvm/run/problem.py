@@ -1,4 +1,4 @@
-"""From a feature query to an oracle: everything that training, counting and explaining do first."""
+"""From a feature query to a problem: everything that training, counting and explaining do first."""
 
 import logging
 from collections.abc import Iterator
@@ -18,11 +18,10 @@ from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.keys import check_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import Counting, choose, fitted
-from sqlsvm.plan.scaling import Moments, Scale, check_values, scaling
+from sqlsvm.plan.scaling import Moments, Scale, Scaling, check_values, scaling
 from sqlsvm.plan.target import label_sign
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments, with_constants
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
@@ -51,11 +50,13 @@ class ProblemOptions:
 class Problem:
     """A query on one snapshot of its data, ready to be passed over."""
 
+    work: Workspace
     query: FeatureQuery
+    """As it was asked; that of the plan may leave out rows with NULLs."""
     catalog: Catalog
     plan: Plan
     moments: Moments
-    oracle: JoinOracle
+    scaling: Scaling
 
 
 @contextmanager
@@ -83,8 +84,7 @@ def prepared(
         with work.scratch():
             plan = _weighted(plan, balanced(_counted(work, plan, options)))
     moments = _counted(work, plan, options)
-    oracle = JoinOracle(work, plan, moments, scaling(plan.design, moments, options.scale))
-    return Problem(query, catalog, plan, moments, oracle)
+    return Problem(work, query, catalog, plan, moments, scaling(plan.design, moments, options.scale))
 
 
 def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:

@@ -14,8 +14,8 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, LABEL, active_rows
 from sqlsvm.engine.base import Values
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.scaling import Moments, Scaling
 from sqlsvm.run.join_oracle import sums as gathered
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace
 
 LABELS = (-1.0, 1.0)
@@ -64,27 +64,24 @@ class PseudoJoinOracle:
     coordinate or the indicator that it is missing, never both. Standard scaling centres; descent must not use it.
     """
 
-    def __init__(self, work: Workspace, plan: Plan, moments: Moments, scaling: Scaling) -> None:
-        self.work = work
-        self.plan = plan
-        self.moments = moments
-        self.scaling = scaling
-        self.sketching = sketching(work, plan)
-        self._gradient = tuple(far_sums(plan))
-        self._value = tuple(hinge(plan, perturbed))
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.sketching = sketching(problem.work, problem.plan)
+        self._gradient = tuple(far_sums(problem.plan))
+        self._value = tuple(hinge(problem.plan, perturbed))
 
     @property
     def dimension(self) -> int:
-        return len(self.scaling.kept) + self.plan.design.size - len(self.plan.design.coordinates)
+        return self.problem.scaling.dimension
 
     def pseudo_gradient(self, beta: Values, epsilon: float) -> Values:
         """-(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, one run per label."""
-        summed = np.zeros(self.plan.design.size)
+        summed = np.zeros(self.problem.plan.design.size)
         for label in LABELS:
-            with self.work.scratch():
-                answers = self.work.run(self._gradient, self._asked(beta, label, epsilon))
-            summed -= label * gathered(self.plan, answers)
-        return self.scaling.from_raw(summed) / self.moments.n
+            with self.problem.work.scratch():
+                answers = self.problem.work.run(self._gradient, self._asked(beta, label, epsilon))
+            summed -= label * gathered(self.problem.plan, answers)
+        return self.problem.scaling.from_raw(summed) / self.problem.moments.n
 
     def value_low(self, beta: Values, epsilon: float) -> float:
         """F-hat: the hinge of the moved rows, 1 - y beta.x - epsilon |beta|.|x|, as the area under its sketch.
@@ -93,12 +90,12 @@ class PseudoJoinOracle:
         it is the sum of the hinge values of what is in the sketch, so no list of thresholds has to be made."""
         total = 0.0
         for label in LABELS:
-            with self.work.scratch():
-                total += float(self.work.run(self._value, self._asked(beta, label, epsilon))[HINGE][HINGE][0])
-        return max(0.0, total) / self.moments.n
+            with self.problem.work.scratch():
+                total += float(self.problem.work.run(self._value, self._asked(beta, label, epsilon))[HINGE][HINGE][0])
+        return max(0.0, total) / self.problem.moments.n
 
     def _asked(self, beta: Values, label: float, epsilon: float) -> dict[str, object]:
-        theta = self.scaling.to_raw(label * np.asarray(beta, dtype=float))
+        theta = self.problem.scaling.to_raw(label * np.asarray(beta, dtype=float))
         given = {"theta": theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
         return {**given, LEVELS: self.sketching.for_counts(epsilon)}
 

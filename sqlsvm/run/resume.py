@@ -109,7 +109,7 @@ class Continuation:
     def remember(self, state: State, *, last: bool = False) -> None:
         """First without the digests: should taking them be interrupted, the weights are not lost."""
         kept = state if state.points.size + state.slopes.size <= LARGEST_STATE else None
-        theta = self._problem.oracle.scaling.to_raw(_best(state, self._penalty))
+        theta = self._problem.scaling.to_raw(_best(state, self._penalty))
         columns = tuple(_columns(self._problem.plan.design))
         self.last = Saved(self._objective, self._digests, columns, theta, len(state), kept)
         if kept and (last or self._problem.moments.n <= SMALL or state.seconds.sum() >= PATIENCE):
@@ -169,4 +169,4 @@ def _start(before: Saved, problem: Problem) -> Values:
     """The old weights by name; what is new weighs 0."""
     known = dict(zip(before.columns, before.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])
-    return problem.oracle.scaling.to_scaled(theta)
+    return problem.scaling.to_scaled(theta)

@@ -11,6 +11,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments, Scaling
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.rows import SampleRows
@@ -20,16 +21,17 @@ MANY = 1000
 """From so many rows on it does not matter that a thinned table keeps a few more or less than were asked for."""
 
 
-def drawn_sample(work: Workspace, plan: Plan, moments: Moments, scaling: Scaling, size: int, seed: int) -> Sample:
+def drawn_sample(problem: Problem, size: int, seed: int) -> Sample:
     """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many would not
     fit in memory."""
+    work, plan, moments = problem.work, problem.plan, problem.moments
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
     statements = list(sample(plan, thinned=size >= MANY and _thins(work, plan)))
     places = _places(plan, moments, size, seed)
     with work.scratch():
         work.run((s for s in statements if s.table), places)
-        return _sample(_Reader(plan, scaling), _rows(work, [s for s in statements if not s.table], places))
+        return _sample(_Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places))
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:
@@ -66,19 +68,15 @@ def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, obj
 
 def _sample(reader: "_Reader", blocks: Iterable[Rows]) -> Sample:
     numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, blocks), strict=True))
-    rows = SampleRows(numbers, ones, reader.dimension)
+    rows = SampleRows(numbers, ones, reader.scaling.dimension)
     return Sample(rows, labels, np.ones(len(labels)))
 
 
 class _Reader:
     """Blocks of the answer as beta sees them: scaled numbers, then a 0/1 column for each category."""
 
-    def __init__(self, plan: Plan, scaling: Scaling) -> None:
-        self.design, self.matrix = plan.design, scaling.matrix
-
-    @property
-    def dimension(self) -> int:
-        return len(self.matrix) + self.design.size - len(self.design.coordinates)
+    def __init__(self, scaling: Scaling) -> None:
+        self.scaling, self.design, self.matrix = scaling, scaling.design, scaling.matrix
 
     def read(self, rows: Rows) -> tuple[Values, Values, Values]:
         """Numbers, places of ones, labels: of each row as often as it was drawn."""
@@ -98,9 +96,9 @@ class _Reader:
         return found
 
     def _ones(self, rows: Rows) -> Values:
-        found = np.full((len(rows["y"]), len(self.design.dictionaries)), self.dimension)
+        found = np.full((len(rows["y"]), len(self.design.dictionaries)), self.scaling.dimension)
         for d in self.design.dictionaries:
             number = rows[number_column(d)].astype(float)
             (known,) = np.nonzero(~np.isnan(number))
-            found[known, d.number] = len(self.matrix) - self.matrix.shape[1] + number[known].astype(int) - 1
+            found[known, d.number] = number[known].astype(int) - 1 - self.scaling.indicators
         return found

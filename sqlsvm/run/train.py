@@ -1,6 +1,7 @@
 """Training end to end: a problem is opened, a solver makes passes, a model with its certificate comes out."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -10,9 +11,10 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.model.predict import read_label_values
 from sqlsvm.plan.design import Design
-from sqlsvm.plan.scaling import Moments, Scale
+from sqlsvm.plan.scaling import Moments, Scale, means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
@@ -77,7 +79,7 @@ def train(
     with brought(engine, query, training.offload) as (here, query), workspace(here) as work:
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
-            problem = descending(work, problem, training.problem.scale)
+            problem = descending(problem, training.problem.scale)
         state = on_state = None
         if continuation:
             state = continuation.begin(
@@ -99,11 +101,11 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Pr
     return prepared_part(work, query, training.problem, holdout, "train"), left_out
 
 
-def descending(work: Workspace, problem: Problem, scale: Scale) -> Problem:
+def descending(problem: Problem, scale: Scale) -> Problem:
     """What the paper's bounds rest on: features in [-1, 1], and counts within a factor, which no grid keeps."""
     plan = problem.plan
     if scale == "none":
-        largest = read_moments(work, plan, frozenset({"largest"})).largest
+        largest = read_moments(problem.work, plan, frozenset({"largest"})).largest
         for c in plan.design.coordinates:
             if largest[c.index] > 1.0:
                 raise DataError(
@@ -135,13 +137,12 @@ def solve(
     on_state: OnState | None = None,
 ) -> Solution:
     """Passes that were made before are not counted against max_passes."""
-    oracle, effort = problem.oracle, training.effort
+    effort = training.effort
     effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
-        pseudo = PseudoJoinOracle(oracle.work, problem.plan, problem.moments, oracle.scaling)
-        return descent.solve(pseudo, training.penalty, effort, on_pass, state, on_state)
+        return descent.solve(PseudoJoinOracle(problem), training.penalty, effort, on_pass, state, on_state)
     chosen = dane.solve if training.solver == "dane" else bundle.solve
-    return chosen(oracle, training.penalty, effort, on_pass, state, on_state)
+    return chosen(JoinOracle(problem), training.penalty, effort, on_pass, state, on_state)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -159,11 +160,11 @@ def model_of(
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design, design.class_weights)
     held_out = {} if left_out is None else {"held_out": _label_rows(left_out, design, (1.0, 1.0))}
-    theta = problem.oracle.scaling.to_raw(solution.beta)
+    theta = problem.scaling.to_raw(solution.beta)
     intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
     return Model(
         name=name,
-        engine=_engine(engine, problem.oracle.work.engine),
+        engine=_engine(engine, problem.work.engine),
         query=text,
         dialect=engine.dialect,
         label=design.label.name,
@@ -183,7 +184,7 @@ def model_of(
         gap=proof.gap,
         converged=solution.converged,
         intercept=float(intercept),
-        weights=tuple(_weights(problem, theta, solution.beta, training.problem.nulls)),
+        weights=tuple(_weights(problem, solution.beta, training.problem.nulls)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
         trained_on=_trained_on(engine, text, problem) | held_out,
@@ -207,29 +208,19 @@ def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, fl
     return {"-1": negative, "1": positive}
 
 
-def _weights(problem: Problem, theta: Values, beta: Values, nulls: str) -> list[Weight]:
+def _weights(problem: Problem, beta: Values, nulls: str) -> Iterator[Weight]:
     """On the user's columns: what theta says of a raw coordinate, and what a NULL in it counts as."""
-    design, moments, scaling = problem.plan.design, problem.moments, problem.oracle.scaling
-    missing = {c.feature: c.index for c in design.coordinates if c.role == "missing"}
-    found = []
-    for row, index in enumerate(scaling.kept):
-        c = design.coordinates[index]
-        if c.role == "value":
-            absent = moments.total[missing[c.feature]] if c.feature in missing else 0.0
-            present = moments.n - absent
-            mean = float(moments.total[index] / present if present > 0 else 0.0) if nulls == "mean" else None
-            found.append(Weight(c.feature, None, float(theta[index]), float(beta[row]), mean))
-    place = len(scaling.kept)
-    for d in design.dictionaries:
-        for n, category in enumerate(d.categories):
-            weight = float(beta[place + n])
-            found.append(Weight(d.feature, category, weight, weight))
-        place += len(d.categories)
-    return found
+    scaling = problem.scaling
+    theta = scaling.to_raw(beta)
+    filled = means(scaling.design, problem.moments) if nulls == "mean" else {}
+    for e in scaling.elements():
+        if e.feature:
+            weight, scaled = float(theta[e.index]), float(beta[e.place])
+            yield Weight(e.feature, e.category, weight, scaled, filled.get(e.feature))
 
 
 def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
-    query, here = problem.query, problem.oracle.work.engine
+    query, here = problem.query, problem.work.engine
     return {
         "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
         "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},

@@ -15,6 +15,7 @@ from bench.plan import Race
 from bench.results import Results
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
@@ -80,7 +81,7 @@ def test_the_hand_written_pass_is_the_relational_one(engine: Engine) -> None:
     with open_problem(engine, STAR.text, STAR.options) as problem:
         intercept, *slopes = flat.raw(beta).tolist()
         same = scaled(problem, {"intercept": intercept, "weights": dict(zip(flat.names, slopes, strict=True))})
-        cut = problem.oracle.pass_(same, None)
+        cut = JoinOracle(problem).pass_(same, None)
     filtered = flat.run(flat.filtered, beta)
     tasks.unload(engine, tables)
     assert same == pytest.approx(beta)

@@ -80,7 +80,7 @@ def test_exact(shared_engine: Engine, seed: int) -> None:
         if found is None:
             return  # an empty join is refused before anybody evaluates
         beta = found.dyadic(np.random.default_rng(seed))
-        answer = evaluate(found.oracle, on_oracle(found, beta))
+        answer = evaluate(found.problem, on_oracle(found, beta))
         assert_exact(answer, found.truth, beta)
         assert_histogram(answer, found.truth, beta)
 
@@ -91,10 +91,10 @@ def test_scores_of_zero_without_a_list(shared_engine: Engine, seed: int, monkeyp
     monkeypatch.setattr("sqlsvm.compile.evaluate.LONGEST_LIST", 0)
     with opened_world(shared_engine, seed, Wish(), nulls=False, left_joins=False) as found:
         assert found is not None
-        assert found.oracle.plan.centre is not None
+        assert found.plan.centre is not None
         beta = found.dyadic(np.random.default_rng(seed + 1))
         assert np.any(found.truth.x @ beta == 0)
-        assert_exact(evaluate(found.oracle, on_oracle(found, beta)), found.truth, beta)
+        assert_exact(evaluate(found.problem, on_oracle(found, beta)), found.truth, beta)
 
 
 @pytest.mark.parametrize("seed", [30, 32, 33, 35])
@@ -102,10 +102,10 @@ def test_long_lists(shared_engine: Engine, seed: int, monkeypatch: pytest.Monkey
     """Too many pairs for a list: the confusion matrix stays exact, and the rest gets bounds that hold."""
     monkeypatch.setattr("sqlsvm.compile.evaluate.LONGEST_LIST", 0)
     with opened_world(shared_engine, seed, Wish(), continuous=True, many_to_many=True, acyclic=True) as found:
-        if found is None or found.oracle.plan.centre is None:
+        if found is None or found.plan.centre is None:
             return  # one bag needs no list of pairs
         beta = found.normal(np.random.default_rng(seed))
-        answer = evaluate(found.oracle, on_oracle(found, beta))
+        answer = evaluate(found.problem, on_oracle(found, beta))
         assert answer.true_positive.exact
         assert answer.accuracy.exact
         assert_bounds(answer, found.truth, beta)
@@ -123,10 +123,10 @@ def test_bounds_on_the_grid(shared_engine: Engine, seed: int) -> None:
     """They hold on both sides, however coarse the grid is, and close as it gets finer."""
     wish = Wish(method="grid")
     with opened_world(shared_engine, seed, wish, continuous=True, many_to_many=True, acyclic=True) as found:
-        if found is None or found.oracle.plan.centre is None:
+        if found is None or found.plan.centre is None:
             return  # one bag is always exact
         beta = found.normal(np.random.default_rng(seed))
-        coarse, fine = (evaluate(found.oracle, on_oracle(found, beta), buckets=b) for b in (4, 4096))
+        coarse, fine = (evaluate(found.problem, on_oracle(found, beta), buckets=b) for b in (4, 4096))
         for answer in (coarse, fine):
             assert_bounds(answer, found.truth, beta)
             assert_histogram(answer, found.truth, beta)
@@ -141,8 +141,8 @@ def test_a_grid_without_rounding_is_exact(shared_engine: Engine) -> None:
         with opened_world(shared_engine, seed, Wish(method="grid"), nulls=False, left_joins=False) as found:
             if found is not None:
                 beta = found.dyadic(np.random.default_rng(seed))
-                assert_exact(evaluate(found.oracle, on_oracle(found, beta)), found.truth, beta)
-                exact += found.oracle.plan.centre is not None
+                assert_exact(evaluate(found.problem, on_oracle(found, beta)), found.truth, beta)
+                exact += found.plan.centre is not None
     assert exact > 1
 
 
@@ -168,7 +168,7 @@ def test_weights_count_and_class_weights_do_not(engine: Engine, query: str, copi
         found = opened(work, query, Wish(label="bought", weight="w", copied=copied, class_weights=(3, 2)))
         assert found.truth.columns == truth.columns
         beta = np.array([0.25 * n for n in range(-2, len(truth.columns) - 2)])
-        answer = evaluate(found.oracle, on_oracle(found, beta))
+        answer = evaluate(found.problem, on_oracle(found, beta))
         assert answer.negatives + answer.positives == pytest.approx(len(truth.y), rel=1e-12)
         for name, value in truths(truth, beta).items():
             assert measure(answer, name).value == pytest.approx(value, rel=1e-9)
@@ -187,7 +187,7 @@ def test_a_model_on_rows(engine: Engine, scale: svm.Scale) -> None:
     query = QUERY.replace(" v.w,", "")
     with workspace(engine) as work:
         found = opened(work, query, Wish(label="bought", scale=scale))
-        answer = evaluate(found.oracle, model())
+        answer = evaluate(found.problem, model())
     price = [1.0, 1.0, 2.0, 2.0, 1.5, 1.5, 1.5, 0.5, 0.5, 0.5, 4.0, 4.0, 4.0, 0.0]
     red = [1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1]
     fresh = [1, 1, 0, 0, 0.5, 0.5, 0.5, 1, 1, 1, 1, 1, 1, 0]
@@ -205,11 +205,11 @@ def test_a_model_that_does_not_fit(engine: Engine) -> None:
     with workspace(engine) as work:
         found = opened(work, QUERY.replace("v.price", "v.price AS prise"), Wish(label="bought", weight="w"))
         with pytest.raises(OptionError, match="no weight for the number prise\nHINT: did you mean price"):
-            evaluate(found.oracle, model())
+            evaluate(found.problem, model())
     with workspace(engine) as work:
         found = opened(work, QUERY, Wish(label="bought", weight="w", intercept=False))
         with pytest.raises(OptionError, match="has an intercept"):
-            evaluate(found.oracle, model())
+            evaluate(found.problem, model())
 
 
 def test_one_class(engine: Engine) -> None:
@@ -218,7 +218,7 @@ def test_one_class(engine: Engine) -> None:
     with workspace(engine) as work:
         found = opened(work, f"{QUERY} WHERE v.bought", Wish(label="bought", weight="w"))
         beta = np.array([-0.1, *np.zeros(len(found.truth.columns) - 1)])
-        answer = evaluate(found.oracle, on_oracle(found, beta))
+        answer = evaluate(found.problem, on_oracle(found, beta))
         assert answer.auc is None
         assert answer.as_json()["auc"] is None
         assert (answer.recall.value, answer.precision.value, answer.f1.value) == (0.0, 0.0, 0.0)
@@ -234,7 +234,7 @@ def test_only_the_histogram_leaves_the_database(engine: Engine, statements: list
         before = set(engine.table_names())
         beta = found.normal(np.random.default_rng(0))
         del statements[:]
-        answer = evaluate(found.oracle, on_oracle(found, beta), bins=3)
+        answer = evaluate(found.problem, on_oracle(found, beta), bins=3)
         fetched = [s for s in statements if s.startswith("SELECT")]
         assert len(fetched) == 4  # pairs, rows above, area, bins
         assert len(answer.histogram.edges) == 4

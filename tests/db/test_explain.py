@@ -15,7 +15,7 @@ from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.plan.planner import Counting
-from sqlsvm.run.join_oracle import sums
+from sqlsvm.run.join_oracle import JoinOracle, sums
 from sqlsvm.run.problem import ProblemOptions, open_problem
 from sqlsvm.run.workspace import workspace
 from sqlsvm.show.plan import draw_plan
@@ -125,11 +125,11 @@ def test_the_statements_run_as_printed(dsn: str, counting: Counting) -> None:
     with connect(dsn) as engine:
         uniform(engine)
         with open_problem(engine, CHAIN, options(counting)) as problem:
-            oracle = problem.oracle
+            oracle = JoinOracle(problem)
             beta = np.linspace(-1, 1, oracle.dimension)
             cut = oracle.pass_(beta, 16)
             wanted = problem.moments.total_negative - cut.slope * problem.moments.n
-            theta = oracle.scaling.to_raw(beta)
+            theta = oracle.problem.scaling.to_raw(beta)
         found = explain(engine, CHAIN, options(counting))
     with connect(dsn) as fresh:
         answers = run_as_printed(fresh, found, {"theta": theta, BOUND: 1.0, BUCKETS: 16.0})

@@ -16,6 +16,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.predict import predict
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import ProblemOptions, labelled
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
@@ -259,5 +260,5 @@ def test_only_the_label_relation_is_parted(engine: Engine) -> None:
     query = marked(labelled(engine, join.query, options), Holdout(0.5))
     with workspace(engine) as work:
         problem = prepared_part(work, query, options, Holdout(0.5), "train")
-        problem.oracle.pass_(np.zeros(problem.oracle.dimension), 16)
+        JoinOracle(problem).pass_(np.zeros(problem.scaling.dimension), 16)
     assert len([text for text in sent if "MD5" in text]) == 1

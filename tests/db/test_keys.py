@@ -33,7 +33,7 @@ def assert_counted(engine: Engine, text: str, rows: int) -> None:
     planned(engine, labelled(engine, text, ProblemOptions("y")), ProblemOptions("y"))
     with workspace(engine) as work:
         found = opened(work, text, Wish())
-        assert found.oracle.moments.n == len(found.truth.y) == rows
+        assert found.problem.moments.n == len(found.truth.y) == rows
         for beta in np.random.default_rng(0).normal(size=(3, 3)):
             cut, hinge = found.cut(beta), found.hinge(beta)
             assert cut.offset == pytest.approx(hinge.b, rel=1e-12)

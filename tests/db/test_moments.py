@@ -9,10 +9,9 @@ from sqlglot import exp, parse_one
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.errors import DataError
-from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import ProblemOptions, labelled, open_problem, planned, prepared
+from sqlsvm.run.problem import Problem, ProblemOptions, labelled, open_problem, planned, prepared
 from sqlsvm.run.workspace import Workspace, workspace
-from tests.ground.opened import Wish, build, joined, open_oracle, spelled, truth
+from tests.ground.opened import Wish, build, joined, opened_problem, spelled, truth
 from tests.ground.reference import Joined
 from tests.ground.schemas import random_world
 
@@ -27,13 +26,13 @@ def test_moments_of_random_worlds(shared_engine: Engine, seed: int) -> None:
     with world.created(shared_engine) as live, workspace(shared_engine) as work:
         text = live.query(shared_engine.dialect)
         if len(truth(shared_engine, text, wish).y):
-            check(open_oracle(work, text, wish), joined(shared_engine, text, wish), wish)
+            check(opened_problem(work, text, wish), joined(shared_engine, text, wish), wish)
 
 
-def check(oracle: JoinOracle, rows: Joined, wish: Wish) -> None:
-    found, kept, negative = oracle.moments, complete(rows, wish), is_negative(rows)
+def check(problem: Problem, rows: Joined, wish: Wish) -> None:
+    found, kept, negative = problem.moments, complete(rows, wish), is_negative(rows)
     assert (found.n, found.n_negative) == (kept.sum(), (kept & negative).sum())
-    for place, column in enumerate(columns(oracle, rows)):
+    for place, column in enumerate(columns(problem, rows)):
         x = column[kept]
         assert found.total[place] == pytest.approx(x.sum(), rel=1e-12, abs=1e-12)
         assert found.squares[place] == pytest.approx((x**2).sum(), rel=1e-12, abs=1e-12)
@@ -57,9 +56,9 @@ def complete(rows: Joined, wish: Wish) -> Values:
     return whole
 
 
-def columns(oracle: JoinOracle, rows: Joined) -> Iterator[Values]:
+def columns(problem: Problem, rows: Joined) -> Iterator[Values]:
     """Every coordinate over the join, as its role says."""
-    fold, design = oracle.work.engine.fold, oracle.plan.design
+    fold, design = problem.work.engine.fold, problem.plan.design
     features = {fold(name, True): values for name, values in rows.features.items()}
     for c in design.coordinates:
         if c.role == "intercept":
@@ -87,7 +86,7 @@ def test_fractional_weights(engine: Engine) -> None:
     build(engine, TABLES)
     with workspace(engine) as work:
         text = "SELECT a.y, a.x, b.z, a.w FROM a JOIN b ON b.i = a.i"
-        found = open_oracle(work, text, Wish(weight="w")).moments
+        found = opened_problem(work, text, Wish(weight="w")).moments
     assert (found.n, found.n_negative) == (0.25 * 2 + 1.5, 0)
     assert found.total.tolist() == [2, 2 * 0.25 * 0.5 - 1.5 * 4, 0.25 * (2 - 3) + 1.5 * 0.25]
     assert found.squares.tolist() == [2, 2 * 0.25 * 0.5**2 + 1.5 * 16, 0.25 * (4 + 9) + 1.5 / 16]
@@ -104,7 +103,7 @@ def test_moments_of_1e30_rows(engine: Engine) -> None:
     joins = " ".join(f"JOIN t{t} ON t{t}.k = t0.k" for t in range(1, 10))
     features = ", ".join(f"t{t}.x AS x{t}" for t in range(1, 10))
     with workspace(engine) as work:
-        found = open_oracle(work, f"SELECT t0.x AS y, {features} FROM t0 {joins}", Wish()).moments
+        found = opened_problem(work, f"SELECT t0.x AS y, {features} FROM t0 {joins}", Wish()).moments
     means = np.array([1.0, *((number % (t + 2)).mean() for t in range(1, 10))])
     np.testing.assert_allclose([found.n, found.n_negative], [1e30, 5e29], rtol=1e-12)
     np.testing.assert_allclose(found.total, 1e30 * means, rtol=1e-12)
@@ -138,7 +137,7 @@ def test_what_hardly_varies_beside_its_size(engine: Engine, case: str) -> None:
         return
     with open_problem(engine, text, asked) as problem:
         (x,) = (c.index for c in problem.plan.design.coordinates if (c.feature, c.role) == ("x", "value"))
-        width = problem.oracle.scaling.matrix[list(problem.oracle.scaling.kept).index(x), x]
+        width = problem.scaling.matrix[list(problem.scaling.kept).index(x), x]
         assert (width == 1.0) == ("constant" in case)
 
 
@@ -176,7 +175,7 @@ def test_only_what_drops_rows_is_met(engine: Engine, change: str, weight: str | 
     wish, text = Wish(weight=weight), SNOWFLAKE.replace("y, x", "y, w, x") if weight else SNOWFLAKE
     with workspace(engine) as work:
         statements = watched(work)
-        check(open_oracle(work, text, wish), joined(engine, text, wish), wish)
+        check(opened_problem(work, text, wish), joined(engine, text, wish), wish)
     sent = statements["moments 0"].sql()
     assert {found for found, key in (("f+d", "k0"), ("f+e", "k1")) if f"n.{key} = " not in sent} == met
 
@@ -194,7 +193,7 @@ def test_many_dimensions_take_a_scan_each(engine: Engine) -> None:
     text = f"SELECT y, {', '.join(f'd{t}.x AS x{t}' for t in range(6))} FROM f {joins}"
     with workspace(engine) as work:
         statements = watched(work)
-        check(open_oracle(work, text, Wish()), joined(engine, text, Wish()), Wish())
+        check(opened_problem(work, text, Wish()), joined(engine, text, Wish()), Wish())
     scans = [query for query in statements.values() if "f" in {t.name for t in query.find_all(exp.Table)}]
     assert len(scans) == 6 + 1
     assert not any(query.find(exp.Join) for query in scans)

@@ -46,7 +46,7 @@ def noted(note: str) -> Iterator[None]:
 def assert_exact(found: Opened, beta: Values, *, clear: bool) -> None:
     """N and R always; a and b where it is certain which rows are active."""
     cut, hinge = found.cut(beta), found.hinge(beta)
-    assert found.oracle.moments.n == len(found.truth.y)
+    assert found.problem.moments.n == len(found.truth.y)
     assert cut.error == 0
     assert cut.value_low == pytest.approx(hinge.value, rel=1e-9, abs=1e-12)
     if clear:
@@ -65,7 +65,7 @@ def test_exact_at_the_hinge_itself(shared_engine: Engine) -> None:
         tied = 0
         for beta in (found.dyadic(rng) for _ in range(2)):
             assert_exact(found, beta, clear=True)
-            tied += ties(found.truth, beta) > 0 and found.oracle.plan.centre is not None
+            tied += ties(found.truth, beta) > 0 and found.plan.centre is not None
         return tied
 
     tied = over_worlds(shared_engine, range(8), Wish(nulls="drop"), {}, check)
@@ -111,7 +111,7 @@ def test_soft_cuts_count_rows_near_the_hinge_in_part(shared_engine: Engine) -> N
 @pytest.mark.parametrize("continuous", [False, True])
 def test_grid_cuts_are_valid_and_certified(shared_engine: Engine, continuous: bool) -> None:
     def check(found: Opened, rng: np.random.Generator) -> float:
-        if found.oracle.plan.centre is None:
+        if found.plan.centre is None:
             return 0.0
         beta = found.normal(rng)
         cuts = {height: found.cut(beta, height) for height in HEIGHTS}
@@ -131,7 +131,7 @@ def assert_certified(found: Opened, beta: Values, cut: Cut, height: int) -> None
     assert cut.value_low == pytest.approx(cut.offset + cut.slope @ beta, rel=1e-9, abs=1e-12)
     assert cut.value_low <= truth + 1e-9
     assert truth <= cut.value_low + cut.error + 1e-9
-    assert 0 <= cut.error <= len(found.oracle.plan.bags) / height / 2 + 1e-12
+    assert 0 <= cut.error <= len(found.plan.bags) / height / 2 + 1e-12
 
 
 def assert_minorant(found: Opened, beta: Values, cut: Cut, rng: np.random.Generator) -> None:
@@ -148,8 +148,8 @@ def test_the_active_set_is_the_same_from_everywhere(shared_engine: Engine, metho
     def check(found: Opened, rng: np.random.Generator) -> float:
         beta = found.dyadic(rng) if method == "exact" else found.normal(rng)
         first, compared = found.cut(beta, 3), 0
-        for root in range(len(found.oracle.plan.tree.nodes)):
-            for centre in range(len(links_of(found.oracle.plan.tree.rerooted(root)))):
+        for root in range(len(found.plan.tree.nodes)):
+            for centre in range(len(links_of(found.plan.tree.rerooted(root)))):
                 other = found.rooted(root, centre)
                 if bags(other) == bags(found):  # other bags are rounded otherwise
                     compared += 1
@@ -162,7 +162,7 @@ def test_the_active_set_is_the_same_from_everywhere(shared_engine: Engine, metho
 
 
 def bags(found: Opened) -> set[frozenset[int]]:
-    return {frozenset(bag.nodes) for bag in found.oracle.plan.bags}
+    return {frozenset(bag.nodes) for bag in found.plan.bags}
 
 
 def assert_same(cut: Cut, other: Cut) -> None:
@@ -177,12 +177,12 @@ def test_every_bag_counts_the_same_join_rows(shared_engine: Engine, method: str)
 
     def check(found: Opened, rng: np.random.Generator) -> float:
         oracle = found.oracle
-        if oracle.plan.centre is None:
+        if oracle.problem.plan.centre is None:
             return 0
-        theta = oracle.scaling.to_raw(rng.normal(size=oracle.dimension))
-        with oracle.work.scratch():
-            oracle.work.run(oracle.program, {"theta": theta, BOUND: 1.0, BUCKETS: 3.0})
-            counted = {counted_rows(oracle.work.engine, bag.number) for bag in oracle.plan.bags}
+        theta = oracle.problem.scaling.to_raw(rng.normal(size=oracle.dimension))
+        with oracle.problem.work.scratch():
+            oracle.problem.work.run(oracle.program, {"theta": theta, BOUND: 1.0, BUCKETS: 3.0})
+            counted = {counted_rows(oracle.problem.work.engine, bag.number) for bag in oracle.problem.plan.bags}
         assert len(counted) == 1
         return float(counted.pop())
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.plan.plan import Method
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import ProblemOptions, open_problem
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm
@@ -72,7 +73,7 @@ def test_exact(shop: Engine, name: str) -> None:
 
 def assert_exact(found: Opened) -> None:
     rng = np.random.default_rng(1)
-    assert found.oracle.moments.n == len(found.truth.y) > 5
+    assert found.problem.moments.n == len(found.truth.y) > 5
     for beta in (found.normal(rng), np.zeros(len(found.truth.columns))):
         cut, hinge = found.cut(beta), found.hinge(beta)
         assert is_clear(found.truth, beta)
@@ -149,7 +150,7 @@ def test_class_weights_reach_relations_that_are_copied(shop: Engine, output: str
     with open_problem(shop, text, options) as problem:
         assert problem.plan.weighted(0)
         assert problem.moments.n == len(rows.y)
-        assert problem.oracle.pass_(beta, None).value_low == pytest.approx(svm.hinge(rows, beta).value)
+        assert JoinOracle(problem).pass_(beta, None).value_low == pytest.approx(svm.hinge(rows, beta).value)
 
 
 # -- what has no place in a model ----------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ def test_rows_that_are_not_in_the_join_may_hold_anything(shop: Engine, method: M
 
 def test_null_is_refused_with_the_number_of_join_rows(shop: Engine) -> None:
     with workspace(shop) as work:
-        rows = opened(work, f"SELECT s.y, st.size {FROM}", Wish()).oracle.moments
+        rows = opened(work, f"SELECT s.y, st.size {FROM}", Wish()).problem.moments
     with pytest.raises(DataError) as refused, workspace(shop) as work:
         opened(work, f"SELECT s.y, st.size {FROM}", Wish(nulls="error"))
     assert 0 < rows.total[2] < rows.n

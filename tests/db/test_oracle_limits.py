@@ -44,7 +44,7 @@ def test_a_join_of_1e30_rows(engine: Engine, method: Method) -> None:
         oracle = open_oracle(work, text, Wish(method=method))
         cut = oracle.pass_(beta, 4)  # every score is a multiple of 1/4: the grid errs nowhere
     value, active = independent(beta)
-    assert oracle.moments.n == pytest.approx(1e30, rel=1e-12)
+    assert oracle.problem.moments.n == pytest.approx(1e30, rel=1e-12)
     assert cut.error == 0
     assert cut.value_low == pytest.approx(value, rel=1e-9)
     if method == "exact":  # the grid counts the rows on the hinge itself where y = -1; their loss is 0
@@ -77,7 +77,7 @@ def test_no_node_of_any_plan_sees_more_than_states_times_entries(postgres: Engin
     text = chain(postgres, tables=3, rows=600, keys=10)
     with workspace(postgres) as work:
         oracle = open_oracle(work, text, Wish(method=method))
-        assert oracle.moments.n == 600**3 / 10**2
+        assert oracle.problem.moments.n == 600**3 / 10**2
         seen = dict(explained(postgres, oracle, np.array([0.1, 0.7, -0.4, 0.9])))
     # 10 x 10 keys, 2 scores, 2 labels: 400 states at most; a key has 2 scores, or 2 x 2 x 2 once two tables have met.
     assert max(seen.values()) <= 600 * 8
@@ -86,7 +86,7 @@ def test_no_node_of_any_plan_sees_more_than_states_times_entries(postgres: Engin
 
 def explained(engine: Engine, oracle: JoinOracle, theta: Values) -> Iterator[tuple[str, float]]:
     """Each statement of a pass with the most rows that a node of its plan gave in all."""
-    parameters = {"theta": oracle.scaling.to_raw(theta), BOUND: 1.0, BUCKETS: 4.0}
+    parameters = {"theta": oracle.problem.scaling.to_raw(theta), BOUND: 1.0, BUCKETS: 4.0}
     for statement in oracle.program:
         values = [parameters[p] for p in statement.parameters]
         make, *rest = statement.asts
@@ -128,10 +128,10 @@ def run(oracle: JoinOracle, sizes: dict[str, float]) -> None:
     """A pass, and how many rows each of its tables has."""
     parameters = {"theta": np.array([0.1, 0.7, -0.4, 0.9]), BOUND: 1.0, BUCKETS: 4.0}
     for statement in oracle.program:
-        oracle.work.run([statement], parameters)
+        oracle.problem.work.run([statement], parameters)
         if statement.table:
             counted = sql.select([(sql.count(), "n")], exp.to_table(statement.table))
-            sizes[statement.table] = float(oracle.work.engine.fetch(counted)["n"][0])
+            sizes[statement.table] = float(oracle.problem.work.engine.fetch(counted)["n"][0])
 
 
 # -- nothing is left behind --------------------------------------------------------------------------------------------

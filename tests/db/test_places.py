@@ -136,7 +136,7 @@ def odd_keys(arrays: Engine) -> Iterator[Opened]:
 
 
 def test_rows_without_a_partner_are_in_no_pass(odd_keys: Opened) -> None:
-    plan = odd_keys.oracle.plan
+    plan = odd_keys.plan
     assert plan.placed == {plan.tree.node_of("d"): Places(-6, 4)}
     assert 0 < len(odd_keys.truth.y) < 300
     for seed in range(5):
@@ -156,7 +156,7 @@ def test_a_pass_is_the_same_by_joins(odd_keys: Opened, width: float) -> None:
 
 def test_facts_are_scanned_without_a_join(odd_keys: Opened) -> None:
     """The dimensions stand in sub-queries that are made once."""
-    active, *_ = oracle_pass(odd_keys.oracle.plan)
+    active, *_ = oracle_pass(odd_keys.plan)
     scans = [s for s in active.query.find_all(exp.Select) if "f" in {t.name for t in s.find_all(exp.Table)}]
     assert not any(scan.args.get("joins") for scan in scans)
 
@@ -171,7 +171,7 @@ def test_random_worlds_are_the_same_by_joins(shared_engine: Engine) -> None:
     placed = 0
     for seed in range(500, 540):
         with opened_world(shared_engine, seed, Wish(placed=True), **ONE_BAG) as found:
-            if not found or not found.oracle.plan.placed:
+            if not found or not found.plan.placed:
                 continue
             placed += 1
             rng = np.random.default_rng(seed)

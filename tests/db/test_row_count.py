@@ -34,7 +34,7 @@ def assert_counts(engine: Engine, found: Opened, rows: Joined, beta: Values, bou
     truth = svm.design_matrix(rows, "mean")
     assert truth.columns == found.truth.columns
     for bound in bounds:
-        got = {named(engine, c): c.count for c in row_counts(found.oracle, on_oracle(found, beta), bound)}
+        got = {named(engine, c): c.count for c in row_counts(found.problem, on_oracle(found, beta), bound)}
         wanted = svm.row_counts(rows, truth, beta, bound)
         assert got == {(engine.fold(f, True), v, y): n for (f, v, y), n in wanted.items()}
 
@@ -83,8 +83,8 @@ def test_thresholds(shared_engine: Engine, method: Method, seed: int, epsilon: f
         if found is None:
             return  # an empty join is refused before anybody counts
         beta = found.normal(rng) / 2
-        slack = 1e-9 if method == "exact" else len(found.oracle.plan.bags) / 2 / 64 + 1e-9
-        answers = list(generalised(found.oracle, on_oracle(found, beta), epsilon, 64))
+        slack = 1e-9 if method == "exact" else len(found.plan.bags) / 2 / 64 + 1e-9
+        answers = list(generalised(found.problem, on_oracle(found, beta), epsilon, 64))
         for label in (-1, 1):
             mine = [t for t in answers if t.label == label]
             levels = np.array([t.count for t in mine], dtype=int)
@@ -102,11 +102,11 @@ def test_thresholds_do_not_make_the_join(engine: Engine, monkeypatch: pytest.Mon
     text = "SELECT f.y, f.x, g.z FROM f JOIN g ON g.k = f.k"
     beta = np.array([0.0, 1.0, 10.0])
     with workspace(engine) as work:
-        oracle = opened(work, text, Wish()).oracle
-        assert len(list(generalised(oracle, beta, 0.5))) > 2
+        problem = opened(work, text, Wish()).problem
+        assert len(list(generalised(problem, beta, 0.5))) > 2
         monkeypatch.setattr("sqlsvm.ask.counting.LONGEST_LIST", 8)
         with pytest.raises(OptionError, match="exact thresholds would sort 9 pairs of scores\nHINT: --counting sketch"):
-            list(generalised(oracle, beta, 0.5))
+            list(generalised(problem, beta, 0.5))
 
 
 # -- beta as people write it -------------------------------------------------------------------------------------------
@@ -127,14 +127,14 @@ def test_beta_by_name(engine: Engine) -> None:
     with workspace(engine) as work:
         found = opened(work, "SELECT y, price, colour FROM shop", Wish())
         given = {"intercept": 0.5, "weights": {"price": -1, "colour": {"it's blue": 2.0}}}
-        beta = read_beta(found.oracle.plan.design, given)
-        assert dict(zip(found.oracle.plan.design.columns(), beta, strict=True)) == {
+        beta = read_beta(found.problem.scaling, given)
+        assert {(e.feature, e.category): beta[e.place] for e in found.problem.scaling.elements()} == {
             ("", None): 0.5,
             ("price", None): -1.0,
             ("colour", "red"): 0.0,
             ("colour", "it's blue"): 2.0,
         }
-        counts = {(c.feature, c.value, c.label): c.count for c in row_counts(found.oracle, beta)}
+        counts = {(c.feature, c.value, c.label): c.count for c in row_counts(found.problem, beta)}
         assert counts == {
             ("price", 1.0, 1): 1,
             ("price", 3.0, 1): 1,
@@ -162,5 +162,5 @@ def test_beta_refused(duckdb: Engine, given: dict[str, object], message: str) ->
     with workspace(duckdb) as work:
         found = opened(work, "SELECT y, price, colour FROM shop", Wish())
         with pytest.raises(OptionError) as refused:
-            read_beta(found.oracle.plan.design, given)
+            read_beta(found.problem.scaling, given)
         assert str(refused.value) == message

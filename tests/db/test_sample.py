@@ -53,7 +53,7 @@ def assert_fair(found: list[tuple[float, int]]) -> None:
 
 
 def kinds(found: Opened) -> set[str]:
-    plan = found.oracle.plan
+    plan = found.plan
     return {
         *({"missing"} & {c.role for c in plan.design.coordinates}),
         *(["LEFT JOIN"] if plan.tree.query.left_joins else []),
@@ -204,9 +204,9 @@ def watched(oracle: JoinOracle) -> Iterator[dict[str, float]]:
     def note(statement: Statement, size: float, _: float) -> None:
         rows[statement.name] = size
 
-    oracle.work.on_done = note
+    oracle.problem.work.on_done = note
     yield rows
-    oracle.work.on_done = None
+    oracle.problem.work.on_done = None
 
 
 def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
@@ -214,7 +214,7 @@ def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
     text = chain(engine, tables=7, rows=1000, keys=10)
     with workspace(engine) as work:
         oracle = open_oracle(work, text, Wish(intercept=False))
-        assert oracle.moments.n == pytest.approx(1e15, rel=1e-12)
+        assert oracle.problem.moments.n == pytest.approx(1e15, rel=1e-12)
         with watched(oracle) as kept:
             sample = oracle.sample(5120, 1)
     seen = Counter(map(tuple, sample.rows.dense().tolist()))
@@ -259,7 +259,7 @@ def test_rows_without_a_partner_are_not_drawn(engine: Engine, size: int) -> None
     text = "SELECT y, x, z FROM f JOIN d ON f.a = d.id JOIN e ON f.b = e.id JOIN g ON e.g = g.id"
     with workspace(engine) as work:
         found = opened(work, text, Wish())
-        n = int(found.oracle.moments.n)
+        n = int(found.problem.moments.n)
         assert 400 < n < 600
         for seed in range(5):
             sample = found.oracle.sample(size, seed)
@@ -292,7 +292,7 @@ def test_a_table_is_thinned(engine: Engine) -> None:
     build(engine, MANY_ROWS)
     with workspace(engine) as work:
         found = opened(work, THINNED, Wish(nulls="mean"))
-        n, size, sizes, results = int(found.oracle.moments.n), 3000, [], []
+        n, size, sizes, results = int(found.problem.moments.n), 3000, [], []
         with texts(work) as sent:
             for seed in range(8):
                 sample = found.oracle.sample(size, seed)

@@ -16,11 +16,11 @@ from sqlsvm.compile.resolve import COUNT, resolve, value_counts, values_name
 from sqlsvm.compile.sketch import HINGE, REACHED, counted, hinge, reached_levels
 from sqlsvm.compile.tally import BOUND, LABEL, active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm
-from tests.ground.opened import Opened, Wish, build, is_clear, open_oracle, opened_world
+from tests.ground.opened import Opened, Wish, build, is_clear, opened_problem, opened_world
 from tests.ground.schemas import Wishes
 
 pytestmark = pytest.mark.slow
@@ -42,19 +42,19 @@ MANY: Wishes = {"many_to_many": True, "nulls": False, "left_joins": False, "cont
 
 @dataclass(frozen=True)
 class Shaped:
-    """An oracle over a join with one feature x<i> for each table, and the rows of that join."""
+    """A problem over a join with one feature x<i> for each table, and the rows of that join."""
 
-    oracle: JoinOracle
+    problem: Problem
     rows: Rows
     theta: Values
 
     @property
     def sketching(self) -> Sketching:
-        return sketching(self.oracle.work, self.oracle.plan)
+        return sketching(self.problem.work, self.problem.plan)
 
     def margins(self, label: float) -> Values:
         """label * score of all rows, in the order in which the theta of the design has its features."""
-        coordinates = self.oracle.plan.design.coordinates
+        coordinates = self.problem.plan.design.coordinates
         score = sum(self.theta[c.index] * (self.rows[c.feature] if c.feature else 1.0) for c in coordinates)
         return np.asarray(label * score)
 
@@ -67,13 +67,13 @@ class Shaped:
         return {f: added(self.rows[f][active], self.weights()[active]) for f in self.rows if f[0] == "x"}
 
     def counts(self, label: float, bound: float, epsilon: float) -> dict[str, dict[float, float]]:
-        plan = self.oracle.plan
+        plan = self.problem.plan
         program = [*counted(plan)]
         for bag in plan.bags:
             program += resolve(plan, bag.core, active_rows(bag.number), value_counts)
         asked = self.asked(label, bound, self.sketching.for_counts(epsilon))
-        with self.oracle.work.scratch():
-            answers = self.oracle.work.run(program, asked)
+        with self.problem.work.scratch():
+            answers = self.problem.work.run(program, asked)
         found = [(c, answers[values_name(c)]) for c in plan.design.coordinates if c.role == "value"]
         return {c.feature: added(rows["value"].astype(float), rows[COUNT].astype(float)) for c, rows in found}
 
@@ -92,12 +92,12 @@ def shaped(engine: Engine, shape: str, seed: int, wish: Wish, *, weighted: bool 
     rng = np.random.default_rng(seed)
     text = make_tables(engine, shape, rng, weighted)
     with workspace(engine) as work:
-        oracle = open_oracle(work, text, wish)
-        assert len(oracle.plan.bags) == len(SHAPES[shape]) + 1
+        problem = opened_problem(work, text, wish)
+        assert len(problem.plan.bags) == len(SHAPES[shape]) + 1
         rows = {
             name: values.astype(float) for name, values in engine.fetch(parse_one(text, read=engine.dialect)).items()
         }
-        yield Shaped(oracle, rows, rng.normal(size=oracle.plan.design.size) / 2)
+        yield Shaped(problem, rows, rng.normal(size=problem.plan.design.size) / 2)
 
 
 def make_tables(engine: Engine, shape: str, rng: np.random.Generator, weighted: bool) -> str:
@@ -169,7 +169,7 @@ def test_weights_that_are_no_integers(engine: Engine, shape: str) -> None:
 def test_messages_stay_short(engine: Engine, shape: str) -> None:
     """No key has more than 1/e' + ln(e' n)/ln(1 + e') + 2 entries for its n partial rows; uncompressed, most would."""
     with shaped(engine, shape, 10, Wish(method="sketch")) as world:
-        plan, work = world.oracle.plan, world.oracle.work
+        plan, work = world.problem.plan, world.problem.work
         step = step_for(0.5, compressions([link.bags for link in plan.links]))
         program = tuple(counted(plan))
         lists = {s.table: s.query for s in program if s.table and s.table.startswith("sqlsvm_m")}
@@ -206,7 +206,7 @@ def test_thresholds_are_a_sketch_of_all_rows(engine: Engine, shape: str) -> None
 
 
 def reached_at(world: Shaped, label: float, epsilon: float) -> tuple[Values, Values]:
-    plan, work = world.oracle.plan, world.oracle.work
+    plan, work = world.problem.plan, world.problem.work
     with work.scratch():
         asked = world.asked(label, 1.0, world.sketching.for_thresholds(epsilon))
         found = work.run(reached_levels(plan), asked)[REACHED]
@@ -239,10 +239,10 @@ def equation_6(f: Values, h: Values) -> float:
 
 
 def hinge_of(world: Shaped, label: float, epsilon: float) -> float:
-    work = world.oracle.work
+    work = world.problem.work
     asked = world.asked(label, 1.0, world.sketching.for_counts(epsilon))
     with work.scratch():
-        return float(work.run(hinge(world.oracle.plan), asked)[HINGE][HINGE][0])
+        return float(work.run(hinge(world.problem.plan), asked)[HINGE][HINGE][0])
 
 
 # -- too large to make -------------------------------------------------------------------------------------------------
@@ -261,9 +261,9 @@ def test_a_join_of_ten_to_the_fifteen_rows(engine: Engine, tables: int) -> None:
     listed = ", ".join(f"x{t}" for t in range(tables))
     text = f"SELECT {listed}, y FROM {', '.join(f't{t}' for t in range(tables))} WHERE t0.k = t1.k"
     with workspace(engine) as work:
-        oracle = open_oracle(work, text, Wish(method="sketch", merged=True))
-        assert oracle.moments.n == pytest.approx(10.0 ** (5 * tables), rel=1e-12)
-        world = Shaped(oracle, {}, np.array([0.0, *np.ones(tables)]))
+        problem = opened_problem(work, text, Wish(method="sketch", merged=True))
+        assert problem.moments.n == pytest.approx(10.0 ** (5 * tables), rel=1e-12)
+        world = Shaped(problem, {}, np.array([0.0, *np.ones(tables)]))
         for epsilon, bound in ((0.1, 333.0), (1.0, 77.0)):
             found = world.counts(1.0, bound, epsilon)
             assert worst_ratio(found, digit_counts(digits, size, bound)) <= (1 + epsilon) * (1 + 1e-9)
@@ -296,14 +296,13 @@ def test_pseudo_gradients_of_random_worlds(shared_engine: Engine, scale: svm.Sca
         wishes: Wishes = {"continuous": True} if seed % 5 == 0 else MANY
         with opened_world(shared_engine, seed, wish, **wishes) as found:
             if found:
-                bags.add((method, min(3, len(found.oracle.plan.bags))))
+                bags.add((method, min(3, len(found.plan.bags))))
                 assert_pseudo(found, np.random.default_rng(seed), 0.01 if seed % 3 else 0.4)
     assert {("exact", 2), ("sketch", 2), ("sketch", 3)} <= bags
 
 
 def assert_pseudo(found: Opened, rng: np.random.Generator, epsilon: float) -> None:
-    old = found.oracle
-    oracle = PseudoJoinOracle(old.work, old.plan, old.moments, old.scaling)
+    oracle = PseudoJoinOracle(found.problem)
     beta, here = found.normal(rng), found.places >= 0
     asked = np.zeros(oracle.dimension)
     asked[here] = beta[found.places[here]]
@@ -312,10 +311,10 @@ def assert_pseudo(found: Opened, rng: np.random.Generator, epsilon: float) -> No
     assert is_clear(found.truth, beta)
     far, got = x[z >= 0], np.zeros(len(beta))
     got[found.places[here]] = oracle.pseudo_gradient(asked, epsilon)[here]
-    noise = epsilon * np.abs(far).sum(axis=0) / len(y) if old.plan.method == "sketch" else 0.0
+    noise = epsilon * np.abs(far).sum(axis=0) / len(y) if found.plan.method == "sketch" else 0.0
     assert np.all(np.abs(got + y[z >= 0] @ far / len(y)) <= noise + 1e-9)
     value, low = float(np.maximum(z, 0).mean()), oracle.value_low(asked, epsilon)
-    assert value / (1 + epsilon if old.plan.method == "sketch" else 1) - 1e-9 <= low <= value + 1e-9
+    assert value / (1 + epsilon if found.plan.method == "sketch" else 1) - 1e-9 <= low <= value + 1e-9
 
 
 def test_a_row_just_as_far_as_it_must_be_is_far(engine: Engine) -> None:
@@ -327,9 +326,8 @@ def test_a_row_just_as_far_as_it_must_be_is_far(engine: Engine) -> None:
     engine.copy_in(exp.to_table("s"), {"k": np.ones(3, dtype=int), "z": np.zeros(3)})
     for text in ("SELECT x, y FROM t", "SELECT x, z, y FROM t JOIN s ON t.k = s.k"):
         with workspace(engine) as work:
-            oracle = open_oracle(work, text, Wish())
-            pseudo = PseudoJoinOracle(work, oracle.plan, oracle.moments, oracle.scaling)
-            beta = np.zeros(oracle.dimension)
+            pseudo = PseudoJoinOracle(opened_problem(work, text, Wish()))
+            beta = np.zeros(pseudo.dimension)
             beta[1] = 1.0
             assert pseudo.pseudo_gradient(beta, 1.0)[1] == pytest.approx((-0.5 + 2.0) / 4, rel=1e-12)
             assert pseudo.value_low(beta, 1.0) == pytest.approx(1 / 4, rel=1e-12)

@@ -54,18 +54,18 @@ def stored(engine: Engine, shape: str, counting: Counting) -> Iterator[tuple[Joi
 
 
 @contextmanager
-def opened(engine: Engine, join: Join, asked: Training) -> Iterator[tuple[Problem, JoinOracle]]:
-    """The driver's problem, and its oracle on the original columns."""
+def opened(engine: Engine, join: Join, asked: Training) -> Iterator[tuple[Problem, Problem]]:
+    """The driver's problem, and the same on the original columns."""
     query = labelled(engine, join.query, asked.problem)
     with workspace(engine) as work:
         problem = prepared(work, query, asked.problem)
         unscaled = scaling(problem.plan.design, problem.moments, "none")
-        yield problem, JoinOracle(work, problem.plan, problem.moments, unscaled)
+        yield problem, replace(problem, scaling=unscaled)
 
 
 def scaled(problem: Problem, raw: Values) -> Values:
     """The beta of the scaled features whose theta this is. maxabs only stretches."""
-    of: Scaling = problem.oracle.scaling
+    of: Scaling = problem.scaling
     numbers = len(of.kept)
     return np.concatenate([raw[of.kept] / of.matrix[np.arange(numbers), of.kept], raw[of.matrix.shape[1] :]])
 
@@ -75,13 +75,13 @@ def test_as_the_driver(installed: Engine, dsn: str, shape: str, counting: Counti
     given = BETAS[shape]
     with stored(installed, shape, counting) as (join, asked):
         answers = {name: call(dsn, name, shape, given) for name in FUNCTIONS}
-        with opened(installed, join, asked) as (problem, oracle):
-            beta = read_beta(problem.plan.design, given)
-            assert_objective(answers["objective"], problem, scaled(problem, oracle.scaling.to_raw(beta)), asked.lam)
-            assert_row_counts(answers["row_count"], oracle, beta)
-            assert_thresholds(answers["generalized_row_count"], oracle, beta)
-            assert_pseudo_gradient(answers["pseudo_gradient"], oracle, beta, asked.lam)
-            assert_evaluation(answers["evaluate"], evaluate(oracle, beta))
+        with opened(installed, join, asked) as (problem, raw):
+            beta = read_beta(problem.scaling, given)
+            assert_objective(answers["objective"], problem, scaled(problem, raw.scaling.to_raw(beta)), asked.lam)
+            assert_row_counts(answers["row_count"], raw, beta)
+            assert_thresholds(answers["generalized_row_count"], raw, beta)
+            assert_pseudo_gradient(answers["pseudo_gradient"], raw, beta, asked.lam)
+            assert_evaluation(answers["evaluate"], evaluate(raw, beta))
 
 
 FUNCTIONS = ("objective", "row_count", "generalized_row_count", "pseudo_gradient", "evaluate")
@@ -93,7 +93,7 @@ def close(value: Any) -> Any:
 
 
 def assert_objective(answer: Answer, problem: Problem, beta: Values, lam: float) -> None:
-    cut = problem.oracle.pass_(beta, 64)
+    cut = JoinOracle(problem).pass_(beta, 64)
     penalty = lam * float(beta @ beta)
     (row,) = answer
     assert row["objective"] == close(cut.value_low + penalty)
@@ -111,22 +111,22 @@ def as_value(value: str | None) -> object:
         return value
 
 
-def assert_row_counts(answer: Answer, oracle: JoinOracle, beta: Values) -> None:
+def assert_row_counts(answer: Answer, raw: Problem, beta: Values) -> None:
     found = {(r["feature"], as_value(r["value"]), r["label"]): r["count"] for r in answer}
-    wanted = {(c.feature, as_value(spelled(c.value)), c.label): c.count for c in row_counts(oracle, beta)}
+    wanted = {(c.feature, as_value(spelled(c.value)), c.label): c.count for c in row_counts(raw, beta)}
     assert found == {k: close(v) for k, v in wanted.items()}
     assert len(answer) == len(found) > 10
 
 
-def assert_thresholds(answer: Answer, oracle: JoinOracle, beta: Values) -> None:
-    wanted = [(t.label, t.k, t.count, close(t.threshold)) for t in generalised(oracle, beta, 0.1)]
+def assert_thresholds(answer: Answer, raw: Problem, beta: Values) -> None:
+    wanted = [(t.label, t.k, t.count, close(t.threshold)) for t in generalised(raw, beta, 0.1)]
     assert [(r["label"], r["k"], r["count"], r["threshold"]) for r in answer] == wanted
     assert len(wanted) > 20
 
 
-def assert_pseudo_gradient(answer: Answer, oracle: JoinOracle, beta: Values, lam: float) -> None:
-    plan = replace(oracle.plan, method="sketch") if oracle.plan.method == "grid" else oracle.plan
-    wanted = PseudoJoinOracle(oracle.work, plan, oracle.moments, oracle.scaling).pseudo_gradient(beta, 0.1)
+def assert_pseudo_gradient(answer: Answer, raw: Problem, beta: Values, lam: float) -> None:
+    plan = replace(raw.plan, method="sketch") if raw.plan.method == "grid" else raw.plan
+    wanted = PseudoJoinOracle(replace(raw, plan=plan)).pseudo_gradient(beta, 0.1)
     assert [r["hinge"] for r in answer] == close(wanted.tolist())
     assert [r["gradient"] for r in answer] == close((wanted + 2 * lam * beta).tolist())
     columns = [c for c in plan.design.coordinates if c.role != "missing"]

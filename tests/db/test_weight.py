@@ -5,6 +5,7 @@ import pytest
 
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import ProblemOptions, open_problem
 from sqlsvm.run.train import train
 from tests.ground.opened import build, truth
@@ -79,7 +80,7 @@ def test_small_weights_are_sampled_alike(engine: Engine) -> None:
     build(engine, "CREATE TABLE f (y INT, x FLOAT8, w FLOAT8)")
     engine.execute(Text("INSERT INTO f SELECT i % 2, SIN(i), 0.001 FROM generate_series(1, 1000) AS s (i)"))
     with open_problem(engine, "SELECT y, x, w FROM f", ProblemOptions("y", weight="w")) as found:
-        rows = found.oracle.sample(2000, 0)
+        rows = JoinOracle(found).sample(2000, 0)
     seen, times = np.unique(rows.rows.dense()[:, 1], return_counts=True)
     assert len(rows.signs) == 2000
     assert len(seen) == 1000
@@ -93,7 +94,7 @@ def test_balanced_classes_are_sampled_alike(engine: Engine) -> None:
     engine.execute(Text(f"INSERT INTO f SELECT {y}, SIN(i) FROM generate_series(1, 1000) AS s (i)"))
     asked = training(class_weight="balanced", lam=1e-3, sample=5000)
     with open_problem(engine, "SELECT y, x FROM f", asked.problem) as found:
-        rows = found.oracle.sample(5000, 0)
+        rows = JoinOracle(found).sample(5000, 0)
     assert len(np.unique(rows.rows.dense()[:, 1])) == 1000
     assert np.mean(rows.signs > 0) == pytest.approx(0.5, abs=0.01)
     assert train(engine, "b", "SELECT y, x FROM f", asked).passes <= 2

@@ -15,6 +15,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.run.holdout import Holdout, marked, prepared_part
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import ProblemOptions, labelled, open_problem
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
@@ -67,7 +68,7 @@ def test_rows_kept_there_are_thinned(postgres: Engine, statements: list[str]) ->
     with workspace(postgres) as work:
         problem = prepared_part(work, query, options, holdout, "train")
         statements.clear()
-        sample = problem.oracle.sample(2000, 1)
+        sample = JoinOracle(problem).sample(2000, 1)
     assert 4500 < problem.moments.n < 5500
     assert abs(len(sample.signs) - 2000) < 5 * np.sqrt(2000)
     assert sum("TABLESAMPLE" in text for text in statements) == 1

@@ -8,6 +8,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import offloaded
 from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
@@ -52,7 +53,7 @@ def both(engine: Engine, text: str, options: ProblemOptions) -> tuple[Found, Fou
 def found(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Found:
     with workspace(engine) as work:
         problem = prepared(work, query, options)
-        oracle, m = problem.oracle, read_moments(work, problem.plan)
+        oracle, m = JoinOracle(problem), read_moments(work, problem.plan)
         names = [name for name, _ in _features(problem)]
         beta = np.array([np.sin(crc32(name.encode())) for name in names])
         cut = oracle.pass_(beta, None if oracle.exact else BUCKETS)
@@ -67,9 +68,5 @@ def found(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Found
 
 def _features(problem: Problem) -> Iterator[tuple[str, int]]:
     """The features that beta is over, each with its place among the moments."""
-    design = problem.plan.design
-    for index in problem.oracle.scaling.kept.tolist():
-        yield design.coordinates[index].feature, index
-    for d in design.dictionaries:
-        for n, category in enumerate(d.categories):
-            yield f"{d.feature}={category!r}", d.offset + n
+    for e in problem.scaling.elements():
+        yield e.feature if e.category is None else f"{e.feature}={e.category!r}", e.index

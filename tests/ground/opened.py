@@ -1,4 +1,4 @@
-"""A JoinOracle over a query, and beside it the naive truth: the user's own query run, every row of it in numpy.
+"""A problem and its oracle, and beside it the naive truth: the user's own query run, every row of it in numpy.
 
 A row of weight k is k rows, so the truth of a weighted query is that of its rows repeated: weights here are whole.
 """
@@ -23,6 +23,7 @@ from sqlsvm.plan.target import label_sign
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import surface, svm
@@ -63,28 +64,35 @@ class Wish:
 class Opened:
     """The oracle, addressed by the columns of the truth."""
 
-    oracle: JoinOracle
+    problem: Problem
     truth: svm.Design
+
+    @cached_property
+    def oracle(self) -> JoinOracle:
+        return JoinOracle(self.problem)
+
+    @property
+    def plan(self) -> Plan:
+        return self.problem.plan
 
     @cached_property
     def places(self) -> Values:
         """Where each coordinate of the oracle is in the truth; -1 for a category that no row of the join has."""
-        fold, design = self.oracle.work.engine.fold, self.oracle.plan.design
+        fold = self.problem.work.engine.fold
         known = {(fold(f, True), c): place for place, (f, c) in enumerate(self.truth.columns)}
-        numbers = [("", None) if not c.feature else (fold(c.feature, True), None) for c in design.coordinates]
-        kept = [numbers[place] for place in self.oracle.scaling.kept]
-        found = [*kept, *((fold(d.feature, True), spelled(c)) for d in design.dictionaries for c in d.categories)]
+        found = [
+            (fold(e.feature, True) if e.feature else "", None if e.category is None else spelled(e.category))
+            for e in self.problem.scaling.elements()
+        ]
         assert known.keys() <= set(found)
         return np.array([known.get(column, -1) for column in found], dtype=int)
 
     def again(self, **changes: Any) -> "Opened":
         """The same rows and moments under another plan."""
-        old = self.oracle
-        plan = replace(old.plan, **changes)
-        return replace(self, oracle=JoinOracle(old.work, plan, old.moments, old.scaling))
+        return replace(self, problem=replace(self.problem, plan=replace(self.plan, **changes)))
 
     def rooted(self, root: int, centre: int | None = None) -> "Opened":
-        tree = self.oracle.plan.tree.rerooted(root)
+        tree = self.plan.tree.rerooted(root)
         return self.again(tree=tree, centre=centre_of(links_of(tree), centre))
 
     def cut(self, beta: Values, buckets: int | None = None, width: float = 0.0) -> Cut:
@@ -110,18 +118,26 @@ class Opened:
 
 
 def opened(work: Workspace, text: str, wish: Wish) -> Opened:
-    return Opened(open_oracle(work, text, wish), truth(work.engine, text, wish))
+    return Opened(opened_problem(work, text, wish), truth(work.engine, text, wish))
 
 
-def open_oracle(work: Workspace, text: str, wish: Wish) -> JoinOracle:
-    plan = plan_of(work.engine, text, wish)
+def opened_problem(work: Workspace, text: str, wish: Wish) -> Problem:
+    plan, catalog = planned(work.engine, text, wish)
     work.run(working_tables(plan))
     moments = read_moments(work, plan)
     check_values(plan.design, moments, wish.nulls)
-    return JoinOracle(work, plan, moments, scaling(plan.design, moments, wish.scale))
+    return Problem(work, catalog.query, catalog, plan, moments, scaling(plan.design, moments, wish.scale))
+
+
+def open_oracle(work: Workspace, text: str, wish: Wish) -> JoinOracle:
+    return JoinOracle(opened_problem(work, text, wish))
 
 
 def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
+    return planned(engine, text, wish)[0]
+
+
+def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     query = read_query(engine, text, label=wish.label, weight=wish.weight, categorical=wish.categorical)
     sign = label_sign(engine, query, wish.positive)
     if wish.nulls == "drop":
@@ -141,7 +157,7 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
     plan = Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
     at_once = wish.at_once and plan.centre is None and not made.dictionaries
     placed = dict(_placed(plan, catalog)) if wish.placed and not at_once else {}
-    return replace(plan, at_once=at_once, looked=frozenset(plan.foreign), placed=placed)
+    return replace(plan, at_once=at_once, looked=frozenset(plan.foreign), placed=placed), catalog
 
 
 def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:

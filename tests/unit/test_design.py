@@ -8,7 +8,7 @@ import pytest
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role, drop_nulls
-from sqlsvm.plan.scaling import Moments, Scale, check_values, scaling
+from sqlsvm.plan.scaling import Moments, Scale, check_values, means, scaling
 from sqlsvm.query import Feature
 from sqlsvm.sql import column, number
 from tests.unit.queries import lines, read
@@ -72,6 +72,26 @@ def test_the_indicator_of_what_is_missing_is_no_feature() -> None:
     assert scaling(made(), moments_of(ROWS), "none").kept.tolist() == [0, 1, 3]
 
 
+def test_elements_of_beta_are_the_features_in_order() -> None:
+    found = scaling(made(), moments_of(ROWS), "standard")
+    elements = [(e.place, e.index, e.feature, e.category) for e in found.elements()]
+    numbers = [(0, 0, "", None), (1, 1, "a", None), (2, 3, "b", None)]
+    assert elements == [*numbers, (3, 4, "colour", "red"), (4, 5, "colour", "blue")]
+    assert found.dimension == 5
+    assert found.design.size == 6
+
+
+@pytest.mark.parametrize("how", ["none", "maxabs", "standard"])
+def test_theta_leads_back_to_its_beta(how: Scale) -> None:
+    found = scaling(made(), moments_of(ROWS), how)
+    beta = np.random.default_rng(2).normal(size=found.dimension)
+    np.testing.assert_allclose(found.to_scaled(found.to_raw(beta)), beta)
+
+
+def test_the_mean_is_that_of_the_numbers_that_are_there() -> None:
+    assert means(made(), moments_of(ROWS)) == pytest.approx({"a": MEAN_OF_A, "b": 2.0})
+
+
 def test_without_an_intercept_nothing_is_centred() -> None:
     """A zero stays a zero: there is no constant to take a mean from."""
     found = scaling(made([("a", "value"), ("b", "value")]), moments_of(ROWS[:, [1, 3, 4, 5]]), "standard")
@@ -115,18 +135,6 @@ def test_categories_pass_through() -> None:
 def test_a_model_of_categories_alone() -> None:
     found = scaling(made([]), moments_of(CATEGORY), "standard")
     assert found.to_raw(np.array([1.0, 2.0])).tolist() == [1.0, 2.0]
-
-
-def test_columns_are_named_after_features_and_categories() -> None:
-    assert made().size == 6
-    assert made().columns() == [
-        ("", None),
-        ("a", None),
-        ("a", None),
-        ("b", None),
-        ("colour", "red"),
-        ("colour", "blue"),
-    ]
 
 
 # -- what has no place in a model ------------------------------------------------------------------------------------
