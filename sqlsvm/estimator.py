@@ -264,7 +264,7 @@ class RelationalSVC:
         if where is None:
             raise OptionError("this model came without its database", hint="evaluate(URL or engine)")
         with _opened(where) as engine:
-            offload = bool(self.offload) and engine.dialect != "duckdb"
+            offload = bool(self.offload) and not engine.abilities.in_process
             if query is not None:
                 model = replace(model, query=query, dialect=engine.dialect)
             if part is None:

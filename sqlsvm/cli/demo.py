@@ -45,7 +45,7 @@ def demo(keep: str | None, dsn: str | None, output: str) -> int:
         made = shop.make(engine, shop.schema_in(url))
         show_answer(shop.introduction(made))
         code = _play(engine, made.query)
-        if not engine.url.startswith("duckdb:"):
+        if not engine.abilities.in_process:
             _offloaded(engine, made.query)
         _report(engine, output)
     show_answer(f"\n{shop.next_steps(made, _query_file(keep, made.query))}")

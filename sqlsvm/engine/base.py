@@ -4,11 +4,12 @@ An engine executes sqlglot ASTs; nothing above this package ever sees a driver. 
 expressed in that engine's own file: the compiler has no `if dialect`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 import numpy as np
 from sqlglot import ErrorLevel, UnsupportedError, exp
@@ -38,14 +39,37 @@ class Column:
         return None if self.blur == self.type else self.blur
 
 
+Refusal = Literal["denied", "no such name", "exists", "taken", "depended on", "lost race", "value"]
+"""Why a database refuses a statement, as far as callers act on it: a table or a schema `exists` already, or something
+else has `taken` its name; a session `lost [a] race` and can try again; a `value` in some row cannot be computed."""
+
+
 class StatementError(EngineError):
-    """The database refused a statement; `sqlstate` says why in five letters where the engine has such codes."""
+    """The database refused a statement."""
 
     def __init__(
-        self, message: str, *, detail: str | None = None, hint: str | None = None, sqlstate: str | None = None
+        self, message: str, *, detail: str | None = None, hint: str | None = None, kind: Refusal | None = None
     ) -> None:
         super().__init__(message, detail=detail, hint=hint)
-        self.sqlstate = sqlstate
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What an engine can do, and how it behaves."""
+
+    in_process: bool = False
+    """Is the data in this process already?"""
+    columnar: bool = False
+    """Does a join carry columns along at next to no cost?"""
+    foreign_keys: bool = True
+    """Can a table that exists be given a foreign key?"""
+    subscripts: frozenset[str] = frozenset()
+    """Types of keys by which a place in an array is found faster than a row in a hash table."""
+    inexact: frozenset[str] = frozenset()
+    """Types of numbers that are rounded to some binary digits."""
+    portable: Mapping[str, exp.DType] = field(default_factory=dict)
+    """Types whose values `copy_out` gives as numbers that are equal where the values are, and the types of these."""
 
 
 class Text(str):
@@ -55,28 +79,38 @@ class Text(str):
 Sent = exp.Expr | Text
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """One session with one database. Statements are ASTs; parameters are the `$1`, `$2` ... in them."""
 
     dialect: str
     """sqlglot's name of the dialect: postgres, duckdb."""
 
-    on_statement: Callable[[str], None] | None
+    abilities: Abilities
+
+    on_statement: Callable[[str], None] | None = None
     """Called with the text of every statement just before it is sent."""
 
+    suffix: str = ""
+    """Ends the names of working tables, where some table of the user's might be called like one."""
+
+    turn: AbstractContextManager[object] = nullcontext()
+    """Held by a transaction that writes what other sessions write too."""
+
     @property
+    @abstractmethod
     def url(self) -> str:
         """Where this is, without a password: safe to print and to store."""
 
     @property
+    @abstractmethod
     def version(self) -> str:
         """For instance `PostgreSQL 15.18` or `DuckDB 2.0.0`."""
 
+    @abstractmethod
     def fold(self, name: str, quoted: bool) -> str:
         """The name that an identifier of the query means: two identifiers are one when their folds are equal."""
 
-    suffix: str = ""
-    """Ends the names of working tables, where some table of the user's might be called like one."""
+    # -- statements ----------------------------------------------------------------------------------------------------
 
     def text(self, statement: Sent) -> Text:
         """The statement as this engine wants to read it."""
@@ -89,9 +123,11 @@ class Engine(Protocol):
         except UnsupportedError as error:
             raise EngineError(f"{self.dialect} cannot express a statement", detail=str(error)) from error
 
+    @abstractmethod
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         """Run a statement that returns nothing."""
 
+    @abstractmethod
     def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
         with NULLs comes as float; any other column comes as objects with None."""
@@ -100,19 +136,45 @@ class Engine(Protocol):
         """What `fetch` gives, for a query of many numbers, a block at a time."""
         yield self.fetch(query, parameters)
 
+    @abstractmethod
+    def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
+        """Append rows, column by column, by the engine's fastest way in. A masked cell is NULL."""
+
+    @abstractmethod
+    def copy_out(self, query: exp.Query) -> Iterator[Rows]:
+        """The rows of a query of numbers, booleans and times, a block at a time, by the engine's fastest way out.
+
+        Types stay as they are, a NULL is masked, and a time is what the server holds: days or microseconds since 2000.
+        """
+
+    @abstractmethod
+    def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
+        """The rows of a query whose outputs are all text, as they come: none is kept, here or in the database. Nothing
+        else may be asked until the last one is read, or this is closed."""
+
+    @abstractmethod
+    def csv(self, path: str) -> exp.Select:
+        """The rows of a CSV file, every column as text."""
+
+    # -- the catalog ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         """Names and types of the columns that a query would return, without reading a row."""
 
+    @abstractmethod
     def table_names(self) -> tuple[str, ...]:
         """Names that a query of this session could read from, for suggestions."""
 
+    @abstractmethod
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
         """Which of these functions could write, or give another value at every call."""
 
+    @abstractmethod
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         """The queries of those of these that are views, and of the views that they read."""
-        return ()
 
+    @abstractmethod
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         """The sets of columns that a constraint or an index declares unique, NULLs aside."""
 
@@ -121,12 +183,7 @@ class Engine(Protocol):
         and the same rows for the same seed?"""
         return False
 
-    columnar: bool = False
-    """Does a join carry columns along at next to no cost?"""
-
-    subscripts: frozenset[str] = frozenset()
-    """Types of keys by which a place in an array is found faster than a row in a hash table."""
-
+    @abstractmethod
     def blur(self, column: Column, of: exp.Query) -> str | None:
         """The type or the collation by which texts of this column are equal that others would tell apart, if any."""
 
@@ -134,12 +191,11 @@ class Engine(Protocol):
         """Is a value of this NULL to IS NULL where its parts are, and equal to another such value all the same?"""
         return False
 
-    inexact: frozenset[str] = frozenset()
-    """Types of numbers that are rounded to some binary digits."""
-
+    @abstractmethod
     def compared_as(self, types: Sequence[str]) -> str | None:
         """The type as which keys of these types are compared, where that may round some of them; else None."""
-        return None
+
+    # -- fingerprints --------------------------------------------------------------------------------------------------
 
     def digest(self, rows: exp.Query) -> str:
         """A short text that is the same for the same rows in whatever order, and another for others: their number, and
@@ -149,31 +205,25 @@ class Engine(Protocol):
         found = self.fetch(exp.select(*outputs).from_(rows.subquery("r")))
         return f"{found['n'][0]:.0f} {found['hashes'][0]}"
 
+    @abstractmethod
     def row_hash(self, alias: str) -> exp.Expression:
         """An integer for each row of an item of FROM, from all its columns."""
 
-    def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
-        """Append rows, column by column, by the engine's fastest way in. A masked cell is NULL."""
+    # -- the session ---------------------------------------------------------------------------------------------------
 
-    def copy_out(self, query: exp.Query) -> Iterator[Rows]:
-        """The rows of a query of numbers, booleans and times, a block at a time, by the engine's fastest way out.
-
-        Types stay as they are, a NULL is masked, and a time is what the server holds: days or microseconds since 2000.
-        """
-
-    def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
-        """The rows of a query whose outputs are all text, as they come: none is kept, here or in the database. Nothing
-        else may be asked until the last one is read, or this is closed."""
-
+    @abstractmethod
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything inside sees the same data; what it created is gone after it, unless committed by intent."""
 
+    @abstractmethod
     def work_in(self, schema: str) -> None:
         """Keep the temporary tables that are made from now on in this schema; an error where that cannot be."""
 
+    @abstractmethod
     def cancel(self) -> None:
         """Stop the running statement; may be called from another thread or a signal handler."""
 
+    @abstractmethod
     def close(self) -> None:
         """Leave the database. Closing twice is fine."""
 
@@ -184,6 +234,18 @@ class Engine(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Programmable(Engine):
+    """An engine whose server can hold the SQL functions and run stored programs."""
+
+    @abstractmethod
+    def run_script(self, text: str) -> None:
+        """Send fixed SQL as it is: any number of statements, which no parser of ours has to understand."""
+
+    @abstractmethod
+    def rehearsal(self) -> AbstractContextManager[None]:
+        """Everything that happens inside is undone at the end; snapshots inside are parts of this one."""
 
 
 def as_values(cells: Iterable[object], kind: Kind) -> Values:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from secrets import token_hex
+from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,10 +17,12 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import (
+    Abilities,
     Column,
     Engine,
     Kind,
     Parameters,
+    Refusal,
     Rows,
     Sent,
     StatementError,
@@ -41,6 +44,17 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 _AT_A_TIME = 10_000
+
+# Only one process can have a file open, and its sessions take turns: after a lost race DuckDB 1.4 may continue to take
+# for a duplicate what was rolled back.
+_TURN = Lock()
+
+# DuckDB has no codes for errors: the message says what it is.
+_REFUSALS: tuple[tuple[str, Refusal], ...] = (
+    ("(Conversion|Invalid Input|Out of Range) Error", "value"),
+    ("Catalog Error.* already exists", "exists"),
+    ("(Catalog|Binder) Error.* does not exist|IO Error: No files found", "no such name"),
+)
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _NUMBERS = (*_INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -76,12 +90,11 @@ class DuckDB(Engine):
     """One session with a DuckDB of this process."""
 
     dialect = "duckdb"
-    columnar = True
-    inexact = frozenset(("FLOAT", "DOUBLE"))
+    abilities = Abilities(in_process=True, columnar=True, foreign_keys=False, inexact=frozenset(("FLOAT", "DOUBLE")))
+    turn = _TURN
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:
         """A private one is read and written by this session alone, which drops what it makes."""
-        self.on_statement: Callable[[str], None] | None = None
         self._url = f"duckdb:{path}"
         self._connection = _connect(path or ":memory:")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
@@ -102,8 +115,12 @@ class DuckDB(Engine):
         return "".join(c.lower() if c.isascii() else c for c in name)
 
     def text(self, statement: Sent) -> Text:
-        """DuckDB keeps its statistics by itself: there is nothing to say for ANALYZE."""
-        return Text() if isinstance(statement, exp.Analyze) else super().text(statement)
+        """Nothing for ANALYZE, because DuckDB keeps its statistics by itself, and for a comment on a schema, which it
+        cannot have."""
+        silent = isinstance(statement, exp.Analyze) or (
+            isinstance(statement, exp.Comment) and statement.args["kind"] == "SCHEMA"
+        )
+        return Text() if silent else super().text(statement)
 
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         if text := self.text(statement):
@@ -167,7 +184,7 @@ class DuckDB(Engine):
             return least or next((t for t in types if _base(t) not in _TEXTS), None)
         if _ZONED in types and any(t != _ZONED and t.startswith("TIMESTAMP") for t in types):
             return _ZONED
-        return least if any(_base(t) in _NUMBERS and t not in self.inexact for t in types) else None
+        return least if any(_base(t) in _NUMBERS and t not in self.abilities.inexact for t in types) else None
 
     def row_hash(self, alias: str) -> exp.Expression:
         return exp.Anonymous(this="hash", expressions=[exp.column(alias)])
@@ -196,6 +213,12 @@ class DuckDB(Engine):
         cursor = self._run(lambda: self._send(self.text(query)))
         while rows := self._run(lambda: cursor.fetchmany(_AT_A_TIME)):
             yield from rows
+
+    def csv(self, path: str) -> exp.Select:
+        """As they are in the file: no category "01" becomes the number 1."""
+        text = exp.EQ(this=sql.column("all_varchar"), expression=exp.true())
+        file = exp.ReadCSV(this=exp.Literal.string(path), expressions=[text])
+        return exp.select("*").from_(exp.Table(this=file))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -279,7 +302,8 @@ def _translated(error: duckdb.Error) -> StatementError:
     """DuckDB puts everything into one text: the fact, perhaps `Did you mean ...`, and the place in the statement."""
     message, *more = str(error).split("\n")
     hint = next((line for line in more if line.startswith(("Did you mean", "Candidate"))), None)
-    return StatementError(message, hint=hint)
+    kind = next((kind for pattern, kind in _REFUSALS if re.match(pattern, message)), None)
+    return StatementError(message, hint=hint, kind=kind)
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection) -> Rows:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Column, Engine, Kind, Parameters
+from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable
 from sqlsvm.errors import OptionError
 
 # What the catalog need not be asked about. money, oid and regclass count as numbers to PostgreSQL, not to us.
@@ -78,14 +78,22 @@ SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_p
   quote_ident(given.name), quote_ident(current_user)
 FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = given.name"""
 
+_INTEGERS = ("smallint", "integer", "bigint")
+
+# Each is an integer in the server's binary format.
+_TIMES = ("date", "time without time zone", "timestamp without time zone", "timestamp with time zone")
+
+_PORTABLE = {"boolean": exp.DType.BOOLEAN, **dict.fromkeys((*_INTEGERS, *_TIMES), exp.DType.BIGINT)}
+
 _COLLATED = ("text", "character varying", "character", "bpchar", "name")
 
 
-class PgCatalog(Engine):
+class PgCatalog(Programmable):
     """The part of an engine for PostgreSQL that is questions to pg_catalog. Who sends them is another's business."""
 
-    subscripts = frozenset(("smallint", "integer", "bigint"))
-    inexact = frozenset(("real", "double precision"))
+    abilities = Abilities(
+        subscripts=frozenset(_INTEGERS), inexact=frozenset(("real", "double precision")), portable=_PORTABLE
+    )
 
     def __init__(self) -> None:
         self._kinds = dict(_KINDS)
@@ -125,7 +133,9 @@ class PgCatalog(Engine):
     def compared_as(self, types: Sequence[str]) -> str | None:
         """A large number beside a float becomes a double. The blanks at the end of a character varying do not count
         beside a character(n), and where clocks are put forward, two times without a zone are one with it."""
-        if any(type == "bigint" or type.startswith("numeric") for type in types) and not self.inexact.isdisjoint(types):
+        if any(
+            type == "bigint" or type.startswith("numeric") for type in types
+        ) and not self.abilities.inexact.isdisjoint(types):
             return "double precision"
         bases = {_base(type) for type in types}
         if "character varying" in bases and not bases.isdisjoint(("character", "bpchar")):

@@ -15,15 +15,24 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Column, Parameters, Rows, Sent, StatementError, Text, Values, as_rows, as_values
+from sqlsvm.engine.base import Column, Parameters, Refusal, Rows, Sent, StatementError, Text, Values, as_rows, as_values
 from sqlsvm.engine.pg_catalog import PgCatalog
 from sqlsvm.engine.unlogged import Unlogged
-from sqlsvm.errors import EngineError
+from sqlsvm.errors import EngineError, OptionError
 
 _IDENTIFIER_BYTES = 63
 _FIT_ON_A_PAGE = 900  # numbers
 _ANSWER = f"{sql.WORKING}answer"
 _READ_ONLY, _DENIED = "25006", "42501"
+_REFUSALS: dict[str, Refusal] = {
+    _DENIED: "denied",
+    **dict.fromkeys(("42P01", "3F000"), "no such name"),
+    **dict.fromkeys(("42P06", "42P07"), "exists"),
+    **dict.fromkeys(("42710", "42723", "42P13"), "taken"),
+    "2BP01": "depended on",
+    # Serialisation failure, deadlock, and what two sessions meet when both are the first to make a table.
+    **dict.fromkeys(("40001", "40P01", "23505", "XX000"), "lost race"),
+}
 _ON = re.compile(r"permission denied for (?:relation|table|view|materialized view|foreign table|(?=schema)) ?(.+)$")
 
 _SESSION = (
@@ -54,7 +63,6 @@ class Postgres(PgCatalog):
 
     def __init__(self, dsn: str, *, url: str | None = None) -> None:
         super().__init__()
-        self.on_statement: Callable[[str], None] | None = None
         self._connection = _connect(dsn)
         self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
         self._url = url or _safe_url(self._connection.info)
@@ -142,6 +150,9 @@ class Postgres(PgCatalog):
             for columns in wire.read_copy(self._messages(_copy(query.subquery(), "binary", "STDOUT")), dtypes):
                 yield as_rows(names, columns)
 
+    def csv(self, path: str) -> exp.Select:
+        raise OptionError("the server cannot read a CSV file of this machine", hint="score files in DuckDB: duckdb:")
+
     def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
         said = self._said(_copy(query.subquery(), "text", "STDOUT"))
         with self._driver_errors(), self._connection.cursor().copy(said.encode()) as copy:
@@ -169,7 +180,6 @@ class Postgres(PgCatalog):
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        """All that happens inside is taken back at its end; snapshots inside are parts of this one."""
         self._begin()
         self._rehearsing = True
         try:
@@ -195,8 +205,7 @@ class Postgres(PgCatalog):
         self._send("RELEASE SAVEPOINT sqlsvm")
 
     def run_script(self, text: str) -> None:
-        """Fixed SQL as it stands: any number of statements, which no parser of ours has to understand. Only the simple
-        protocol takes several at once, and it knows neither parameters nor binary answers."""
+        """Only the simple protocol takes several statements at once. It has neither parameters nor binary answers."""
         if self.on_statement:
             self.on_statement(text)
         with self._driver_errors():
@@ -285,7 +294,7 @@ class Postgres(PgCatalog):
             said.message_primary or str(error).strip(),
             detail=said.message_detail,
             hint=said.message_hint or self._hint(error.sqlstate, said.message_primary or ""),
-            sqlstate=error.sqlstate,
+            kind=_refusal(error.sqlstate or ""),
         ) from error
 
     def _hint(self, sqlstate: str | None, message: str) -> str | None:
@@ -297,6 +306,10 @@ class Postgres(PgCatalog):
         if sqlstate == _DENIED and (found := _ON.match(message)):
             return f"its owner can GRANT what is missing ON {found[1]} TO {info.user}"
         return None
+
+
+def _refusal(sqlstate: str) -> Refusal | None:
+    return "value" if sqlstate.startswith("22") else _REFUSALS.get(sqlstate)
 
 
 def _connect(dsn: str) -> psycopg.Connection[Any]:

@@ -30,7 +30,6 @@ steps = logging.getLogger(__name__)
 Of = Literal["features", "query"]
 Kind = Literal["table", "view"]
 
-_DUPLICATE_TABLE = "42P07"
 _NAMES = """write table, schema.table or, in double quotes within others, '"My Table"'"""
 
 
@@ -144,7 +143,7 @@ def _output(feature: Feature) -> exp.Expr:
 def input_rows(engine: Engine, text: str) -> exp.Query:
     """SELECT * FROM the table or file of that name; or the SELECT itself."""
     if text.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
-        return _csv_rows(engine, text)
+        return engine.csv(text)
     try:
         (tree,) = statements(text, engine.dialect)
     except (SqlglotError, ValueError) as error:
@@ -157,15 +156,6 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
         sql.keep_names(found)
         return found
     raise OptionError("the input is neither a table nor one SELECT", detail=text)
-
-
-def _csv_rows(engine: Engine, path: str) -> exp.Select:
-    """All columns as text: they come out as they went in, and no category "01" becomes the number 1."""
-    if engine.dialect != "duckdb":
-        raise OptionError("the server cannot read a CSV file of this machine", hint="score files in DuckDB: duckdb:")
-    text = exp.EQ(this=sql.column("all_varchar"), expression=exp.true())
-    file = exp.ReadCSV(this=exp.Literal.string(path), expressions=[text])
-    return exp.select("*").from_(exp.Table(this=file))
 
 
 def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:
@@ -209,13 +199,13 @@ def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, 
                 engine.execute(exp.Drop(tables=[target.copy()], kind=kind.upper(), exists=True))
             engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found))
     except StatementError as error:
-        if overwrite and "does not exist" in error.message:
+        if overwrite and error.kind == "no such name":
             raise OptionError(
                 f"cannot replace {name}: {error.message}",
                 detail="what is replaced cannot be read for it",
                 hint="write the predictions to another table",
             ) from error
-        if overwrite or not (error.sqlstate == _DUPLICATE_TABLE or "already exists" in error.message):
+        if overwrite or error.kind not in ("exists", "taken"):
             raise
         raise OptionError(f"{name} exists already", hint="choose another name, or say --overwrite") from error
 

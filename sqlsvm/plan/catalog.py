@@ -147,7 +147,7 @@ class Catalog:
 
     def subscripts(self, variable: Variable) -> bool:
         """May a variable be a place in an array, wherever it is held?"""
-        return self.engine.subscripts.issuperset(d.type for d in self.held(variable))
+        return self.engine.abilities.subscripts.issuperset(d.type for d in self.held(variable))
 
     def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
         """The least and the largest of whole numbers; None where there are none."""
@@ -223,10 +223,6 @@ def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
     return {name: float(values[0]) for name, values in engine.fetch(query).items()}
 
 
-_OF_A_VALUE = "Conversion Error", "Invalid Input Error", "Out of Range Error"
-"""How the messages of DuckDB begin where a value is to blame. The codes of PostgreSQL begin with 22."""
-
-
 @contextmanager
 def _in_every_row(alias: str, features: Sequence[Feature]) -> Iterator[None]:
     """A feature is computed for all rows of its relation, and may fail for some that the join would have left out."""
@@ -234,8 +230,7 @@ def _in_every_row(alias: str, features: Sequence[Feature]) -> Iterator[None]:
         yield
     except StatementError as error:
         computed = [f.name for f in features if not isinstance(f.expression, exp.Column)]
-        of_a_value = (error.sqlstate or "").startswith("22") or error.message.startswith(_OF_A_VALUE)
-        if not computed or not of_a_value:
+        if not computed or error.kind != "value":
             raise
         why = "it is computed before the join, also in rows that the join leaves out"
         raise DataError(

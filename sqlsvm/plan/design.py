@@ -212,7 +212,7 @@ def _check_digits(catalog: Catalog, feature: Feature) -> None:
     """Decimals are read as doubles. One that no double is would go by another name elsewhere, and two might by one."""
     query = dictionary_values(catalog, feature)
     (column,) = catalog.engine.describe(query)
-    if column.type in catalog.engine.inexact:
+    if column.type in catalog.engine.abilities.inexact:
         return
     texts = catalog.engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(query, "d")))["v"]
     lost = next((text for text in texts.tolist() if not _is_double(text)), None)

@@ -94,7 +94,7 @@ def _is_at_once(plan: Plan, engine: Engine) -> bool:
     if plan.centre is not None or plan.design.dictionaries:
         return False
     folded = sum(len(plan.coordinates(node)) for node in plan.bags[0].nodes if node != plan.bags[0].core)
-    return folded <= (FEW_COLUMNS if engine.columnar else 0)
+    return folded <= (FEW_COLUMNS if engine.abilities.columnar else 0)
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:

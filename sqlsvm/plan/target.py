@@ -92,7 +92,7 @@ def _as_rounded(engine: Engine, rows: exp.Query, label: Feature, value: str) -> 
     """A value as the label's type has it: no real is 0.9, but one is CAST('0.9' AS REAL)."""
     if label.kind == "numeric":
         (column,) = engine.describe(rows)
-        if column.type in engine.inexact:
+        if column.type in engine.abilities.inexact:
             return exp.cast(exp.Literal.string(value), column.type, dialect=engine.dialect)
     return _literal(label, value)
 

@@ -20,9 +20,6 @@ from sqlsvm.query import (
 )
 from sqlsvm.query.variables import with_implied_filters
 
-_NO_SUCH_NAME = (None, "42P01", "3F000")
-"""DuckDB has no such codes."""
-
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB files of the folder that you are in: 'x.csv'"
 
 
@@ -84,7 +81,7 @@ def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
         return engine.describe(source.probe)
     except StatementError as error:
         name = ".".join(source.path) or f"sub-query {source.alias}"
-        is_typo = bool(source.path) and error.sqlstate in _NO_SUCH_NAME
+        is_typo = bool(source.path) and error.kind == "no such name"
         hint = _meant(source.path, engine.table_names()) if is_typo else None
         raise QueryError(
             f"cannot read {name}: {error.message}",

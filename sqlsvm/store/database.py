@@ -4,10 +4,9 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
-from threading import Lock
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp, parse_one
@@ -74,13 +73,7 @@ _COUNT_STATES = "SELECT COUNT(*) AS n FROM sqlsvm.states WHERE name = $1"
 _DROP_STATE = "DELETE FROM sqlsvm.states WHERE name = $1"
 
 _ATTEMPTS = 50
-_DENIED = "42501"
 _CHANGE = "SELECT, INSERT, UPDATE, DELETE"
-# Serialisation failure, deadlock, and whatever two first savers meet when both make the tables.
-_RACE = ("40001", "40P01", "23505", "42P06", "42P07", "XX000")
-# Only one process can have a DuckDB file open. Its sessions take turns: after a lost race DuckDB 1.4 may go on taking
-# for a duplicate what was rolled back.
-_TURN = Lock()
 
 
 class _Rehearsed(Exception):
@@ -92,7 +85,6 @@ class DatabaseStore(Store):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._turn: AbstractContextManager[object] = _TURN if engine.dialect == "duckdb" else nullcontext()
         self._catalog = str(engine.fetch(parse_one("SELECT CURRENT_DATABASE() AS name"))["name"][0])
 
     def check(self, name: str) -> None:
@@ -148,13 +140,14 @@ class DatabaseStore(Store):
     # -- one transaction -----------------------------------------------------------------------------------------------
 
     def transaction(self, work: Callable[[], T]) -> T:
-        """Who loses a race against another session starts again, and then sees what that one has done."""
+        """A session that loses a race against another, to make the tables say, starts again, and then sees what
+        the other has done."""
         for _ in range(_ATTEMPTS):
             try:
-                with self._turn, self._engine.snapshot():
+                with self._engine.turn, self._engine.snapshot():
                     return work()
             except StatementError as error:
-                if error.sqlstate not in _RACE:
+                if error.kind not in ("lost race", "exists"):
                     raise
                 lost = error
                 time.sleep(random.uniform(0, 0.02))
@@ -231,11 +224,9 @@ class DatabaseStore(Store):
         """The tables, where there are none yet; inside a transaction of the caller."""
         if self._is_made():
             return
-        postgres = self._engine.dialect == "postgres"
         # The schema may be there already: an administrator made it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
-        names += ["tables", "states", "references"] if postgres else ["tables", "states"]
-        self._run(*names)
+        self._run(*names, "tables", "states", *(["references"] if self._engine.abilities.foreign_keys else []))
 
     def make_all(self) -> None:
         """The same, with what older tables do without."""
@@ -244,10 +235,8 @@ class DatabaseStore(Store):
             self._run("states")
 
     def _run(self, *names: str) -> None:
-        """Templates, as far as the engine knows what they say."""
         for statement in (statement for name in names for statement in statements(name)):
-            if self._engine.dialect == "postgres" or not _is_schema_comment(statement):
-                self._engine.execute(self._placed(statement))
+            self._engine.execute(self._placed(statement))
 
     def _has_programs(self) -> bool:
         return self._form() >= _WITH_PROGRAMS
@@ -294,7 +283,7 @@ class DatabaseStore(Store):
         try:
             yield
         except StatementError as error:
-            if error.sqlstate != _DENIED:
+            if error.kind != "denied":
                 raise
             raise EngineError(
                 f"this role may not use the model store: {error.message}", detail=error.detail, hint=self._grant(rights)
@@ -313,7 +302,3 @@ def _listing(rows: Rows) -> Iterator[Stored]:
     for values in zip(*(column.tolist() for column in rows.values()), strict=True):
         cells = dict(zip(rows, values, strict=True))
         yield Stored(**{**cells, "created_at": datetime.fromtimestamp(cells["created_at"], UTC)})
-
-
-def _is_schema_comment(statement: exp.Expr) -> bool:
-    return isinstance(statement, exp.Comment) and statement.args["kind"] == "SCHEMA"

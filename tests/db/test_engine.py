@@ -6,11 +6,12 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 from sqlglot import exp, parse, parse_one
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Column, Engine, Kind, StatementError, Text, Values
+from sqlsvm.engine.base import Column, Engine, Kind, Refusal, StatementError, Text, Values
 from sqlsvm.errors import EngineError, QueryError
 from sqlsvm.query.read_query import read_query
 
@@ -353,7 +354,50 @@ def test_a_failed_statement_keeps_sqlstate_detail_and_hint(postgres: Engine) -> 
     with pytest.raises(StatementError) as caught:
         postgres.execute(exp.Command(this=f"DO $$ BEGIN {raising}; END $$"))
     error = caught.value
-    assert (error.message, error.detail, error.hint, error.sqlstate) == ("fact", "more", "do this", "SV001")
+    assert (error.message, error.detail, error.hint, error.kind) == ("fact", "more", "do this", None)
+    assert isinstance(error.__cause__, psycopg.Error)
+    assert error.__cause__.sqlstate == "SV001"
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("SELECT * FROM nowhere", "no such name"),
+        ("SELECT * FROM nowhere.t", "no such name"),
+        ("CREATE TABLE t (x INT)", "exists"),
+        ("CREATE VIEW t AS SELECT 1 AS x", "exists"),
+        ("SELECT CAST(x AS INT) AS x FROM t", "value"),
+        ("SELECT x + x FROM", None),
+    ],
+)
+def test_an_error_says_what_kind_it_is(engine: Engine, statement: str, kind: Refusal | None) -> None:
+    engine.execute(Text("CREATE TABLE t (x VARCHAR)"))
+    engine.execute(Text("INSERT INTO t VALUES ('one')"))
+    with pytest.raises(StatementError) as caught:
+        engine.execute(Text(statement))
+    assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("SELECT * FROM pg_authid", "denied"),
+        ("CREATE TYPE mine AS (x INT)", "taken"),
+        ("DROP TYPE mine", "depended on"),
+    ],
+)
+def test_postgres_has_more_kinds(postgres: Engine, statement: str, kind: Refusal) -> None:
+    for made in ("CREATE TYPE mine AS (x INT)", "CREATE TABLE t (x mine)", "CREATE ROLE stranger"):
+        postgres.execute(Text(made))
+    try:
+        if kind == "denied":
+            postgres.execute(Text("SET ROLE stranger"))
+        with pytest.raises(StatementError) as caught:
+            postgres.execute(Text(statement))
+    finally:
+        postgres.execute(Text("RESET ROLE"))
+        postgres.execute(Text("DROP ROLE stranger"))
+    assert caught.value.kind == kind
 
 
 def test_a_statement_that_the_dialect_lacks_is_not_rendered_halfway(postgres: Engine) -> None:

@@ -87,7 +87,7 @@ def test_an_error_on_the_way_out_is_told(postgres: Engine, at: int) -> None:
     numbers_up_to(postgres, 2 * COPY_BLOCK)
     with pytest.raises(StatementError, match="division by zero") as caught:
         list(postgres.copy_out(query(postgres, f"SELECT 1 / (n - {at}) AS x FROM numbers")))
-    assert caught.value.sqlstate == "22012"
+    assert caught.value.kind == "value"
     assert postgres.fetch(query(postgres, "SELECT 1 AS one"))["one"].tolist() == [1]
 
 

@@ -1,6 +1,7 @@
 """Scores by place in an array: who is placed, and that a pass counts the same rows as by joins."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ ONE_BAG: Wishes = {"many_to_many": False, "max_rows": 40}
 @pytest.fixture
 def arrays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """An engine that takes whole numbers for places, whatever it is faster at."""
-    monkeypatch.setattr(engine, "subscripts", frozenset(("smallint", "integer", "bigint", *WHOLE)), raising=False)
+    able = replace(engine.abilities, subscripts=frozenset(("smallint", "integer", "bigint", *WHOLE)))
+    monkeypatch.setattr(engine, "abilities", able, raising=False)
     return engine
 
 

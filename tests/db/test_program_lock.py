@@ -50,7 +50,8 @@ def dsn(postgres: Engine, postgres_dsn: str) -> str:
 def sqlstate(work: Callable[[], object]) -> str | None:
     with pytest.raises(StatementError) as e:
         work()
-    return e.value.sqlstate
+    assert isinstance(e.value.__cause__, psycopg.Error)
+    return e.value.__cause__.sqlstate
 
 
 def test_whatever_runs_a_program_keeps_it(postgres: Engine, dsn: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
+from sqlsvm.engine.duckdb import DuckDB
 from sqlsvm.errors import EngineError, OptionError
 
 
@@ -64,3 +65,11 @@ def test_closing_twice_is_fine() -> None:
     engine: Engine = connect("duckdb:")
     engine.close()
     engine.close()
+
+
+def test_an_engine_that_lacks_a_method_is_refused() -> None:
+    class Half(DuckDB):
+        fetch = Engine.fetch
+
+    with pytest.raises(TypeError, match="abstract method"):
+        Half()

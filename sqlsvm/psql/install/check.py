@@ -13,8 +13,7 @@ from math import sqrt
 
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine
-from sqlsvm.engine.postgres import Postgres
+from sqlsvm.engine.base import Engine, Programmable
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.psql.install.found import FUNCTIONS, Found, function_names, look, names, on_postgres, own_version, row
 from sqlsvm.psql.install.put import OLDEST, install
@@ -57,7 +56,7 @@ def check(engine: Engine) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _in_place(postgres: Postgres, before: Found) -> Iterator[Finding]:
+def _in_place(postgres: Programmable, before: Found) -> Iterator[Finding]:
     yield Finding("server", f"{postgres.version}, and {OLDEST} or newer is needed", before.server >= OLDEST)
     if before.version is None:
         yield Finding("functions", "not installed here; installed for this check only", True)
@@ -71,7 +70,7 @@ def _in_place(postgres: Postgres, before: Found) -> Iterator[Finding]:
         yield Finding("functions", f"all {len(function_names())} of sqlsvm {own_version()}", True)
 
 
-def _trial(postgres: Postgres, before: Found) -> Iterator[Finding]:
+def _trial(postgres: Programmable, before: Found) -> Iterator[Finding]:
     """Stops at the first error: what comes after it would fail for no reason of its own."""
     step = "install"
     try:
@@ -91,7 +90,7 @@ def _trial(postgres: Postgres, before: Found) -> Iterator[Finding]:
         yield Finding(step, str(error), False)
 
 
-def _trained(postgres: Postgres) -> Iterator[Finding]:
+def _trained(postgres: Programmable) -> Iterator[Finding]:
     said = row(postgres, _TRAIN, _NAME, TOL)
     low, high, gap = (float(str(said[k])) for k in ("lower_bound", "objective_upper", "gap"))
     yield Finding("train", f"a gap of {gap:.2g}, and {TOL} was asked for", bool(said["converged"]))
@@ -101,7 +100,7 @@ def _trained(postgres: Postgres) -> Iterator[Finding]:
     yield Finding("weight", f"{weight:.4f}, and {WEIGHT} is known", abs(weight - WEIGHT) <= sqrt(gap * high / LAMBDA))
 
 
-def _predicted(postgres: Postgres) -> Iterator[Finding]:
+def _predicted(postgres: Programmable) -> Iterator[Finding]:
     """By functions row by row, and by the expression in one scan."""
     expression = parse_one(str(row(postgres, "SELECT sqlsvm.SCORE_SQL($1) AS score", _NAME)["score"]), read="postgres")
     rows = exp.select("x", "z", exp.alias_(expression, "score")).from_(_select(_QUERY).subquery("r"))
@@ -111,7 +110,7 @@ def _predicted(postgres: Postgres) -> Iterator[Finding]:
     yield Finding("predict", f"the likelier label in {predicted} of {n} rows", predicted == n)
 
 
-def _nothing_left(postgres: Postgres, before: Found) -> Finding:
+def _nothing_left(postgres: Programmable, before: Found) -> Finding:
     programs = names(postgres, "SELECT name FROM sqlsvm.programs WHERE name = $1", _NAME) if before.version else []
     clean = look(postgres) == before and not programs
     return Finding("left behind", "nothing" if clean else "something of the check", clean)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine, StatementError
-from sqlsvm.engine.postgres import Postgres
+from sqlsvm.engine.base import Engine, Programmable, StatementError
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.store.database import SCHEMA
 from sqlsvm.store.templates import template, templates_in
@@ -18,8 +17,6 @@ TABLES = ("tables", "states")
 
 FORMS: dict[int, str] = {2: "programs"}
 """The templates that bring the tables from one form to the next, by the number that each writes into schema_version."""
-
-_DENIED = "42501"
 
 FUNCTIONS = """\
 SELECT proname AS name FROM pg_catalog.pg_proc
@@ -82,7 +79,7 @@ def look(engine: Engine) -> Found:
         return found_in(postgres)
 
 
-def found_in(postgres: Postgres) -> Found:
+def found_in(postgres: Programmable) -> Found:
     facts = row(postgres, _LOOK)
     version = str(row(postgres, "SELECT sqlsvm.VERSION() AS v")["v"]) if facts["has_functions"] else None
     form = row(postgres, "SELECT MAX(version) AS v FROM sqlsvm.schema_version")["v"] if facts["has_tables"] else 0
@@ -94,8 +91,8 @@ def check_no_extension(found: Found, instead: str) -> None:
         raise OptionError("sqlsvm is here as an extension, which PostgreSQL keeps in order", hint=f"in SQL: {instead}")
 
 
-def on_postgres(engine: Engine) -> Postgres:
-    if not isinstance(engine, Postgres):
+def on_postgres(engine: Engine) -> Programmable:
+    if not isinstance(engine, Programmable):
         raise OptionError(
             f"{engine.version} cannot hold the SQL functions, which are for PostgreSQL",
             hint="--dsn postgresql://user@host/database",
@@ -106,24 +103,24 @@ def on_postgres(engine: Engine) -> Postgres:
 # -- statements --------------------------------------------------------------------------------------------------------
 
 
-def row(postgres: Postgres, text: str, *parameters: object) -> dict[str, object]:
+def row(postgres: Programmable, text: str, *parameters: object) -> dict[str, object]:
     """The first row of an answer."""
     answer = postgres.fetch(parse_one(text, read="postgres"), parameters)
     return {name: values.tolist()[0] for name, values in answer.items()}
 
 
-def names(postgres: Postgres, text: str, *parameters: object) -> list[str]:
+def names(postgres: Programmable, text: str, *parameters: object) -> list[str]:
     """The column `name` of an answer."""
     return [str(name) for name in postgres.fetch(parse_one(text, read="postgres"), parameters)["name"]]
 
 
 @contextmanager
-def rights(postgres: Postgres, verb: str) -> Iterator[None]:
+def rights(postgres: Programmable, verb: str) -> Iterator[None]:
     """PostgreSQL says what is forbidden; we add what would allow it."""
     try:
         yield
     except StatementError as error:
-        if error.sqlstate != _DENIED:
+        if error.kind != "denied":
             raise
         facts = row(postgres, _WHO)
         role, database = (exp.to_identifier(str(facts[k]), quoted=True).sql("postgres") for k in ("role", "database"))

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from sqlglot import parse_one
 
-from sqlsvm.engine.base import Engine, StatementError
-from sqlsvm.engine.postgres import Postgres
+from sqlsvm.engine.base import Engine, Programmable, StatementError
 from sqlsvm.errors import EngineError, OptionError, nearest
 from sqlsvm.psql.install.found import (
     FORMS,
@@ -27,9 +26,6 @@ from sqlsvm.store.templates import template
 
 OLDEST = 14
 """The first PostgreSQL on which the functions run."""
-
-_THERE_ALREADY = ("42P07", "42710", "42723", "42P13")
-"""A table, a type or a function of that name, or a function with another result."""
 
 _BEFORE = "SET LOCAL check_function_bodies = off"
 """A function may call one that comes after it."""
@@ -57,7 +53,7 @@ def install(engine: Engine, readers: Sequence[str] = (), trainers: Sequence[str]
         with rights(postgres, "install"):
             return DatabaseStore(postgres).transaction(work)
     except StatementError as error:
-        if error.sqlstate not in _THERE_ALREADY:
+        if error.kind not in ("exists", "taken"):
             raise
         hint = f"the schema {SCHEMA} holds something else of that name: move or drop it; nothing was installed"
         raise EngineError(error.message, detail=error.detail, hint=hint) from error
@@ -81,7 +77,7 @@ def upgrade(engine: Engine) -> Found:
         return DatabaseStore(postgres).transaction(work)
 
 
-def _bring_up(postgres: Postgres, found: Found) -> None:
+def _bring_up(postgres: Programmable, found: Found) -> None:
     DatabaseStore(postgres).make_all()
     scripts = [name for form, name in FORMS.items() if form > found.form]
     postgres.run_script(_BEFORE)
@@ -89,7 +85,7 @@ def _bring_up(postgres: Postgres, found: Found) -> None:
         postgres.run_script(template(name))
 
 
-def _check_roles(postgres: Postgres, roles: Sequence[str]) -> None:
+def _check_roles(postgres: Programmable, roles: Sequence[str]) -> None:
     if not roles:
         return
     known = [
@@ -102,7 +98,7 @@ def _check_roles(postgres: Postgres, roles: Sequence[str]) -> None:
             raise OptionError(f'role "{role}" does not exist', hint=hint)
 
 
-def _grant(postgres: Postgres, readers: Sequence[str], trainers: Sequence[str]) -> None:
+def _grant(postgres: Programmable, readers: Sequence[str], trainers: Sequence[str]) -> None:
     for setting, roles in (("sqlsvm.reader", readers), ("sqlsvm.trainer", trainers)):
         for role in roles:
             _set(postgres, setting, role)
@@ -110,7 +106,7 @@ def _grant(postgres: Postgres, readers: Sequence[str], trainers: Sequence[str]) 
             _set(postgres, setting, "")
 
 
-def _set(postgres: Postgres, setting: str, value: str) -> None:
+def _set(postgres: Programmable, setting: str, value: str) -> None:
     postgres.fetch(parse_one("SELECT SET_CONFIG($1, $2, TRUE) AS v", read="postgres"), [setting, value])
 
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlsvm.engine.base import Engine, StatementError
-from sqlsvm.engine.postgres import Postgres
+from sqlsvm.engine.base import Engine, Programmable, StatementError
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.psql.install.found import (
     FUNCTIONS,
@@ -20,8 +19,6 @@ from sqlsvm.psql.install.found import (
 )
 from sqlsvm.store.database import SCHEMA, DatabaseStore
 from sqlsvm.store.templates import template
-
-_DEPENDED_ON = "2BP01"
 
 _RELATIONS = """\
 SELECT relname AS name FROM pg_catalog.pg_class
@@ -61,12 +58,12 @@ def uninstall(engine: Engine, *, force: bool = False) -> Removed:
         with rights(postgres, "uninstall"):
             return DatabaseStore(postgres).transaction(work)
     except StatementError as error:
-        if error.sqlstate != _DEPENDED_ON:
+        if error.kind != "depended on":
             raise
         raise EngineError(error.message, detail=error.detail, hint="drop that first; nothing was removed") from error
 
 
-def _inventory(postgres: Postgres, found: Found) -> Removed:
+def _inventory(postgres: Programmable, found: Found) -> Removed:
     functions, relations = names(postgres, FUNCTIONS), names(postgres, _RELATIONS)
     if not functions and not relations:
         raise OptionError(f"there is nothing of sqlsvm in {postgres.url}")

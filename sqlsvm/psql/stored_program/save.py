@@ -5,7 +5,7 @@ from shlex import quote
 
 from sqlglot import parse_one
 
-from sqlsvm.engine.base import Engine, StatementError, Text
+from sqlsvm.engine.base import Engine, Programmable, StatementError, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.psql.stored_program.make import SOURCES, StoredProgram
@@ -20,8 +20,6 @@ VALUES ($1, $2, $3, ARRAY_TO_STRING(ARRAY(SELECT QUOTE_IDENT(s) FROM UNNEST(CURR
 
 _INSTALLED = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = 'sqlsvm' AND tablename = 'programs'"
 
-_DENIED = "42501"
-
 _FORGET = "DELETE FROM sqlsvm.programs WHERE name = $1"
 
 _SAVE_STATEMENT = """\
@@ -32,7 +30,7 @@ VALUES ($1, $2, $3, $4, $5, $6)"""
 def check_place(engine: Engine, name: str) -> None:
     """Complain before any work if a program of that name could not be saved."""
     check_name(name)
-    if engine.dialect != "postgres":
+    if not isinstance(engine, Programmable):
         raise OptionError(f"{engine.version} cannot run a stored program", hint="--dsn postgresql://user@host/database")
     if not engine.fetch(parse_one(_INSTALLED, read="postgres"))["n"][0]:
         raise EngineError(
@@ -46,7 +44,7 @@ def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
     try:
         DatabaseStore(engine).transaction(lambda: _save(engine, name, program))
     except StatementError as error:
-        if error.sqlstate != _DENIED:
+        if error.kind != "denied":
             raise
         hint = "who owns the schema sqlsvm can allow it: sqlsvm install --trainer ROLE"
         raise EngineError(f"this role may not store programs: {error.message}", hint=hint) from error

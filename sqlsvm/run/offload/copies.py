@@ -38,7 +38,7 @@ def brought(engine: Engine, query: FeatureQuery, offload: bool) -> Iterator[tupl
 def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, FeatureQuery]]:
     """A DuckDB in memory with one snapshot of the rows, and the query over them. The server is asked for rows and for
     nothing else: it may be a replica, and the role may be one that only reads."""
-    if engine.dialect == "duckdb":
+    if engine.abilities.in_process:
         raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
     with scratch() as local:
         with engine.snapshot():

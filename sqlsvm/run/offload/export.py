@@ -31,16 +31,6 @@ KEEP = "keep"
 HELD = "held"
 """Of the label's relation: `FeatureQuery.held_out`."""
 
-_INTEGERS = {"smallint", "integer", "bigint"}
-_ALIKE = {
-    "boolean": exp.DType.BOOLEAN,
-    "date": exp.DType.BIGINT,
-    "time without time zone": exp.DType.BIGINT,
-    "timestamp without time zone": exp.DType.BIGINT,
-    "timestamp with time zone": exp.DType.BIGINT,
-}
-"""Keys of one of these types can be compared anywhere, if both are of the same."""
-
 
 @dataclass(frozen=True)
 class Carried:
@@ -114,6 +104,7 @@ class _Exporter:
         self.query = catalog.query
         self.variables = shared(self.query)
         self.types = _types(catalog)
+        self.portable = catalog.engine.abilities.portable
 
     def export(self, relation: Relation) -> Export:
         alias, optional = relation.alias, self.query.is_optional(relation.alias)
@@ -135,10 +126,8 @@ class _Exporter:
             if column.kind == "categorical":
                 codes = sql.numbered(self.catalog.rows_of(alias, [(f.expression.copy(), "v")]))
                 yield Carried(name, f.expression, exp.DType.BIGINT, codes, spelled=True)
-            elif column.kind == "boolean":
-                yield Carried(name, f.expression, exp.DType.BOOLEAN)
-            elif column.type in _INTEGERS:
-                yield Carried(name, f.expression, exp.DType.BIGINT)
+            elif column.type in self.portable:
+                yield Carried(name, f.expression, self.portable[column.type])
             else:
                 yield Carried(name, sql.double(f.expression.copy()), exp.DType.DOUBLE)
 
@@ -164,8 +153,11 @@ class _Exporter:
                         yield Carried(name, term.expression, known or exp.DType.BIGINT, codes)
 
     def _alike(self, terms: Iterable[Term]) -> exp.DType | None:
-        types = {re.sub(r"\(\d+\)", "", self.types[t.relation, t.expression].type) for t in terms}
-        return exp.DType.BIGINT if types <= _INTEGERS else _ALIKE.get(types.pop()) if len(types) == 1 else None
+        """The type as which keys travel that can be compared anywhere: all of one portable type, or all integers."""
+        columns = [self.types[t.relation, t.expression] for t in terms]
+        types = {re.sub(r"\(\d+\)", "", column.type) for column in columns}
+        comparable = len(types) == 1 or {column.kind for column in columns} == {"numeric"}
+        return self.portable[types.pop()] if comparable and types <= self.portable.keys() else None
 
     def _codes(self, v: Variable) -> exp.Select:
         """The values of the relation with the fewest rows; a value that it lacks is in no join row."""
