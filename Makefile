@@ -1,4 +1,5 @@
-# `make demo` and `make test` set up all they need in $(VENV). A machine needs git, make and Python 3.11 with venv.
+# Every target installs what it needs into $(VENV). The machine needs git, make, and Python 3.11 or newer with venv.
+# The minutes below are for two free cores. They are stated here and nowhere else.
 
 PYTHON  ?= python3
 WORKERS ?= 2
@@ -13,41 +14,41 @@ RACE    := $(VENV)/.ready-bench
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## a small database in a throw-away PostgreSQL, and what sqlsvm makes of it
+demo: $(READY) ## make a small shop in a temporary PostgreSQL and train on it: 2 minutes
 	@$(BIN)/sqlsvm demo
 
-test: lint ## lint, then the tests; CI runs `make slow` as well
+test: lint ## run lint and the tests: 7 minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
-slow: $(READY) ## the long campaigns: training, sketches, evaluation, over many problems
+slow: $(READY) ## run the long tests: 12 minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
-lint: $(READY) ## ruff and mypy
+lint: $(READY) ## run ruff and mypy
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
 
-unit: $(READY) ## the tests that need no database
+unit: $(READY) ## run the tests that need no database: 1 minute
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
 
-bench: $(RACE) ## whole tasks beside what users would pick instead, 20 minutes; writes bench/RESULTS.md; MORE=1 goes on
+bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 20 minutes; MORE=1 continues
 	$(BIN)/python -m bench.run $(if $(MORE),--more)
 
-bench-quick: $(RACE) ## the same on small tasks, about 3 minutes; writes build/bench/RESULTS.md
+bench-quick: $(RACE) ## the same on small tasks, in build/bench/RESULTS.md: 3 minutes
 	$(BIN)/python -m bench.run --quick
 
-bench-check: $(READY) ## fail where training costs more than bench/baseline.json; UPDATE=1 makes a new baseline
+bench-check: $(READY) ## fail if training costs more than bench/baseline.json; UPDATE=1 writes a new baseline
 	$(BIN)/python -m bench.check $(if $(UPDATE),--update)
 
 clean: ## remove the environment, caches and build results
 	rm -rf $(VENV) build dist report.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-constraints: ## resolve the dependencies anew and pin them in constraints.txt (needs uv)
+constraints: ## resolve the dependencies again and write constraints.txt (needs uv)
 	uv lock --quiet --upgrade
 	uv export --quiet --all-extras --no-hashes --no-header --no-annotate --no-emit-project -o constraints.txt
 
-# An environment that is broken, too old or without pip is made anew; any other is brought up to date in place.
+# Make a new environment if the old one is broken, too old or has no pip. Otherwise update it in place.
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (about a minute the first time) ..."
@@ -57,7 +58,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
-# The peers of the benchmarks come on top.
+# The benchmarks also need the tools that they compare with.
 $(RACE): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev,bench]'
 	@touch $(RACE)
