@@ -228,7 +228,7 @@ class RelationalSVC:
         self.coef_ = np.array([[w.weight for w in model.weights]])
         self.intercept_ = np.array([model.intercept])
         self.feature_names_in_ = np.array([_name(w) for w in model.weights], dtype=object)
-        self.classes_ = np.array(predicting.label_values(model))
+        self.classes_ = np.array(model.trained_on.label_values)
         self.n_iter_ = model.passes
         self.objective_, self.objective_upper_ = model.objective, model.objective_upper
         self.lower_bound_, self.gap_ = model.lower_bound, model.gap
@@ -368,7 +368,7 @@ def _numbers(feature: str, values: Values) -> Values:
 
 
 def _category_weights(weights: Sequence[Weight], values: Values, model: Model) -> Values:
-    weight = category_weights(weights, predicting.spelling(model, weights[0].feature))
+    weight = category_weights(weights, model.trained_on.spelling(weights[0].feature))
     missing = np.nan if model.nulls == "drop" else 0.0
     return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
 

@@ -48,12 +48,11 @@ def evaluate(
     A model trained with --holdout is measured twice: on the rows that it was trained on, and on those held out.
     """
     from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
-    from sqlsvm.model.predict import label_values
     from sqlsvm.run.holdout import Holdout
     from sqlsvm.show.evaluation import draw_evaluation, draw_parts
 
     with model_and_rows(name, dsn, model_file, version) as (model, engine):
-        classes = label_values(model)
+        classes = model.trained_on.label_values
         if Holdout.of(model.options):
             parts = evaluate_parts(engine, model, offload=offload)
             said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}

@@ -3,9 +3,18 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import groupby
+from typing import Any, Literal
 
 import numpy as np
+
+from sqlsvm.errors import OptionError
+from sqlsvm.query import Spelling
+
+TermKind = Literal["numeric", "boolean", "categorical"]
+
+FORMAT = 1
+"""The form of `Model.as_json`. Models that were stored without a number have this form too."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +29,58 @@ class Weight:
     weight: float
     scaled_weight: float
     missing: float | None = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """A feature of a model: its weights, and how to read a value of it."""
+
+    feature: str
+    weights: tuple[Weight, ...]
+    kind: TermKind
+    """Of its column. Categories have the kind of the column that they were read from."""
+    spelling: Spelling
+    """How its texts are compared."""
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """Facts about the query and its data at the time of the training. None and {} mean: not known."""
+
+    fingerprint: str | None = None
+    """Of the query."""
+    rows: Mapping[str, float] = field(default_factory=dict)
+    """Per relation."""
+    relations: Mapping[str, str] = field(default_factory=dict)
+    """The relation of each feature."""
+    booleans: tuple[str, ...] = ()
+    """Features that are true or false."""
+    padded: tuple[str, ...] | None = None
+    """Features of type character(n)."""
+    caseless: tuple[str, ...] = ()
+    """Features of type citext."""
+    label_values: tuple[Any, Any] = (-1, 1)
+    """The label's own values for -1 and +1."""
+    database: str | None = None
+    versions: Mapping[str, str | None] = field(default_factory=dict)
+    """Of sqlsvm and sqlglot."""
+    held_out: Mapping[str, float] = field(default_factory=dict)
+    """Rows of each class that the training did not see."""
+
+    def spelling(self, feature: str) -> Spelling:
+        """Where the padded features are not known, any feature may be one."""
+        if feature in self.caseless:
+            return "caseless"
+        return "padded" if self.padded is None or feature in self.padded else "exact"
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: plain(value) for name, value in vars(self).items() if value is not None and value != {}}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "TrainedOn":
+        known = ((name, found.get(name)) for name in cls.__dataclass_fields__)
+        facts: dict[str, Any] = {n: tuple(f) if isinstance(f, list) else f for n, f in known if f is not None}
+        return cls(**facts)
 
 
 @dataclass(frozen=True)
@@ -49,8 +110,7 @@ class Model:
     history: tuple[Mapping[str, Any], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     """Every option of the training, by name."""
-    trained_on: Mapping[str, Any] = field(default_factory=dict)
-    """Fingerprint of the query, rows per relation, versions of sqlsvm and sqlglot, the time."""
+    trained_on: TrainedOn = field(default_factory=TrainedOn)
     version: int = 0
     """Counted by the store; 0 for a model that was never stored."""
 
@@ -59,20 +119,36 @@ class Model:
         """Did a column say how much a row counts? Then the numbers of rows are what these rows weigh in all."""
         return bool(self.options.get("problem", {}).get("weight"))
 
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        groups = groupby(self.weights, key=lambda w: w.feature)
+        return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)
+
+    def _term(self, feature: str, weights: tuple[Weight, ...]) -> Term:
+        kind: TermKind = "categorical" if isinstance(weights[0].category, str) else "numeric"
+        if feature in self.trained_on.booleans:
+            kind = "boolean"
+        return Term(feature, weights, kind, self.trained_on.spelling(feature))
+
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints, and what is stored: strict JSON, see `plain`."""
-        found = {name: plain(value) for name, value in vars(self).items()}
+        found = {name: plain(value) for name, value in vars(self).items() if name != "trained_on"}
         found["model"] = found.pop("name")
         found["lambda"] = found.pop("lam")
-        found["features"] = len({w.feature for w in self.weights})
-        return found
+        return found | {"trained_on": self.trained_on.as_json(), "features": len(self.terms), "format": FORMAT}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "Model":
-        fields = {k: v for k, v in found.items() if k not in ("model", "lambda", "features")}
+        if found.get("format", FORMAT) > FORMAT:
+            raise OptionError(
+                f"model {found['model']} is stored in format {found['format']}, which this sqlsvm does not know",
+                hint="read it with a newer sqlsvm",
+            )
+        fields = {k: v for k, v in found.items() if k not in ("model", "lambda", "features", "format")}
         fields |= {k: float(found[k]) for k in _FLOATS}
         fields["label_rows"] = {k: float(v) for k, v in found["label_rows"].items()}
         fields["weights"] = tuple(_weight(w) for w in found["weights"])
+        fields["trained_on"] = TrainedOn.from_json(found.get("trained_on", {}))
         fields["history"] = tuple({k: _number(v) for k, v in record.items()} for record in found.get("history", ()))
         return cls(name=found["model"], lam=float(found["lambda"]), **fields)
 

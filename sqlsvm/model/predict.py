@@ -1,8 +1,6 @@
 """What a model says of rows: as SQL to take elsewhere, as a table or a view, or row by row as CSV.
 
 The rows are those of the query that the model was trained on, or any others whose columns are named as its features.
-Of what a model was trained on, these facts are read here: `booleans`, the features that are TRUE or FALSE; `padded` and
-`caseless`, those whose categories are character(n) or citext; and `label_values`, the label's own values for -1 and +1.
 """
 
 import csv
@@ -17,10 +15,10 @@ from sqlglot.errors import SqlglotError
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
-from sqlsvm.model.model import Model
+from sqlsvm.model.model import Model, Term
 from sqlsvm.model.score import PREDICTION, SCORE, Operand, Operands, predictions, score
 from sqlsvm.plan.catalog import rows_of
-from sqlsvm.query import Feature, FeatureQuery, Spelling, parse
+from sqlsvm.query import Feature, FeatureQuery, parse
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import read_query, respelt
@@ -43,7 +41,7 @@ def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select
             raise OptionError(
                 f"the rows have a column {column.name} already", hint="give it another name in a SELECT of your own"
             )
-    return predictions(source, score(model, _operands(engine, model, columns)), label_values(model))
+    return predictions(source, score(model, _operands(engine, model, columns)), model.trained_on.label_values)
 
 
 def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:
@@ -54,25 +52,6 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
             raise
         hint = nearest(rows, engine.table_names()) or "--input takes a table, a SELECT or, in DuckDB, a CSV file"
         raise OptionError(f"cannot read the input: {error.message}", detail=error.detail, hint=hint) from error
-
-
-# -- facts of the training ---------------------------------------------------------------------------------------------
-
-
-def booleans(model: Model) -> frozenset[str]:
-    return frozenset(model.trained_on.get("booleans", ()))
-
-
-def spelling(model: Model, feature: str) -> Spelling:
-    """Where a model does not say which features were padded, any blanks may be those of a character(n)."""
-    if feature in model.trained_on.get("caseless", ()):
-        return "caseless"
-    return "padded" if feature in model.trained_on.get("padded", (feature,)) else "exact"
-
-
-def label_values(model: Model) -> tuple[object, object]:
-    negative, positive = model.trained_on.get("label_values", (-1, 1))
-    return negative, positive
 
 
 def read_label_values(engine: Engine, query: FeatureQuery, sign: exp.Expression) -> tuple[Any, Any]:
@@ -96,17 +75,11 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features") -> 
     """The score as one expression: over columns named as the features are, or over the query's own expressions."""
     own = _own_expressions(model) if of == "query" else {}
 
-    def operand(feature: str) -> Operand:
-        value = own.get(feature) or own.get(feature.lower()) or exp.column(feature, quoted=True)
-        return Operand(value, "boolean" if feature in booleans(model) else _stored_kind(model, feature))
+    def operand(term: Term) -> Operand:
+        value = own.get(term.feature) or own.get(term.feature.lower()) or exp.column(term.feature, quoted=True)
+        return Operand(value, term.kind)
 
     return score(model, operand).sql(dialect=dialect or model.dialect)
-
-
-def _stored_kind(model: Model, feature: str) -> Literal["numeric", "categorical"]:
-    """The kind of its categories counts as the kind of the column that they were read from."""
-    categories = [w.category for w in model.weights if w.feature == feature]
-    return "categorical" if isinstance(categories[0], str) else "numeric"
 
 
 def _own_expressions(model: Model) -> dict[str, exp.Expression]:
@@ -163,7 +136,8 @@ def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Oper
     by_name = {c.name.casefold(): c for c in columns}
     by_name |= {engine.fold(c.name, True): c for c in columns} | {c.name: c for c in columns}
 
-    def operand(feature: str) -> Operand:
+    def operand(term: Term) -> Operand:
+        feature = term.feature
         names = (feature, engine.fold(feature, True), feature.casefold())
         column = next((by_name[n] for n in names if n in by_name), None)
         if column is None:
@@ -172,16 +146,16 @@ def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Oper
                 or "give each feature's name to a column, with SELECT ... AS"
             )
             raise OptionError(f"the rows have no column {feature}, a feature of model {model.name}", hint=hint)
-        return _operand(model, feature, column)
+        return _operand(model, term, column)
 
     return operand
 
 
-def _operand(model: Model, feature: str, column: Column) -> Operand:
+def _operand(model: Model, term: Term, column: Column) -> Operand:
     value = exp.column(column.name, table="r", quoted=True)
     if column.kind == "other":
-        raise OptionError(f"feature {feature} of model {model.name} is of type {column.type} in these rows")
-    if column.kind == "categorical" and feature in booleans(model):
+        raise OptionError(f"feature {term.feature} of model {model.name} is of type {column.type} in these rows")
+    if column.kind == "categorical" and term.kind == "boolean":
         return Operand(exp.cast(value, exp.DType.BOOLEAN), "boolean")
     return Operand(value, column.kind)
 

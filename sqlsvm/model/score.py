@@ -7,16 +7,15 @@ A value that training has not seen weighs 0. A NULL is what the model took it fo
 stored one; no category; and where rows with a NULL were left out of training, the score is NULL.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import isfinite
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import Model, Term, Weight
 
 SCORE, PREDICTION = "score", "prediction"
 
@@ -29,8 +28,7 @@ class Operand:
     kind: Kind
 
 
-Operands = Callable[[str], Operand]
-"""By the name of a feature."""
+Operands = Callable[[Term], Operand]
 
 
 def predictions(rows: exp.Query, score: exp.Expression, labels: tuple[object, object]) -> exp.Select:
@@ -61,14 +59,14 @@ def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:
 def score(model: Model, operands: Operands) -> exp.Expression:
     """intercept + the sum of weight * value."""
     total = exact(model.intercept)
-    for feature, group in groupby(model.weights, key=lambda w: w.feature):
-        total = exp.Add(this=total, expression=_term(list(group), operands(feature), model.nulls))
+    for term in model.terms:
+        total = exp.Add(this=total, expression=_term(term.weights, operands(term), model.nulls))
     return total
 
 
-def _term(weights: list[Weight], operand: Operand, nulls: str) -> exp.Expression:
-    number = next((w for w in weights if w.category is None), None)
-    if number is None:
+def _term(weights: Sequence[Weight], operand: Operand, nulls: str) -> exp.Expression:
+    number = weights[0]
+    if number.category is not None:
         return _category_weight(weights, operand, nulls)
     value = as_number(operand)
     if number.missing is not None:
@@ -84,9 +82,8 @@ def as_number(operand: Operand) -> exp.Expression:
     return sql.by_truth(own, sql.number(1), sql.number(0))
 
 
-def _category_weight(weights: Iterable[Weight], operand: Operand, nulls: str) -> exp.Expression:
+def _category_weight(weights: Sequence[Weight], operand: Operand, nulls: str) -> exp.Expression:
     """CASE value WHEN category THEN weight ... ELSE 0 END"""
-    weights = list(weights)
     value = _comparable(operand, weights[0].category)
     branches = [exp.If(this=literal(w.category), true=exact(w.weight)) for w in weights]
     found = exp.Case(this=value, ifs=branches, default=exact(0.0))

@@ -44,7 +44,7 @@ class Report:
         """Empty where neither the database nor the model tells."""
         if self.inspection:
             return next((f.relation for f in self.inspection.features if f.name == feature), "")
-        return str(self.model.trained_on.get("relations", {}).get(feature, ""))
+        return self.model.trained_on.relations.get(feature, "")
 
 
 def gather(

@@ -14,7 +14,7 @@ from sqlsvm.terminal import amount, row_count, share
 def join_section(report: Report) -> Element:
     found, model = report.inspection, report.model
     if found is None:
-        known = [(alias, amount(rows)) for alias, rows in model.trained_on.get("rows", {}).items()]
+        known = [(alias, amount(rows)) for alias, rows in model.trained_on.rows.items()]
         rows = table(("relation", "rows in the training"), known, words=1) if known else None
         return section("join", "The join", el("p", _trained_join(model)), rows)
     notes = [el("li", el("strong", f"{kind_}: "), line) for kind_, line in remarks(found)]
@@ -36,7 +36,7 @@ def _trained_join(model: Model) -> str:
 
 
 def _moved(model: Model, found: Inspection) -> str:
-    held_out = sum(model.trained_on.get("held_out", {}).values())
+    held_out = sum(model.trained_on.held_out.values())
     unseen = f" Held out were {row_count(held_out, model.weighted)}." if held_out else ""
     if model.weighted:  # of how many rows it was trained on nobody kept the number
         return f"{unseen} The join has {row_count(found.join_rows)} now."

@@ -96,7 +96,7 @@ def percent(part: float) -> str:
 
 def _figures(report: Report) -> Iterator[tuple[str, str]]:
     model, found = report.model, report.evaluation
-    features = len({w.feature for w in model.weights})
+    features = len(model.terms)
     if model.weighted:
         yield "total weight of the rows", weight(model.join_rows)
     else:
@@ -141,7 +141,7 @@ def _cell(value: Any) -> str:
 def _making(model: Model) -> Element:
     bags = "1 bag" if model.bags == 1 else f"{model.bags} bags"
     facts = [("engine", model.engine), ("counting", f"{model.counting}, in {bags}"), *_flat(model.options)]
-    facts += _training_facts(model.trained_on)
+    facts += _training_facts(model.trained_on.as_json())
     return section(
         "making",
         "How it was made",

@@ -6,7 +6,6 @@ from typing import Any
 
 from sqlsvm.model.evaluation import Evaluation, Histogram, RocPoint
 from sqlsvm.model.model import Model
-from sqlsvm.model.predict import label_values
 from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, counted, linear, logarithmic, within
 from sqlsvm.report.gather import Report
 from sqlsvm.terminal import row_count
@@ -106,7 +105,7 @@ def scores(report: Report) -> Chart | None:
         _steps(shown.edges, positive, names[1], "first"),
     ]
     if x.low < 0 < x.high:
-        marks.append(Rule(0.0, f"predicted {label_values(report.model)[1]} \u2192", upright=True))
+        marks.append(Rule(0.0, f"predicted {report.model.trained_on.label_values[1]} \u2192", upright=True))
     return Chart(
         "scores",
         "Scores of both classes",
@@ -130,7 +129,7 @@ def _scores_said(model: Model, shown: Histogram, outside: float) -> str:
 
 def classes(model: Model) -> tuple[str, str]:
     """The label with each of its values."""
-    negative, positive = (f"{model.label} = {value}" for value in label_values(model))
+    negative, positive = (f"{model.label} = {value}" for value in model.trained_on.label_values)
     return negative, positive
 
 

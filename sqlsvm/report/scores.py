@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 from sqlsvm.model.evaluation import Bounded, Evaluation
-from sqlsvm.model.predict import label_values
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
@@ -30,7 +29,7 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
 
 
 def _confusion(report: Report, found: Evaluation) -> Element:
-    negative, positive = (str(value) for value in label_values(report.model))
+    negative, positive = (str(value) for value in report.model.trained_on.label_values)
     number, unit = (weight, "by the weight of rows") if report.model.weighted else (amount, "in rows")
     rows = [
         (name, *(_count(cell, whole, number) for cell in cells))

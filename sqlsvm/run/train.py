@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import Model, TrainedOn, Weight
 from sqlsvm.model.predict import read_label_values
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, Scale, means
@@ -159,7 +159,7 @@ def model_of(
 ) -> Model:
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design, design.class_weights)
-    held_out = {} if left_out is None else {"held_out": _label_rows(left_out, design, (1.0, 1.0))}
+    held_out = {} if left_out is None else _label_rows(left_out, design, (1.0, 1.0))
     theta = problem.scaling.to_raw(solution.beta)
     intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
     return Model(
@@ -187,7 +187,7 @@ def model_of(
         weights=tuple(_weights(problem, solution.beta, training.problem.nulls)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
-        trained_on=_trained_on(engine, text, problem) | held_out,
+        trained_on=replace(_trained_on(engine, text, problem), held_out=held_out),
     )
 
 
@@ -219,19 +219,19 @@ def _weights(problem: Problem, beta: Values, nulls: str) -> Iterator[Weight]:
             yield Weight(e.feature, e.category, weight, scaled, filled.get(e.feature))
 
 
-def _trained_on(engine: Engine, text: str, problem: Problem) -> dict[str, Any]:
+def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
     query, here = problem.query, problem.work.engine
-    return {
-        "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16],
-        "rows": {r.alias: problem.catalog.rows(r.alias) for r in query.relations},
-        "relations": {f.name: f.relation for f in query.features},
-        "booleans": [f.name for f in query.features if f.kind == "boolean"],
-        "padded": [f.name for f in query.features if f.spelling == "padded"],
-        "caseless": [f.name for f in query.features if f.spelling == "caseless"],
-        "label_values": list(read_label_values(here, query, problem.plan.design.sign)),
-        "database": engine.url,
-        "versions": {name: package_version(name) for name in ("sqlsvm", "sqlglot")},
-    }
+    return TrainedOn(
+        fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16],
+        rows={r.alias: problem.catalog.rows(r.alias) for r in query.relations},
+        relations={f.name: f.relation for f in query.features},
+        booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
+        padded=tuple(f.name for f in query.features if f.spelling == "padded"),
+        caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
+        label_values=read_label_values(here, query, problem.plan.design.sign),
+        database=engine.url,
+        versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
+    )
 
 
 def package_version(package: str) -> str | None:

@@ -81,15 +81,15 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
     yield "lower bound", f"{model.lower_bound:.6g}"
     yield "gap", f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
-    yield "features", f"{len({w.feature for w in model.weights})}, with {len(model.weights)} weights"
+    yield "features", f"{len(model.terms)}, with {len(model.weights)} weights"
     yield from (("options", line) for line in _pairs(model.options))
-    yield from (("trained on", line) for line in _pairs(model.trained_on))
+    yield from (("trained on", line) for line in _pairs(model.trained_on.as_json()))
 
 
 def held_out(model: Model) -> str | None:
     """What the training did not see."""
-    rows = model.trained_on.get("held_out")
-    return rows and f"{_rows(rows, model.weighted)}; sqlsvm evaluate {printable(model.name)} measures both"
+    rows = model.trained_on.held_out
+    return f"{_rows(rows, model.weighted)}; sqlsvm evaluate {printable(model.name)} measures both" if rows else None
 
 
 def _rows(labels: Mapping[str, float], weighted: bool) -> str:

@@ -217,7 +217,7 @@ lower bound   0.409
 gap           0.0024, converged
 features      4, with 6 weights
 options       tol: 0.001; seed: 0; categorical: ["month"]
-trained on    sqlsvm: 0.1.0; rows: {"f": 1000}
+trained on    rows: {"f": 1000}; booleans: []; caseless: []; label_values: [-1, 1]; versions: {"sqlsvm": "0.1.0"}
 
 pass   objective   upper   lower bound      gap   buckets   seconds
    1         0.4    0.41          -inf      inf                0.25

@@ -167,9 +167,9 @@ def test_a_training_never_sees_them(engine: Engine) -> None:
     assert [(w.feature, w.category) for w in model.weights] == [(w.feature, w.category) for w in again.weights]
     assert [w.weight for w in model.weights] == pytest.approx([w.weight for w in again.weights], rel=1e-6, abs=1e-9)
     assert model.lower_bound == pytest.approx(again.lower_bound, rel=1e-9)
-    held = model.trained_on["held_out"]
+    held = model.trained_on.held_out
     assert {sign: model.label_rows[sign] + held[sign] for sign in held} == everything.label_rows
-    assert "held_out" not in everything.trained_on
+    assert not everything.trained_on.held_out
 
 
 def test_both_sides_are_evaluated(engine: Engine) -> None:
@@ -245,7 +245,7 @@ def test_a_label_of_the_optional_side(engine: Engine) -> None:
     engine.copy_in(exp.to_table("b"), {"k": number[:40], "y": number[:40] % 2 == 0})
     text = "SELECT a.x, b.y FROM a LEFT JOIN b ON b.k = a.k WHERE b.y IS NOT NULL"
     model = train(engine, "m", text, replace(training(lam=0.1, sample=100), holdout=0.5))
-    assert model.join_rows + sum(model.trained_on["held_out"].values()) == 320
+    assert model.join_rows + sum(model.trained_on.held_out.values()) == 320
     assert min(model.join_rows, 320 - model.join_rows) > 50
 
 

@@ -393,8 +393,8 @@ def test_the_model_belongs_to_the_server(postgres: Engine) -> None:
     text = "SELECT y, x / 2 AS half, c FROM f"
     model = train(postgres, "m", text, training(positive="yes", offload=True, sample=50))
     assert re.fullmatch(r"DuckDB [\d.]+, offloaded from PostgreSQL [\d.]+", model.engine)
-    assert (model.dialect, model.query, model.trained_on["database"]) == ("postgres", text, postgres.url)
-    assert model.trained_on["label_values"] == ["no", "yes"]
+    assert (model.dialect, model.query, model.trained_on.database) == ("postgres", text, postgres.url)
+    assert model.trained_on.label_values == ("no", "yes")
     rows = postgres.fetch(predict(postgres, model))
     assert rows["prediction"].tolist() == rows["y"].tolist()
 
@@ -406,7 +406,7 @@ def test_rows_are_held_out_as_in_place(postgres: Engine) -> None:
     asked = training(categorical=join.categorical, sample=500, lam=1e-2, holdout=0.3, offload=True)
     model = train(postgres, "m", join.query, asked)
     in_place = train(postgres, "m", join.query, replace(asked, offload=False))
-    assert model.trained_on["held_out"] == in_place.trained_on["held_out"]
+    assert model.trained_on.held_out == in_place.trained_on.held_out
     assert model.label_rows == in_place.label_rows
     assert max(model.lower_bound, in_place.lower_bound) <= min(model.objective_upper, in_place.objective_upper)
 

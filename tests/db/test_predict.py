@@ -53,7 +53,7 @@ def test_scores_of_the_query(shared_engine: Engine, seed: int) -> None:
         scores = np.array(found["score"], dtype=float)
         np.testing.assert_allclose(np.sort(scores), np.sort(truth.x @ beta), rtol=1e-9, atol=1e-9)
         mine = next(n for n in original if engine.fold(n, True) == engine.fold(label, True))
-        negative, positive = model.trained_on["label_values"]
+        negative, positive = model.trained_on.label_values
         assert {negative, positive} >= set(original[mine])
         assert found["prediction"] == [positive if s > 0 else negative for s in scores.tolist()]
 

@@ -71,7 +71,7 @@ def test_rows_held_out_that_have_weights(engine: Engine) -> None:
     run(engine, TABLES)
     query = "SELECT a.y, a.x, b.tone, b.z, (a.x * a.x + 1) / 8.0 AS w FROM a JOIN b ON a.k = b.k"
     model = train(engine, "model", query, replace(training(lam=0.01, weight="w"), holdout=0.3))
-    unseen = sum(model.trained_on["held_out"].values())
+    unseen = sum(model.trained_on.held_out.values())
     page = written(gather_from(engine, model))
     assert f"Held out were rows of total weight {unseen:.4g}. The join has 344 rows now." in page
     assert f"Counted over all rows of total weight {unseen:.4g} held out of the training" in page

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import Model, TrainedOn, Weight
 from sqlsvm.model.predict import read_label_values
 from sqlsvm.plan.target import label_sign
 from sqlsvm.query.read_query import read_query
@@ -48,7 +48,7 @@ def modelled(
         converged=True,
         intercept=intercept,
         weights=tuple(weights),
-        trained_on=trained_on or {},
+        trained_on=TrainedOn.from_json(trained_on or {}),
     )
 
 

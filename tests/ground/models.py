@@ -3,7 +3,7 @@
 from math import inf
 from typing import Any
 
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import Model, TrainedOn, Weight
 
 HOSTILE = (
     "late flights",
@@ -58,6 +58,6 @@ def model(name: str = "late", **more: Any) -> Model:
         ),
         "history": (record(1, inf, lower_bound=-inf), record(2, 0.0024, buckets=16)),
         "options": {"tol": 1e-3, "seed": 0, "categorical": ["month"]},
-        "trained_on": {"sqlsvm": "0.1.0", "rows": {"f": 1000}},
+        "trained_on": TrainedOn(rows={"f": 1000}, versions={"sqlsvm": "0.1.0"}),
     }
     return Model(name=name, **{**facts, **more})

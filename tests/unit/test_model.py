@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlsvm.model.model import Model, Weight, plain
+from sqlsvm.errors import OptionError
+from sqlsvm.model.model import Model, TrainedOn, Weight, plain
 from tests.ground.models import HOSTILE, model
 
 
@@ -91,3 +92,57 @@ def test_plain(value: object, expected: Any) -> None:
 
 def test_a_text_category_is_not_taken_for_a_number() -> None:
     assert [w.category for w in through_json(model()).weights if w.category == "NaN"] == ["NaN"]
+
+
+# -- facts of the training ---------------------------------------------------------------------------------------------
+
+
+def test_facts_there_and_back() -> None:
+    facts = TrainedOn(
+        fingerprint="f1",
+        rows={"f": 3},
+        relations={"x": "f"},
+        booleans=("b",),
+        padded=(),
+        label_values=("no", None),
+        held_out={"-1": 1.0, "1": 2.0},
+    )
+    assert TrainedOn.from_json(json.loads(json.dumps(facts.as_json()))) == facts
+
+
+def test_facts_that_are_not_known_are_left_out() -> None:
+    """A program in SQL writes null for some of them, and asks whether `padded` is there at all."""
+    assert TrainedOn().as_json() == {"booleans": [], "caseless": [], "label_values": [-1, 1]}
+    assert TrainedOn.from_json({"label_values": None, "sqlsvm": "0.1.0"}) == TrainedOn()
+
+
+@pytest.mark.parametrize(
+    ("facts", "spelling"),
+    [
+        (TrainedOn(), "padded"),
+        (TrainedOn(padded=()), "exact"),
+        (TrainedOn(padded=("c",)), "padded"),
+        (TrainedOn(caseless=("c",)), "caseless"),
+    ],
+)
+def test_how_categories_are_spelled(facts: TrainedOn, spelling: str) -> None:
+    assert facts.spelling("c") == spelling
+
+
+def test_terms_say_how_values_are_read() -> None:
+    made = model(trained_on=TrainedOn(booleans=("heavy",)))
+    kinds = [(term.feature, term.kind, len(term.weights)) for term in made.terms]
+    assert kinds == [
+        ("distance", "numeric", 1),
+        ("heavy", "boolean", 1),
+        ("carrier", "categorical", 3),
+        ("month", "numeric", 1),
+    ]
+
+
+def test_a_format_of_a_later_sqlsvm_is_refused() -> None:
+    stored = model().as_json()
+    assert stored.pop("format") == 1
+    assert Model.from_json(stored) == model()
+    with pytest.raises(OptionError, match="model late is stored in format 2, which this sqlsvm does not know"):
+        Model.from_json(stored | {"format": 2})

@@ -11,7 +11,7 @@ from math import inf
 import pytest
 
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
-from sqlsvm.model.model import Weight
+from sqlsvm.model.model import TrainedOn, Weight
 from sqlsvm.report import Report, html
 from sqlsvm.report.chart import Area, Line, linear, logarithmic, round_step
 from sqlsvm.report.gather import Missing
@@ -127,7 +127,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_a_model_with_nothing_to_draw() -> None:
-    bare = replace(model(), history=(), weights=(), options={}, trained_on={}, label_rows={}, intercept=0.0)
+    bare = replace(model(), history=(), weights=(), options={}, trained_on=TrainedOn(), label_rows={}, intercept=0.0)
     assert page(Report(bare)).text
     assert charts(Report(bare)) == {}
 
@@ -148,7 +148,7 @@ def test_a_closed_gap_has_no_place_on_a_log_scale() -> None:
 
 def hostile(text: str) -> Report:
     weights = (Weight(text, None, 1.0, 1.0), Weight("carrier", text, -1.0, -1.0))
-    trained_on = {"rows": {text: 3}, "label_values": [text, f"{text}!"], "relations": {text: text}, text: text}
+    trained_on = TrainedOn(rows={text: 3}, label_values=(text, f"{text}!"), relations={text: text}, database=text)
     made = model(
         text, query=text, label=text, engine=text, weights=weights, options={text: text}, trained_on=trained_on
     )
