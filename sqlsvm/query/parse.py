@@ -1,14 +1,12 @@
 """Text -> one plain SELECT, or a QueryError that shows the place."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import ClassVar
+from itertools import zip_longest
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
@@ -28,14 +26,10 @@ _OPERATORS = (exp.Binary, exp.Predicate, exp.Not)
 
 
 _ALONE = ("DATE_PART", "LOG10", "TO_HEX", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
-
-
-class _Postgres(PostgresParser):
-    """Sends as they are the functions that would become another, of another type or none at all, and those whose
-    format of a time would get other capitals."""
-
-    FUNCTIONS: ClassVar = {name: made for name, made in PostgresParser.FUNCTIONS.items() if name not in _ALONE}
-    FUNCTION_PARSERS: ClassVar = {n: made for n, made in PostgresParser.FUNCTION_PARSERS.items() if n not in _ALONE}
+"""Functions of PostgreSQL that sqlglot would turn into another, of another type or none at all, and those whose format
+of a time would get other capitals. They are sent as they are."""
+_MARK = "\0"
+"""No query contains it."""
 
 
 class _DuckDB(DuckDB):
@@ -45,15 +39,30 @@ class _DuckDB(DuckDB):
         return super().to_json_path(path) if path and path.name.startswith("$") else path
 
 
-_PARSERS: Mapping[str, Callable[[], Parser]] = {
-    "postgres": lambda: _Postgres(dialect="postgres"),
-    "duckdb": lambda: DuckDBParser(dialect=_DuckDB()),
-}
-
-
 def statements(text: str, dialect: str) -> list[exp.Expr | None]:
     """What sqlglot makes of a text, where that means the same to the database."""
-    return _PARSERS[dialect]().parse(list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), text)
+    return _trees(list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), text, dialect)
+
+
+def _trees(tokens: list[Token], text: str, dialect: str) -> list[exp.Expr | None]:
+    if dialect == "duckdb":
+        return DuckDBParser(dialect=_DuckDB()).parse(tokens, text)
+    trees = PostgresParser(dialect="postgres").parse(_marked(tokens), text)
+    for node in (node for tree in trees if tree for node in tree.walk()):
+        if isinstance(node.this, str) and node.this.endswith(_MARK):
+            node.set("this", node.this.removesuffix(_MARK))
+    return trees
+
+
+def _marked(tokens: list[Token]) -> list[Token]:
+    """The functions of _ALONE get names that sqlglot does not know. A parser of our own would not work with its
+    compiled build, whose classes have no subclasses."""
+    return [
+        Token(t.token_type, t.text + _MARK, t.line, t.col, t.start, t.end, t.comments)
+        if t.text.upper() in _ALONE and after and after.token_type is TokenType.L_PAREN
+        else t
+        for t, after in zip_longest(tokens, tokens[1:])
+    ]
 
 
 def parse(text: str, dialect: str) -> exp.Select:
@@ -101,7 +110,7 @@ def _statement(tokens: list[Token]) -> list[Token]:
 
 def _tree(tokens: list[Token], text: str, dialect: str) -> exp.Expr:
     try:
-        (tree,) = _PARSERS[dialect]().parse(tokens, text)
+        (tree,) = _trees(tokens, text, dialect)
     except ParseError as error:
         raise _syntax_error(error, text) from error
     if tree is None:
