@@ -106,15 +106,10 @@ def _number(name: str, value: object) -> float:
 
 def row_count_program(plan: Plan) -> tuple[Statement, ...]:
     """Row Counting for one label, in the way of the plan."""
-    if not is_sketched(plan):
+    if plan.method != "sketch":
         return tuple(row_count(plan))
     answers = (resolve(plan, bag.core, active_rows(bag.number), value_counts) for bag in plan.bags)
     return (*counted(plan), *(statement for answer in answers for statement in answer))
-
-
-def is_sketched(plan: Plan) -> bool:
-    """One bag is counted exactly whatever was asked for."""
-    return plan.method == "sketch" and plan.centre is not None
 
 
 def row_counts(
@@ -127,7 +122,7 @@ def row_counts(
     """The paper's Row Counting for every feature, value and label; epsilon is for sketches."""
     work, program = problem.work, row_count_program(problem.plan)
     parameters: dict[str, object] = {BOUND: float(bound), BUCKETS: float(buckets)}
-    if is_sketched(problem.plan):
+    if problem.plan.method == "sketch":
         parameters[LEVELS] = _sketching(problem, epsilon).for_counts(epsilon)
     for label in LABELS:
         steps.info("counting the rows of the label %+d", label)
@@ -159,7 +154,7 @@ def generalised(problem: Problem, beta: Values, epsilon: float, buckets: int = B
         rows = moments.n_negative if label < 0 else moments.n - moments.n_negative
         _check_levels(epsilon, rows)
         f = levels(epsilon, rows)
-        found = _sketched_thresholds if is_sketched(problem.plan) else _thresholds
+        found = _sketched_thresholds if problem.plan.method == "sketch" else _thresholds
         for k, (count, h) in enumerate(zip(f, found(problem, beta, label, f, buckets, epsilon), strict=True)):
             if h == h:
                 yield Threshold(label, k, float(count), float(h))

@@ -111,7 +111,7 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 
     """
     steps.info("counting the scores of the join")
     above = None
-    if plan.centre is None or plan.method == "exact":
+    if plan.method == "exact":
         with work.scratch():
             asked = _Asked(work, plan, theta)
             if asked.list_exactly():
@@ -260,7 +260,7 @@ def _histogram(asked: _Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogra
         return Histogram((), (), ())
     least, largest = float(seen["least"].min()), float(seen["largest"].max())
     lowest, width = least, (largest - least) / bins or 1.0
-    if asked.plan.method == "grid" and asked.plan.centre is not None:
+    if asked.plan.method == "grid":
         lowest, width = least - 0.5, ceil((largest - least + 1) / bins)
     used = max(1, min(bins, ceil((largest - lowest) / width)))
     rows = asked.run(compiled.histogram(), lowest=lowest, width=width)[compiled.BINS]

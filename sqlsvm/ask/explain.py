@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlglot import parse_one
 
-from sqlsvm.ask.counting import EPSILON, Given, is_sketched, read_beta, row_count_program
+from sqlsvm.ask.counting import EPSILON, Given, read_beta, row_count_program
 from sqlsvm.ask.estimates import estimates
 from sqlsvm.ask.inspect import edge_text
 from sqlsvm.compile.compress import LEVELS
@@ -104,7 +104,7 @@ class Explanation:
         return {
             "counting": self.plan.method,
             "why": self.why,
-            "buckets": self.buckets if self.plan.method == "grid" and self.links else None,
+            "buckets": self.buckets if self.plan.method == "grid" else None,
             "exact_budget": EXACT_BUDGET,
             "root": tree.name(tree.root),
             "bags": [[tree.name(node) for node in bag.nodes] for bag in self.plan.bags],
@@ -258,7 +258,7 @@ def programs(plan: Plan, scale: Scale) -> Iterator[Program]:
 
 
 def _pass_program(plan: Plan) -> Sequence[Statement]:
-    return row_count_program(plan) if is_sketched(plan) else tuple(oracle_pass(plan))
+    return row_count_program(plan) if plan.method == "sketch" else tuple(oracle_pass(plan))
 
 
 def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Program]:
@@ -271,7 +271,7 @@ def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Program]:
 
 def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:
     asked = read_beta(problem.scaling, beta)
-    if not is_sketched(problem.plan):
+    if problem.plan.method != "sketch":
         JoinOracle(problem).pass_(asked, buckets)
         return
     observer, work.on_done = work.on_done, None

@@ -55,7 +55,7 @@ class Plan:
     tree: JoinTree
     design: Design
     method: Method
-    centre: Link | None
+    centre: Link | None = None
     """Where the two sides meet; None when there is one bag only."""
     copied: frozenset[int] = frozenset()
     """Nodes that `prepare` makes into working tables; the others are read in place."""
@@ -69,6 +69,9 @@ class Plan:
     placed: Mapping[int, Places] = field(default_factory=dict)
     """Of what folds into the label's node: whose scores stand in an array, in the places of their keys
     (compile/places.py). Where all is added up at once, these have no columns that are to be met."""
+
+    def __post_init__(self) -> None:
+        assert self.centre or self.method == "exact", "one bag is counted exactly"
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:

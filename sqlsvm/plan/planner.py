@@ -63,12 +63,13 @@ class Sizes:
 
 
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
-    """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be."""
+    """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be. One bag is counted
+    exactly whatever was asked for."""
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
     merged = frozenset(n for n in copied if is_discrete(tree, design, n))
     links = links_of(tree)
     if not links:
-        return Plan(tree, design, "exact" if counting == "auto" else counting, None, copied, merged)
+        return Plan(tree, design, "exact", None, copied, merged)
     exact = min(links, key=lambda link: half_joins(tree, catalog, link))
     size = half_joins(tree, catalog, exact)
     if counting == "exact" and len(links) > 1 and size > MOST_EXACT:

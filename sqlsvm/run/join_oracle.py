@@ -39,7 +39,7 @@ class JoinOracle:
 
     @property
     def exact(self) -> bool:
-        return self.plan.method == "exact" or self.plan.centre is None
+        return self.plan.method == "exact"
 
     @property
     def soft(self) -> bool:

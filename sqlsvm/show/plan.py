@@ -70,7 +70,7 @@ def _link(found: Explanation, facts: LinkFacts, on: str) -> Text:
 
 def _sentences(found: Explanation) -> Iterator[str]:
     yield bags(found.plan.tree)
-    finely = f", {found.buckets} buckets a unit" if found.plan.method == "grid" and found.links else ""
+    finely = f", {found.buckets} buckets a unit" if found.plan.method == "grid" else ""
     yield f"counting: {found.plan.method}{finely}; {found.why}"
     if found.analyzed:
         seconds = sum(s.seconds or 0.0 for s in found.statements if s.phase == "pass")

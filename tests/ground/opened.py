@@ -154,7 +154,8 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     links = links_of(tree)
     every = frozenset(range(len(tree.nodes)))
     copied = every if wish.copied or wish.merged else frozenset(n for n in every if len(tree.nodes[n]) > 1)
-    plan = Plan(tree, made, wish.method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
+    method = wish.method if links else "exact"
+    plan = Plan(tree, made, method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
     at_once = wish.at_once and plan.centre is None and not made.dictionaries
     placed = dict(_placed(plan, catalog)) if wish.placed and not at_once else {}
     return replace(plan, at_once=at_once, looked=frozenset(plan.foreign), placed=placed), catalog

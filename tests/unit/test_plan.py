@@ -26,7 +26,7 @@ def planned(made: JoinTree, centre: int | None = None, label: str = "r0", featur
         Coordinate(i, f"r{n}", f"x{n}", "value", column("x", f"r{n}")) for i, n in enumerate(features.split())
     )
     design = Design(Feature("y", label, column("y"), "numeric"), number(1), None, (1.0, 1.0), coordinates, ())
-    return Plan(made, design, "grid", None if centre is None else links_of(made)[centre])
+    return Plan(made, design, "exact") if centre is None else Plan(made, design, "grid", links_of(made)[centre])
 
 
 def bags(made: JoinTree) -> list[tuple[int, ...]]:

@@ -100,8 +100,7 @@ def _parts(
     scale: Scale,
 ) -> dict[str, tuple[Statement, ...]]:
     """By the names under which the functions of sql_templates/ ask for them."""
-    sketched = replace(plan, method="sketch") if plan.method == "grid" and plan.centre else plan
-    grid = replace(plan, method="grid")
+    sketched = replace(plan, method="sketch") if plan.method == "grid" else plan
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
@@ -122,6 +121,7 @@ def _parts(
     if plan.centre is None:
         parts["soft pass"] = oracle_pass(plan, soft=True)
     else:
+        grid = replace(plan, method="grid")
         parts["pairs"] = (evaluation.pairs(plan),)
         parts["list of pairs"] = (evaluation.list_of_pairs(plan),)
         parts["above at centre"] = (evaluation.above_at_centre(plan),)
