@@ -11,7 +11,7 @@ from bench.one_pass import NEAR
 from bench.tasks import FAMILIES, Task, load, task
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine, Rows, Text
+from sqlsvm.engine.base import Engine, Rows, Text, Texts
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
@@ -38,9 +38,9 @@ class ExplainingWorkspace(Workspace):
         super().__init__(engine)
         self.explained: list[Explained] = []
 
-    def _send(self, statement: Statement, values: list[object]) -> Rows | None:
+    def _send(self, statement: Statement, texts: Texts, values: list[object]) -> Rows | None:
         began = perf_counter()
-        answer = super()._send(statement, values)
+        answer = super()._send(statement, texts, values)
         seconds = perf_counter() - began
         select = self.engine.text(statement.query)
         plan = self.engine.fetch(Text(PREFIX[self.engine.dialect] + select), values)

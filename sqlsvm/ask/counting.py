@@ -23,6 +23,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import Sketching, sketching
+from sqlsvm.run.workspace import Program
 
 steps = logging.getLogger(__name__)
 
@@ -120,14 +121,13 @@ def row_counts(
     epsilon: float = EPSILON,
 ) -> Iterator[Count]:
     """The paper's Row Counting for every feature, value and label; epsilon is for sketches."""
-    work, program = problem.work, row_count_program(problem.plan)
+    program = Program(problem.work.engine, row_count_program(problem.plan))
     parameters: dict[str, object] = {BOUND: float(bound), BUCKETS: float(buckets)}
     if problem.plan.method == "sketch":
         parameters[LEVELS] = _sketching(problem, epsilon).for_counts(epsilon)
     for label in LABELS:
         steps.info("counting the rows of the label %+d", label)
-        with work.scratch():
-            answers = work.run(program, {**parameters, **_of_label(problem, beta, label)})
+        answers = problem.work.run_and_drop(program, {**parameters, **_of_label(problem, beta, label)})
         yield from _counts(problem.plan.design, answers, label)
 
 
@@ -176,9 +176,8 @@ def _check_list(problem: Problem, beta: Values) -> None:
     if plan.centre is None or plan.method != "exact":
         return
     given = {"theta": problem.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
-    with work.scratch():
-        work.run(tuple(towards_centre(plan)), given)
-        met = float(work.run((pairs(plan),), given)[PAIRS]["n"][0])
+    program = Program(work.engine, (*towards_centre(plan), pairs(plan)))
+    met = float(work.run_and_drop(program, given)[PAIRS]["n"][0])
     if met > LONGEST_LIST:
         raise OptionError(
             f"exact thresholds would sort {met:.2g} pairs of scores",
@@ -194,16 +193,16 @@ def _sketching(problem: Problem, epsilon: float) -> Sketching:
 
 def _thresholds(problem: Problem, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
     given = {BOUND: 1.0, BUCKETS: float(buckets), LEVELS: f, **_of_label(problem, beta, label)}
-    with problem.work.scratch():
-        return problem.work.run(tuple(thresholds(problem.plan)), given)[THRESHOLDS]["threshold"].astype(float)
+    program = Program(problem.work.engine, thresholds(problem.plan))
+    return problem.work.run_and_drop(program, given)[THRESHOLDS]["threshold"].astype(float)
 
 
 def _sketched_thresholds(problem: Problem, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
     """The sketch has levels of its own, finer ones. It counts from below, so f_k rows reach the threshold that it has
     for the first level >= f_k; none, where even all the rows that it has left are fewer."""
     given = {BOUND: 1.0, LEVELS: _sketching(problem, epsilon).for_thresholds(epsilon)}
-    with problem.work.scratch():
-        answers = problem.work.run(tuple(reached_levels(problem.plan)), {**given, **_of_label(problem, beta, label)})
+    program = Program(problem.work.engine, reached_levels(problem.plan))
+    answers = problem.work.run_and_drop(program, {**given, **_of_label(problem, beta, label)})
     steps, heights = (answers[REACHED][name].astype(float) for name in ("f", "threshold"))
     return np.append(heights, nan)[np.searchsorted(steps, f)]
 

@@ -36,11 +36,11 @@ from sqlsvm.plan.scaling import Scale
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, ProblemOptions, labelled, planned, prepared
 from sqlsvm.run.pseudo_oracle import sketching
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.workspace import Program, Workspace, rendered, workspace
 from sqlsvm.terminal import amount, printable
 
 Phase = Literal["prepare", "measure", "pass"]
-Program = tuple[Phase, Sequence[Statement]]
+Part = tuple[Phase, Sequence[Statement]]
 
 BUCKETS_A_UNIT = 16
 
@@ -145,7 +145,7 @@ def _as_json(facts: StatementFacts, with_sql: bool) -> dict[str, Any]:
 def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT) -> Explanation:
     """The plan as it would be, without making a table."""
     plan, catalog = planned(engine, labelled(engine, text, options), options)
-    return explained(engine, plan, catalog, options.counting, buckets, programs(plan, options.scale))
+    return explained(engine, plan, catalog, options.counting, buckets, parts(plan, options.scale))
 
 
 def analyze(
@@ -168,7 +168,7 @@ def analyze(
 
 
 def explained(
-    engine: Engine, plan: Plan, catalog: Catalog, counting: Counting, buckets: int, phases: Iterable[Program]
+    engine: Engine, plan: Plan, catalog: Catalog, counting: Counting, buckets: int, phases: Iterable[Part]
 ) -> Explanation:
     return Explanation(
         plan,
@@ -221,12 +221,12 @@ def _link(plan: Plan, catalog: Catalog, link: Link) -> LinkFacts:
 
 
 def _statements(
-    engine: Engine, plan: Plan, catalog: Catalog, buckets: int, phases: Iterable[Program]
+    engine: Engine, plan: Plan, catalog: Catalog, buckets: int, phases: Iterable[Part]
 ) -> Iterator[StatementFacts]:
     expected, spoken = estimates(plan, catalog, buckets), dict(_spoken(plan))
-    for phase, program in phases:
-        for statement in program:
-            texts = tuple(pretty(text, engine.dialect) for ast in statement.asts if (text := engine.text(ast)))
+    for phase, statements in phases:
+        for statement in statements:
+            texts = tuple(pretty(text, engine.dialect) for text in rendered(engine, statement))
             name = spoken.get(statement.name, statement.name)
             yield StatementFacts(phase, name, statement, texts, expected.get(statement.table or ""))
 
@@ -245,7 +245,7 @@ def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
         yield category_name(d), f"sums of each {d.feature}"
 
 
-def programs(plan: Plan, scale: Scale) -> Iterator[Program]:
+def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
     """All that runs: working tables, once; the sizes of the join, once; a pass, again and again. It is measured as if
     every key that is worth a look found its row. Sketches answer for one label at a time, so what is shown for
     them is the row counting of one label."""
@@ -261,7 +261,7 @@ def _pass_program(plan: Plan) -> Sequence[Statement]:
     return row_count_program(plan) if plan.method == "sketch" else tuple(oracle_pass(plan))
 
 
-def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Program]:
+def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Part]:
     """What ran, by phases: how much is measured depends on the data, the rest does not."""
     start, end = len(tuple(working_tables(plan))), len(statements) - len(_pass_program(plan))
     yield "prepare", statements[:start]
@@ -279,8 +279,7 @@ def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:
     work.on_done = observer
     theta = problem.scaling.to_raw(asked)
     given = {"theta": theta, LABEL: 1.0, BOUND: 1.0, BUCKETS: float(buckets), LEVELS: levels}
-    with work.scratch():
-        work.run(row_count_program(problem.plan), given)
+    work.run_and_drop(Program(work.engine, row_count_program(problem.plan)), given)
 
 
 def pretty(text: str, dialect: str) -> str:

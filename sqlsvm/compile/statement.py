@@ -17,13 +17,6 @@ class Statement:
     table: str | None = None
     parameters: tuple[str, ...] = ()
 
-    @property
-    def asts(self) -> tuple[exp.Expr, ...]:
-        """What is sent, in order."""
-        if self.table is None:
-            return (self.query,)
-        return sql.temporary(self.table, self.query), sql.analyse(self.table)
-
 
 def statement(name: str, query: exp.Query, table: str | None = None) -> Statement:
     """Numbers the named parameters of a query in the order in which they appear."""

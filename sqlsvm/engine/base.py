@@ -77,6 +77,7 @@ class Text(str):
 
 
 Sent = exp.Expr | Text
+Texts = tuple[Text, ...]
 
 
 class Engine(ABC):
@@ -131,6 +132,22 @@ class Engine(ABC):
     def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
         with NULLs comes as float; any other column comes as objects with None."""
+
+    def to_keep(self, name: str, query: exp.Query) -> Texts:
+        """The statements that `keep` sends: the first takes the parameters."""
+        return (self.text(sql.temporary(name, query)),)
+
+    def keep(self, name: str, query: exp.Query | Texts, parameters: Parameters = ()) -> None:
+        """Make a working table of a query, and gather its statistics as the engine needs them. The texts of `to_keep`
+        are sent as they are."""
+        make, *others = query if isinstance(query, tuple) else self.to_keep(name, query)
+        self.execute(make, parameters)
+        for text in others:
+            self.execute(text)
+
+    def forget(self, name: str) -> None:
+        """Drop a working table."""
+        self.execute(sql.drop(name))
 
     def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
         """What `fetch` gives, for a query of many numbers, a block at a time."""

@@ -15,7 +15,19 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Column, Parameters, Refusal, Rows, Sent, StatementError, Text, Values, as_rows, as_values
+from sqlsvm.engine.base import (
+    Column,
+    Parameters,
+    Refusal,
+    Rows,
+    Sent,
+    StatementError,
+    Text,
+    Texts,
+    Values,
+    as_rows,
+    as_values,
+)
 from sqlsvm.engine.pg_catalog import PgCatalog
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError
@@ -90,6 +102,10 @@ class Postgres(PgCatalog):
             return statement
         return super().text(_fenced(self._unlogged.placed(statement) if self._unlogged else statement))
 
+    def to_keep(self, name: str, query: exp.Query) -> Texts:
+        """Nobody else gathers statistics of a temporary table."""
+        return (*super().to_keep(name, query), self.text(sql.analyse(name)))
+
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         self._send(self.text(statement), parameters).close()
 
@@ -110,7 +126,7 @@ class Postgres(PgCatalog):
             yield {name: _with_nan(values) for name, values in rows.items()}
         if rows is None:
             yield self.fetch(every)
-        self.execute(sql.drop(_ANSWER))
+        self.forget(_ANSWER)
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         result = self._shape(query)

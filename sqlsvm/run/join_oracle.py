@@ -8,12 +8,12 @@ import numpy as np
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
-from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample
+from sqlsvm.run.workspace import Program
 from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Cut, Sample
 
@@ -47,12 +47,12 @@ class JoinOracle:
         return self.plan.centre is None
 
     @cached_property
-    def program(self) -> tuple[Statement, ...]:
-        return tuple(oracle_pass(self.plan))
+    def program(self) -> Program:
+        return Program(self.problem.work.engine, oracle_pass(self.plan))
 
     @cached_property
-    def _soft_program(self) -> tuple[Statement, ...]:
-        return tuple(oracle_pass(self.plan, soft=True))
+    def _soft_program(self) -> Program:
+        return Program(self.problem.work.engine, oracle_pass(self.plan, soft=True))
 
     def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))

@@ -16,7 +16,7 @@ from sqlsvm.engine.base import Values
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.join_oracle import sums as gathered
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.workspace import Workspace
+from sqlsvm.run.workspace import Program, Workspace
 
 LABELS = (-1.0, 1.0)
 
@@ -67,8 +67,8 @@ class PseudoJoinOracle:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.sketching = sketching(problem.work, problem.plan)
-        self._gradient = tuple(far_sums(problem.plan))
-        self._value = tuple(hinge(problem.plan, perturbed))
+        self._gradient = Program(problem.work.engine, far_sums(problem.plan))
+        self._value = Program(problem.work.engine, hinge(problem.plan, perturbed))
 
     @property
     def dimension(self) -> int:
@@ -78,8 +78,7 @@ class PseudoJoinOracle:
         """-(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, one run per label."""
         summed = np.zeros(self.problem.plan.design.size)
         for label in LABELS:
-            with self.problem.work.scratch():
-                answers = self.problem.work.run(self._gradient, self._asked(beta, label, epsilon))
+            answers = self.problem.work.run_and_drop(self._gradient, self._asked(beta, label, epsilon))
             summed -= label * gathered(self.problem.plan, answers)
         return self.problem.scaling.from_raw(summed) / self.problem.moments.n
 
@@ -90,8 +89,8 @@ class PseudoJoinOracle:
         it is the sum of the hinge values of what is in the sketch, so no list of thresholds has to be made."""
         total = 0.0
         for label in LABELS:
-            with self.problem.work.scratch():
-                total += float(self.problem.work.run(self._value, self._asked(beta, label, epsilon))[HINGE][HINGE][0])
+            answers = self.problem.work.run_and_drop(self._value, self._asked(beta, label, epsilon))
+            total += float(answers[HINGE][HINGE][0])
         return max(0.0, total) / self.problem.moments.n
 
     def _asked(self, beta: Values, label: float, epsilon: float) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Running compiled statements: in order, on one engine, leaving nothing behind."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from itertools import count
 from time import perf_counter
 
@@ -9,8 +10,39 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Engine, Rows, Text
+from sqlsvm.engine.base import Engine, Rows, Texts
 from sqlsvm.errors import EngineError
+
+
+class Program:
+    """Statements that run together, again and again. They are rendered once, and each of their tables is dropped after
+    the last statement that reads it."""
+
+    def __init__(self, engine: Engine, statements: Iterable[Statement]) -> None:
+        self.statements = tuple(statements)
+        self.texts = tuple(rendered(engine, statement) for statement in self.statements)
+
+    @cached_property
+    def lifetimes(self) -> Mapping[str, tuple[int, int]]:
+        """For each table the place of the statement that makes it, and of the last one that reads it."""
+        found: dict[str, tuple[int, int]] = {}
+        for place, statement in enumerate(self.statements):
+            read = {table.name for table in statement.query.find_all(exp.Table)}
+            found |= {table: (made, place) for table, (made, _) in found.items() if table in read}
+            if statement.table:
+                found[statement.table] = place, place
+        return found
+
+    @cached_property
+    def spent(self) -> tuple[tuple[str, ...], ...]:
+        """The tables to drop after each statement."""
+        places = range(len(self.statements))
+        return tuple(tuple(table for table, (_, last) in self.lifetimes.items() if last == place) for place in places)
+
+
+def rendered(engine: Engine, statement: Statement) -> Texts:
+    """What is sent for a statement."""
+    return engine.to_keep(statement.table, statement.query) if statement.table else (engine.text(statement.query),)
 
 
 class Workspace:
@@ -21,38 +53,20 @@ class Workspace:
         self.on_done: Callable[[Statement, float, float], None] | None = None
         """Told of each statement when it is done: how many rows it kept or answered, and in how many seconds."""
         self._tables: list[str] = []
-        self._texts: dict[int, tuple[Statement, tuple[Text, ...]]] = {}
-        self._spent: dict[int, tuple[Sequence[Statement], list[list[str]]]] = {}
-
-    def _text(self, statement: Statement) -> tuple[Text, ...]:
-        """What is sent for a statement: rendered once, because passes run the same statements again and again."""
-        if id(statement) not in self._texts:  # the statement is kept with its text, so that its id stays its own
-            self._texts[id(statement)] = statement, tuple(self.engine.text(ast) for ast in statement.asts)
-        return self._texts[id(statement)][1]
 
     def run(self, statements: Iterable[Statement], parameters: Mapping[str, object] | None = None) -> dict[str, Rows]:
         """Execute in order; the answers of those that keep no table, by name."""
-        answers = {}
+        answers: dict[str, Rows] = {}
         for statement in statements:
-            values = [(parameters or {})[p] for p in statement.parameters]
-            started = perf_counter()
-            answer = self._send(statement, values)
-            seconds = perf_counter() - started
-            if answer is not None:
-                answers[statement.name] = answer
-            if self.on_done:
-                self.on_done(statement, self._rows(statement, answer), seconds)
+            answers |= self._answers(statement, rendered(self.engine, statement), parameters or {})
         return answers
 
-    def run_and_drop(self, program: Sequence[Statement], parameters: Mapping[str, object]) -> dict[str, Rows]:
-        """The same, of a program that is run again and again: each of its tables goes as soon as no statement to come
-        reads it."""
-        if id(program) not in self._spent:  # the program is kept, so that its id stays its own
-            self._spent[id(program)] = program, spent(program)
+    def run_and_drop(self, program: Program, parameters: Mapping[str, object]) -> dict[str, Rows]:
+        """The same of a program, which leaves no table."""
         answers: dict[str, Rows] = {}
-        for statement, tables in zip(program, self._spent[id(program)][1], strict=True):
-            answers |= self.run((statement,), parameters)
-            self.drop(tables)
+        for statement, texts, spent in zip(program.statements, program.texts, program.spent, strict=True):
+            answers |= self._answers(statement, texts, parameters)
+            self.drop(spent)
         return answers
 
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
@@ -64,14 +78,20 @@ class Workspace:
         if self.on_done:
             self.on_done(statement, rows, perf_counter() - started)
 
-    def _send(self, statement: Statement, values: list[object]) -> Rows | None:
-        make, *rest = self._text(statement)
+    def _answers(self, statement: Statement, texts: Texts, parameters: Mapping[str, object]) -> dict[str, Rows]:
+        """The answer by its name; none of a statement that keeps a table."""
+        values, started = [parameters[p] for p in statement.parameters], perf_counter()
+        answer = self._send(statement, texts, values)
+        seconds = perf_counter() - started
+        if self.on_done:
+            self.on_done(statement, self._rows(statement, answer), seconds)
+        return {} if answer is None else {statement.name: answer}
+
+    def _send(self, statement: Statement, texts: Texts, values: list[object]) -> Rows | None:
         if statement.table is None:
-            return self.engine.fetch(make, values)
-        self.engine.execute(make, values)
+            return self.engine.fetch(texts[0], values)
+        self.engine.keep(statement.table, texts, values)
         self._tables.append(statement.table)
-        for text in rest:
-            self.engine.execute(text)
         return None
 
     def _rows(self, statement: Statement, answer: Rows | None) -> float:
@@ -89,18 +109,8 @@ class Workspace:
 
     def drop(self, tables: Iterable[str] | None = None) -> None:
         for table in list(self._tables if tables is None else tables):
-            self.engine.execute(sql.drop(table))
+            self.engine.forget(table)
             self._tables.remove(table)
-
-
-def spent(program: Sequence[Statement]) -> list[list[str]]:
-    """After each statement, the tables of the program that were read for the last time."""
-    made = {s.table for s in program if s.table}
-    last: dict[str, int] = {}
-    for place, statement in enumerate(program):
-        read = {table.name for table in statement.query.find_all(exp.Table)} & made
-        last |= dict.fromkeys([*sorted(read), *([statement.table] if statement.table else [])], place)
-    return [[table for table, at in last.items() if at == place] for place in range(len(program))]
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def test_one_scan_says_the_same(engine: Engine, width: float, weighed: bool) -> 
         text, wish = text.replace("y, x", "y, f.x AS times"), Wish(weight="times", class_weights=(1, 3), at_once=True)
     with workspace(engine) as work:
         found = opened(work, text, wish)
-        assert [s.table for s in found.oracle.program] == [None]
+        assert [s.table for s in found.oracle.program.statements] == [None]
         for seed in range(3):
             beta = found.normal(np.random.default_rng(seed))
             cut = found.cut(beta, width=width)
@@ -99,7 +99,7 @@ def test_a_dimension_without_columns_is_looked_up(postgres: Engine) -> None:
     assert set(plan.placed) == {plan.tree.node_of("d")}
     with workspace(postgres) as work:
         found = opened(work, text, Wish(at_once=True)).again(placed=plan.placed)
-        (scan,) = found.oracle.program
+        (scan,) = found.oracle.program.statements
         assert [join.side for join in scan.query.find_all(exp.Join)] == ["LEFT"]
         for seed in range(3):
             beta = found.normal(np.random.default_rng(seed))

@@ -5,7 +5,6 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.plan.planner import Counting
 from sqlsvm.run.train import Training, train
@@ -47,7 +46,7 @@ def test_the_certificate_is_never_wrong(shared_engine: Engine, kind: Table) -> N
             raise
         finally:
             for table in join.rows:
-                shared_engine.execute(sql.drop(table))
+                shared_engine.forget(table)
 
 
 def check(engine: Engine, join: Join, asked: Training) -> None:

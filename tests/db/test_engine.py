@@ -359,6 +359,22 @@ def test_a_failed_statement_keeps_sqlstate_detail_and_hint(postgres: Engine) -> 
     assert error.__cause__.sqlstate == "SV001"
 
 
+def test_a_working_table_is_kept_and_forgotten(engine: Engine) -> None:
+    """Nobody but us gathers the statistics of a temporary table in PostgreSQL; DuckDB does so by itself."""
+    sent: list[str] = []
+    engine.on_statement = sent.append
+    asked = query(engine, "SELECT CAST($1 AS INT) AS x")
+    engine.keep("kept", asked, [3])
+    assert engine.fetch(query(engine, "SELECT x FROM kept"))["x"].tolist() == [3]
+    engine.forget("kept")
+    analysed = ["ANALYZE kept"] if engine.dialect == "postgres" else []
+    made = f"CREATE TEMPORARY TABLE kept AS {engine.text(asked)}"
+    assert sent == [made, *analysed, "SELECT x FROM kept", "DROP TABLE IF EXISTS kept"]
+    sent.clear()
+    engine.keep("kept", engine.to_keep("kept", asked), [4])
+    assert sent == [made, *analysed]
+
+
 @pytest.mark.parametrize(
     ("statement", "kind"),
     [

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
@@ -99,7 +100,8 @@ def compare(name: str, text: str) -> None:
 def written(statement: Statement) -> str:
     """What is sent first; that each table is analysed afterwards goes without writing."""
     parameters = f" ({', '.join(statement.parameters)})" if statement.parameters else ""
-    return f"-- {statement.name}{parameters}\n{folded(statement.asts[0].sql('postgres', pretty=True))};\n"
+    first = sql.temporary(statement.table, statement.query) if statement.table else statement.query
+    return f"-- {statement.name}{parameters}\n{folded(first.sql('postgres', pretty=True))};\n"
 
 
 def folded(text: str) -> str:
@@ -125,14 +127,13 @@ def block_end(lines: list[str], start: int) -> int:
 
 
 def assert_structure(program: tuple[Statement, ...], links: int) -> None:
-    """Tables are ours, analysed, made once and used; two messages are multiplied only where states meet one, which
+    """Tables are ours, made once and used; two messages are multiplied only where states meet one, which
     they do once for every link but the centre."""
     own = [s.table for s in program if s.table]
     assert len(own) == len(set(own))
     assert all(table.startswith("sqlsvm_") for table in own)
     for place, statement in enumerate(program):
         if statement.table:
-            assert isinstance(statement.asts[1], exp.Analyze)
             in_vain = not any(statement.table in read(s) for s in program[place + 1 :])
             assert not in_vain or statement.table in NOT_NEEDED, statement.name
     meetings = [s.name for s in program if " meets " in s.name]

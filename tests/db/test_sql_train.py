@@ -19,6 +19,7 @@ from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import own_relation, stored_program
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.train import Training, train
+from sqlsvm.run.workspace import rendered
 from sqlsvm.store import open_store
 from tests.ground import svm
 from tests.ground.joins import JOINS, Join, towns
@@ -387,8 +388,8 @@ def own_texts(engine: Engine, query: str, asked: Training, passes: str) -> list[
     found = []
     for part in ("prepare", "moments", "sample", passes):
         for one in program.parts[part]:
-            for ast in one.asts:
-                text = parse_one(engine.text(ast), read="postgres")
+            for sent in rendered(engine, one):
+                text = parse_one(sent, read="postgres")
                 for table in list(text.find_all(exp.Table)):
                     if table.name in sources:
                         table.replace(sources[table.name].copy())

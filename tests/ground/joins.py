@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, Values
 from tests.ground.opened import build
 
@@ -34,7 +33,7 @@ class Join:
             yield
         finally:
             for table in self.rows:
-                engine.execute(sql.drop(table))
+                engine.forget(table)
 
 
 def star(rng: np.random.Generator, rows: int = 3000) -> Join:

@@ -9,6 +9,7 @@ from sqlsvm.engine.base import Engine, Programmable, StatementError, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.psql.stored_program.make import SOURCES, StoredProgram
+from sqlsvm.run.workspace import rendered
 from sqlsvm.store.base import check_name
 from sqlsvm.store.database import DatabaseStore
 from sqlsvm.store.program_lock import hold_alone
@@ -54,10 +55,10 @@ def _save(engine: Engine, name: str, program: StoredProgram) -> None:
     hold_alone(engine, name)
     engine.execute(Text(_FORGET), [name])
     given = [plain(program.description), plain(program.options)]
-    texts = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in given]
-    engine.execute(Text(_SAVE), [name, program.query, program.label, *texts])
+    described = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in given]
+    engine.execute(Text(_SAVE), [name, program.query, program.label, *described])
     for part, made in program.parts.items():
         for place, one in enumerate(made):
-            asts = (one.query,) if part == SOURCES else one.asts  # a source is made in one of two ways
-            sent = [str(engine.text(ast)) for ast in asts]
-            engine.execute(Text(_SAVE_STATEMENT), [name, part, place, one.name, one.table, sent])
+            # a source is made in one of two ways
+            texts = (engine.text(one.query),) if part == SOURCES else rendered(engine, one)
+            engine.execute(Text(_SAVE_STATEMENT), [name, part, place, one.name, one.table, [*map(str, texts)]])

@@ -130,7 +130,7 @@ def _spell(local: Engine, table: str, raw: str, export: Export, categories: Cate
         outputs.append((value, c.name))
     spelled = found.select(*(exp.alias_(value, name) for value, name in outputs))
     local.execute(exp.Create(this=exp.to_table(table), kind="TABLE", expression=spelled))
-    local.execute(sql.drop(raw))
+    local.forget(raw)
 
 
 def _enumerate(local: Engine, table: str, column: str, values: list[object]) -> str:
