@@ -2,13 +2,12 @@
 
 import inspect
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
 from numbers import Integral, Real
 from types import NoneType
-from typing import Any, Literal, Protocol, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
 from sqlsvm.model import predict as predicting
-from sqlsvm.model.category import as_double, category_weights
 from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.plan.design import Nulls
 from sqlsvm.plan.planner import Counting
@@ -61,12 +60,6 @@ class ParameterError(OptionError, ValueError):
 
 class ConvergenceWarning(UserWarning):
     """The passes ran out before the gap was proven."""
-
-
-class Frame(Protocol):
-    """Columns by name: a mapping, a data frame, a structured array."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 class RelationalSVC:
@@ -305,75 +298,3 @@ def _class_weights(wanted: ClassWeights | None) -> ClassWeights:
 
 def _name(weight: Weight) -> str:
     return weight.feature if weight.category is None else f"{weight.feature}={weight.category}"
-
-
-# -- rows in memory ----------------------------------------------------------------------------------------------------
-
-
-def scores(model: Model, frame: Frame) -> Values:
-    """What `predict.score_sql` says, of columns in memory."""
-    names = _names(frame)
-    if names and not _column(frame, names[0]).shape:
-        raise OptionError(f"the rows have one {names[0]}, not a column of them", hint="for one row write [value]")
-    total = np.full(len(_column(frame, names[0])) if names else 0, model.intercept)
-    for feature, weights in groupby(model.weights, key=lambda w: w.feature):
-        found = _column(frame, _found(feature, names))
-        if found.shape != total.shape:
-            raise OptionError(f"the columns differ in length: {feature} has the shape {found.shape}")
-        total = total + _term(list(weights), found, model)
-    return total
-
-
-def _names(frame: Frame) -> list[str]:
-    columns = frame.dtype.names if isinstance(frame, np.ndarray) else getattr(frame, "columns", None)
-    if columns is None and isinstance(frame, Mapping):
-        columns = frame
-    if columns is None:
-        raise OptionError("the rows have no column names", hint="a mapping, a data frame or a structured array has")
-    return list(columns)
-
-
-def _found(feature: str, names: Iterable[str]) -> str:
-    """The column of a feature: as it is spelt, else but for its case."""
-    by_name = {str(name).casefold(): name for name in names} | {name: name for name in names}
-    for name in (feature, feature.casefold()):
-        if name in by_name:
-            return by_name[name]
-    raise OptionError(f"the rows have no column {feature}", hint=nearest(feature, map(str, names)))
-
-
-def _column(frame: Frame, name: str) -> Values:
-    values = frame[name]
-    cells = np.array(values)
-    if np.ma.isMaskedArray(values):
-        cells = cells.astype(object)
-        cells[np.ma.getmaskarray(values)] = None
-    return cells
-
-
-def _term(weights: Sequence[Weight], values: Values, model: Model) -> Values:
-    number = next((w for w in weights if w.category is None), None)
-    if number is None:
-        return _category_weights(weights, values, model)
-    found = _numbers(number.feature, values)
-    missing = np.nan if number.missing is None else number.missing
-    return number.weight * np.where(np.isnan(found), missing, found)
-
-
-def _numbers(feature: str, values: Values) -> Values:
-    if values.dtype.kind in "biuf":
-        return values.astype(float)
-    found = [np.nan if _is_missing(v) else as_double(feature, v) for v in values.tolist()]
-    return np.array(found, dtype=float)
-
-
-def _category_weights(weights: Sequence[Weight], values: Values, model: Model) -> Values:
-    weight = category_weights(weights, model.trained_on.spelling(weights[0].feature))
-    missing = np.nan if model.nulls == "drop" else 0.0
-    return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
-
-
-def _is_missing(value: Any) -> bool:
-    """None, nan, or a missing value of pandas, which equals nothing, not even for sure."""
-    same = value == value
-    return value is None or not isinstance(same, bool | np.bool_) or not same

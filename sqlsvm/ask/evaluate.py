@@ -20,9 +20,9 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET, rounding, rounding_name
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError, nearest
-from sqlsvm.model.category import category_weights
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.memory import category_weights
+from sqlsvm.model.model import Model
 from sqlsvm.plan.design import Nulls
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
@@ -124,11 +124,8 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 
 def theta_of(plan: Plan, model: Model) -> Values:
     """A model's weights on the raw coordinates of a plan; a category that it does not know weighs 0."""
     design = plan.design
-    numbers = {w.feature: w for w in model.weights if w.category is None}
-    categories: dict[str, list[Weight]] = {}
-    for w in model.weights:
-        if w.category is not None:
-            categories.setdefault(w.feature, []).append(w)
+    numbers = {term.feature: term.number for term in model.terms if term.number}
+    categories = {term.feature: term.weights for term in model.terms if not term.number}
     theta = np.zeros(design.size)
     for c in design.coordinates:
         if not c.feature:

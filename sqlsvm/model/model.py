@@ -42,6 +42,11 @@ class Term:
     spelling: Spelling
     """How its texts are compared."""
 
+    @property
+    def number(self) -> Weight | None:
+        """The weight of a feature that has no categories."""
+        return self.weights[0] if self.weights[0].category is None else None
+
 
 @dataclass(frozen=True)
 class TrainedOn:

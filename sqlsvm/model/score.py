@@ -60,14 +60,14 @@ def score(model: Model, operands: Operands) -> exp.Expression:
     """intercept + the sum of weight * value."""
     total = exact(model.intercept)
     for term in model.terms:
-        total = exp.Add(this=total, expression=_term(term.weights, operands(term), model.nulls))
+        total = exp.Add(this=total, expression=_term(term, operands(term), model.nulls))
     return total
 
 
-def _term(weights: Sequence[Weight], operand: Operand, nulls: str) -> exp.Expression:
-    number = weights[0]
-    if number.category is not None:
-        return _category_weight(weights, operand, nulls)
+def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
+    number = term.number
+    if number is None:
+        return _category_weight(term.weights, operand, nulls)
     value = as_number(operand)
     if number.missing is not None:
         value = sql.coalesce(value, exact(number.missing))

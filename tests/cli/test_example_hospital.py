@@ -9,7 +9,7 @@ import pytest
 from examples.hospital.load import HERE, hospital, load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text, Values
-from sqlsvm.estimator import scores
+from sqlsvm.model.memory import scores
 from sqlsvm.run.train import train
 from sqlsvm.show.training import draw_training
 from tests import servers

@@ -1,0 +1,160 @@
+"""The score of rows in memory: to the last bit that of `score.score`. tests/db/test_scorers.py compares them.
+
+DuckDB could evaluate that expression, but CASE compares a value with one category after the other. With 10,000
+categories one row takes 4 s there and 10 ms with a dictionary; 100,000 rows of 20 numbers take 28 ms and 18 ms.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from sqlsvm.engine.base import Values
+from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.model.model import Model, Term, Weight
+from sqlsvm.query import Spelling
+
+
+class Frame(Protocol):
+    """Columns by name: a mapping, a data frame, a structured array."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def scores(model: Model, frame: Frame) -> Values:
+    """One for each row; nan for a row with a NULL that the model has no value for."""
+    names = _names(frame)
+    if names and not _column(frame, names[0]).shape:
+        raise OptionError(f"the rows have one {names[0]}, not a column of them", hint="for one row write [value]")
+    total = np.full(len(_column(frame, names[0])) if names else 0, model.intercept)
+    for term in model.terms:
+        found = _column(frame, _found(term.feature, names))
+        if found.shape != total.shape:
+            raise OptionError(f"the columns differ in length: {term.feature} has the shape {found.shape}")
+        total = total + _term(term, found, model.nulls)
+    return total
+
+
+def _names(frame: Frame) -> list[str]:
+    columns = frame.dtype.names if isinstance(frame, np.ndarray) else getattr(frame, "columns", None)
+    if columns is None and isinstance(frame, Mapping):
+        columns = frame
+    if columns is None:
+        raise OptionError("the rows have no column names", hint="a mapping, a data frame or a structured array has")
+    return list(columns)
+
+
+def _found(feature: str, names: Iterable[str]) -> str:
+    """The column of a feature: as it is spelt, else but for its case."""
+    by_name = {str(name).casefold(): name for name in names} | {name: name for name in names}
+    for name in (feature, feature.casefold()):
+        if name in by_name:
+            return by_name[name]
+    raise OptionError(f"the rows have no column {feature}", hint=nearest(feature, map(str, names)))
+
+
+def _column(frame: Frame, name: str) -> Values:
+    values = frame[name]
+    cells = np.array(values)
+    if np.ma.isMaskedArray(values):
+        cells = cells.astype(object)
+        cells[np.ma.getmaskarray(values)] = None
+    return cells
+
+
+# -- terms -------------------------------------------------------------------------------------------------------------
+
+
+def _term(term: Term, values: Values, nulls: str) -> Values:
+    if term.number is None:
+        weight = category_weights(term.weights, term.spelling)
+        missing = np.nan if nulls == "drop" else 0.0
+        return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
+    found = _numbers(term.feature, values)
+    missing = np.nan if term.number.missing is None else term.number.missing
+    return term.number.weight * np.where(np.isnan(found), missing, found)
+
+
+def _numbers(feature: str, values: Values) -> Values:
+    if values.dtype.kind in "biuf":
+        return values.astype(float)
+    found = [np.nan if _is_missing(v) else _as_double(feature, v) for v in values.tolist()]
+    return np.array(found, dtype=float)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, nan, or a missing value of pandas, which equals nothing, not even for sure."""
+    same = value == value
+    return value is None or not isinstance(same, bool | np.bool_) or not same
+
+
+# -- categories --------------------------------------------------------------------------------------------------------
+
+
+def category_weights(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
+    """The weight of a value of one categorical feature: 0 for one that training has not seen.
+
+    Blanks that fill a text up do not count, unless categories are told apart by them; 7, 7.0 and "7" are one number.
+    """
+    if isinstance(weights[0].category, str):
+        return _weights_of_texts(weights, spelling)
+    return _weights_of_numbers(weights)
+
+
+def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
+    def own(value: object) -> str:
+        return str(value).lower() if spelling == "caseless" else str(value)
+
+    def bare(text: str) -> str:
+        return text.rstrip(" ") if spelling == "padded" else text
+
+    known = {own(w.category): w.weight for w in weights}
+    alike = {bare(text): known[text] for text in reversed(known)}
+
+    def weight(value: Any) -> float:
+        text = own(value)
+        return known[text] if text in known else alike.get(bare(text), 0.0)
+
+    return weight
+
+
+def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
+    """Two integers are compared as such: beyond 2^53 doubles do not tell them apart. Any other two are doubles, and a
+    real may come by the few digits that tell it from other reals."""
+    feature = weights[0].feature
+    known: dict[object, float] = {w.category: w.weight for w in weights}
+    doubles = {_as_double(feature, category): weight for category, weight in known.items()}
+    doubles = {_real_digits(double): weight for double, weight in doubles.items()} | doubles
+    whole = all(isinstance(category, int) for category in known)
+
+    def weight(value: Any) -> float:
+        number = _as_number(feature, value)
+        if number in known or (whole and isinstance(number, int)):
+            return known.get(number, 0.0)
+        return doubles.get(_as_double(feature, number), 0.0)
+
+    return weight
+
+
+def _real_digits(double: float) -> float:
+    """The double of the digits in which a real is written that is this double; any other as it is, and so a whole one,
+    whose digits would be those of another."""
+    with np.errstate(over="ignore"):
+        real = np.float32(double)
+    return float(str(real)) if float(real) == double and not double.is_integer() else double
+
+
+def _as_number(feature: str, value: Any) -> int | float:
+    if isinstance(value, float):
+        return value
+    try:
+        return int(str(value))
+    except ValueError:
+        return _as_double(feature, value)
+
+
+def _as_double(feature: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"feature {feature} is a number, not {value!r}") from error
