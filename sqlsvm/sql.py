@@ -39,6 +39,11 @@ def parameter(name: str) -> exp.Expression:
     return double(exp.Placeholder(this=name))
 
 
+def array(name: str) -> exp.Expression:
+    """A parameter that is an array of numbers."""
+    return exp.cast(exp.Placeholder(this=name), exp.DataType.build("double[]"))
+
+
 def integer(value: int) -> exp.Expression:
     return exp.Literal.number(str(value))
 

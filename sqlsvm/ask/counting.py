@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.evaluate import LONGEST_LIST, PAIRS, pairs, towards_centre
 from sqlsvm.compile.levels import levels
 from sqlsvm.compile.resolve import COUNT, category_name, resolve, value_counts, values_name
 from sqlsvm.compile.row_count import THRESHOLDS, row_count, thresholds
 from sqlsvm.compile.sketch import REACHED, counted, reached_levels
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, active_rows
+from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.plan.design import Design
+from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.problem import Problem
@@ -175,7 +175,7 @@ def _check_list(problem: Problem, beta: Values) -> None:
     plan, work = problem.plan, problem.work
     if plan.centre is None or plan.method != "exact":
         return
-    given = {"theta": problem.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
+    given = {THETA: problem.scaling.to_raw(np.asarray(beta, dtype=float)), BOUND: 0.0}
     program = Program(work.engine, (*towards_centre(plan), pairs(plan)))
     met = float(work.run_and_drop(program, given)[PAIRS]["n"][0])
     if met > LONGEST_LIST:
@@ -208,4 +208,4 @@ def _sketched_thresholds(problem: Problem, beta: Values, label: int, f: Values, 
 
 
 def _of_label(problem: Problem, beta: Values, label: int) -> dict[str, object]:
-    return {"theta": problem.scaling.to_raw(label * np.asarray(beta, dtype=float)), LABEL: float(label)}
+    return {THETA: problem.scaling.to_raw(label * np.asarray(beta, dtype=float)), LABEL: float(label)}

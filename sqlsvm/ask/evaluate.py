@@ -5,7 +5,7 @@ w counts as w rows; class weights, which are a matter of training, do not count.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
@@ -17,13 +17,14 @@ from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.messages import TIE
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LARGEST_BUCKET, rounding, rounding_name
+from sqlsvm.compile.tally import LARGEST_BUCKET, rounding, rounding_name
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
 from sqlsvm.plan.design import Nulls
+from sqlsvm.plan.parameters import BOUND, BUCKETS, LOWEST, SHIFT, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import respelt
@@ -36,6 +37,8 @@ steps = logging.getLogger(__name__)
 
 NUDGE = 1e-9
 """Where scores were rounded at all, a billionth of a bucket more covers the rounding of the doubles themselves."""
+
+NONE: Mapping[str, float] = {}
 
 ByLabel = tuple[float, float]
 """A number for y = -1 and one for y = +1."""
@@ -161,8 +164,8 @@ class _Asked:
     delta: float = 0.0
     """How far from the truth a score of the list may be, in steps."""
 
-    def run(self, *statements: Statement, **parameters: float) -> dict[str, Rows]:
-        return self.work.run(statements, {"theta": self.theta, BOUND: 0.0, BUCKETS: self.steps, **parameters})
+    def run(self, *statements: Statement, parameters: Mapping[str, float] = NONE) -> dict[str, Rows]:
+        return self.work.run(statements, {THETA: self.theta, BOUND: 0.0, BUCKETS: self.steps, **parameters})
 
     def list_exactly(self) -> bool:
         """Makes the list, unless it would be too long."""
@@ -206,7 +209,7 @@ def steps_per_unit(spans: Sequence[Rows], buckets: int) -> float:
 def _evaluation(asked: _Asked, bins: int, above: ByLabel | None) -> Evaluation:
     """The list's numbers; `above` where the confusion matrix is known better than from the list."""
     scale = _class_scale(asked.plan)
-    seen = [asked.run(compiled.above(), shift=t)[compiled.ABOVE] for t in _shifts(asked.delta)]
+    seen = [asked.run(compiled.above(), parameters={SHIFT: t})[compiled.ABOVE] for t in _shifts(asked.delta)]
     negatives, positives = (n * s for n, s in zip(_by_label(seen[0], "n"), scale, strict=True))
     counts = [above] if above else [_by_label(rows, "above") for rows in seen]
     fp, tp = ([c[label] * scale[label] for c in counts] for label in (0, 1))
@@ -223,7 +226,7 @@ def _evaluation(asked: _Asked, bins: int, above: ByLabel | None) -> Evaluation:
 
 def _class_scale(plan: Plan) -> ByLabel:
     """Rows of a label weigh that of their class as well; this takes it out again."""
-    negative, positive = plan.design.class_weights
+    negative, positive = plan.design.target.class_weights
     return 1 / negative, 1 / positive
 
 
@@ -236,7 +239,9 @@ def _auc(asked: _Asked, pairs: float) -> Bounded | None:
     """Two scores that are each off by delta may be 2 delta closer or further apart."""
     if not pairs > 0:
         return None
-    areas = [asked.run(compiled.area(), shift=t)[compiled.AREA]["area"][0] for t in _shifts(2 * asked.delta)]
+    areas = [
+        asked.run(compiled.area(), parameters={SHIFT: t})[compiled.AREA]["area"][0] for t in _shifts(2 * asked.delta)
+    ]
     return _bounded([float(area) / pairs for area in areas])
 
 
@@ -260,7 +265,7 @@ def _histogram(asked: _Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogra
     if asked.plan.method == "grid":
         lowest, width = least - 0.5, ceil((largest - least + 1) / bins)
     used = max(1, min(bins, ceil((largest - lowest) / width)))
-    rows = asked.run(compiled.histogram(), lowest=lowest, width=width)[compiled.BINS]
+    rows = asked.run(compiled.histogram(), parameters={LOWEST: lowest, WIDTH: width})[compiled.BINS]
     counts = np.zeros((2, used))
     np.add.at(counts, (rows[TIE].astype(int), np.minimum(rows["bin"].astype(int), used - 1)), rows[COUNT].astype(float))
     edges = (lowest + width * np.arange(used + 1)) / asked.steps

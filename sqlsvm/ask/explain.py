@@ -11,17 +11,17 @@ from sqlglot import parse_one
 from sqlsvm.ask.counting import EPSILON, Given, read_beta, row_count_program
 from sqlsvm.ask.estimates import estimates
 from sqlsvm.ask.inspect import edge_text
-from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import category_moments_name, counts_of, moments_by, moments_name, needed
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.compile.partners import looked, missing, partners
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, rounding_name
+from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
 from sqlsvm.plan.plan import Link, Plan
 from sqlsvm.plan.planner import (
     EXACT_BUDGET,
@@ -250,7 +250,7 @@ def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
     every key that is worth a look found its row. Sketches answer for one label at a time, so what is shown for
     them is the row counting of one label."""
     measured = needed(plan, scale)
-    counts, children = counts_of(plan, signed="negative" in measured), looked(plan, measured)
+    counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
     known = counts.without(children)
     yield "prepare", tuple(working_tables(plan))
     yield "measure", (*partners(counts, children), *missing(known, children, moments_by(plan, known, measured)))
@@ -278,7 +278,7 @@ def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:
     levels = sketching(work, problem.plan).for_counts(EPSILON)
     work.on_done = observer
     theta = problem.scaling.to_raw(asked)
-    given = {"theta": theta, LABEL: 1.0, BOUND: 1.0, BUCKETS: float(buckets), LEVELS: levels}
+    given = {THETA: theta, LABEL: 1.0, BOUND: 1.0, BUCKETS: float(buckets), LEVELS: levels}
     work.run_and_drop(Program(work.engine, row_count_program(problem.plan)), given)
 
 

@@ -14,7 +14,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, check_left_joins, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
-from sqlsvm.plan.target import label_sign
+from sqlsvm.plan.target import CODE, binary
 from sqlsvm.query import FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import read_query, respelt
 from sqlsvm.query.variables import Variable
@@ -76,11 +76,11 @@ def inspect(
     with workspace(engine) as work:
         steps.info("looking at rows and keys of the tables")
         catalog = Catalog(engine, query)
-        sign = label_sign(engine, query, positive) if query.label else None
+        target = binary(engine, query, positive) if query.label else None
         check_left_joins(catalog)
         tree = join_tree(query, catalog)
         steps.info("counting the join")
-        outputs = [Output(query.label.relation, sign, "y")] if query.label and sign else []
+        outputs = [Output(target.label.relation, target.code, CODE)] if target else []
         work.run(prepare_merged(tree, outputs))
         work.run(count_pass(tree))
         facts = tuple(_edge_facts(catalog, tree, edge) for edge in tree.edges)
@@ -196,10 +196,10 @@ def _join_rows(work: Workspace, tree: JoinTree, query: FeatureQuery) -> tuple[fl
     total = sql.column("total")
     if query.label is None:
         return float(work.engine.fetch(sql.select([(sql.sum_or_zero(total), "n")], root))["n"][0]), None
-    y = sql.column("y")
-    counted = sql.select([(sql.double(y), "y"), (sql.sum_or_zero(total), "n")], root)
+    y = sql.column(CODE)
+    counted = sql.select([(sql.double(y), CODE), (sql.sum_or_zero(total), "n")], root)
     found = work.engine.fetch(sql.group(counted, [y.copy()]))
-    rows = {float(value): float(n) for value, n in zip(found["y"], found["n"], strict=True)}
+    rows = {float(value): float(n) for value, n in zip(found[CODE], found["n"], strict=True)}
     nulls = sum(n for value, n in rows.items() if value != value)
     label = LabelFacts(query.label.name, query.label.relation, rows.get(-1.0, 0.0), rows.get(1.0, 0.0), nulls)
     return sum(rows.values(), 0.0), label

@@ -10,15 +10,14 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan.parameters import LEVELS
 
-LEVELS = "levels"
 LEVELS_TABLE = "sqlsvm_levels"
 
 
 def levels_statement() -> Statement:
     """SELECT f FROM UNNEST($levels): the parameter as a table."""
-    array = exp.cast(exp.Placeholder(this=LEVELS), exp.DataType.build("double[]"))
-    items = exp.Unnest(expressions=[array], alias=exp.TableAlias(this="l", columns=["f"]))
+    items = exp.Unnest(expressions=[sql.array(LEVELS)], alias=exp.TableAlias(this="l", columns=["f"]))
     return statement("levels", sql.select([(sql.column("f"), "f")], items), LEVELS_TABLE)
 
 

@@ -22,6 +22,7 @@ from sqlsvm import sql
 from sqlsvm.compile.prepare import key, node_table
 from sqlsvm.compile.statement import Statement
 from sqlsvm.plan.join_tree import Edge, JoinTree
+from sqlsvm.plan.target import CODE
 
 
 def up_table(node: int) -> str:
@@ -50,8 +51,8 @@ class Counts:
     """A node as an item of FROM, called n."""
     weighted: Callable[[int], bool] = lambda node: True
     """Do its rows have a column w?"""
-    signed: bool = False
-    """Is neg wanted? Then the root's rows have a column y."""
+    is_negative: Callable[[exp.Expression], exp.Expression] | None = None
+    """Where neg is wanted: does the code of a row say that its sign is -1? The root's rows have it."""
     needless: frozenset[str] = frozenset()
     """Messages that say 1 to every row that they arrive at: nobody meets them."""
 
@@ -92,16 +93,13 @@ class Counts:
         return sql.product(*self._weight(node), *counts)
 
     def negative(self, node: int, but: str | None = None) -> exp.Expression:
-        """In how many of those the label is -1."""
+        """In how many of those the sign is -1."""
         if node == self.tree.root:
-            return self._if_negative(self.total(node, but))
+            assert self.is_negative is not None
+            return sql.case(self.is_negative(sql.column(CODE, "n")), self.total(node, but), sql.number(0))
         arriving = [table for _, table in self._arriving(node, but)]
         counts = [sql.column("neg" if table == down_table(node) else "c", table) for table in arriving]
         return sql.product(*self._weight(node), *counts)
-
-    def _if_negative(self, value: exp.Expression) -> exp.Expression:
-        negative = exp.LT(this=sql.column("y", "n"), expression=sql.integer(0))
-        return sql.case(negative, value, sql.number(0))
 
     def _weight(self, node: int) -> list[exp.Expression]:
         return [sql.double(sql.column("w", "n"))] if self.weighted(node) else []
@@ -128,7 +126,7 @@ class Counts:
     def down(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * all others) AS c FROM parent JOIN all others GROUP BY key"""
         above, came = parent.other(node), up_table(node)
-        sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.signed else [])]
+        sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.is_negative else [])]
         return self._sent(above, parent, sizes, came)
 
     def _sent(self, node: int, over: Edge, sizes: list[tuple[exp.Expression, str]], but: str) -> exp.Select:

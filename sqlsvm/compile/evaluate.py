@@ -15,15 +15,16 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import TIE, Messages
+from sqlsvm.compile.messages import TIE, Messages, tie_of
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Named, scored
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally
+from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Bag, Plan
+from sqlsvm.plan.target import CODE
 
 LIST = "sqlsvm_list"
-SHIFT, LOWEST, WIDTH = "shift", "lowest", "width"
 PAIRS, ABOVE, AREA, BINS = "pairs", "rows above", "area", "bins"
 
 LONGEST_LIST = 1e7
@@ -42,12 +43,12 @@ class LabelledTally(Tally):
 
 
 def list_of_rows(plan: Plan) -> Statement:
-    """One bag: SELECT p AS s, y < 0 AS o, SUM(w) AS c FROM scored rows GROUP BY s, o."""
+    """One bag: SELECT p AS s, sign < 0 AS o, SUM(w) AS c FROM scored rows GROUP BY s, o."""
     rows = scored(plan, plan.bags[0].core, [])
-    negative = exp.LT(this=sql.column("y"), expression=sql.integer(0))
-    columns: Named = [(sql.column("p"), "s"), (sql.case(negative, sql.integer(1), sql.integer(0)), TIE)]
+    y = sql.column(CODE)
+    columns: Named = [(sql.column("p"), "s"), (tie_of(plan, y), TIE)]
     w = sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1)
-    return _listed(sql.select([*columns, (w, COUNT)], sql.derived(rows, "r")).where(sql.not_null(sql.column("y"))))
+    return _listed(sql.select([*columns, (w, COUNT)], sql.derived(rows, "r")).where(sql.not_null(y)))
 
 
 def towards_centre(plan: Plan) -> Iterator[Statement]:

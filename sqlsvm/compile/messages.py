@@ -30,6 +30,11 @@ TIE = "o"
 """On exact scores the side of the label also carries o = 1 for y = -1, where total = 0 counts as well."""
 
 
+def tie_of(plan: Plan, y: exp.Expression) -> exp.Expression:
+    """o of a row with this code."""
+    return sql.case(plan.design.target.is_negative(y), sql.integer(1), sql.integer(0))
+
+
 PLACE = "at"
 """On the grid the key and the bucket of an extended state as one number: planners know the distinct values of a column,
 not those of a pair, and take the wrong side of a join for the small one if there are two. It is a double, because

@@ -13,6 +13,7 @@ from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scale
+from sqlsvm.plan.target import CODE
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))
 RANGE = frozenset(("least", "most"))
@@ -25,14 +26,15 @@ def needed(plan: Plan, scale: Scale) -> frozenset[str]:
     return frozenset({"total"} | found | ({"negative"} if plan.centre is not None else set()))
 
 
-def counts_of(plan: Plan, *, signed: bool = True) -> Counts:
-    """The count messages over the sources of a plan, rooted at the label."""
+def counts_of(plan: Plan, *, apart: bool = True) -> Counts:
+    """The count messages over the sources of a plan, rooted at the label; apart: also of the negative rows."""
+    is_negative = plan.design.target.is_negative if apart else None
     tree = plan.tree.rerooted(plan.label_node)
-    return Counts(tree, lambda node: source(plan, node, "n"), plan.weighted, signed=signed)
+    return Counts(tree, lambda node: source(plan, node, "n"), plan.weighted, is_negative)
 
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
-    yield from moments_by(plan, counts_of(plan, signed="negative" in measured), measured)
+    yield from moments_by(plan, counts_of(plan, apart="negative" in measured), measured)
 
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
@@ -65,7 +67,7 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     counted += [(counts.negative(node), "negative")] if root or "negative" in measured else []
     columns = [(c.of("n"), c.column) for c in plan.coordinates(node) if c.role != "intercept"]
     columns += [(sql.column(d.column, "n"), d.column) for d in dictionaries]
-    columns += [(sql.column("y", "n"), "y")] if root else []
+    columns += [(sql.column(CODE, "n"), CODE)] if root else []
     rows = counts.joined(node, [*columns, *counted])
     if sums := [*_measures(plan, node, measured), *(_sizes() if root else ())]:
         yield statement(moments_name(node), sql.select(sums, sql.derived(rows, "t")))
@@ -79,7 +81,7 @@ def _sizes() -> Iterator[tuple[exp.Expression, str]]:
     total = sql.column("total", "t")
     yield sql.sum_or_zero(total), "n"
     yield sql.sum_or_zero(sql.column("negative", "t")), "n_negative"
-    yield sql.sum_or_zero(sql.case(sql.is_null(sql.column("y", "t")), total.copy(), sql.number(0))), "n_unlabelled"
+    yield sql.sum_or_zero(sql.case(sql.is_null(sql.column(CODE, "t")), total.copy(), sql.number(0))), "n_unlabelled"
 
 
 def _measures(plan: Plan, node: int, measured: frozenset[str]) -> Iterator[tuple[exp.Expression, str]]:

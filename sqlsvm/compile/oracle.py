@@ -17,6 +17,7 @@ from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import BLUR, Tally, active_rows, rounding
 from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.target import CODE
 
 NEAR = "near the hinge"
 
@@ -68,5 +69,6 @@ def reach(plan: Plan) -> int:
 def _totals(plan: Plan, blur: exp.Expression | None) -> Named:
     """With one bag c is signed, and |c| adds up to the active weight; with more, c counts total < 0, and y signs it."""
     c = sql.column(COUNT, "r")
-    weight: exp.Expression = exp.Abs(this=c) if plan.centre is None else sql.product(sql.column("y", "r"), c)
+    sign = plan.design.target.sign(sql.column(CODE, "r"))
+    weight: exp.Expression = exp.Abs(this=c) if plan.centre is None else sql.product(sign, c)
     return [(weight, "b"), *([(blur, BLUR)] if blur else [])]

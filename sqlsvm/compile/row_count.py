@@ -17,8 +17,10 @@ from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts
 from sqlsvm.compile.scores import scored
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL, Tally, active_rows
+from sqlsvm.compile.tally import Tally, active_rows
+from sqlsvm.plan.parameters import BOUND, BUCKETS
 from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.target import CODE
 
 MARGINS = "sqlsvm_margins"
 THRESHOLDS = "thresholds"
@@ -76,7 +78,7 @@ def _margins_of_rows(plan: Plan) -> exp.Select:
     rows = scored(plan, plan.bags[0].core, [])
     z = exp.Sub(this=sql.number(1), expression=sql.column("p"))
     size = sql.total(sql.double(sql.column("w"))) if "w" in rows.named_selects else sql.count()
-    of_label = sql.equal(sql.column("y"), sql.parameter(LABEL))
+    of_label = plan.design.target.is_chosen(sql.column(CODE))
     return sql.group(sql.select([(z, "z"), (size, COUNT)], sql.derived(rows, "s")).where(of_label), [z.copy()])
 
 

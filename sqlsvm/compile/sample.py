@@ -30,7 +30,9 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import Named, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.target import CODE
 
 
 def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:
@@ -78,24 +80,12 @@ def is_plain(plan: Plan) -> bool:
 TIMES = "times"
 """How often a row of the answer was drawn."""
 
-DENSITY = "density"
-"""The parameter K / N: points in a unit of the interval."""
-
-SEED = "seed"
-"""The parameter by which a database thins a table."""
-
-
 WIDEST = 1600
 """As many columns PostgreSQL gives a row."""
 
 
 def sample_name(plan: Plan, part: int = 0) -> str:
     return f"sample {plan.label_node}" + (f", part {part + 1}" if part else "")
-
-
-def points(node: int) -> str:
-    """The parameter of a node: K places in [0, N) for the label's node, K numbers in [0, 1) for any other."""
-    return f"points{node}"
 
 
 def drawn_nodes(plan: Plan) -> list[tuple[int, Edge | None]]:
@@ -122,12 +112,12 @@ def _columns(plan: Plan, node: int) -> list[str]:
 
 
 def _values(plan: Plan, node: int) -> list[str]:
-    return [*_numbers(plan, node), *(d.column for d in plan.dictionaries(node))]
+    code = [CODE] if node == plan.label_node else []
+    return [*code, *_numbers(plan, node), *(d.column for d in plan.dictionaries(node))]
 
 
 def _numbers(plan: Plan, node: int) -> list[str]:
-    label = ["y"] if node == plan.label_node else []
-    return label + [c.column for c in plan.coordinates(node) if c.role != "intercept"]
+    return [c.column for c in plan.coordinates(node) if c.role != "intercept"]
 
 
 def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
@@ -220,7 +210,7 @@ def _unnested(node: int) -> exp.Unnest:
 
 
 def _places(node: int) -> exp.Expression:
-    return exp.cast(exp.Placeholder(this=points(node)), exp.DataType.build("double[]"))
+    return sql.array(points(node))
 
 
 def _same(names: list[str]) -> Named:
@@ -264,6 +254,8 @@ def _met_everywhere(plan: Plan, rows: exp.Select) -> exp.Select:
 def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp.Select:
     """What each node, under its name there, adds to a row."""
     for node, name in names.items():
+        if node == plan.label_node:
+            found = sql.also(found, [(plan.design.target.sign(sql.column(CODE, name)), CODE)])
         found = sql.also(found, ((sql.column(c, name), c) for c in _numbers(plan, node)))
         for d in plan.dictionaries(node):
             found, n = placed(found, d, name)
@@ -273,7 +265,7 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
 
 def thinnable(plan: Plan) -> exp.Table | None:
     """The table whose rows are those of the root, if it is one."""
-    alias, node = plan.design.label.relation, plan.tree.nodes[plan.label_node]
+    alias, node = plan.design.target.label.relation, plan.tree.nodes[plan.label_node]
     table = plan.tree.query.relation(alias).source
     whole = len(node) == 1 and plan.label_node not in plan.copied and is_plain(plan)
     return table if whole and isinstance(table, exp.Table) else None
@@ -281,7 +273,7 @@ def thinnable(plan: Plan) -> exp.Table | None:
 
 def _thinned_rows(plan: Plan) -> exp.Select:
     """SELECT columns, 1 AS times FROM the root, of whose table each row stays with the probability K / N"""
-    table, alias, query = thinnable(plan), plan.design.label.relation, plan.tree.query
+    table, alias, query = thinnable(plan), plan.design.target.label.relation, plan.tree.query
     assert table is not None
     percent = sql.product(sql.number(100), sql.parameter(DENSITY))
     table = table.copy()

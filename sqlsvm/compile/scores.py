@@ -9,6 +9,7 @@ from sqlsvm.compile.places import score_in, within
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
 from sqlsvm.plan.plan import Places, Plan
+from sqlsvm.plan.target import CODE
 
 Named = list[tuple[exp.Expression, str]]
 NOWHERE: Mapping[int, Places] = {}
@@ -17,19 +18,17 @@ Bend = Callable[[exp.Expression], exp.Expression]
 
 
 def outputs(plan: Plan, node: int) -> list[Output]:
-    """What a node gives besides its keys: coordinates, categories, the label's sign and a weight."""
-    design, relations = plan.design, plan.tree.nodes[node]
+    """What a node gives besides its keys: coordinates, categories, the label's code and a weight."""
+    design, target, relations = plan.design, plan.design.target, plan.tree.nodes[node]
     made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node) if c.role != "intercept"]
     made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]
-    if design.label.relation in relations:
-        made.append(Output(design.label.relation, design.sign, "y"))
+    if target.label.relation in relations:
+        made.append(Output(target.label.relation, target.code, CODE))
     factors: dict[str, list[exp.Expression]] = {}
     if design.weight is not None and design.weight.relation in relations:
         factors.setdefault(design.weight.relation, []).append(sql.double(design.weight.expression.copy()))
-    if design.class_weighted and design.label.relation in relations:
-        negative, positive = design.class_factors()
-        of_class = sql.case(exp.GT(this=exp.paren(design.sign), expression=sql.integer(0)), positive, negative)
-        factors.setdefault(design.label.relation, []).append(of_class)
+    if target.weighted and target.label.relation in relations:
+        factors.setdefault(target.label.relation, []).append(target.factor())
     return made + [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(factors.items())]
 
 
@@ -57,8 +56,8 @@ def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
 
 
 def inherited(plan: Plan, node: int, name: str) -> bool:
-    """Does a node, or what folds into it, have the column y or w?"""
-    own = node == plan.label_node if name == "y" else plan.weighted(node)
+    """Does a node, or what folds into it, have the code of the label, or w?"""
+    own = node == plan.label_node if name == CODE else plan.weighted(node)
     return own or any(inherited(plan, child, name) for child, _ in plan.folded(node))
 
 
@@ -86,7 +85,7 @@ def scored(
     terms = [bend(sql.product(theta(sql.integer(c.index + 1)), c.of(r))) for c in coordinates]
     homes = dict.fromkeys(plan.tree.variables_of(node), r)
     weights = [sql.column("w", r)] if plan.weighted(node) else []
-    sign = sql.column("y", r) if node == plan.label_node else None
+    sign = sql.column(CODE, r) if node == plan.label_node else None
     joins: list[tuple[exp.Expr, list[exp.Expression], str]] = []
     folded: Named = []
     inside: list[exp.Expression] = []
@@ -107,7 +106,7 @@ def scored(
         folded += [(sql.column(x, f), x) for x in found.named_selects if whole and x.startswith("x")]
         terms.append(sql.column("p", f))
         weights += [sql.column("w", f)] if inherited(plan, child, "w") else []
-        sign = sql.column("y", f) if inherited(plan, child, "y") else sign
+        sign = sql.column(CODE, f) if inherited(plan, child, CODE) else sign
     for d in plan.dictionaries(node):
         if d.listed:
             terms.append(d.listing(lambda n: bend(theta(sql.integer(n))), r, sql.number(0)))
@@ -117,7 +116,7 @@ def scored(
         terms.append(sql.or_zero(bend(theta(sql.column("n", d.table)))))
     made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
     made += [*(extra or []), *folded, (sql.plus(*terms), "p")]
-    made += [(sign, "y")] if sign is not None else []
+    made += [(sign, CODE)] if sign is not None else []
     made += [(sql.product(*weights), "w")] if weights else []
     found = sql.where(sql.select(made, _filtered_first(plan, node, r)), *inside)
     for item, on, kind in joins:

@@ -24,11 +24,10 @@ from sqlsvm.compile.messages import Messages, scored_table, states_table, value_
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.compile.scores import Bend, Named, scored, straight
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import BOUND, Tally
+from sqlsvm.compile.tally import Tally
+from sqlsvm.plan.parameters import BOUND, SLACK
 from sqlsvm.plan.plan import Bag, Link, Plan
 
-SLACK = "slack"
-"""The epsilon of `perturbed`."""
 REACHED = "reached levels"
 HINGE = "hinge"
 

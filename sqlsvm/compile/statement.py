@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.plan.parameters import THETA
 
 
 @dataclass(frozen=True)
@@ -31,5 +32,4 @@ def statement(name: str, query: exp.Query, table: str | None = None) -> Statemen
 
 def theta(index: exp.Expression) -> exp.Expression:
     """The coordinate theta[index], counted from 1, of the one array parameter."""
-    array = exp.cast(exp.Placeholder(this="theta"), exp.DataType.build("double[]"))
-    return exp.Bracket(this=exp.paren(array, copy=False), expressions=[index], offset=1)
+    return exp.Bracket(this=exp.paren(sql.array(THETA), copy=False), expressions=[index], offset=1)

@@ -11,17 +11,15 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import TIE, Messages, scored_table, value_table
+from sqlsvm.compile.messages import TIE, Messages, scored_table, tie_of, value_table
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Bend, Named, carried, fold_keys, inherited, scored, straight
 from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan.parameters import BOUND, BUCKETS, WIDTH
 from sqlsvm.plan.plan import Bag, Plan
+from sqlsvm.plan.target import CODE
 
-BUCKETS = "buckets"
-BOUND = "bound"
-LABEL = "label"
-WIDTH = "width"
 BLUR = "blur"
 
 
@@ -109,7 +107,7 @@ class Tally:
 
     def _active(self, outputs: Mapping[str, exp.Expression], conditions: list[exp.Expression]) -> exp.Select:
         rows = self._rows
-        names = [n for n in rows.named_selects if n not in ("p", "y", "w")]
+        names = [n for n in rows.named_selects if n not in ("p", CODE, "w")]
         wanted = [*((sql.column(n), n) for n in names), *((value, name) for name, value in outputs.items())]
         return sql.where(sql.select(wanted, sql.derived(rows, "s")), *conditions)
 
@@ -119,11 +117,15 @@ class Tally:
         keys = [] if self.whole else fold_keys(plan, core)
         return scored(plan, core, keys, carried(plan, core), self.bend, plan.placed, self.whole)
 
+    @property
+    def _sign(self) -> exp.Expression:
+        return self.plan.design.target.sign(sql.column(CODE))
+
     def _margin(self) -> exp.Expression:
-        return sql.product(sql.column("y"), sql.column("p")) if self.signed else sql.column("p")
+        return sql.product(self._sign, sql.column("p")) if self.signed else sql.column("p")
 
     def _factors(self) -> list[exp.Expression]:
-        return [*([sql.double(sql.column("y"))] if self.signed else []), *self._weights()]
+        return [*([sql.double(self._sign)] if self.signed else []), *self._weights()]
 
     def _weights(self) -> list[exp.Expression]:
         return [sql.double(sql.column("w"))] if "w" in self._rows.named_selects else []
@@ -141,15 +143,14 @@ class Tally:
         links = sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on})
         keys = sorted({*links, *fold_keys(plan, bag.core)})
         rows = scored(plan, bag.core, keys, carried(plan, bag.core), bend=self.bend)
-        has_label = inherited(plan, bag.core, "y")
+        has_label = inherited(plan, bag.core, CODE)
         coded = {key(v) for v in links} - {key(v) for v in fold_keys(plan, bag.core)}
         made: Named = [(sql.column(n, "s"), n) for n in rows.named_selects if n != "w" and n not in coded]
         made += [(sql.column("g", codes_table(v)), link_key(v)) for v in links]
         made.append((sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1), "w"))
         made.append((self._shifted(has_label), "s"))
         if has_label and self.ties:
-            negative = exp.LT(this=sql.column("y"), expression=sql.integer(0))
-            made.append((sql.case(negative, sql.integer(1), sql.integer(0)), TIE))
+            made.append((tie_of(plan, sql.column(CODE)), TIE))
         found = sql.select(made, sql.derived(rows, "s"))
         for v in links:
             same = sql.equal(sql.column(key(v), "s"), sql.column("k", codes_table(v)))
@@ -157,18 +158,19 @@ class Tally:
         return sql.where(found, *(self._of_label() if has_label else []))
 
     def _of_label(self) -> list[exp.Expression]:
-        return [] if self.signed else [sql.equal(sql.column("y"), sql.parameter(LABEL))]
+        return [] if self.signed else [self.plan.design.target.is_chosen(sql.column(CODE))]
 
     def _shifted(self, has_label: bool) -> exp.Expression:
         """s = p - y * bound; on the grid in whole buckets."""
+        plan = self.plan
         p: exp.Expression = sql.column("p")
-        bound = sql.parameter(BOUND)
-        if self.plan.method == "grid":
+        bound = plan.design.target.origin(sql.column(CODE))
+        if plan.method == "grid":
             p = exp.cast(bucket_of(p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
         if not has_label:
             return p
-        return exp.Sub(this=p, expression=sql.product(sql.column("y"), bound) if self.signed else bound)
+        return exp.Sub(this=p, expression=sql.product(self._sign, bound) if self.signed else bound)
 
     # -- and after them
 
@@ -181,7 +183,7 @@ class Tally:
     def _counts(self, messages: Messages, bag: Bag) -> exp.Select:
         names = [key(v) for v in fold_keys(self.plan, bag.core)]
         names += [name for _, name in carried(self.plan, bag.core)]
-        names += ["y"] if bag.number == messages.label_bag else []
+        names += [CODE] if bag.number == messages.label_bag else []
         count = sql.product(sql.column("w", "r"), sql.column("v", "a"))
         rows = sql.table(scored_table(bag.number), "r")
         made = sql.select([*((sql.column(n, "r"), n) for n in names), (count, COUNT)], rows)

@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.errors import DataError
 from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature, FeatureQuery
 
 Nulls = Literal["error", "mean", "drop"]
@@ -78,27 +79,17 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Design:
-    """What a row of the join is made of: label +1 or -1, a weight, coordinates, categories."""
+    """What a row of the join is made of: a target, a weight, coordinates, categories."""
 
-    label: Feature
-    sign: exp.Expression
+    target: Binary
     weight: Feature | None
-    class_weights: tuple[float, float]
     coordinates: tuple[Coordinate, ...]
     dictionaries: tuple[Dictionary, ...]
-    class_parameters: bool = False
-    """The class weights are parameters of every statement: a stored program knows them only when it runs."""
 
     @property
-    def class_weighted(self) -> bool:
-        return self.class_parameters or self.class_weights != (1.0, 1.0)
-
-    def class_factors(self) -> tuple[exp.Expression, exp.Expression]:
-        """How much a row of each class counts: negative, positive."""
-        if self.class_parameters:
-            return sql.parameter("weight_negative"), sql.parameter("weight_positive")
-        negative, positive = self.class_weights
-        return sql.number(negative), sql.number(positive)
+    def weighted(self) -> bool:
+        """Do some rows count more than others?"""
+        return self.weight is not None or self.target.weighted
 
     @property
     def size(self) -> int:
@@ -113,20 +104,12 @@ class Design:
         return tuple(d for d in self.dictionaries if d.relation in held)
 
 
-def design(
-    catalog: Catalog,
-    sign: exp.Expression,
-    *,
-    intercept: bool = True,
-    class_weights: tuple[float, float] = (1.0, 1.0),
-    any_nulls: bool = False,
-) -> Design:
+def design(catalog: Catalog, target: Binary, *, intercept: bool = True, any_nulls: bool = False) -> Design:
     """The coordinates of a query, after a look at its categories and its NULLs; with `any_nulls` every number is ready
     for NULLs that are not there yet."""
     query = catalog.query
-    assert query.label is not None
     missing = dict.fromkeys((f.name for f in query.features), 1.0) if any_nulls else _missing(catalog)
-    coordinates = tuple(_numbered(_coordinates(query, missing, intercept)))
+    coordinates = tuple(_numbered(_coordinates(target.label, query, missing, intercept)))
     dictionaries: list[Dictionary] = []
     offset = len(coordinates)
     for feature in query.features:
@@ -135,7 +118,7 @@ def design(
             categories = _categories(catalog, feature)
             dictionaries.append(replace(found, categories=categories, listed=_few(categories)))
             offset += len(dictionaries[-1].categories)
-    return Design(query.label, sign, query.weight, class_weights, coordinates, tuple(dictionaries))
+    return Design(target, query.weight, coordinates, tuple(dictionaries))
 
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
@@ -154,10 +137,11 @@ def _missing(catalog: Catalog) -> dict[str, float]:
     return found
 
 
-def _coordinates(query: FeatureQuery, missing: dict[str, float], intercept: bool) -> Iterator[Coordinate]:
-    assert query.label is not None
+def _coordinates(
+    label: Feature, query: FeatureQuery, missing: dict[str, float], intercept: bool
+) -> Iterator[Coordinate]:
     if intercept:
-        yield Coordinate(0, query.label.relation, "", "intercept", sql.number(1))
+        yield Coordinate(0, label.relation, "", "intercept", sql.number(1))
     for f in query.features:
         if f.kind == "categorical":
             continue

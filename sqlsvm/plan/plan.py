@@ -86,7 +86,7 @@ class Plan:
 
     @cached_property
     def label_node(self) -> int:
-        return self.tree.node_of(self.design.label.relation)
+        return self.tree.node_of(self.design.target.label.relation)
 
     @cached_property
     def foreign(self) -> dict[int, Edge]:
@@ -113,7 +113,7 @@ class Plan:
         return (
             node in self.merged
             or (self.design.weight is not None and self.design.weight.relation in relations)
-            or (self.design.class_weighted and self.design.label.relation in relations)
+            or (self.design.target.weighted and self.design.target.label.relation in relations)
         )
 
     def coordinates(self, node: int) -> tuple[Coordinate, ...]:

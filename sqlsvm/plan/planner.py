@@ -130,7 +130,7 @@ def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
 def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozenset[int]:
     """Of some children with their numbers of keys: those of which many rows of the label's node share each key."""
     needed = {child: ROWS_A_KEY * size for child, size in keys.items()}
-    rows = catalog.rows_up_to(plan.design.label.relation, max(needed.values())) if needed else 0.0
+    rows = catalog.rows_up_to(plan.design.target.label.relation, max(needed.values())) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)
 
 

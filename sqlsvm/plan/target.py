@@ -1,7 +1,11 @@
-"""The label of a query as a sign: which of its two values is the positive class."""
+"""What the label of a query gives to a pass: a code for each row, and what the code says.
+
+Working tables store the code in the column y, and nothing else of the label.
+"""
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from operator import eq
 
@@ -11,14 +15,60 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.parameters import BOUND, LABEL, WEIGHT_NEGATIVE, WEIGHT_POSITIVE
 from sqlsvm.query import Feature, FeatureQuery
 
+CODE = "y"
+"""The column of working tables that holds the code."""
 
-def label_sign(engine: Engine, query: FeatureQuery, positive: str | None = None) -> exp.Expression:
-    """The label as +1, -1 or NULL, after a look at its values."""
-    label = query.label
-    if label is None:
+
+@dataclass(frozen=True)
+class Binary:
+    """A label with two values. The code of a row is its sign: -1, +1 or NULL."""
+
+    label: Feature
+    code: exp.Expression
+    """Over the columns of the label's relation."""
+    class_weights: tuple[float, float] = (1.0, 1.0)
+    """What a row of each class counts: negative, positive."""
+    class_parameters: bool = False
+    """The class weights are parameters of every statement: a stored program knows them only when it runs."""
+
+    def sign(self, y: exp.Expression) -> exp.Expression:
+        """The sign of a row with the code y: its residual is origin - sign * score."""
+        return y
+
+    def origin(self, y: exp.Expression) -> exp.Expression:
+        return sql.parameter(BOUND)
+
+    def is_negative(self, y: exp.Expression) -> exp.Expression:
+        return exp.LT(this=self.sign(y), expression=sql.integer(0))
+
+    def is_chosen(self, y: exp.Expression) -> exp.Expression:
+        """Is a row of the one class that is counted?"""
+        return sql.equal(y, sql.parameter(LABEL))
+
+    @property
+    def weighted(self) -> bool:
+        return self.class_parameters or self.class_weights != (1.0, 1.0)
+
+    def factor(self) -> exp.Expression:
+        """What a row counts for its class, over the columns of the label's relation."""
+        names = (WEIGHT_NEGATIVE, WEIGHT_POSITIVE)
+        weights = map(sql.parameter, names) if self.class_parameters else map(sql.number, self.class_weights)
+        negative, positive = weights
+        return sql.case(exp.GT(this=exp.paren(self.sign(self.code)), expression=sql.integer(0)), positive, negative)
+
+
+def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary:
+    """The label as a target of two classes, after a look at its values."""
+    if query.label is None:
         raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
+    return Binary(query.label, _sign_of(engine, query, query.label, positive))
+
+
+def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> exp.Expression:
+    """The label as +1, -1 or NULL."""
     if label.kind == "boolean" and positive is None:  # no look at the data would say more
         return _sign_of_truth(label)
     rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])

@@ -21,7 +21,7 @@ from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.plan.design import drop_nulls
 from sqlsvm.plan.scaling import Moments
-from sqlsvm.plan.target import label_sign
+from sqlsvm.plan.target import binary
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem, ProblemOptions, check_rows, planned, prepared
@@ -126,20 +126,20 @@ def prepared_part(
     work: Workspace, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
 ) -> Problem:
     """A side of a marked query, ready to be passed over. Which label is the positive one is a matter of both sides."""
-    sign = label_sign(work.engine, query, options.positive)
+    target = binary(work.engine, query, options.positive)
     with _told_of(holdout, part):
-        return prepared(work, kept(work, part_of(query, part)), options, sign)
+        return prepared(work, kept(work, part_of(query, part)), options, target)
 
 
 def counted_part(
     work: Workspace, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
 ) -> Moments:
     """How many join rows of each class a side of a marked query has; an error where it lacks one. Nothing is left."""
-    sign = label_sign(work.engine, query, options.positive)
+    target = binary(work.engine, query, options.positive)
     query = part_of(drop_nulls(query) if options.nulls == "drop" else query, part)
     with _told_of(holdout, part), work.scratch():
         bare = replace(kept(work, query), features=())
-        plan, _ = planned(work.engine, bare, ProblemOptions(options.label, weight=options.weight), sign)
+        plan, _ = planned(work.engine, bare, ProblemOptions(options.label, weight=options.weight), target)
         work.run(working_tables(plan))
         found = read_moments(work, plan)
         check_rows(plan, found)

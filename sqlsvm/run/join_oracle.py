@@ -8,8 +8,9 @@ import numpy as np
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
-from sqlsvm.compile.tally import BLUR, BOUND, BUCKETS, WIDTH, rounding_name
+from sqlsvm.compile.tally import BLUR, rounding_name
 from sqlsvm.engine.base import Rows, Values
+from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample
@@ -56,7 +57,7 @@ class JoinOracle:
 
     def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
-        parameters = {"theta": theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
+        parameters = {THETA: theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
         answers = self.problem.work.run_and_drop(self._soft_program if width else self.program, parameters)
         slope, offset = self._cut(answers)
         slope = self.problem.scaling.from_raw(slope)

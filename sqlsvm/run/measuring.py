@@ -77,7 +77,7 @@ def _too_far_from_zero(plan: Plan, c: Coordinate, least: float, most: float) -> 
 def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Iterator[Statement]:
     """The moments, after a look at which keys always find a partner. What that look has made already is not made again,
     unless more is known now than the messages then were to say."""
-    counts, children = counts_of(plan, signed="negative" in measured), looked(plan, measured)
+    counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
     answers = work.run(partners(counts, children))
     known = counts.without(child for child in children if not answers[PARTNERS][lost(child)][0])
     made = set(map(down_table, children))

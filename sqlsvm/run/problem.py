@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sqlglot import exp
-
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
@@ -19,7 +17,7 @@ from sqlsvm.plan.keys import check_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import Counting, choose, fitted
 from sqlsvm.plan.scaling import Moments, Scale, Scaling, check_values, scaling
-from sqlsvm.plan.target import label_sign
+from sqlsvm.plan.target import Binary, binary
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.measuring import read_moments, with_constants
@@ -73,11 +71,9 @@ def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery
     return read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
 
 
-def prepared(
-    work: Workspace, query: FeatureQuery, options: ProblemOptions, sign: exp.Expression | None = None
-) -> Problem:
+def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None) -> Problem:
     """Balanced class weights are known only after a count of the classes: then all is made once more with them."""
-    plan, catalog = planned(work.engine, query, options, sign)
+    plan, catalog = planned(work.engine, query, options, target)
     if isinstance(options.class_weight, tuple):
         plan = _weighted(plan, options.class_weight)
     if options.class_weight == "balanced":
@@ -88,7 +84,8 @@ def prepared(
 
 
 def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
-    return replace(plan, design=replace(plan.design, class_weights=weights))
+    target = replace(plan.design.target, class_weights=weights)
+    return replace(plan, design=replace(plan.design, target=target))
 
 
 def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
@@ -103,23 +100,23 @@ def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
 
 
 def planned(
-    engine: Engine, query: FeatureQuery, options: ProblemOptions, sign: exp.Expression | None = None
+    engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None
 ) -> tuple[Plan, Catalog]:
-    """Everything that is decided before the first working table is made. The label's sign is read off the query's own
+    """Everything that is decided before the first working table is made. The target is read off the query's own
     rows, unless more is known of it than these say."""
     steps.info("looking at rows and keys of the tables")
-    sign = sign or label_sign(engine, query, options.positive)
+    target = target or binary(engine, query, options.positive)
     query = drop_nulls(query) if options.nulls == "drop" else query
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
     check_keys(catalog)
-    made = design(catalog, sign, intercept=options.intercept)
+    made = design(catalog, target, intercept=options.intercept)
     return fitted(choose(join_tree(query, catalog), made, catalog, options.counting), catalog), catalog
 
 
 def check_rows(plan: Plan, moments: Moments) -> None:
     """There is nothing to learn from no rows, or from one class."""
-    label = plan.design.label.name
+    label = plan.design.target.label.name
     if moments.n_unlabelled > 0:
         raise DataError(
             f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",

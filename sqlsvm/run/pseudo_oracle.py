@@ -6,13 +6,13 @@ from math import prod
 
 import numpy as np
 
-from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.levels import compressions, levels, real_levels, step_for
 from sqlsvm.compile.resolve import resolve, sums
-from sqlsvm.compile.sketch import HINGE, SLACK, counted, hinge, perturbed, size_name, sizes
+from sqlsvm.compile.sketch import HINGE, counted, hinge, perturbed, size_name, sizes
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BOUND, LABEL, active_rows
+from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Values
+from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.join_oracle import sums as gathered
 from sqlsvm.run.problem import Problem
@@ -43,14 +43,14 @@ class Sketching:
         return compressions([link.bags for link in self.plan.links])
 
     def _levels(self, step: float) -> Values:
-        if self.plan.design.weight is None and self.plan.design.class_weights == (1.0, 1.0):
-            return levels(step, self.largest)
-        return real_levels(step, self.smallest, self.largest)
+        if self.plan.design.weighted:
+            return real_levels(step, self.smallest, self.largest)
+        return levels(step, self.largest)
 
 
 def sketching(work: Workspace, plan: Plan) -> Sketching:
     """Measures once what the messages of any pass can count."""
-    answers = work.run(sizes(plan), {"theta": np.zeros(plan.design.size)})
+    answers = work.run(sizes(plan), {THETA: np.zeros(plan.design.size)})
     found = [answers[size_name(bag)] for bag in plan.bags]
     smallest = prod(min(1.0, float(answer["smallest"][0])) for answer in found)
     return Sketching(plan, smallest, prod(float(answer["total"][0]) for answer in found))
@@ -95,7 +95,7 @@ class PseudoJoinOracle:
 
     def _asked(self, beta: Values, label: float, epsilon: float) -> dict[str, object]:
         theta = self.problem.scaling.to_raw(label * np.asarray(beta, dtype=float))
-        given = {"theta": theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
+        given = {THETA: theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
         return {**given, LEVELS: self.sketching.for_counts(epsilon)}
 
 

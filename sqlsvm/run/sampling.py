@@ -6,11 +6,13 @@ from math import ceil
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.sample import DENSITY, SEED, TIMES, drawn_nodes, points, sample, thinnable
+from sqlsvm.compile.sample import TIMES, drawn_nodes, sample, thinnable
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Rows, Values
+from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments, Scaling
+from sqlsvm.plan.target import CODE
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.oracle import Sample
@@ -48,8 +50,7 @@ def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object
 
 def _enough(plan: Plan, moments: Moments) -> int:
     """One point a row, where that is the whole join: where no row is repeated and all weigh the same."""
-    alike = plan.design.weight is None and plan.design.class_weights == (1.0, 1.0)
-    return ceil(moments.n) if plan.centre is None and alike else LARGEST_SAMPLE
+    return ceil(moments.n) if plan.centre is None and not plan.design.weighted else LARGEST_SAMPLE
 
 
 def _thins(work: Workspace, plan: Plan) -> bool:
@@ -81,14 +82,14 @@ class _Reader:
     def read(self, rows: Rows) -> tuple[Values, Values, Values]:
         """Numbers, places of ones, labels: of each row as often as it was drawn."""
         times = rows[TIMES].astype(int)
-        found = self._numbers(rows), self._ones(rows), rows["y"].astype(float)
+        found = self._numbers(rows), self._ones(rows), rows[CODE].astype(float)
         if (times == 1).all():
             return found
         numbers, ones, labels = (np.repeat(values, times, axis=0) for values in found)
         return numbers, ones, labels
 
     def _numbers(self, rows: Rows) -> Values:
-        constant = np.ones(len(rows["y"]))
+        constant = np.ones(len(rows[CODE]))
         columns = [rows.get(c.column, constant) for c in self.design.coordinates]
         found = np.empty((len(constant), len(self.matrix)), dtype=np.float32)
         for place, row in enumerate(self.matrix):
@@ -96,7 +97,7 @@ class _Reader:
         return found
 
     def _ones(self, rows: Rows) -> Values:
-        found = np.full((len(rows["y"]), len(self.design.dictionaries)), self.scaling.dimension)
+        found = np.full((len(rows[CODE]), len(self.design.dictionaries)), self.scaling.dimension)
         for d in self.design.dictionaries:
             number = rows[number_column(d)].astype(float)
             (known,) = np.nonzero(~np.isnan(number))

@@ -158,7 +158,7 @@ def model_of(
     left_out: Moments | None = None,
 ) -> Model:
     proof, design = solution.certificate, problem.plan.design
-    rows = _label_rows(problem.moments, design, design.class_weights)
+    rows = _label_rows(problem.moments, design, design.target.class_weights)
     held_out = {} if left_out is None else _label_rows(left_out, design, (1.0, 1.0))
     theta = problem.scaling.to_raw(solution.beta)
     intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
@@ -167,7 +167,7 @@ def model_of(
         engine=_engine(engine, problem.work.engine),
         query=text,
         dialect=engine.dialect,
-        label=design.label.name,
+        label=design.target.label.name,
         positive=training.problem.positive,
         lam=training.lam,
         solver=training.solver,
@@ -228,7 +228,7 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
         booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
         padded=tuple(f.name for f in query.features if f.spelling == "padded"),
         caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
-        label_values=read_label_values(here, query, problem.plan.design.sign),
+        label_values=read_label_values(here, query, problem.plan.design.target.code),
         database=engine.url,
         versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
     )

@@ -54,7 +54,7 @@ def _in_the_join(work: Workspace, plan: Plan, bad: Callable[[exp.Expression], ex
     weight, design = plan.design.weight, plan.design
     assert weight is not None
     mark = replace(weight, expression=_one_if(bad(weight.expression)))
-    marked = replace(design, weight=mark, class_weights=(1.0, 1.0))
+    marked = replace(design, weight=mark, target=replace(design.target, class_weights=(1.0, 1.0)))
     marking = replace(plan, design=marked)
     with work.scratch():
         work.run(working_tables(marking))

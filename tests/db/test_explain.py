@@ -11,9 +11,9 @@ from sqlglot import exp, parse_one
 from sqlsvm.ask.explain import Explanation, analyze, explain, pretty, script
 from sqlsvm.compile.messages import scored_table
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BOUND, BUCKETS, LABEL
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
+from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA
 from sqlsvm.plan.planner import Counting
 from sqlsvm.run.join_oracle import JoinOracle, sums
 from sqlsvm.run.problem import ProblemOptions, open_problem
@@ -132,7 +132,7 @@ def test_the_statements_run_as_printed(dsn: str, counting: Counting) -> None:
             theta = oracle.problem.scaling.to_raw(beta)
         found = explain(engine, CHAIN, options(counting))
     with connect(dsn) as fresh:
-        answers = run_as_printed(fresh, found, {"theta": theta, BOUND: 1.0, BUCKETS: 16.0})
+        answers = run_as_printed(fresh, found, {THETA: theta, BOUND: 1.0, BUCKETS: 16.0})
     np.testing.assert_allclose(sums(found.plan, answers), wanted, rtol=1e-9, atol=1e-6)
 
 

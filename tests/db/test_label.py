@@ -6,7 +6,7 @@ from sqlglot import parse
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
-from sqlsvm.plan.target import label_sign
+from sqlsvm.plan.target import binary
 from sqlsvm.query.read_query import read_query
 
 
@@ -190,7 +190,7 @@ def test_no_label(engine: Engine) -> None:
         assert statement is not None
         engine.execute(statement)
     with pytest.raises(OptionError, match="no label was named"):
-        label_sign(engine, read_query(engine, "SELECT x FROM t"))
+        binary(engine, read_query(engine, "SELECT x FROM t"))
 
 
 def test_the_label_of_an_optional_relation_is_null_without_a_match(engine: Engine) -> None:

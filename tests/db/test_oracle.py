@@ -8,8 +8,9 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.tally import BOUND, BUCKETS, active_table
+from sqlsvm.compile.tally import active_table
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import links_of
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
@@ -181,7 +182,7 @@ def test_every_bag_counts_the_same_join_rows(shared_engine: Engine, method: str)
             return 0
         theta = oracle.problem.scaling.to_raw(rng.normal(size=oracle.dimension))
         with oracle.problem.work.scratch():
-            oracle.problem.work.run(oracle.program.statements, {"theta": theta, BOUND: 1.0, BUCKETS: 3.0})
+            oracle.problem.work.run(oracle.program.statements, {THETA: theta, BOUND: 1.0, BUCKETS: 3.0})
             counted = {counted_rows(oracle.problem.work.engine, bag.number) for bag in oracle.problem.plan.bags}
         assert len(counted) == 1
         return float(counted.pop())

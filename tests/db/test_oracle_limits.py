@@ -9,8 +9,8 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import sql
-from sqlsvm.compile.tally import BOUND, BUCKETS
 from sqlsvm.engine.base import Engine, StatementError, Text, Values
+from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import Method
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.workspace import workspace
@@ -86,7 +86,7 @@ def test_no_node_of_any_plan_sees_more_than_states_times_entries(postgres: Engin
 
 def explained(engine: Engine, oracle: JoinOracle, theta: Values) -> Iterator[tuple[str, float]]:
     """Each statement of a pass with the most rows that a node of its plan gave in all."""
-    parameters = {"theta": oracle.problem.scaling.to_raw(theta), BOUND: 1.0, BUCKETS: 4.0}
+    parameters = {THETA: oracle.problem.scaling.to_raw(theta), BOUND: 1.0, BUCKETS: 4.0}
     for statement, (make, *rest) in zip(oracle.program.statements, oracle.program.texts, strict=True):
         values = [parameters[p] for p in statement.parameters]
         found = engine.fetch(explain(make), values)["QUERY PLAN"][0]
@@ -125,7 +125,7 @@ def test_no_table_holds_more_than_the_states(engine: Engine, method: Method) -> 
 
 def run(oracle: JoinOracle, sizes: dict[str, float]) -> None:
     """A pass, and how many rows each of its tables has."""
-    parameters = {"theta": np.array([0.1, 0.7, -0.4, 0.9]), BOUND: 1.0, BUCKETS: 4.0}
+    parameters = {THETA: np.array([0.1, 0.7, -0.4, 0.9]), BOUND: 1.0, BUCKETS: 4.0}
     for statement in oracle.program.statements:
         oracle.problem.work.run([statement], parameters)
         if statement.table:
@@ -208,7 +208,7 @@ def broken_pass(engine: Engine) -> None:
     with workspace(engine) as work:
         oracle = open_oracle(work, STAR_QUERY, Wish(method="grid"))
         with work.scratch():
-            work.run(oracle.program.statements[:5], {"theta": np.ones(oracle.dimension), BOUND: 1.0, BUCKETS: 4.0})
+            work.run(oracle.program.statements[:5], {THETA: np.ones(oracle.dimension), BOUND: 1.0, BUCKETS: 4.0})
             assert len(tables(engine)) > 5
             engine.fetch(parse_one("SELECT * FROM nowhere"))
 

@@ -10,12 +10,12 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm import sql
-from sqlsvm.compile.compress import LEVELS
 from sqlsvm.compile.levels import compressions, levels, step_for
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts, values_name
 from sqlsvm.compile.sketch import HINGE, REACHED, counted, hinge, reached_levels
-from sqlsvm.compile.tally import BOUND, LABEL, active_rows
+from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, THETA
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle, Sketching, sketching
 from sqlsvm.run.workspace import workspace
@@ -78,7 +78,7 @@ class Shaped:
         return {c.feature: added(rows["value"].astype(float), rows[COUNT].astype(float)) for c, rows in found}
 
     def asked(self, label: float, bound: float, levels: Values) -> dict[str, object]:
-        return {"theta": label * self.theta, LABEL: label, BOUND: bound, LEVELS: levels}
+        return {THETA: label * self.theta, LABEL: label, BOUND: bound, LEVELS: levels}
 
 
 def added(values: Values, counts: Values) -> dict[float, float]:

@@ -19,7 +19,7 @@ from sqlsvm.plan.design import design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.plan import Link, Method, Places, Plan, links_of
 from sqlsvm.plan.scaling import check_values, scaling
-from sqlsvm.plan.target import label_sign
+from sqlsvm.plan.target import binary
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
@@ -139,7 +139,8 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
 
 def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     query = read_query(engine, text, label=wish.label, weight=wish.weight, categorical=wish.categorical)
-    sign = label_sign(engine, query, wish.positive)
+    weights = float(wish.class_weights[0]), float(wish.class_weights[1])
+    target = replace(binary(engine, query, wish.positive), class_weights=weights)
     if wish.nulls == "drop":
         query = drop_nulls(query)
     catalog = Catalog(engine, query)
@@ -147,8 +148,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     tree = join_tree(query, catalog)
     if wish.root is not None:
         tree = tree.rerooted(wish.root)
-    weights = float(wish.class_weights[0]), float(wish.class_weights[1])
-    made = design(catalog, sign, intercept=wish.intercept, class_weights=weights)
+    made = design(catalog, target, intercept=wish.intercept)
     if wish.tables:
         made = replace(made, dictionaries=tuple(replace(d, listed=False) for d in made.dictionaries))
     links = links_of(tree)

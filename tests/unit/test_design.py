@@ -9,6 +9,7 @@ from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role, drop_nulls
 from sqlsvm.plan.scaling import Moments, Scale, check_values, means, scaling
+from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature
 from sqlsvm.sql import column, number
 from tests.unit.queries import lines, read
@@ -27,7 +28,7 @@ def coordinates(roles: list[tuple[str, Role]]) -> tuple[Coordinate, ...]:
 def made(roles: list[tuple[str, Role]] = ROLES) -> Design:
     colours = Dictionary(0, "r", "colour", column("colour", "r"), len(roles), ("red", "blue"))
     label = Feature("y", "r", column("y", "r"), "numeric")
-    return Design(label, number(1), None, (1.0, 1.0), coordinates(roles), (colours,))
+    return Design(Binary(label, number(1)), None, coordinates(roles), (colours,))
 
 
 def moments_of(rows: Values) -> Moments:

@@ -1,10 +1,13 @@
 """Folds, bags, links, and the order in which messages travel, on trees drawn by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.plan.plan import Link, Plan, bags_of, links_of
+from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature, FeatureQuery, Relation
 from sqlsvm.sql import column, number
 
@@ -25,7 +28,7 @@ def planned(made: JoinTree, centre: int | None = None, label: str = "r0", featur
     coordinates = tuple(
         Coordinate(i, f"r{n}", f"x{n}", "value", column("x", f"r{n}")) for i, n in enumerate(features.split())
     )
-    design = Design(Feature("y", label, column("y"), "numeric"), number(1), None, (1.0, 1.0), coordinates, ())
+    design = Design(Binary(Feature("y", label, column("y"), "numeric"), number(1)), None, coordinates, ())
     return Plan(made, design, "exact") if centre is None else Plan(made, design, "grid", links_of(made)[centre])
 
 
@@ -114,8 +117,8 @@ def test_a_merged_node_has_weights() -> None:
 
 def test_weights_are_where_the_weight_and_the_label_are() -> None:
     plan = planned(tree("0-1", "1-2"), 0, label="r1")
-    by_row = Design(plan.design.label, number(1), Feature("w", "r2", column("w"), "numeric"), (1.0, 1.0), (), ())
-    by_class = Design(plan.design.label, number(1), None, (1.0, 2.0), (), ())
+    by_row = replace(plan.design, weight=Feature("w", "r2", column("w"), "numeric"))
+    by_class = replace(plan.design, target=replace(plan.design.target, class_weights=(1.0, 2.0)))
     for design, expected in ((by_row, [False, False, True]), (by_class, [False, True, False])):
         weighed = Plan(plan.tree, design, "grid", plan.centre)
         assert [weighed.weighted(n) for n in range(3)] == expected

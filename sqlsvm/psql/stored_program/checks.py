@@ -117,7 +117,7 @@ def _merged(query: FeatureQuery, rounded: Rounded) -> Statement:
 
 def _other_labels(plan: Plan, label_values: LabelValues) -> Statement:
     """A third value would silently count as the negative class."""
-    label, v = plan.design.label, sql.column("v", "r")
+    label, v = plan.design.target.label, sql.column("v", "r")
     known = [sql.equal(v.copy(), _literal(value)) for value in label_values]
     is_known = exp.Or(this=known[0], expression=known[1])
     other = sql.case(is_known, sql.number(0)).when(sql.not_null(v), sql.number(1))

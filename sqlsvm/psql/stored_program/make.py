@@ -24,7 +24,7 @@ from sqlsvm.plan.keys import Rounded, check_keys, rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose
 from sqlsvm.plan.scaling import Scale
-from sqlsvm.plan.target import label_sign
+from sqlsvm.plan.target import binary
 from sqlsvm.psql.stored_program.checks import LabelValues, checks, types
 from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources
 from sqlsvm.query import FeatureQuery
@@ -62,21 +62,21 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             hint="leave rows out in WHERE, or hold them out of sqlsvm train --holdout",
         )
     query = labelled(engine, text, asked)
-    sign = label_sign(engine, query, asked.positive)
-    values = read_label_values(engine, query, sign)
+    target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
+    values = read_label_values(engine, query, target.code)
     _check_classes(query, values)
     query = drop_nulls(query) if asked.nulls == "drop" else query
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
     check_keys(catalog)
-    made = design(catalog, sign, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
+    made = design(catalog, target, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
-    made = replace(made, class_parameters=asked.class_weight != "none", dictionaries=tables)
+    made = replace(made, dictionaries=tables)
     plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
     parts = _parts(plan, query, tuple(rounded_keys(catalog)), types(engine, query), values, asked.scale)
     return StoredProgram(
         text,
-        plan.design.label.name,
+        plan.design.target.label.name,
         {**_description(plan), "label_values": plain(values), "version": engine.version},
         plain(asdict(training)),
         {name: tuple(map(numbered, part)) for name, part in parts.items()},
@@ -157,5 +157,5 @@ def _description(plan: Plan) -> dict[str, Any]:
         "totals": totals_name(plan),
         "weight": made.weight.name if made.weight else None,
         "versions": {package: package_version(package) for package in ("sqlsvm", "sqlglot")},
-        "weighted": made.weight is not None or made.class_weighted,
+        "weighted": made.weighted,
     }

@@ -6,15 +6,30 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.sample import points
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.parameters import (
+    BOUND,
+    BUCKETS,
+    DENSITY,
+    LABEL,
+    LEVELS,
+    LOWEST,
+    POINTS,
+    SHIFT,
+    SLACK,
+    THETA,
+    WEIGHT_NEGATIVE,
+    WEIGHT_POSITIVE,
+    WIDTH,
+    family,
+)
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
 
 PARAMETERS = (
-    *("theta", "bound", "buckets", "label", "levels", "slack", "shift", "lowest", "width", "points"),
-    *("weight_negative", "weight_positive", "density"),
+    *(THETA, BOUND, BUCKETS, LABEL, LEVELS, SLACK, SHIFT, LOWEST, WIDTH, POINTS),
+    *(WEIGHT_NEGATIVE, WEIGHT_POSITIVE, DENSITY),
 )
 """The fields of the type sqlsvm._given, in their order."""
 
@@ -69,6 +84,5 @@ def numbered(given: Statement) -> Statement:
     for placeholder in list(query.find_all(exp.Placeholder, exp.Parameter)):
         own = isinstance(placeholder, exp.Placeholder)
         name = placeholder.name if own else given.parameters[int(placeholder.name) - 1]
-        wanted = "points" if name.startswith(points(0)[:-1]) else name
-        placeholder.replace(exp.Parameter(this=sql.integer(PARAMETERS.index(wanted) + 1)))
+        placeholder.replace(exp.Parameter(this=sql.integer(PARAMETERS.index(family(name)) + 1)))
     return replace(given, query=query)
