@@ -31,18 +31,18 @@ def _head(found: Results) -> Iterator[str]:
     yield "# Results"
     yield ""
     yield (
-        f"Of {'one run' if found.goes == 1 else f'a run in {found.goes} goes'} of `make bench`, "
-        f"{found.minutes:.0f} minutes, on {m['date']}: {m['cores']} cores "
+        f"`make bench` took {found.minutes:.0f} minutes{'' if found.goes == 1 else f' in {found.goes} runs'}, "
+        f"on {m['date']}: {m['cores']} cores "
         f"({m['processor']}), {m['memory_bytes'] / 2**30:.0f} GiB, {m['system']}, Python {m['python']}, "
         f"{m['postgres']}, {versions}; revision {m['revision']}."
     )
-    yield "Compare times within a table only. How they were taken stands at the end."
+    yield "Compare times only within a table. The end of this page says how we measured."
     if found.remark:
         yield found.remark
     if paces := [race.pace for race in found.races if race.pace]:
         yield (
-            "Before each race the machine sorted two million numbers, to see whether it is equally fast all the time: "
-            f"that took {_ms(min(paces))} to {_ms(max(paces))} ms, {_ms(median(paces))} in the middle."
+            "To check that the speed of the machine is stable, it sorted two million numbers before each race: "
+            f"this took {_ms(min(paces))} to {_ms(max(paces))} ms, median {_ms(median(paces))}."
         )
 
 
@@ -55,9 +55,9 @@ def _lines(found: Results) -> Iterator[str]:
     asked = lines(found)
     if all(line.found is None for line in asked):
         return
-    yield from ("", "## What was asked for", "")
+    yield from ("", "## Targets", "")
     rows = [[li.asked, f"{li.limit:g}", "" if li.found is None else f"{li.found:.2f}", li.verdict] for li in asked]
-    yield from table(["", "at most", "found", ""], rows)
+    yield from table(["target", "at most", "measured", ""], rows)
 
 
 # -- races -------------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def _series(races: Sequence[RaceResult]) -> Iterator[str]:
     for series in dict.fromkeys(race.series for race in races if race.series):
         members = [race for race in races if race.series == series]
         if not any(race.entries for race in members):
-            yield f"\nNot in this run, whose time was over: growth in {series}."
+            yield f"\nNot measured, because the time of this run was over: growth in {series}."
             continue
         names = list(dict.fromkeys(e.competitor for race in members for e in race.entries))
         rows = [[name, *(_cell(race, name) for race in members)] for name in names]
@@ -188,8 +188,9 @@ def _looks(found: Results) -> Iterator[str]:
         return
     yield from ("", "## One pass", "")
     yield (
-        "`filtered` keeps the active rows of the flat join in WHERE and adds those up, the best that we can write by "
-        "hand; `cased` is SUM(CASE WHEN y score < 1 THEN y x END) for every column, as the formula reads."
+        "Seconds of one pass, and of two queries over the join that compute the same sums. `filtered` selects the "
+        "active rows in WHERE; it is the fastest query that we can write by hand. `cased` computes "
+        "SUM(CASE WHEN y score < 1 THEN y x END) for every column."
     )
     yield ""
     forms = ("pass", "filtered", "cased")
@@ -199,7 +200,7 @@ def _looks(found: Results) -> Iterator[str]:
         cells = [_form(spreads.get(form), spreads["pass"]) for form in forms]
         most = max(look["statements"], key=lambda s: s["seconds"])
         rows.append([look["race"], look["engine"], *cells, str(len(look["statements"])), most["statement"]])
-    yield from table(["", "engine", *forms, "statements", "the longest of them"], rows)
+    yield from table(["", "engine", *forms, "statements", "longest statement"], rows)
 
 
 def _form(spread: Spread | None, own: Spread) -> str:
@@ -213,7 +214,7 @@ def _passes(found: Results) -> Iterator[str]:
     if not found.passes:
         return
     yield from ("", "## Passes to a certified gap", "")
-    yield "Chains of three tables in numpy, 20 continuous features, counted on the grid; one number for each seed."
+    yield "Chains of three tables in numpy, with 20 continuous features, counted on the grid. One number for each seed."
     yield ""
     tolerances = sorted({p["tol"] for p in found.passes}, reverse=True)
     cells = {(p["solver"], p["lam"], p["tol"]): " ".join(map(str, p["passes"])) for p in found.passes}
@@ -234,7 +235,7 @@ def _pictures(found: Results) -> Iterator[str]:
                         any(e.history for race in found.races if not race.series for e in race.entries)),
         "passes": ("Passes to a certified gap, by solver and lambda", bool(found.passes)),
         "statements": ("Where the time of a pass goes", bool(found.looks)),
-        "descent": ("The paper's descent beside exact subgradient descent", bool(found.descent)),
+        "descent": ("The descent of the paper and exact subgradient descent", bool(found.descent)),
     }  # fmt: skip
     for name, (caption, is_drawn) in drawn.items():
         if is_drawn:
@@ -246,31 +247,31 @@ def _how() -> Iterator[str]:
     yield "## How"
     yield ""
     yield (
-        "- A time is that of the whole task, from opening the database to a model in hand, median (least-most); "
-        "libraries are imported before. Each run is a process of its own, in whole turns, A B A B: in the first go as "
-        "often as time allows, in a series once; `make bench MORE=1` goes on to five. sqlsvm is asked for a proven gap "
-        f"of {TOL:g}."
+        "- A time covers the whole task, from opening the database to the finished model, but not the import of "
+        "libraries. The tables show the median (least-most). Each run is a new process. The competitors take turns: "
+        "A B A B. A race has as many turns as the time allows, and a series has one; `make bench MORE=1` adds turns, "
+        f"up to five. sqlsvm must prove a gap of {TOL:g}."
     )
     yield (
-        "- F is the mean hinge over the join + lambda |beta|^2 on features scaled to mean 0 and deviation 1, the "
-        "intercept penalised, the same for all. That of a model is computed on the full join after the race: from its "
-        "rows where they fit in memory, else by one relational pass whose error is certified. The best is the least "
-        "F of any model, or of a run of sqlsvm to a proven 1e-4 before the race (1e-2 where that takes too long); "
-        f"more than {REACHED:g} above it is not reached."
+        "- F is the mean hinge over the join + lambda |beta|^2. Features are scaled to mean 0 and deviation 1, and the "
+        "intercept is penalised. F is the same for all competitors. After the race, F of each model is computed on the "
+        "full join: from its rows if they fit in memory, otherwise by one relational pass with a certified error. The "
+        "best F is the smallest one of all models and of a run of sqlsvm before the race to a proven gap of 1e-4 (1e-2 "
+        f"if that takes too long). A model more than {REACHED:g} above the best is marked as not reached."
     )
     yield (
-        "- Peers are tuned: their first run tries a grid (bench/grids.py) from cheap to dear; the first setting that "
-        "reaches the objective is the one that counts, and the trying is not counted. `flat passes` is sqlsvm's "
-        "solver over hand-written aggregates of the join; `flat table` makes the join a table and passes over it six "
-        "times, what MADlib would do at the least. The samples are sqlsvm's, uniform over the join; a model from one "
+        "- The other tools are tuned. A first run, which is not timed, tries the settings of bench/grids.py from fast "
+        "to slow and takes the first one that reaches the objective. `flat passes` is the solver of sqlsvm with "
+        "hand-written aggregates over the join. `flat table` stores the join as a table and reads it six times, which "
+        "is the least that MADlib would do. Samples are those of sqlsvm, uniform over the join. A model from a sample "
         "has no certificate."
     )
     yield (
-        "- Client memory is the peak resident set of the process, libraries included. Server memory is the most that "
-        "all backends and parallel workers had resident at once beyond what was there before, without shared memory "
-        "(RssAnon, looked at every 20 ms)."
+        "- Client memory is the peak resident set of the process, with its libraries. Server memory is the peak of all "
+        "backends and parallel workers together, minus what they used before, without shared memory (RssAnon, read "
+        "every 20 ms)."
     )
     yield (
-        "- The databases are the embedded PostgreSQL with its settings (work_mem 64 MB, 2 workers a query, no fsync) "
-        "and a DuckDB file with its own, all data in the cache of the system. No table has an index."
+        "- The databases are the embedded PostgreSQL (work_mem 64 MB, 2 workers for a query, no fsync) and a DuckDB "
+        "file with default settings. All data are in the cache of the system. No table has an index."
     )
