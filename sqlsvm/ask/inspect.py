@@ -12,8 +12,9 @@ from sqlsvm.compile.count import count_pass, total_table
 from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, relation_keys, relation_rows
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
-from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, check_left_joins, edge_facts
+from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
+from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import CODE, binary
 from sqlsvm.query import FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import read_query, respelt
@@ -75,9 +76,8 @@ def inspect(
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     with workspace(engine) as work:
         steps.info("looking at rows and keys of the tables")
-        catalog = Catalog(engine, query)
         target = binary(engine, query, positive) if query.label else None
-        check_left_joins(catalog)
+        catalog = checked(engine, query)
         tree = join_tree(query, catalog)
         steps.info("counting the join")
         outputs = [Output(target.label.relation, target.code, CODE)] if target else []

@@ -10,14 +10,13 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.plan.catalog import Catalog, check_left_joins
-from sqlsvm.plan.design import Nulls, design, drop_nulls
-from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.keys import check_keys
+from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.design import Nulls
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import Counting, choose, fitted
+from sqlsvm.plan.planner import Counting
+from sqlsvm.plan.preflight import planned
 from sqlsvm.plan.scaling import Moments, Scale, Scaling, check_values, scaling
-from sqlsvm.plan.target import Binary, binary
+from sqlsvm.plan.target import Binary
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.measuring import read_moments, with_constants
@@ -97,21 +96,6 @@ def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
     return with_constants(work, plan, moments)
-
-
-def planned(
-    engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None
-) -> tuple[Plan, Catalog]:
-    """Everything that is decided before the first working table is made. The target is read off the query's own
-    rows, unless more is known of it than these say."""
-    steps.info("looking at rows and keys of the tables")
-    target = target or binary(engine, query, options.positive)
-    query = drop_nulls(query) if options.nulls == "drop" else query
-    catalog = Catalog(engine, query)
-    check_left_joins(catalog)
-    check_keys(catalog)
-    made = design(catalog, target, intercept=options.intercept)
-    return fitted(choose(join_tree(query, catalog), made, catalog, options.counting), catalog), catalog
 
 
 def check_rows(plan: Plan, moments: Moments) -> None:

@@ -11,9 +11,10 @@ from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.preflight import planned
 from sqlsvm.query import Term
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import ProblemOptions, labelled, open_problem, planned
+from sqlsvm.run.problem import ProblemOptions, labelled, open_problem
 
 
 def run(engine: Engine, script: str) -> None:

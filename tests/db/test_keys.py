@@ -1,12 +1,16 @@
 """Keys of two types: refused where they group otherwise than they compare, and counted where they do not."""
 
+import re
+
 import numpy as np
 import pytest
 
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError, QueryError, SqlsvmError
+from sqlsvm.plan.preflight import planned
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import ProblemOptions, labelled, planned
+from sqlsvm.run.problem import ProblemOptions, labelled
 from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, opened
 
@@ -24,8 +28,11 @@ def tables(engine: Engine, ours: str, theirs: str, values: str, own: str = "") -
 
 
 def refused(engine: Engine, kind: type[SqlsvmError]) -> SqlsvmError:
+    """By training, and by inspect: it would count these as wrongly."""
     with pytest.raises(kind) as found:
         planned(engine, labelled(engine, JOIN, ProblemOptions("y")), ProblemOptions("y"))
+    with pytest.raises(kind, match=re.escape(found.value.message)):
+        inspect(engine, JOIN, label="y")
     return found.value
 
 

@@ -17,12 +17,9 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.model.predict import read_label_values
-from sqlsvm.plan.catalog import Catalog, check_left_joins
-from sqlsvm.plan.design import design, drop_nulls
-from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.keys import Rounded, check_keys, rounded_keys
+from sqlsvm.plan.keys import Rounded, rounded_keys
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import choose
+from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.scaling import Scale
 from sqlsvm.plan.target import binary
 from sqlsvm.psql.stored_program.checks import LabelValues, checks, types
@@ -65,14 +62,8 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
     values = read_label_values(engine, query, target.code)
     _check_classes(query, values)
-    query = drop_nulls(query) if asked.nulls == "drop" else query
-    catalog = Catalog(engine, query)
-    check_left_joins(catalog)
-    check_keys(catalog)
-    made = design(catalog, target, intercept=asked.intercept, any_nulls=asked.nulls == "mean")
-    tables = tuple(replace(d, listed=False) for d in made.dictionaries)  # it must serve categories that are yet to come
-    made = replace(made, dictionaries=tables)
-    plan = over_own_relations(choose(join_tree(query, catalog), made, catalog, asked.counting))
+    plan, catalog = lasting(engine, query, asked, target)
+    plan, query = over_own_relations(plan), catalog.query
     parts = _parts(plan, query, tuple(rounded_keys(catalog)), types(engine, query), values, asked.scale)
     return StoredProgram(
         text,

@@ -14,8 +14,7 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
-from sqlsvm.plan.catalog import Catalog, check_left_joins
-from sqlsvm.plan.keys import check_keys
+from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, shared
 
@@ -47,10 +46,8 @@ def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, Fea
 
 
 def _copied(engine: Engine, local: Engine, query: FeatureQuery) -> FeatureQuery:
-    catalog = Catalog(engine, query)
-    check_left_joins(catalog)
-    check_keys(catalog)
-    copies = [_copy(engine, local, number, export) for number, export in enumerate(exports(catalog))]
+    made = exports(checked(engine, query))
+    copies = [_copy(engine, local, number, export) for number, export in enumerate(made)]
     return _query_over(copies, query, local.dialect)
 
 
