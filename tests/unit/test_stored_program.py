@@ -1,8 +1,11 @@
 """What the compiler and the fixed SQL have to agree on."""
 
 import re
+from typing import get_args
 
+from sqlsvm import sql
 from sqlsvm.psql.stored_program import PARAMETERS
+from sqlsvm.psql.stored_program.checks import Check, Kind
 from sqlsvm.store.templates import template, templates_in
 
 
@@ -18,3 +21,14 @@ def test_parameters_are_the_fields_of_their_type() -> None:
     ]
     assert handed == [PARAMETERS] * len(handed)
     assert handed
+
+
+def test_every_kind_of_check_has_its_message() -> None:
+    answered = re.findall(r"WHEN '(\w+)' THEN", template("internal/_check_plan"))
+    assert sorted(answered) == sorted(get_args(Kind))
+
+
+def test_a_check_is_named_by_its_kind_and_what_it_is_about() -> None:
+    query = sql.select([(sql.number(0), "n")])
+    assert Check("unique", '"d"."k", "d"."l"', query).statement.name == 'unique "d"."k", "d"."l"'
+    assert Check("types", "", query).statement.name == "types"

@@ -1,7 +1,8 @@
 """What a plan takes for granted, as queries to be asked before it is run."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from sqlglot import exp, parse_one
 
@@ -30,10 +31,27 @@ LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
 
 
+Kind = Literal["types", "unique", "rounded", "label", "weight", "null"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A query whose n is above 0 where something that the plan takes for granted no longer holds."""
+
+    kind: Kind
+    about: str
+    """The key or the column."""
+    query: exp.Query
+
+    @property
+    def statement(self) -> Statement:
+        """_check_plan.sql reads the kind and what it is about from the name, which are parted by the first blank."""
+        return statement(f"{self.kind} {self.about}" if self.about else self.kind, self.query)
+
+
 def checks(
     plan: Plan, rounded: Iterable[Rounded], known_types: Iterable[str], label_values: LabelValues
-) -> Iterator[Statement]:
-    """What the plan takes for granted. Each is named by what is wrong where it answers with more than 0."""
+) -> Iterator[Check]:
     yield _other_types(plan.tree.query, known_types)
     yield from (_repeated(plan, node, on) for node, on in _unique_nodes(plan))
     query = plan.tree.query
@@ -54,11 +72,11 @@ def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
     return tuple(str(engine.fetch(sql.select([(type, "t")]))["t"][0]) for type in _types(query))
 
 
-def _other_types(query: FeatureQuery, known: Iterable[str]) -> Statement:
+def _other_types(query: FeatureQuery, known: Iterable[str]) -> Check:
     """SELECT how many are of others now: what is equal may be so no more, and what is certain uncertain."""
     same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), known, strict=True))
     changed = sql.plus(*(sql.case(one, sql.number(0), sql.number(1)) for one in same))
-    return statement("types", sql.select([(changed, "n")]))
+    return Check("types", "", sql.select([(changed, "n")]))
 
 
 def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
@@ -75,11 +93,10 @@ def _unique_nodes(plan: Plan) -> list[tuple[int, tuple[int, ...]]]:
     return sorted(set(edges))
 
 
-def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Statement:
-    """Named by the key: a node may be unique on several, and an answer must not take the place of another."""
+def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Check:
     keys = [sql.column(key(v), "r") for v in on]
     terms = [_spelt(plan, node, v) for v in on]
-    return _excess(f"unique {', '.join(terms)}", source(plan, node), keys)
+    return _excess(", ".join(terms), source(plan, node), keys)
 
 
 def _spelt(plan: Plan, node: int, variable: int) -> str:
@@ -90,54 +107,54 @@ def _spelt(plan: Plan, node: int, variable: int) -> str:
     return found.at(plan.tree.holder(found, node))[0].expression.sql(plan.tree.query.dialect)
 
 
-def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Statement:
+def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Check:
     relation = query.relation(alias)
     rows = sql.select([(t.copy(), f"k{i}") for i, t in enumerate(terms)], relation.source.copy())
     rows = rows.where(*(f.copy() for f in relation.filters))
     said = ", ".join(t.sql(query.dialect) for t in terms)
     keys = [sql.column(f"k{i}", "r") for i in range(len(terms))]
-    return _excess(f"unique {said} of the LEFT JOIN", sql.derived(rows, "r"), keys)
+    return _excess(f"{said} of the LEFT JOIN", sql.derived(rows, "r"), keys)
 
 
-def _excess(name: str, rows: exp.Expr, keys: list[exp.Column]) -> Statement:
+def _excess(about: str, rows: exp.Expr, keys: list[exp.Column]) -> Check:
     """SELECT how many rows there are beyond one for each key."""
     counted = sql.select([(sql.count(), "c")], rows).where(*(sql.not_null(k) for k in keys))
     grouped = sql.group(counted, [k.copy() for k in keys])
     beyond = exp.Sub(this=sql.column("c"), expression=sql.number(1))
-    return statement(name, sql.select([(sql.sum_or_zero(beyond), "n")], sql.derived(grouped, "g")))
+    return Check("unique", about, sql.select([(sql.sum_or_zero(beyond), "n")], sql.derived(grouped, "g")))
 
 
-def _merged(query: FeatureQuery, rounded: Rounded) -> Statement:
+def _merged(query: FeatureQuery, rounded: Rounded) -> Check:
     """SELECT how many keys are lost where they are rounded."""
     keys = " and ".join(term.expression.sql(query.dialect) for term in rounded.exact)
     lost = exp.Sub(this=sql.column("exact", "c"), expression=sql.column("rounded", "c"))
     counts = sql.derived(rounded.counts(query), "c")
-    return statement(f"rounded {keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
+    return Check("rounded", f"{keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
 
 
-def _other_labels(plan: Plan, label_values: LabelValues) -> Statement:
+def _other_labels(plan: Plan, label_values: LabelValues) -> Check:
     """A third value would silently count as the negative class."""
     label, v = plan.design.target.label, sql.column("v", "r")
     known = [sql.equal(v.copy(), _literal(value)) for value in label_values]
     is_known = exp.Or(this=known[0], expression=known[1])
     other = sql.case(is_known, sql.number(0)).when(sql.not_null(v), sql.number(1))
-    return _counted(plan, f"label {label.name}", label, other)
+    return _counted(plan, "label", label, other)
 
 
-def _odd_weights(plan: Plan, weight: Feature) -> Statement:
+def _odd_weights(plan: Plan, weight: Feature) -> Check:
     v = sql.column("v", "r")
     bad = exp.Or(this=sql.is_null(v), expression=exp.paren(is_odd(v)))
-    return _counted(plan, f"weight {weight.name}", weight, sql.case(bad, sql.number(1)))
+    return _counted(plan, "weight", weight, sql.case(bad, sql.number(1)))
 
 
-def _nulls(plan: Plan, feature: str) -> Statement:
+def _nulls(plan: Plan, feature: str) -> Check:
     found = next(f for f in plan.tree.query.features if f.name == feature)
-    return _counted(plan, f"null {feature}", found, sql.case(sql.is_null(sql.column("v", "r")), sql.number(1)))
+    return _counted(plan, "null", found, sql.case(sql.is_null(sql.column("v", "r")), sql.number(1)))
 
 
-def _counted(plan: Plan, name: str, feature: Feature, condition: exp.Expression) -> Statement:
+def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression) -> Check:
     rows = rows_of(plan.tree.query, feature.relation, [(feature.expression.copy(), "v")])
-    return statement(name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))
+    return Check(kind, feature.name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))
 
 
 def _literal(value: object) -> exp.Expression:

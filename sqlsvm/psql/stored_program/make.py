@@ -95,7 +95,7 @@ def _parts(
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
-        "checks": checks(plan, rounded, known_types, label_values),
+        "checks": (check.statement for check in checks(plan, rounded, known_types, label_values)),
         "moments": moments(plan, needed(plan, scale)),
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),
