@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.plan.design import Nulls
+from sqlsvm.options import Nulls
 from sqlsvm.query import parse
 from sqlsvm.run.problem import ProblemOptions
 

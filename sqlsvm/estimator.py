@@ -5,9 +5,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Integral, Real
-from types import NoneType
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -19,35 +17,9 @@ from sqlsvm.model import predict as predicting
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
-from sqlsvm.plan.design import Nulls
-from sqlsvm.plan.planner import Counting
-from sqlsvm.plan.scaling import Scale
+from sqlsvm.options import OPTIONS, ClassWeights, Counting, Nulls, Scale, Solver
 from sqlsvm.run.holdout import PARTS, Part
-from sqlsvm.run.problem import ClassWeights, ProblemOptions
-from sqlsvm.run.train import Solver, Training, train
-from sqlsvm.solve.solution import Effort
-
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "solver": get_args(Solver),
-    "counting": get_args(Counting),
-    "scale": get_args(Scale),
-    "nulls": get_args(Nulls),
-}
-
-
-KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "lam": ((Real,), "a number, such as 1e-4"),
-    "tol": ((Real,), "a number, such as 1e-3"),
-    "epsilon": ((Real,), "a number above 0, at most 1"),
-    "max_passes": ((Integral,), "a whole number"),
-    "sample": ((Integral, str), "'auto' or a number of rows"),
-    "seed": ((Integral,), "a whole number from 0 on"),
-    "holdout": ((Real, NoneType), "a share between 0 and 1, or None"),
-    "intercept": ((bool, np.bool_), "True or False"),
-    "offload": ((bool, np.bool_), "True or False"),
-    "weight": ((str, NoneType), "the name of an output, or None"),
-    "work_schema": ((str, NoneType), "the name of a schema, or None"),
-}
+from sqlsvm.run.train import Training, train
 
 
 class NotFittedError(SqlsvmError, ValueError, AttributeError):
@@ -178,43 +150,12 @@ class RelationalSVC:
         return self
 
     def _training(self, label: str) -> Training:
-        self._check_kinds()
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}", hint=f"it can be {', '.join(known)}")
-        effort = Effort(
-            tol=self.tol,
-            max_passes=self.max_passes,
-            seed=self.seed,
-            sample=None if self.sample == "auto" else self.sample,
-            epsilon=self.epsilon,
-        )
-        return Training(self._problem(label), self.lam, self.solver, effort, self.holdout, bool(self.offload))
-
-    def _check_kinds(self) -> None:
-        for name, (kinds, said) in KINDS.items():
-            value = getattr(self, name)
-            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                raise ParameterError(f"{name} is {value!r}", hint=f"it is {said}")
-        if isinstance(self.sample, str) and self.sample != "auto":
-            raise ParameterError(f"sample is {self.sample!r}", hint="it is 'auto' or a number of rows")
-        if self.seed < 0:
-            raise ParameterError(f"seed is {self.seed}", hint="it is a whole number from 0 on")
-
-    def _problem(self, label: str) -> ProblemOptions:
-        if isinstance(self.categorical, str):
-            raise ParameterError(f"categorical is {self.categorical!r}", hint=f"write [{self.categorical!r}]")
-        return ProblemOptions(
-            label=label,
-            weight=self.weight,
-            positive=None if self.positive is None else str(self.positive),
-            categorical=tuple(self.categorical or ()),
-            counting=self.counting,
-            scale=self.scale,
-            intercept=bool(self.intercept),
-            nulls=self.nulls,
-            class_weight=_class_weights(self.class_weight),
-        )
+        found = {name: _as_option(name, value) for name, value in self.get_params().items()}
+        for name, value in found.items():
+            if not OPTIONS[name].allows(value):
+                raise ParameterError(f"{name} {OPTIONS[name].must}, not {getattr(self, name)!r}")
+        del found["work_schema"]
+        return Training.of(label=label, **found)
 
     def _take(self, model: Model) -> None:
         self.model_ = model
@@ -285,15 +226,19 @@ def _opened(database: str | Engine) -> Iterator[Engine]:
         yield engine
 
 
-def _class_weights(wanted: ClassWeights | None) -> ClassWeights:
-    match wanted.tolist() if isinstance(wanted, np.ndarray) else wanted:
-        case None:  # scikit-learn's word for it
-            return "none"
-        case "none" | "balanced" as known:
-            return known
-        case (int() | float() as negative, int() | float() as positive) if negative > 0 and positive > 0:
-            return float(negative), float(positive)
-    raise ParameterError(f"class_weight is {wanted!r}", hint="it can be none, balanced or (W-, W+), both positive")
+def _as_option(name: str, value: Any) -> Any:
+    """numpy and scikit-learn write some values in another form than the command line."""
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    match name:
+        case "sample":
+            return None if value == "auto" else value
+        case "positive":
+            return None if value is None else str(value)
+        case "class_weight":
+            return "none" if value is None else tuple(value) if isinstance(value, list) else value
+        case "categorical":
+            return value if isinstance(value, str) else tuple(value or ())
+    return value
 
 
 def _name(weight: Weight) -> str:

@@ -23,7 +23,7 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
-from sqlsvm.plan.design import Nulls
+from sqlsvm.options import Nulls
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LOWEST, SHIFT, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery

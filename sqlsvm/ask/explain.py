@@ -19,13 +19,13 @@ from sqlsvm.compile.resolve import category_name, sums_name, values_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine
+from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
 from sqlsvm.plan.plan import Link, Plan
 from sqlsvm.plan.planner import (
     EXACT_BUDGET,
-    Counting,
     distinct_keys,
     half_joins,
     list_sizes,
@@ -33,7 +33,6 @@ from sqlsvm.plan.planner import (
     why_copied,
 )
 from sqlsvm.plan.preflight import planned
-from sqlsvm.plan.scaling import Scale
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
 from sqlsvm.run.pseudo_oracle import sketching

@@ -3,8 +3,8 @@
 from typing import Any
 
 from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.options import counting_wanted, database, feature_query, nulls_wanted
-from sqlsvm.cli.training import effort_wanted, name_wanted, problem_wanted, training_of
+from sqlsvm.cli.options import database, declared, query_wanted
+from sqlsvm.cli.training import name_wanted, training_of
 
 
 @cli.command(
@@ -13,11 +13,8 @@ from sqlsvm.cli.training import effort_wanted, name_wanted, problem_wanted, trai
     epilog=examples("sqlsvm compile --query features.sql --label late --name late_flights"),
 )
 @database
-@feature_query
-@nulls_wanted
-@problem_wanted
-@counting_wanted
-@effort_wanted
+@query_wanted
+@declared("compile")
 @name_wanted
 def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
     """Compile a query into a program that is kept in PostgreSQL.

@@ -66,21 +66,19 @@ def _play(engine: "Engine", query: str) -> int:
     """Look at the join, then train on it. Also a database that is thrown away keeps the model as long as it lives."""
     from sqlsvm.ask.inspect import inspect
     from sqlsvm.demo import LABEL, MODEL
-    from sqlsvm.run.problem import ProblemOptions
     from sqlsvm.run.train import Training
     from sqlsvm.show.inspection import draw
     from sqlsvm.store import open_store
 
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
     show_answer("\nNow a support vector machine is trained on that join, in place:\n")
-    training = Training(ProblemOptions(label=LABEL, nulls="mean"))
+    training = Training.of(label=LABEL, nulls="mean")
     return train_and_keep(engine, open_store(engine), MODEL, query, training)
 
 
 def _offloaded(engine: "Engine", query: str) -> None:
     """The same once more on copies in this process: another way to the same optimum, and another proof of it."""
     from sqlsvm.demo import LABEL, MODEL
-    from sqlsvm.run.problem import ProblemOptions
     from sqlsvm.run.train import Training, train
     from sqlsvm.show.training import draw_certificate
 
@@ -88,7 +86,7 @@ def _offloaded(engine: "Engine", query: str) -> None:
         "\nThe same offloaded: the columns used are copied into a DuckDB of this process, and trained on there:\n"
     )
     began = time.monotonic()
-    training = Training(ProblemOptions(label=LABEL, nulls="mean"), offload=True)
+    training = Training.of(label=LABEL, nulls="mean", offload=True)
     model = train(engine, MODEL, query, training, on_pass)
     show_answer(draw_certificate(model, time.monotonic() - began, "not kept", sys.stdout))
 

@@ -3,13 +3,14 @@
 import json
 import os
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
+from sqlsvm.options import OPTIONS, Choice, ClassWeight, Number, Option, Text, Truth
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -93,6 +94,66 @@ def finite(_context: click.Context, parameter: click.Parameter, value: float) ->
     return value
 
 
+def _auto(_context: click.Context, parameter: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not (value.isascii() and value.isdigit() and int(value) > 0):
+        raise click.BadParameter(f"{value!r} is neither auto nor a number of rows.", param=parameter)
+    return int(value)
+
+
+def _class_weight(_context: click.Context, parameter: click.Parameter, value: str) -> str | tuple[float, ...]:
+    try:
+        found = value if ":" not in value else tuple(float(part) for part in value.split(":"))
+    except ValueError:
+        found = ()
+    if not OPTIONS["class_weight"].allows(found):
+        raise click.BadParameter(f"{value!r} is neither none, balanced nor two weights as 1:5.", param=parameter)
+    return found
+
+
+def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bool:
+    return value == "yes"
+
+
+def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
+    """An option of the table; `settings` say what is different for a verb."""
+    declared = OPTIONS[name]
+    found = {"help": declared.help, "default": declared.default, **_kind(declared), **settings}
+    shown: bool | str = found["default"] not in (None, ()) and not found.get("is_flag")
+    if declared.descent is not None:
+        found["default"], shown = None, f"{declared.default}, {declared.descent} for descent"
+    return option(declared.flag, declared.name, show_default=shown, **found)
+
+
+def _kind(declared: Option) -> dict[str, Any]:
+    match declared.domain:
+        case Number() if declared.auto:
+            return {"metavar": "auto|NUMBER", "default": "auto", "callback": _auto}
+        case Number(low, high, whole=True):
+            return {"metavar": "NUMBER", "type": click.IntRange(int(low), None if high == inf else int(high))}
+        case Number(high=1) as n:
+            return {"metavar": "FRACTION", "type": click.FloatRange(n.low, n.high, n.above, n.below)}
+        case Number():
+            return {"metavar": "NUMBER", "type": float, "callback": finite}
+        case Choice(words):
+            return {"type": click.Choice(words)}
+        case ClassWeight(words):
+            return {"metavar": "|".join([*words, "W-:W+"]), "callback": _class_weight}
+        case Truth() if declared.default:
+            return {"type": click.Choice(["yes", "no"]), "default": "yes", "callback": _yes}
+        case Truth():
+            return {"is_flag": True}
+        case Text(of, repeated):
+            return {"metavar": of.upper(), "multiple": repeated}
+    raise AssertionError(declared)
+
+
+def declared(verb: str) -> Callable[[Decorated], Decorated]:
+    """Every option that the table gives to a verb."""
+    return together(*(given(name) for name, found in OPTIONS.items() if verb in found.verbs))
+
+
 database = option(
     "--dsn",
     metavar="URL",
@@ -103,51 +164,12 @@ database = option(
     help="The database: postgresql://..., embedded:[PATH] or duckdb:[PATH].",
 )
 
-feature_query = together(
-    option(
-        "--query",
-        metavar="FILE|SQL",
-        callback=_query_text,
-        help="The query that would return features and label; - reads it from stdin.",
-    ),
-    option("--label", metavar="COLUMN", help="The output column to predict."),
-    option("--weight", metavar="COLUMN", help="The output column that says how much a row counts."),
-    option("--positive", metavar="VALUE", help="The label's positive class, where it is not true or 1."),
-    option("--categorical", metavar="COLUMN", multiple=True, help="Numbers that are names, not amounts; repeatable."),
+query_wanted = option(
+    "--query",
+    metavar="FILE|SQL",
+    callback=_query_text,
+    help="The query that would return features and label; - reads it from stdin.",
 )
-
-counting_wanted = option(
-    "--counting",
-    type=click.Choice(["auto", "exact", "grid", "sketch"]),
-    default="auto",
-    show_default=True,
-    help="How to count: exactly, on a grid of scores, or within a factor.",
-)
-
-nulls_wanted = option(
-    "--nulls",
-    type=click.Choice(["error", "mean", "drop"]),
-    default="error",
-    show_default=True,
-    help="What a NULL feature means: an error, the mean of the others, or to leave the row out.",
-)
-
-
-offload_wanted = option(
-    "--offload",
-    is_flag=True,
-    help="Copy the columns used from PostgreSQL into a DuckDB of this process, and work there.",
-)
-
-
-def buckets_wanted(default: int) -> Callable[[Decorated], Decorated]:
-    return option(
-        "--buckets",
-        type=click.IntRange(1, 1 << 16),
-        default=default,
-        show_default=True,
-        help="How finely the grid rounds scores: buckets a unit.",
-    )
 
 
 def beta_wanted(help: str) -> Callable[[Decorated], Decorated]:

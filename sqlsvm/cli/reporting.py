@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer
-from sqlsvm.cli.options import offload_wanted
+from sqlsvm.cli.options import declared
 from sqlsvm.cli.scoring import model_file_wanted, rows_database
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError, nearest
@@ -34,7 +34,7 @@ REPORT = "report.html"
 @rows_database
 @model_file_wanted
 @version_wanted
-@offload_wanted
+@declared("report")
 @click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The page; - is stdout.")
 @click.option(
     "--png",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer
-from sqlsvm.cli.options import database, json_wanted, offload_wanted, option, together
+from sqlsvm.cli.options import database, declared, json_wanted, option, together
 from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
 from sqlsvm.errors import OptionError
 from sqlsvm.files import is_stdout, is_stream, replacing
@@ -35,7 +35,7 @@ model_file_wanted = option("--model-file", metavar="FILE", help="The JSON file t
 @database
 @model_file_wanted
 @version_wanted
-@offload_wanted
+@declared("evaluate")
 @json_wanted
 def evaluate(
     name: str | None, dsn: str, model_file: str | None, version: int | None, offload: bool, as_json: bool

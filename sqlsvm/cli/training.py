@@ -4,27 +4,16 @@ import json
 import sys
 import time
 from dataclasses import replace
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.options import (
-    counting_wanted,
-    database,
-    feature_query,
-    finite,
-    json_wanted,
-    nulls_wanted,
-    offload_wanted,
-    option,
-    together,
-    typed,
-)
+from sqlsvm.cli.options import database, declared, json_wanted, option, query_wanted, together, typed
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
+from sqlsvm.options import OPTIONS
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -36,107 +25,6 @@ if TYPE_CHECKING:
 
 NOT_CONVERGED = 3
 
-
-def _sample(_context: click.Context, parameter: click.Parameter, value: str) -> int | None:
-    if value == "auto":
-        return None
-    if not (value.isascii() and value.isdigit() and int(value) > 0):
-        raise click.BadParameter(f"{value!r} is neither auto nor a number of rows.", param=parameter)
-    return int(value)
-
-
-def _class_weight(_context: click.Context, parameter: click.Parameter, value: str) -> str | tuple[float, float]:
-    if value in ("none", "balanced"):
-        return value
-    try:
-        negative, positive = (float(part) for part in value.split(":"))
-    except ValueError:
-        negative = positive = 0.0
-    if not (negative > 0 and positive > 0 and isfinite(negative + positive)):
-        raise click.BadParameter(f"{value!r} is neither none, balanced nor two weights as 1:5.", param=parameter)
-    return negative, positive
-
-
-def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bool:
-    return value == "yes"
-
-
-problem_wanted = together(
-    option(
-        "--scale",
-        type=click.Choice(["standard", "maxabs", "none"]),
-        help="How numbers are made comparable.  [default: standard; maxabs for descent]",
-    ),
-    option(
-        "--intercept",
-        type=click.Choice(["yes", "no"]),
-        default="yes",
-        show_default=True,
-        callback=_yes,
-        help="Whether the score has a constant.",
-    ),
-    option(
-        "--class-weight",
-        metavar="none|balanced|W-:W+",
-        default="none",
-        show_default=True,
-        callback=_class_weight,
-        help="How much a row of each class counts.",
-    ),
-)
-
-effort_wanted = together(
-    option(
-        "--lambda", "lam", type=float, default=1e-4, show_default=True, callback=finite, help="Weight of the penalty."
-    ),
-    option("--tol", type=float, default=1e-3, show_default=True, callback=finite, help="The gap to be proven."),
-    option(
-        "--solver",
-        type=click.Choice(["dane", "bundle", "descent"]),
-        default="dane",
-        show_default=True,
-        help="With a sample's curvature, with cuts alone, or by the paper's descent.",
-    ),
-    option(
-        "--epsilon",
-        type=click.FloatRange(0, 1, min_open=True),
-        default=0.1,
-        show_default=True,
-        help="How much descent may count too little.",
-    ),
-    option(
-        "--max-passes",
-        type=click.IntRange(1),
-        default=100,
-        show_default=True,
-        help="Stop after so many passes, proof or not.",
-    ),
-    option(
-        "--sample",
-        metavar="auto|K",
-        default="auto",
-        show_default=True,
-        callback=_sample,
-        help="Join rows that dane takes the curvature from.",
-    ),
-    option(
-        "--holdout",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        metavar="FRACTION",
-        help="Keep this share of the label's rows from the training; `evaluate` then measures both.",
-    ),
-    option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
-)
-where_wanted = together(
-    offload_wanted,
-    option(
-        "--work-schema",
-        metavar="SCHEMA",
-        help="Make working tables unlogged ones of this schema: PostgreSQL reads those in parallel.",
-    ),
-)
-READ_BY = {"sample": "dane", "epsilon": "descent"}
-EFFORT = ("tol", "max_passes", "seed", "sample", "epsilon")
 
 name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called.")
 place_wanted = together(
@@ -157,12 +45,8 @@ place_wanted = together(
     ),
 )
 @database
-@feature_query
-@nulls_wanted
-@problem_wanted
-@counting_wanted
-@effort_wanted
-@where_wanted
+@query_wanted
+@declared("train")
 @place_wanted
 @json_wanted
 def train(
@@ -187,9 +71,7 @@ def train(
     from sqlsvm.engine import connect
 
     training = training_of(**options)
-    for given, solver in READ_BY.items():
-        if typed(given) and training.solver != solver:
-            raise click.UsageError(f"--{given} is for --solver {solver}", click.get_current_context())
+    _check_solver(training.solver)
     if training.offload and work_schema:
         raise OptionError(
             "--work-schema is about tables on the server, and --offload makes none there", hint="choose one of them"
@@ -254,17 +136,20 @@ def on_pass(record: "Record") -> None:
     progress.say(pass_line(record))
 
 
-def training_of(
-    *, lam: float, solver: Any, scale: Any, categorical: Any, holdout: Any, offload: bool = False, **options: Any
-) -> "Training":
-    from sqlsvm.run.problem import ProblemOptions
+def training_of(**options: Any) -> "Training":
     from sqlsvm.run.train import Training
-    from sqlsvm.solve.solution import Effort
 
-    effort = Effort(**{name: options.pop(name) for name in EFFORT})
-    scale = scale or ("maxabs" if solver == "descent" else "standard")
-    problem = ProblemOptions(categorical=tuple(categorical), scale=scale, **options)
-    return Training(problem, lam, solver, effort, holdout, offload)
+    for name, value in options.items():
+        if value is None and (other := OPTIONS[name].descent) is not None:
+            options[name] = other if options["solver"] == "descent" else OPTIONS[name].default
+    return Training.of(**options)
+
+
+def _check_solver(solver: str) -> None:
+    """An option that the chosen solver does not read is a mistake, if it was typed."""
+    for known in OPTIONS.values():
+        if known.read_by not in (None, solver) and typed(known.name):
+            raise click.UsageError(f"{known.flag} is for --solver {known.read_by}", click.get_current_context())
 
 
 def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":

@@ -12,14 +12,13 @@ from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.options import (
     Missing,
     beta_wanted,
-    buckets_wanted,
-    counting_wanted,
     database,
-    feature_query,
+    declared,
     finite,
+    given,
     json_wanted,
-    nulls_wanted,
     option,
+    query_wanted,
     typed,
 )
 
@@ -33,7 +32,8 @@ from sqlsvm.cli.options import (
     ),
 )
 @database
-@feature_query
+@query_wanted
+@declared("inspect")
 @json_wanted
 def inspect(
     dsn: str,
@@ -69,10 +69,9 @@ def inspect(
     ),
 )
 @database
-@feature_query
-@nulls_wanted
-@counting_wanted
-@buckets_wanted(16)
+@query_wanted
+@declared("explain")
+@given("buckets", default=16)
 @option("--sql", "as_sql", is_flag=True, help="Print the statements of a pass, in order, instead.")
 @option("--analyze", is_flag=True, help="Run one pass and show the rows and seconds of each statement.")
 @beta_wanted("With --analyze: the weights to pass at, as for `count`; all 0 if not given.")
@@ -113,19 +112,15 @@ def explain(
     ),
 )
 @database
-@feature_query
-@nulls_wanted
+@query_wanted
+@declared("count")
 @beta_wanted("The weights, on the query's own columns; what is left out weighs 0.")
 @option("--bound", type=float, default=1.0, show_default=True, callback=finite, help="Count margins below this.")
-@counting_wanted
-@option(
-    "--epsilon",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.1,
-    show_default=True,
-    help="The step of the thresholds' levels, and how much a sketch may count too little.",
+@given(
+    "epsilon",
+    help="The factor between levels of thresholds is 1 + this; also the share of a count that a sketch may miss.",
 )
-@buckets_wanted(64)
+@given("buckets", default=64)
 @option("--generalized", is_flag=True, help="Print thresholds and how many rows reach them, instead.")
 @json_wanted
 def count(

@@ -11,8 +11,8 @@ from sqlsvm.compile.categories import by_category
 from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.options import Scale
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.scaling import Scale
 from sqlsvm.plan.target import CODE
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))

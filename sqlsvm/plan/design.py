@@ -21,7 +21,6 @@ from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature, FeatureQuery
 
-Nulls = Literal["error", "mean", "drop"]
 Role = Literal["intercept", "value", "missing"]
 
 FEW = 16

@@ -5,18 +5,16 @@ A cost is a number of rows touched. It only has to put plans in order, and each 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
+from sqlsvm.options import Counting
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.join_tree import JoinTree, estimated_rows
 from sqlsvm.plan.plan import Link, Method, Places, Plan, bags_of, links_of, side_of
-
-Counting = Literal["auto", "exact", "grid", "sketch"]
 
 EXACT_BUDGET = 1e6
 """Rows of both half-joins together up to which exact counting of three or more bags is worth its sort: it saves a pass,

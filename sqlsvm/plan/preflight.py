@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.options import Counting, Nulls
 from sqlsvm.plan.catalog import Catalog, check_left_joins
-from sqlsvm.plan.design import Design, Nulls, design, drop_nulls
+from sqlsvm.plan.design import Design, design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.keys import check_keys
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import Counting, choose, fitted
+from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Binary, binary
 from sqlsvm.query import FeatureQuery
 

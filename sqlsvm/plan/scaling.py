@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError
-from sqlsvm.plan.design import Coordinate, Design, Nulls
-
-Scale = Literal["standard", "maxabs", "none"]
+from sqlsvm.options import Nulls, Scale
+from sqlsvm.plan.design import Coordinate, Design
 
 
 @dataclass(frozen=True)

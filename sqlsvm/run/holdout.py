@@ -18,7 +18,7 @@ from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Column
-from sqlsvm.errors import DataError, OptionError
+from sqlsvm.errors import DataError
 from sqlsvm.plan.design import drop_nulls
 from sqlsvm.plan.preflight import planned
 from sqlsvm.plan.scaling import Moments
@@ -42,10 +42,6 @@ WHOLE = 1e16
 class Holdout:
     fraction: float
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.fraction < 1:
-            raise OptionError(f"holdout must be between 0 and 1, not {self.fraction:g}", hint="try --holdout 0.2")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Holdout | None":

@@ -4,18 +4,16 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.options import DEFAULTS, ClassWeights, Counting, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog
-from sqlsvm.plan.design import Nulls
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.planner import Counting
 from sqlsvm.plan.preflight import planned
-from sqlsvm.plan.scaling import Moments, Scale, Scaling, check_values, scaling
+from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
@@ -25,22 +23,23 @@ from sqlsvm.run.workspace import Workspace, workspace
 
 steps = logging.getLogger(__name__)
 
-ClassWeights = Literal["none", "balanced"] | tuple[float, float]
-
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """What to make of a query's rows; the names are those of the command line."""
+    """What to make of a query's rows."""
 
     label: str | None
-    weight: str | None = None
-    positive: str | None = None
-    categorical: tuple[str, ...] = ()
-    counting: Counting = "auto"
-    scale: Scale = "standard"
-    intercept: bool = True
-    nulls: Nulls = "error"
-    class_weight: ClassWeights = "none"
+    weight: str | None = DEFAULTS["weight"]
+    positive: str | None = DEFAULTS["positive"]
+    categorical: tuple[str, ...] = DEFAULTS["categorical"]
+    counting: Counting = DEFAULTS["counting"]
+    scale: Scale = DEFAULTS["scale"]
+    intercept: bool = DEFAULTS["intercept"]
+    nulls: Nulls = DEFAULTS["nulls"]
+    class_weight: ClassWeights = DEFAULTS["class_weight"]
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,17 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import Any
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, TrainedOn, Weight
 from sqlsvm.model.predict import read_label_values
+from sqlsvm.options import DEFAULTS, OPTIONS, Scale, Solver, check
 from sqlsvm.plan.design import Design
-from sqlsvm.plan.scaling import Moments, Scale, means
+from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
@@ -25,23 +26,21 @@ from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
-Solver = Literal["dane", "bundle", "descent"]
-
 
 @dataclass(frozen=True)
 class Training:
-    """How to train; the names are those of the command line."""
+    """How to train."""
 
     problem: ProblemOptions
-    lam: float = 1e-4
-    solver: Solver = "dane"
+    lam: float = DEFAULTS["lam"]
+    solver: Solver = DEFAULTS["solver"]
     effort: Effort = field(default_factory=Effort)
-    holdout: float | None = None
+    holdout: float | None = DEFAULTS["holdout"]
     """The share of the rows of the label's relation that is kept from the training; `effort.seed` says which."""
-    offload: bool = False
+    offload: bool = DEFAULTS["offload"]
 
     def __post_init__(self) -> None:
-        L2(self.lam)
+        check(self)
         if self.solver == "descent" and self.problem.scale == "standard":
             raise OptionError("descent needs features in [-1, 1]", hint="use --scale maxabs")
         if self.solver == "descent" and self.problem.counting == "grid":
@@ -52,8 +51,21 @@ class Training:
             raise OptionError(
                 "sketched counts prove nothing: they are no cuts", hint="use --solver descent, or --counting grid"
             )
-        if self.holdout is not None:
-            Holdout(self.holdout)
+
+    @classmethod
+    def of(cls, **options: Any) -> "Training":
+        """Each option goes where its field is."""
+        mine = {f.name for f in fields(cls)}
+        own = {name: value for name, value in options.items() if name in mine}
+        effort = {f.name: options[f.name] for f in fields(Effort) if f.name in options}
+        rest = {name: value for name, value in options.items() if name not in own.keys() | effort.keys()}
+        return cls(ProblemOptions(**rest), effort=Effort(**effort), **own)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """By name, wherever they are held."""
+        own = {name: value for name, value in vars(self).items() if name in OPTIONS}
+        return vars(self.problem) | vars(self.effort) | own
 
     @property
     def penalty(self) -> L2:
@@ -118,15 +130,12 @@ def descending(problem: Problem, scale: Scale) -> Problem:
 def objective(database: str, text: str, training: Training) -> dict[str, Any]:
     """All that the cuts of a training depend on besides the rows: they serve dane and bundle alike, for any lambda. The
     steps of descent are its own."""
-    options = asdict(training.problem)
-    counting = options.pop("counting")
+    descends = training.solver == "descent"
+    shared = {"objective", "steps"} if descends else {"objective"}
+    found = {OPTIONS[name].said: value for name, value in training.options.items() if OPTIONS[name].changes in shared}
     seed = training.effort.seed if training.holdout else None
-    found = {"query": text, "database": database, **options, "holdout": training.holdout, "seed": seed}
-    if training.solver != "descent":
-        return found | {"solver": "dane or bundle"}
-    effort = training.effort
-    steps = {"lambda": training.lam, "epsilon": effort.epsilon, "step": effort.step}
-    return found | {"solver": "descent", "counting": counting, **steps}
+    solver = "descent" if descends else "dane or bundle"
+    return {"query": text, "database": database, **found, "seed": seed, "solver": solver}
 
 
 def solve(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqlsvm.errors import OptionError
+from sqlsvm.options import check
 from sqlsvm.solve.oracle import Array
 
 
@@ -15,8 +15,7 @@ class L2:
     lam: float
 
     def __post_init__(self) -> None:
-        if not self.lam > 0.0:
-            raise OptionError(f"lambda must be positive, not {self.lam:g}", hint="try --lambda 1e-4")
+        check(self)
 
     @property
     def curvature(self) -> float:

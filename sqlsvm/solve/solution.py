@@ -2,34 +2,28 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from sqlsvm.errors import OptionError
+from sqlsvm.options import DEFAULTS, Step, check
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Array, Cut
 
 
 @dataclass(frozen=True)
 class Effort:
-    """`sample` and `buckets` None: chosen by the solver. `epsilon` and `step` are read by descent only."""
+    """What a search may cost. `sample` and `buckets` None: the solver chooses."""
 
-    tol: float = 1e-3
-    max_passes: int = 100
-    seed: int = 0
-    sample: int | None = None
-    buckets: int | None = None
-    epsilon: float = 0.1
-    step: Literal["strong", "paper"] = "strong"
+    tol: float = DEFAULTS["tol"]
+    max_passes: int = DEFAULTS["max_passes"]
+    seed: int = DEFAULTS["seed"]
+    sample: int | None = DEFAULTS["sample"]
+    buckets: int | None = DEFAULTS["buckets"]
+    epsilon: float = DEFAULTS["epsilon"]
+    step: Step = DEFAULTS["step"]
 
     def __post_init__(self) -> None:
-        for name, low in (("tol", 0.0), ("max_passes", 1), ("sample", 1), ("buckets", 1), ("epsilon", 0.0)):
-            value = getattr(self, name)
-            if value is not None and not value >= low:
-                raise OptionError(f"{name} must be at least {low}, not {value}")
-        if self.step not in ("strong", "paper"):
-            raise OptionError(f"unknown step rule {self.step!r}", hint="use strong or paper")
+        check(self)
 
 
 @dataclass(frozen=True)

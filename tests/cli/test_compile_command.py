@@ -66,7 +66,7 @@ def test_what_was_compiled_is_dropped(dsn: str) -> None:
     ("arguments", "message"),
     [
         (("--solver", "descent"), "a stored program trains by cuts"),
-        (("--lambda", "-1"), "lambda must be positive"),
+        (("--lambda", "-1"), "lambda must be a number above 0, not -1.0"),
         (("--name", ""), "a model cannot be named ''"),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_database_that_does_not_last(tmp_path: Path) -> None:
         ([], WITH.format("broken"), "y", "feature f is NaN or infinite in some rows"),
         ([], WITH.format("hole"), "y", "feature f is NULL in "),
         ([], WITH.format("x"), "side", "--positive"),
-        (["--lambda", "0"], QUERY, "y", "lambda must be positive, not 0"),
+        (["--lambda", "0"], QUERY, "y", "lambda must be a number above 0, not 0.0\nHINT: try --lambda 0.0001"),
         (["--name", ""], QUERY, "y", "a model cannot be named ''"),
         (["--model-file", "no/such/folder/m.json"], QUERY, "y", "cannot write the model file"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.plan.planner import Counting
+from sqlsvm.options import Counting
 from sqlsvm.run.train import Training, train
 from tests.ground.joins import Join
 from tests.ground.opened import truth

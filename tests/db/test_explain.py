@@ -13,8 +13,8 @@ from sqlsvm.compile.messages import scored_table
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
+from sqlsvm.options import Counting
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA
-from sqlsvm.plan.planner import Counting
 from sqlsvm.run.join_oracle import JoinOracle, sums
 from sqlsvm.run.problem import ProblemOptions, open_problem
 from sqlsvm.run.workspace import rendered, workspace

@@ -218,8 +218,8 @@ REFUSED: dict[str, tuple[float, str]] = {
         "DETAIL: of the rows that --holdout 0.5 holds out; another fraction or --seed parts them anew\n"
         "HINT: sqlsvm inspect shows the classes before and after the join",
     ),
-    "none": (0.0, "holdout must be between 0 and 1, not 0\nHINT: try --holdout 0.2"),
-    "all": (1.0, "holdout must be between 0 and 1, not 1\nHINT: try --holdout 0.2"),
+    "none": (0.0, "holdout must be a number between 0 and 1, not 0.0\nHINT: try --holdout 0.2"),
+    "all": (1.0, "holdout must be a number between 0 and 1, not 1.0\nHINT: try --holdout 0.2"),
 }
 
 

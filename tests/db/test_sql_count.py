@@ -12,7 +12,7 @@ from sqlsvm.ask.counting import generalised, read_beta, row_counts
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import MEASURES, Evaluation
-from sqlsvm.plan.planner import Counting
+from sqlsvm.options import Counting
 from sqlsvm.plan.scaling import Scaling, scaling
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, labelled, prepared

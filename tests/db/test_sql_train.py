@@ -14,7 +14,7 @@ from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
-from sqlsvm.plan.planner import Counting
+from sqlsvm.options import Counting
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import own_relation, stored_program
 from sqlsvm.run.problem import labelled

@@ -13,7 +13,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
-from sqlsvm.plan.planner import Counting
+from sqlsvm.options import Counting
 from sqlsvm.run.train import Training, train
 from tests.ground import svm
 from tests.ground.joins import JOINS, chain

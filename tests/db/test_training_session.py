@@ -72,9 +72,17 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"label": "word"},
         "the label word has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive no",
     ),
-    "lambda zero": ("SELECT 1", {"lam": 0.0}, "lambda must be positive, not 0\nHINT: try --lambda 1e-4"),
-    "lambda negative": ("SELECT 1", {"lam": -1.0}, "lambda must be positive, not -1\nHINT: try --lambda 1e-4"),
-    "lambda nan": ("SELECT 1", {"lam": float("nan")}, "lambda must be positive, not nan\nHINT: try --lambda 1e-4"),
+    "lambda zero": ("SELECT 1", {"lam": 0.0}, "lambda must be a number above 0, not 0.0\nHINT: try --lambda 0.0001"),
+    "lambda negative": (
+        "SELECT 1",
+        {"lam": -1.0},
+        "lambda must be a number above 0, not -1.0\nHINT: try --lambda 0.0001",
+    ),
+    "lambda nan": (
+        "SELECT 1",
+        {"lam": float("nan")},
+        "lambda must be a number above 0, not nan\nHINT: try --lambda 0.0001",
+    ),
 }
 
 

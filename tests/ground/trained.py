@@ -6,24 +6,16 @@ import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
-from sqlsvm.run.problem import ProblemOptions
 from sqlsvm.run.train import Training
-from sqlsvm.solve.solution import Effort
 from tests.ground import svm
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.opened import Wish, spelled
 
 ROUNDING = 1e-9
-EFFORT = set(Effort.__dataclass_fields__)
-TRAINING = {"lam", "solver", "holdout", "offload"}
 
 
 def training(label: str = "y", **options: Any) -> Training:
-    """By the names of the command line, wherever they belong."""
-    effort = Effort(**{k: v for k, v in options.items() if k in EFFORT})
-    chosen = {k: v for k, v in options.items() if k in TRAINING}
-    rest = {k: v for k, v in options.items() if k not in EFFORT | TRAINING}
-    return Training(ProblemOptions(label, **rest), effort=effort, **chosen)
+    return Training.of(label=label, **options)
 
 
 def wish_of(trained: Training, **more: Any) -> Wish:

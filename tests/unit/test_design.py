@@ -7,8 +7,9 @@ import pytest
 
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError
+from sqlsvm.options import Scale
 from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role, drop_nulls
-from sqlsvm.plan.scaling import Moments, Scale, check_values, means, scaling
+from sqlsvm.plan.scaling import Moments, check_values, means, scaling
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature
 from sqlsvm.sql import column, number

@@ -48,5 +48,5 @@ def test_a_proximal_penalty_differs_by_a_constant() -> None:
 
 @pytest.mark.parametrize("lam", [0.0, -1.0, float("nan")])
 def test_lambda_is_positive(lam: float) -> None:
-    with pytest.raises(OptionError, match="lambda must be positive"):
+    with pytest.raises(OptionError, match="lambda must be a number above 0"):
         L2(lam)

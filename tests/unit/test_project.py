@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 # From the bottom up: a file imports only from its own layer and from those above it in this list.
 LAYERS = (
-    *("errors", "terminal", "files", "paper"),
+    *("errors", "options", "terminal", "files", "paper"),
     "sql",
     "solve",
     "engine",

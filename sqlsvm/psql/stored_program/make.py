@@ -17,10 +17,10 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.model.predict import read_label_values
+from sqlsvm.options import Scale
 from sqlsvm.plan.keys import Rounded, rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
-from sqlsvm.plan.scaling import Scale
 from sqlsvm.plan.target import binary
 from sqlsvm.psql.stored_program.checks import LabelValues, checks, types
 from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources

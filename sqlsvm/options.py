@@ -1,0 +1,257 @@
+"""The options of a training, each declared once.
+
+This table makes the command line, $SQLSVM_<NAME>, the checks of the estimator's parameters, the defaults and checks of
+the dataclasses that hold options, and the list of options that a resumed training must share. Tests compare it with the
+README, the signature of the estimator and the check in psql. A new option is an entry here, a field, and the code that
+reads the field.
+"""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, fields
+from math import inf, isfinite
+from numbers import Integral, Real
+from typing import Any, Literal, get_args
+
+from sqlsvm.errors import OptionError
+
+Solver = Literal["dane", "bundle", "descent"]
+Counting = Literal["auto", "exact", "grid", "sketch"]
+Scale = Literal["standard", "maxabs", "none"]
+Nulls = Literal["error", "mean", "drop"]
+ClassWeights = Literal["none", "balanced"] | tuple[float, float]
+Step = Literal["strong", "paper"]
+
+
+# -- what a value can be: the text of each follows "must be" in a message ----------------------------------------------
+
+
+@dataclass(frozen=True)
+class Number:
+    """From `low` to `high`. `above` and `below` leave out the ends."""
+
+    low: float
+    high: float = inf
+    above: bool = False
+    below: bool = False
+    whole: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, Integral if self.whole else Real) or isinstance(value, bool):
+            return False
+        number = float(value)
+        end = (self.above and number == self.low) or (self.below and number == self.high)
+        return isfinite(number) and self.low <= number <= self.high and not end
+
+    def __str__(self) -> str:
+        kind = f"a {'whole ' * self.whole}number"
+        if self.above and self.below:
+            return f"{kind} between {self.low} and {self.high}"
+        low = f"{kind} {'above' if self.above else 'of at least'} {self.low}"
+        return low if self.high == inf else f"{low} and at most {self.high}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    words: tuple[str, ...]
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, str) and value in self.words
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+
+
+@dataclass(frozen=True)
+class ClassWeight:
+    """A word, or the weights of the two classes."""
+
+    words: tuple[str, ...]
+
+    def __contains__(self, value: object) -> bool:
+        pair = isinstance(value, tuple) and len(value) == 2 and all(w in Number(0, above=True) for w in value)
+        return pair or value in self.words
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.words)} or two numbers above 0"
+
+
+@dataclass(frozen=True)
+class Text:
+    """`of` says what it names; if it can be `repeated` it is a tuple of texts."""
+
+    of: str
+    repeated: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, tuple if self.repeated else str)
+
+    def __str__(self) -> str:
+        return f"a list of {self.of} names" if self.repeated else f"the name of a {self.of}"
+
+
+class Truth:
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, bool)
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+
+_TRAIN = ("train", "compile")
+_COUNT = (*_TRAIN, "explain", "count")
+_QUERY = (*_COUNT, "inspect")
+
+
+@dataclass(frozen=True)
+class Option:
+    """`name` is that of Python, and `spelled` that of the command line and of psql, where it is another."""
+
+    name: str
+    default: Any
+    domain: Container[Any]
+    help: str
+    verbs: tuple[str, ...] = _TRAIN
+    changes: Literal["objective", "steps"] | None = "objective"
+    """What cannot be resumed under another value: any training, or only one by descent."""
+    spelled: str = ""
+    example: Any = None
+    """Of a value, where the default is none."""
+    auto: bool = False
+    """None is called auto on the command line and in the estimator."""
+    descent: Any = None
+    """Another default, for --solver descent on the command line."""
+    read_by: Solver | None = None
+    """The only solver that reads it."""
+
+    @property
+    def said(self) -> str:
+        return self.spelled or self.name
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.said.replace('_', '-')}"
+
+    @property
+    def must(self) -> str:
+        return f"must be {'auto or ' * self.auto}{self.domain}"
+
+    def allows(self, value: object) -> bool:
+        return value in self.domain or (value is None and self.default is None)
+
+
+_TABLE = (
+    Option("label", None, Text("column"), "The column of the query to predict.", _QUERY),
+    Option("weight", None, Text("column"), "The column of the query that says how much a row counts.", _QUERY),
+    Option(
+        "positive", None, Text("value"), "The label's value for the positive class, if it is not true or 1.", _QUERY
+    ),
+    Option("categorical", (), Text("column", repeated=True), "Take its numbers as categories; repeatable.", _QUERY),
+    Option(
+        "nulls",
+        "error",
+        Choice(get_args(Nulls)),
+        "What to do about a NULL in a feature: stop, take the column's mean, or drop the row.",
+        _COUNT,
+    ),
+    Option(
+        "scale",
+        "standard",
+        Choice(get_args(Scale)),
+        "How to scale numbers: to mean 0 and deviation 1, to at most 1, or not at all.",
+        descent="maxabs",
+    ),
+    Option("intercept", True, Truth(), "Whether the score has a constant term."),
+    Option(
+        "class_weight",
+        "none",
+        ClassWeight(("none", "balanced")),
+        "How much a row of each class counts; balanced: both classes count the same in total.",
+    ),
+    Option(
+        "counting",
+        "auto",
+        Choice(get_args(Counting)),
+        "How to count join rows: exactly, on a grid of scores, or within a factor.",
+        _COUNT,
+        changes="steps",
+    ),
+    Option("lam", 1e-4, Number(0, above=True), "The weight of the penalty.", changes="steps", spelled="lambda"),
+    Option("tol", 1e-3, Number(0), "Stop when the gap is proven to be at most this.", changes=None),
+    Option(
+        "solver",
+        "dane",
+        Choice(get_args(Solver)),
+        "How to search: with the curvature of a sample, by cuts alone, or by the paper's descent.",
+        changes=None,
+    ),
+    Option(
+        "epsilon",
+        0.1,
+        Number(0, 1, above=True),
+        "The share of a count that descent may miss.",
+        changes="steps",
+        read_by="descent",
+    ),
+    Option("max_passes", 100, Number(1, whole=True), "Stop after this many passes, proof or not.", changes=None),
+    Option(
+        "sample",
+        None,
+        Number(1, whole=True),
+        "How many join rows dane samples for the curvature.",
+        changes=None,
+        read_by="dane",
+        example=10000,
+        auto=True,
+    ),
+    Option(
+        "holdout",
+        None,
+        Number(0, 1, above=True, below=True),
+        "Keep this share of the rows of the label's table out of the training; `evaluate` then measures both parts.",
+        example=0.2,
+    ),
+    Option("seed", 0, Number(0, whole=True), "The same seed gives the same model.", changes=None),
+    Option(
+        "offload",
+        False,
+        Truth(),
+        "Copy the columns used from PostgreSQL into a DuckDB of this process, and work there.",
+        ("train", "evaluate", "report"),
+        changes=None,
+    ),
+    Option(
+        "work_schema",
+        None,
+        Text("schema"),
+        "Make working tables in this schema, unlogged: PostgreSQL reads such tables in parallel.",
+        ("train",),
+        changes=None,
+    ),
+    Option(
+        "buckets",
+        None,
+        Number(1, 1 << 16, whole=True),
+        "How finely the grid rounds scores: buckets per unit.",
+        (),
+        None,
+        example=16,
+    ),
+    Option("step", "strong", Choice(get_args(Step)), "The steps of descent.", (), "steps", read_by="descent"),
+)
+OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
+"""By name, in the order of the command line."""
+DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in OPTIONS.items()}
+"""For the fields of these names."""
+
+
+def check(held: Any) -> None:
+    """Refuse a dataclass with a field that the option of that name does not allow."""
+    for field in fields(held):
+        option, value = OPTIONS.get(field.name), getattr(held, field.name)
+        if option and not option.allows(value):
+            example = option.example or option.default
+            hint = f"try {option.flag} {example}" if isinstance(option.domain, Number) else None
+            raise OptionError(f"{option.said} {option.must}, not {value!r}", hint=hint)
