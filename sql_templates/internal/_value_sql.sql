@@ -1,13 +1,13 @@
-CREATE OR REPLACE FUNCTION sqlsvm._value_sql(feature text, missing text, is_boolean boolean)
+CREATE OR REPLACE FUNCTION sqlsvm._value_sql(feature text, value jsonb, missing text, is_boolean boolean)
 RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 AS $$
-    SELECT CASE WHEN missing IS NULL THEN v.value
-        ELSE format('coalesce(%s, CAST(%L AS double precision))', v.value, missing) END
-    FROM (
-        SELECT CASE WHEN is_boolean THEN format('CASE WHEN %1$I THEN 1 WHEN NOT %1$I THEN 0 END', feature)
-            ELSE format('CAST(%I AS double precision)', feature) END
-    ) AS v (value)
+    SELECT format(CASE WHEN missing IS NULL THEN '%s' ELSE 'coalesce(%s, CAST(%L AS double precision))' END, CASE
+        WHEN value IS NOT NULL THEN format('CAST(%L AS double precision)', sqlsvm._number_of(feature, value, is_boolean))
+        WHEN is_boolean THEN format('CASE WHEN %1$I THEN 1 WHEN NOT %1$I THEN 0 END', feature)
+        ELSE format('CAST(%I AS double precision)', feature)
+    END, missing)
 $$;
 
-COMMENT ON FUNCTION sqlsvm._value_sql(text, text, boolean) IS 'A feature that is a number, as an expression over its column';
+COMMENT ON FUNCTION sqlsvm._value_sql(text, jsonb, text, boolean) IS
+    'A feature that is a number as an expression: its value, or the column where there is no value';

@@ -22,7 +22,7 @@ from tests.ground.models import HOSTILE, model
 from tests.ground.opened import Wish, joined
 from tests.ground.reference import naive
 from tests.ground.schemas import random_world
-from tests.psql import answer
+from tests.psql import answer, complaint
 
 
 @pytest.fixture
@@ -299,3 +299,30 @@ def test_weights_and_passes(installed: Engine, dsn: str) -> None:
         "2|0.409016|0.0024|16",
         "listed|1|late|0.0001|1500000000000|0.0024|t",
     ]
+
+
+# -- what is stored is data --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["{intercept}", "{weights,0,weight}", "{weights,0,missing}", "{weights,1,weight}"])
+def test_a_stored_text_is_never_executed(installed: Engine, dsn: str, place: str) -> None:
+    """Whoever may train writes the table, and readers score with it."""
+    open_store(installed).save(modelled([number("x", 1.0, 0.5), category("c", "a", 2.0)], 0.5, name="planted"))
+    planted = json.dumps("1' AS double precision) + set_config('application_name', 'planted', false)::float8 + ('1")
+    script = """
+        UPDATE sqlsvm.versions SET body = jsonb_set(body::jsonb, :'place', :'planted') WHERE name = 'planted';
+        SELECT sqlsvm.decision_function('planted', '{"x": null, "c": "a"}');"""
+    found = complaint(dsn, script, {"place": place, "planted": planted})
+    assert found["SQLSTATE"] == "22P02"
+    assert found["MESSAGE"].startswith("invalid input syntax for type double precision")
+
+
+def test_operators_of_a_reader_are_not_used(installed: Engine, dsn: str) -> None:
+    open_store(installed).save(modelled([number("x", 2.0)], 0.5, name="pinned"))
+    script = """
+        CREATE SCHEMA evil;
+        CREATE FUNCTION evil.bad(float8, float8) RETURNS float8 LANGUAGE sql AS 'SELECT 666::float8';
+        CREATE OPERATOR evil.+ (LEFTARG = float8, RIGHTARG = float8, FUNCTION = evil.bad);
+        SET search_path = evil, pg_catalog;
+        SELECT 1::float8 + 1::float8, sqlsvm.decision_function('pinned', '{"x": 1}');"""
+    assert answer(dsn, script) == ["666|2.5"]

@@ -1,0 +1,36 @@
+-- All that comes from the model or from a row is quoted. Nothing that is stored becomes a part of the expression by itself.
+CREATE OR REPLACE FUNCTION sqlsvm._score_sql(body jsonb, features jsonb)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $$
+BEGIN
+    RETURN (
+        WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._stored_weights(body)),
+        given AS MATERIALIZED (
+            SELECT w.*, sqlsvm._feature_value(features, w.feature) AS value
+            FROM (SELECT * FROM weights WHERE is_first ORDER BY place) AS w
+        ),
+        terms (place, term) AS (
+            SELECT 0, format('CAST(%L AS double precision)', body ->> 'intercept')
+            UNION ALL
+            SELECT g.place, format('CAST(%L AS double precision) * %s', g.weight,
+                sqlsvm._value_sql(g.feature, g.value, g.missing, g.is_boolean))
+            FROM given AS g WHERE g.category IS NULL
+            UNION ALL
+            -- The category that is spelled as the value is comes before one that only means the same.
+            SELECT g.place, sqlsvm._category_sql(sqlsvm._operand_sql(g.feature, g.value, g.category, g.spelling),
+                string_agg(format('WHEN %L THEN CAST(%L AS double precision)', s.said, w.weight), ' '
+                           ORDER BY w.category = g.value DESC, w.place),
+                body ->> 'nulls' = 'drop')
+            FROM given AS g JOIN weights AS w USING (feature)
+            CROSS JOIN LATERAL unnest(sqlsvm._spellings(w.category, w.spelling, g.value)) AS s (said)
+            WHERE g.category IS NOT NULL
+            GROUP BY g.place, g.feature, g.value, g.category, g.spelling
+        )
+        SELECT string_agg(term, ' + ' ORDER BY place) FROM terms
+    );
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._score_sql(jsonb, jsonb) IS
+    'The score as an expression over the values in a JSON object or, where that is NULL, over columns; an unknown category weighs 0';

@@ -1,0 +1,18 @@
+-- A column compares a category as its own type does. In JSON a real stands with the digits that tell it from other reals,
+-- though the category is the double that it is.
+CREATE OR REPLACE FUNCTION sqlsvm._spellings(category jsonb, spelling text, value jsonb)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN value IS NULL THEN ARRAY[category #>> '{}']
+        WHEN jsonb_typeof(category) = 'boolean' THEN ARRAY[CASE category WHEN 'true' THEN '1' ELSE '0' END]
+        WHEN jsonb_typeof(category) = 'number'
+            THEN array_remove(ARRAY[category #>> '{}', sqlsvm._real_digits(category::numeric)::text], NULL)
+        WHEN spelling = 'caseless' THEN ARRAY[lower(category #>> '{}')]
+        ELSE ARRAY[category #>> '{}']
+    END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._spellings(jsonb, text, jsonb) IS
+    'The texts that a value is compared with to see whether it is a category; 7, 7.0 and "7" are the category 7';
