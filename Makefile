@@ -8,6 +8,8 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 RACE    := $(VENV)/.ready-bench
 
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test slow lint unit bench bench-quick bench-check clean constraints
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.cli import forked
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-W", "error", "-m", "sqlsvm"]
 
@@ -19,8 +21,12 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 def sqlsvm(
     *arguments: object, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, input=stdin, env=environment(env), cwd=cwd, capture_output=True, text=True)
+    """One whose own Python is asked for something starts it; the others are forked."""
+    words = [str(argument) for argument in arguments]
+    if env and any(name.startswith("PYTHON") for name in env):
+        command = [*COMMAND, *words]
+        return subprocess.run(command, input=stdin, env=environment(env), cwd=cwd, capture_output=True, text=True)
+    return forked.run(words, stdin, environment(env), cwd)
 
 
 def started(*arguments: object) -> subprocess.Popen[str]:
