@@ -11,7 +11,7 @@ RACE    := $(VENV)/.ready-bench
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint unit bench bench-quick bench-check clean constraints
+.PHONY: help demo test slow all suite lint unit bench bench-quick bench-check clean constraints
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -19,11 +19,17 @@ help: ## list the targets
 demo: $(READY) ## make a small shop in a temporary PostgreSQL and train on it: 2 minutes
 	@$(BIN)/sqlsvm demo
 
-test: lint ## run lint and the tests: 7 minutes
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
+test: $(READY) ## run lint and the tests: 4 minutes
+	@$(MAKE) --no-print-directory -j lint suite MARKED="not slow"
 
 slow: $(READY) ## run the long tests: 12 minutes
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
+	@$(MAKE) --no-print-directory suite MARKED=slow
+
+all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 17 minutes
+	@$(MAKE) --no-print-directory -j lint bench-check suite
+
+suite: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(if $(MARKED),-m "$(MARKED)")
 
 lint: $(READY) ## run ruff and mypy
 	$(BIN)/python -m ruff check

@@ -24,6 +24,11 @@ settings.register_profile("patient", deadline=None)  # how busy the machine is s
 settings.load_profile("patient")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long tests come first, so that at the end no worker waits long for another."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session")
 def postgres_server(request: pytest.FixtureRequest) -> Iterator[str]:
     """A server that is missing stops everything at once: hundreds of equal errors would say no more."""
