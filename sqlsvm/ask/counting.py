@@ -15,7 +15,7 @@ from sqlsvm.compile.row_count import THRESHOLDS, row_count, thresholds
 from sqlsvm.compile.sketch import REACHED, counted, reached_levels
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
-from sqlsvm.engine.base import Rows, Values
+from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
@@ -24,6 +24,7 @@ from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import Sketching, sketching
 from sqlsvm.run.workspace import Program
+from sqlsvm.solve.oracle import Array
 
 steps = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class Threshold:
     threshold: float
 
 
-def read_beta(scaling: Scaling, given: Given) -> Values:
+def read_beta(scaling: Scaling, given: Given) -> Array:
     """A vector over the features from a beta by name: what it leaves out weighs 0."""
     weights = _weights(scaling.design, given)
     beta = np.zeros(scaling.dimension)
@@ -115,7 +116,7 @@ def row_count_program(plan: Plan) -> tuple[Statement, ...]:
 
 def row_counts(
     problem: Problem,
-    beta: Values,
+    beta: Array,
     bound: float = 1.0,
     buckets: int = BUCKETS_A_UNIT,
     epsilon: float = EPSILON,
@@ -145,7 +146,7 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
                 yield Count(d.feature, None if n != n else d.categories[int(n) - 1 - d.offset], label, float(count))
 
 
-def generalised(problem: Problem, beta: Values, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
+def generalised(problem: Problem, beta: Array, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
     """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by 1 + epsilon."""
     moments = problem.moments
     _check_list(problem, beta)
@@ -169,7 +170,7 @@ def _check_levels(epsilon: float, rows: float) -> None:
         )
 
 
-def _check_list(problem: Problem, beta: Values) -> None:
+def _check_list(problem: Problem, beta: Array) -> None:
     """Exact thresholds are read off a list of all pairs that meet at the centre. Where these are the join, nobody waits
     for them."""
     plan, work = problem.plan, problem.work
@@ -191,13 +192,13 @@ def _sketching(problem: Problem, epsilon: float) -> Sketching:
     return found
 
 
-def _thresholds(problem: Problem, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
+def _thresholds(problem: Problem, beta: Array, label: int, f: Array, buckets: int, epsilon: float) -> Array:
     given = {BOUND: 1.0, BUCKETS: float(buckets), LEVELS: f, **_of_label(problem, beta, label)}
     program = Program(problem.work.engine, thresholds(problem.plan))
     return problem.work.run_and_drop(program, given)[THRESHOLDS]["threshold"].astype(float)
 
 
-def _sketched_thresholds(problem: Problem, beta: Values, label: int, f: Values, buckets: int, epsilon: float) -> Values:
+def _sketched_thresholds(problem: Problem, beta: Array, label: int, f: Array, buckets: int, epsilon: float) -> Array:
     """The sketch has levels of its own, finer ones. It counts from below, so f_k rows reach the threshold that it has
     for the first level >= f_k; none, where even all the rows that it has left are fewer."""
     given = {BOUND: 1.0, LEVELS: _sketching(problem, epsilon).for_thresholds(epsilon)}
@@ -207,5 +208,5 @@ def _sketched_thresholds(problem: Problem, beta: Values, label: int, f: Values, 
     return np.append(heights, nan)[np.searchsorted(steps, f)]
 
 
-def _of_label(problem: Problem, beta: Values, label: int) -> dict[str, object]:
+def _of_label(problem: Problem, beta: Array, label: int) -> dict[str, object]:
     return {THETA: problem.scaling.to_raw(label * np.asarray(beta, dtype=float)), LABEL: float(label)}

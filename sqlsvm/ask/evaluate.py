@@ -18,7 +18,7 @@ from sqlsvm.compile.messages import TIE
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import LARGEST_BUCKET, rounding, rounding_name
-from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.memory import category_weights
@@ -32,6 +32,7 @@ from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.solve.oracle import Array
 
 steps = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ ByLabel = tuple[float, float]
 """A number for y = -1 and one for y = +1."""
 
 
-def evaluate(problem: Problem, of: Values | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+def evaluate(problem: Problem, of: Array | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
     """Of a model, or of a beta on the problem's features."""
     plan = problem.plan
     theta = theta_of(plan, of) if isinstance(of, Model) else problem.scaling.to_raw(np.asarray(of, dtype=float))
@@ -106,7 +107,7 @@ def options_of(model: Model) -> ProblemOptions:
     )
 
 
-def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+def evaluate_plan(work: Workspace, plan: Plan, theta: Array, *, buckets: int = 256, bins: int = 100) -> Evaluation:
     """Of theta on the raw coordinates of any plan, whatever filters its query has: for the rows held out, say.
 
     Exact where all scores fit into a list. Else they are put on a grid with at least `buckets` places over their range:
@@ -124,7 +125,7 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Values, *, buckets: int = 
         return _evaluation(_on_grid(work, plan, theta, buckets), bins, above)
 
 
-def theta_of(plan: Plan, model: Model) -> Values:
+def theta_of(plan: Plan, model: Model) -> Array:
     """A model's weights on the raw coordinates of a plan; a category that it does not know weighs 0."""
     design = plan.design
     numbers = {term.feature: term.number for term in model.terms if term.number}
@@ -158,7 +159,7 @@ class _Asked:
 
     work: Workspace
     plan: Plan
-    theta: Values
+    theta: Array
     steps: float = 1.0
     """Per unit of the score."""
     delta: float = 0.0
@@ -182,7 +183,7 @@ class _Asked:
         return _by_label(self.run(compiled.above_at_centre(self.plan))[compiled.ABOVE], "above")
 
 
-def _on_grid(work: Workspace, plan: Plan, theta: Values, buckets: int) -> _Asked:
+def _on_grid(work: Workspace, plan: Plan, theta: Array, buckets: int) -> _Asked:
     plan = replace(plan, method="grid")
     asked = _Asked(work, plan, theta)
     spans = [asked.run(compiled.span(plan, bag))[compiled.span_name(bag)] for bag in plan.bags]

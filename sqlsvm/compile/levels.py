@@ -12,7 +12,7 @@ from math import expm1, log1p
 
 import numpy as np
 
-from sqlsvm.engine.base import Values
+from sqlsvm.solve.oracle import Array
 
 ROUNDING = 1e-9
 """The share of epsilon that is kept for the rounding of doubles where counts exceed 2^53."""
@@ -38,7 +38,7 @@ def step_for(epsilon: float, compressed: int) -> float:
     return expm1(log1p(epsilon) / max(1, compressed)) * (1.0 - ROUNDING)
 
 
-def levels(step: float, largest: float) -> Values:
+def levels(step: float, largest: float) -> Array:
     """1 = f_0 < f_1 < ..., up to `largest`: f' = floor((1 + step) f) + 1, so that f' - 1 <= (1 + step) f.
 
     All counts up to 1/step are levels. Beyond 2^53 a level is truncated to a double: the doubles below it are still at
@@ -55,12 +55,12 @@ def levels(step: float, largest: float) -> Values:
     return np.array(found)
 
 
-def real_levels(step: float, smallest: float, largest: float) -> Values:
+def real_levels(step: float, smallest: float, largest: float) -> Array:
     """The same for weights that are no integers: smallest * (1 + step)^k."""
     if not smallest <= largest:
         return np.zeros(0)
     size = int(np.log(largest / smallest) / log1p(step)) + 1
-    found: Values = smallest * np.exp(log1p(step) * np.arange(size))
+    found: Array = smallest * np.exp(log1p(step) * np.arange(size))
     return found
 
 

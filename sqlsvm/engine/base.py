@@ -9,16 +9,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlglot import ErrorLevel, UnsupportedError, exp
 
 from sqlsvm import sql
 from sqlsvm.errors import EngineError
 
 Kind = Literal["numeric", "boolean", "categorical", "other"]
-Values = np.ndarray
+Values = NDArray[Any]
+"""A column of any type."""
 Rows = dict[str, Values]
 Parameters = Sequence[object]
 

@@ -6,10 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.design import Coordinate, Design
+from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.rows import Places
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,10 @@ class Moments:
     n: float
     n_negative: float
     n_unlabelled: float
-    total: Values
-    squares: Values
-    largest: Values
-    total_negative: Values
+    total: Array
+    squares: Array
+    largest: Array
+    total_negative: Array
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class Scaling:
     """
 
     design: Design
-    matrix: Values
+    matrix: Array
     """T: features x coordinates, dense for numbers; categories pass through."""
 
     @cached_property
-    def kept(self) -> Values:
+    def kept(self) -> Places:
         """Coordinates that are features of their own: all but the indicators of missing values."""
         return np.array([c.index for c in _kept(self.design)], dtype=int)
 
@@ -69,19 +70,19 @@ class Scaling:
             for index, category in enumerate(d.categories, d.offset):
                 yield Element(index - self.indicators, index, d.feature, category)
 
-    def to_raw(self, beta: Values) -> Values:
+    def to_raw(self, beta: Array) -> Array:
         d = self.matrix.shape[1]
         return (
             np.concatenate([self.matrix.T @ beta[: self.matrix.shape[0]], beta[self.matrix.shape[0] :]]) if d else beta
         )
 
-    def to_scaled(self, theta: Values) -> Values:
+    def to_scaled(self, theta: Array) -> Array:
         """The beta whose to_raw is theta, but for what a missing value weighs: that follows from the others."""
         rows = len(self.kept)
         numbers = np.linalg.solve(self.matrix[:, self.kept].T, theta[self.kept])
         return np.concatenate([numbers, theta[self.matrix.shape[1] :]]) if rows else theta
 
-    def from_raw(self, sums: Values) -> Values:
+    def from_raw(self, sums: Array) -> Array:
         d = self.matrix.shape[1]
         return np.concatenate([self.matrix @ sums[:d], sums[d:]])
 

@@ -9,14 +9,14 @@ from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import BLUR, rounding_name
-from sqlsvm.engine.base import Rows, Values
+from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.loss import Hinge, Loss
-from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.oracle import Array, Cut, Sample
 
 Answers = Mapping[str, Rows]
 
@@ -55,7 +55,7 @@ class JoinOracle:
     def _soft_program(self) -> Program:
         return Program(self.problem.work.engine, oracle_pass(self.plan, soft=True))
 
-    def pass_(self, beta: Values, buckets: int | None, width: float = 0.0) -> Cut:
+    def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
         parameters = {THETA: theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
         answers = self.problem.work.run_and_drop(self._soft_program if width else self.program, parameters)
@@ -68,7 +68,7 @@ class JoinOracle:
     def sample(self, size: int, seed: int) -> Sample:
         return drawn_sample(self.problem, size, seed)
 
-    def _cut(self, answers: Answers) -> tuple[Values, float]:
+    def _cut(self, answers: Answers) -> tuple[Array, float]:
         moments, b = self.problem.moments, float(answers[totals_name(self.plan)]["b"].sum())
         g = sums(self.plan, answers)
         if self.plan.centre is None:
@@ -86,7 +86,7 @@ class JoinOracle:
         return float(slack @ near[COUNT].astype(float)) / h / self.join_rows
 
 
-def sums(plan: Plan, answers: Answers) -> Values:
+def sums(plan: Plan, answers: Answers) -> Array:
     """The sum for every coordinate, gathered from whatever answer has its column."""
     g = np.zeros(plan.design.size)
     columns = {name: values for rows in answers.values() for name, values in rows.items()}

@@ -11,12 +11,12 @@ from sqlsvm.compile.resolve import resolve, sums
 from sqlsvm.compile.sketch import HINGE, counted, hinge, perturbed, size_name, sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
-from sqlsvm.engine.base import Values
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.join_oracle import sums as gathered
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Program, Workspace
+from sqlsvm.solve.oracle import Array
 
 LABELS = (-1.0, 1.0)
 
@@ -31,10 +31,10 @@ class Sketching:
     largest: float
     """... and none is larger: rows that the join leaves out are part of messages too."""
 
-    def for_counts(self, epsilon: float) -> Values:
+    def for_counts(self, epsilon: float) -> Array:
         return self._levels(step_for(epsilon, self._compressions))
 
-    def for_thresholds(self, epsilon: float) -> Values:
+    def for_thresholds(self, epsilon: float) -> Array:
         """The list of all join rows is compressed once more."""
         return self._levels(step_for(epsilon, self._compressions + 1))
 
@@ -42,7 +42,7 @@ class Sketching:
     def _compressions(self) -> int:
         return compressions([link.bags for link in self.plan.links])
 
-    def _levels(self, step: float) -> Values:
+    def _levels(self, step: float) -> Array:
         if self.plan.design.weighted:
             return real_levels(step, self.smallest, self.largest)
         return levels(step, self.largest)
@@ -74,7 +74,7 @@ class PseudoJoinOracle:
     def dimension(self) -> int:
         return self.problem.scaling.dimension
 
-    def pseudo_gradient(self, beta: Values, epsilon: float) -> Values:
+    def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
         """-(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, one run per label."""
         summed = np.zeros(self.problem.plan.design.size)
         for label in LABELS:
@@ -82,7 +82,7 @@ class PseudoJoinOracle:
             summed -= label * gathered(self.problem.plan, answers)
         return self.problem.scaling.from_raw(summed) / self.problem.moments.n
 
-    def value_low(self, beta: Values, epsilon: float) -> float:
+    def value_low(self, beta: Array, epsilon: float) -> float:
         """F-hat: the hinge of the moved rows, 1 - y beta.x - epsilon |beta|.|x|, as the area under its sketch.
 
         The paper reads that area off thresholds H_k at levels f_k, as the sum of f_k (H_k - H_{k+1}). Summed by parts
@@ -93,7 +93,7 @@ class PseudoJoinOracle:
             total += float(answers[HINGE][HINGE][0])
         return max(0.0, total) / self.problem.moments.n
 
-    def _asked(self, beta: Values, label: float, epsilon: float) -> dict[str, object]:
+    def _asked(self, beta: Array, label: float, epsilon: float) -> dict[str, object]:
         theta = self.problem.scaling.to_raw(label * np.asarray(beta, dtype=float))
         given = {THETA: theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
         return {**given, LEVELS: self.sketching.for_counts(epsilon)}

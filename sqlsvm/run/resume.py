@@ -19,12 +19,13 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import plain
 from sqlsvm.plan.catalog import own_rows_of
 from sqlsvm.plan.design import Design
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import Problem
+from sqlsvm.solve.oracle import Array
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import State
 
@@ -52,7 +53,7 @@ class Saved:
     digests: Mapping[str, str] | None
     """Of the rows of each relation; None where the run ended before they were taken."""
     columns: tuple[Column, ...]
-    theta: Values
+    theta: Array
     """The best weights, on raw coordinates."""
     passes: int
     state: State | None
@@ -70,12 +71,12 @@ class Saved:
         return cls(**{**found, "columns": columns, "theta": _unpacked(found["theta"]), "state": state})
 
 
-def _packed(values: Values) -> dict[str, Any]:
+def _packed(values: Array) -> dict[str, Any]:
     """To the last bit, and shorter than digits."""
     return {"shape": list(values.shape), "float64": b64encode(values.astype("<f8").tobytes()).decode()}
 
 
-def _unpacked(found: Mapping[str, Any]) -> Values:
+def _unpacked(found: Mapping[str, Any]) -> Array:
     return np.frombuffer(b64decode(found["float64"]), dtype="<f8").astype(float).reshape(found["shape"])
 
 
@@ -153,10 +154,10 @@ def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
     yield from (sql.text(f.copy()) for f in query.relation(alias).late_filters)
 
 
-def _best(state: State, penalty: L2) -> Values:
+def _best(state: State, penalty: L2) -> Array:
     """The point with the least upper bound on the objective; for descent, which has none, the least value."""
     bounds = state.lows + np.nan_to_num(state.errors) + np.array([penalty.value(point) for point in state.points])
-    best: Values = state.points[int(np.argmin(bounds))]
+    best: Array = state.points[int(np.argmin(bounds))]
     return best
 
 
@@ -165,7 +166,7 @@ def _columns(design: Design) -> Iterator[Column]:
     yield from ((d.feature, "category", plain(value)) for d in design.dictionaries for value in d.categories)
 
 
-def _start(before: Saved, problem: Problem) -> Values:
+def _start(before: Saved, problem: Problem) -> Array:
     """The old weights by name; what is new weighs 0."""
     known = dict(zip(before.columns, before.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])

@@ -8,15 +8,15 @@ import numpy as np
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.sample import TIMES, drawn_nodes, sample, thinnable
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Rows, Values
+from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments, Scaling
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace
-from sqlsvm.solve.oracle import Sample
-from sqlsvm.solve.rows import SampleRows
+from sqlsvm.solve.oracle import Array, Sample
+from sqlsvm.solve.rows import Places, SampleRows, Singles
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 MANY = 1000
@@ -79,16 +79,15 @@ class _Reader:
     def __init__(self, scaling: Scaling) -> None:
         self.scaling, self.design, self.matrix = scaling, scaling.design, scaling.matrix
 
-    def read(self, rows: Rows) -> tuple[Values, Values, Values]:
+    def read(self, rows: Rows) -> tuple[Singles, Places, Array]:
         """Numbers, places of ones, labels: of each row as often as it was drawn."""
         times = rows[TIMES].astype(int)
-        found = self._numbers(rows), self._ones(rows), rows[CODE].astype(float)
+        numbers, ones, labels = self._numbers(rows), self._ones(rows), rows[CODE].astype(float)
         if (times == 1).all():
-            return found
-        numbers, ones, labels = (np.repeat(values, times, axis=0) for values in found)
-        return numbers, ones, labels
+            return numbers, ones, labels
+        return numbers.repeat(times, axis=0), ones.repeat(times, axis=0), labels.repeat(times)
 
-    def _numbers(self, rows: Rows) -> Values:
+    def _numbers(self, rows: Rows) -> Singles:
         constant = np.ones(len(rows[CODE]))
         columns = [rows.get(c.column, constant) for c in self.design.coordinates]
         found = np.empty((len(constant), len(self.matrix)), dtype=np.float32)
@@ -96,7 +95,7 @@ class _Reader:
             found[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
         return found
 
-    def _ones(self, rows: Rows) -> Values:
+    def _ones(self, rows: Rows) -> Places:
         found = np.full((len(rows[CODE]), len(self.design.dictionaries)), self.scaling.dimension)
         for d in self.design.dictionaries:
             number = rows[number_column(d)].astype(float)

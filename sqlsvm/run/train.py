@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, TrainedOn, Weight
 from sqlsvm.model.predict import read_label_values
@@ -23,6 +23,7 @@ from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import bundle, dane, descent
+from sqlsvm.solve.oracle import Array
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
@@ -217,7 +218,7 @@ def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, fl
     return {"-1": negative, "1": positive}
 
 
-def _weights(problem: Problem, beta: Values, nulls: str) -> Iterator[Weight]:
+def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
     """On the user's columns: what theta says of a raw coordinate, and what a NULL in it counts as."""
     scaling = problem.scaling
     theta = scaling.to_raw(beta)
