@@ -145,7 +145,7 @@ def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool
 
 def _check_lasting(dsn: str, kind: "Kind") -> None:
     """Before any work: the command would end well, and what it made would be gone with it."""
-    from sqlsvm.store import lasting
+    from sqlsvm.engine import lasting
 
     if not lasting(dsn):
         raise OptionError(

@@ -62,7 +62,7 @@ def model_and_rows(
 
 def _check_kept(dsn: str) -> None:
     """Who asks for a model means a database that is there; a wrong path must not make an empty one."""
-    from sqlsvm.store import absent, lasting
+    from sqlsvm.engine import absent, lasting
 
     if absent(dsn):
         raise OptionError(

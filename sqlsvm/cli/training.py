@@ -154,7 +154,8 @@ def _check_solver(solver: str) -> None:
 
 def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":
     """None where the database is gone with this command."""
-    from sqlsvm.store import lasting, open_store
+    from sqlsvm.engine import lasting
+    from sqlsvm.store import open_store
 
     if model_file:
         return open_store(model_file)
@@ -162,7 +163,7 @@ def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None"
 
 
 def _place(kept_in: str) -> str:
-    from sqlsvm.store import lasting
+    from sqlsvm.engine import lasting
 
     return f"kept in {kept_in}" if lasting(kept_in) else "kept until this database goes"
 

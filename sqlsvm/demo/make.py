@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlglot import exp, parse_one
 
 from sqlsvm.demo.shop import Table, shop
+from sqlsvm.engine import lasting
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import OptionError
-from sqlsvm.store import lasting
 
 steps = logging.getLogger(__name__)
 

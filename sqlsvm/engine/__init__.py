@@ -1,6 +1,7 @@
 """A URL -> an open engine. Drivers are imported only when a URL asks for them."""
 
 import re
+from pathlib import Path
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
@@ -9,6 +10,8 @@ _FORMS = (
     "write postgresql://user@host/database, embedded: (a throw-away PostgreSQL), embedded:PATH, "
     "duckdb: (in memory) or duckdb:PATH"
 )
+_THROW_AWAY = ("duckdb:", "embedded:")
+_IN_MEMORY = "duckdb::memory:"
 
 
 def connect(url: str) -> Engine:
@@ -36,6 +39,25 @@ def dialect_of(url: str) -> str:
     ('duckdb', 'postgres', 'postgres')
     """
     return "duckdb" if url.startswith("duckdb:") else "postgres"
+
+
+def lasting(url: str) -> bool:
+    """Whether a database outlives its session: a model that is stored in one that does not is gone at once.
+
+    >>> lasting("duckdb:"), lasting("duckdb::memory:shop"), lasting("duckdb:shop.duckdb")
+    (False, False, True)
+    """
+    return url not in _THROW_AWAY and not url.startswith(_IN_MEMORY)
+
+
+def absent(url: str) -> bool:
+    """Whether a URL names a place on this machine where nothing is yet. To open it would make a database there.
+
+    >>> absent("embedded:no/such/shop"), absent("postgresql://localhost/shop"), absent("duckdb:")
+    (True, False, False)
+    """
+    scheme, _, path = url.partition(":")
+    return scheme in ("duckdb", "embedded") and lasting(url) and not Path(path).expanduser().exists()
 
 
 def scratch() -> Engine:

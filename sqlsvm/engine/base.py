@@ -23,6 +23,9 @@ Values = NDArray[Any]
 """A column of any type."""
 Rows = dict[str, Values]
 Parameters = Sequence[object]
+Spelling = Literal["exact", "padded", "caseless"]
+"""Which texts are equal: only the same ones; those that differ in blanks at the end too, which fill up a character(n);
+or those that differ in case too, as with citext."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Column:
     name: str
     type: str
     kind: Kind
+    spelling: Spelling = "exact"
     blur: str | None = None
     """`Engine.blur`, where somebody has asked."""
 

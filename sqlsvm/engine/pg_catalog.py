@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable
+from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable, Spelling
 from sqlsvm.errors import OptionError
 
 # What the catalog need not be asked about. money, oid and regclass count as numbers to PostgreSQL, not to us.
@@ -118,7 +118,7 @@ class PgCatalog(Programmable):
         return self._ask(_THINS, [self._name(table)]) == [(True,)]
 
     def blur(self, column: Column, of: exp.Query) -> str | None:
-        if column.type.rpartition(".")[2] == "citext":
+        if column.spelling == "caseless":
             return column.type
         if _base(column.type) not in _COLLATED:
             return None
@@ -169,6 +169,12 @@ class PgCatalog(Programmable):
         for oid, (_, is_category) in zip(oids, answer, strict=True):
             self._kinds.setdefault(oid, "categorical" if is_category else "other")
         return [(name, self._kinds[oid]) for oid, (name, _) in zip(oids, answer, strict=True)]
+
+
+def spelling(type: str) -> Spelling:
+    if _base(type) in ("character", "bpchar"):
+        return "padded"
+    return "caseless" if type.rpartition(".")[2] == "citext" else "exact"
 
 
 def _base(type: str) -> str:

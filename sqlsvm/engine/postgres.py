@@ -28,7 +28,7 @@ from sqlsvm.engine.base import (
     as_rows,
     as_values,
 )
-from sqlsvm.engine.pg_catalog import PgCatalog
+from sqlsvm.engine.pg_catalog import PgCatalog, spelling
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError
 
@@ -132,7 +132,8 @@ class Postgres(PgCatalog):
         result = self._shape(query)
         fields = range(result.nfields)
         types = self._types([result.ftype(i) for i in fields], [result.fmod(i) for i in fields])
-        return tuple(Column(name, type, kind) for name, (type, kind) in zip(_names(result), types, strict=True))
+        names = _names(result)
+        return tuple(Column(name, type, kind, spelling(type)) for name, (type, kind) in zip(names, types, strict=True))
 
     def row_hash(self, alias: str) -> exp.Expression:
         """Hashed once more: that of a record is 31 times the one column plus the next, and summed up over the rows such

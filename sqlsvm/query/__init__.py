@@ -11,9 +11,10 @@ No database is needed here. What only the database knows comes in as values, in 
 whether one of them is volatile, an aggregate or set-returning: only those that come with the engine are known here.
 """
 
+from sqlsvm.engine.base import Spelling
 from sqlsvm.query.assemble import feature_query
 from sqlsvm.query.guards import check_view, functions, functions_in
-from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Spelling, Term
+from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
 from sqlsvm.query.kinds import probes, with_kinds
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources

@@ -2,18 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sqlglot import exp
 
-from sqlsvm.engine.base import Column, Kind
+from sqlsvm.engine.base import Column, Kind, Spelling
 
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier (its text, whether it is quoted) means."""
-
-Spelling = Literal["exact", "padded", "caseless"]
-"""Which texts are one category: equal ones only; those that differ in blanks at the end, which fill a character(n) up;
-or those that differ in case, for citext."""
 
 
 @dataclass(frozen=True)

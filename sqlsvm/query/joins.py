@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
 from sqlsvm.query.guards import fragment
 from sqlsvm.query.ir import Equality, LeftJoin, Term
@@ -132,14 +133,13 @@ def _merging(name: exp.Expr, side: Scope) -> Visible:
 
 
 def conjuncts(condition: exp.Expr | None, dialect: str) -> Iterator[exp.Expr]:
-    """The parts of an AND, through parentheses; in PostgreSQL `(a, b) = (c, d)` is `a = c AND b = d`. In DuckDB it
-    compares two structs, in which NULL equals NULL."""
+    """The parts of an AND, through parentheses, and of `(a, b) = (c, d)` where that is `a = c AND b = d`."""
     pending = [condition] if condition is not None else []
     while pending:
         node = pending.pop().unnest()
         if isinstance(node, exp.And):
             pending += [node.expression, node.this]
-        elif isinstance(node, exp.EQ) and dialect == "postgres" and (pairs := _row_pairs(node)):
+        elif isinstance(node, exp.EQ) and LANGUAGES[dialect].splits_rows and (pairs := _row_pairs(node)):
             yield from pairs
         else:
             yield node

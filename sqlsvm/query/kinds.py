@@ -22,9 +22,6 @@ _HINTS = {
 
 _ANY_HINT = "cast it to a number, a boolean or text"
 
-_PADDED = ("character", "bpchar")
-"""What PostgreSQL calls character(n), its length aside."""
-
 
 def probes(query: FeatureQuery) -> dict[str, exp.Select]:
     """For each relation with outputs the SELECT of them, in order: its description gives their types."""
@@ -73,8 +70,6 @@ def _kind(feature: Feature, column: Column, role: str) -> Kind:
 def _category(feature: Feature, column: Column) -> Feature:
     """A character(n) is read as text from the start. The blanks that fill it up are no part of it, but who meets it
     elsewhere may have them: a driver and JSON keep them, a cast does not."""
-    base = column.type.partition("(")[0].rpartition(".")[2]
-    if base in _PADDED:
-        text = sql.text(feature.expression.copy())
-        return replace(feature, kind="categorical", expression=text, spelling="padded")
-    return replace(feature, kind="categorical", spelling="caseless" if base == "citext" else "exact")
+    own = feature.expression
+    expression = sql.text(own.copy()) if column.spelling == "padded" else own
+    return replace(feature, kind="categorical", expression=expression, spelling=column.spelling)

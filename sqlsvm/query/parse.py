@@ -1,17 +1,14 @@
 """Text -> one plain SELECT, or a QueryError that shows the place."""
 
 import re
-from itertools import zip_longest
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.parsers.duckdb import DuckDBParser
-from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlsvm import sql
+from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
 from sqlsvm.query.guards import check, fragment
 from sqlsvm.query.sources import from_items
@@ -25,44 +22,9 @@ _CALLED = "start"
 _OPERATORS = (exp.Binary, exp.Predicate, exp.Not)
 
 
-_ALONE = ("DATE_PART", "LOG10", "TO_HEX", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
-"""Functions of PostgreSQL that sqlglot would turn into another, of another type or none at all, and those whose format
-of a time would get other capitals. They are sent as they are."""
-_MARK = "\0"
-"""No query contains it."""
-
-
-class _DuckDB(DuckDB):
-    """In j ->> 'a.b' the key is a.b, of which sqlglot would make the path $.a.b: a key b inside a."""
-
-    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
-        return super().to_json_path(path) if path and path.name.startswith("$") else path
-
-
 def statements(text: str, dialect: str) -> list[exp.Expr | None]:
     """What sqlglot makes of a text, where that means the same to the database."""
-    return _trees(list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), text, dialect)
-
-
-def _trees(tokens: list[Token], text: str, dialect: str) -> list[exp.Expr | None]:
-    if dialect == "duckdb":
-        return DuckDBParser(dialect=_DuckDB()).parse(tokens, text)
-    trees = PostgresParser(dialect="postgres").parse(_marked(tokens), text)
-    for node in (node for tree in trees if tree for node in tree.walk()):
-        if isinstance(node.this, str) and node.this.endswith(_MARK):
-            node.set("this", node.this.removesuffix(_MARK))
-    return trees
-
-
-def _marked(tokens: list[Token]) -> list[Token]:
-    """The functions of _ALONE get names that sqlglot does not know. A parser of our own would not work with its
-    compiled build, whose classes have no subclasses."""
-    return [
-        Token(t.token_type, t.text + _MARK, t.line, t.col, t.start, t.end, t.comments)
-        if t.text.upper() in _ALONE and after and after.token_type is TokenType.L_PAREN
-        else t
-        for t, after in zip_longest(tokens, tokens[1:])
-    ]
+    return LANGUAGES[dialect].parse(list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), text)
 
 
 def parse(text: str, dialect: str) -> exp.Select:
@@ -76,7 +38,7 @@ def parse(text: str, dialect: str) -> exp.Select:
         _keep_calls(select, dialect)
         _faithful(tokens, select, dialect)
         check(select, dialect)
-        if dialect == "duckdb":
+        if LANGUAGES[dialect].names_files:
             _name_files(select)
         _name_collations(select)
         sql.keep_names(select)
@@ -110,7 +72,7 @@ def _statement(tokens: list[Token]) -> list[Token]:
 
 def _tree(tokens: list[Token], text: str, dialect: str) -> exp.Expr:
     try:
-        (tree,) = _trees(tokens, text, dialect)
+        (tree,) = LANGUAGES[dialect].parse(tokens, text)
     except ParseError as error:
         raise _syntax_error(error, text) from error
     if tree is None:
@@ -186,7 +148,7 @@ def _count(tokens: list[Token], kind: TokenType) -> int:
 
 
 def _name_files(select: exp.Select) -> None:
-    """DuckDB calls the relation of 'data/flights.csv.gz' flights."""
+    """The relation of 'data/flights.csv.gz' is called flights."""
     for item in from_items(select):
         if isinstance(item, exp.Table) and not item.args.get("alias") and (match := _FILE.search(item.name)):
             item.set("alias", exp.TableAlias(this=exp.to_identifier(match[1], quoted=True)))

@@ -216,6 +216,12 @@ def test_the_type_is_told_in_the_words_of_the_engine(postgres: Engine) -> None:
     )
 
 
+def test_a_column_says_which_texts_are_equal(postgres: Engine) -> None:
+    postgres.execute(Text("CREATE EXTENSION citext"))
+    texts = query(postgres, "SELECT CAST('a' AS CHAR(3)) AS c, CAST('a' AS citext) AS i, CAST('a' AS VARCHAR(3)) AS v")
+    assert [column.spelling for column in postgres.describe(texts)] == ["padded", "caseless", "exact"]
+
+
 def test_a_domain_is_what_it_is_made_of(postgres: Engine) -> None:
     postgres.execute(exp.Command(this="CREATE DOMAIN positive AS integer CHECK (value > 0)"))
     domain = query(postgres, "SELECT CAST(4 AS positive) AS x")

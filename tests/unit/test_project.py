@@ -141,6 +141,12 @@ def test_layers(file: PurePosixPath) -> None:
     assert offences((PACKAGE / file).read_text(encoding="utf-8"), file) == []
 
 
+@pytest.mark.parametrize("file", [file for file in MODULES if file.parts[0] != "engine"], ids=str)
+def test_what_is_special_about_an_engine_is_said_in_engine(file: PurePosixPath) -> None:
+    text = (PACKAGE / file).read_text(encoding="utf-8")
+    assert not re.search(r"sqlstate|dialect [!=]= [\"']|sqlsvm\.engine\.(postgres|duckdb|embedded)\b", text)
+
+
 @pytest.mark.parametrize(
     ("file", "line", "allowed"),
     [

@@ -1,0 +1,73 @@
+"""How the SQL of each engine is read. A query can be read before its database is open, so no driver is needed here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+Trees = list[exp.Expr | None]
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a query means to an engine, where engines differ."""
+
+    parse: Callable[[list[Token], str], Trees]
+    names_files: bool
+    """Is 'data/flights.csv' in FROM a relation with the name flights?"""
+    splits_rows: bool
+    """Is (a, b) = (c, d) the same as a = c AND b = d? Else it compares two structs, in which NULL equals NULL."""
+
+
+# -- PostgreSQL --------------------------------------------------------------------------------------------------------
+
+_ALONE = ("DATE_PART", "LOG10", "TO_HEX", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
+"""Functions of PostgreSQL that sqlglot would turn into another, of another type or none at all, and those whose format
+of a time would get other capitals. They are sent as they are."""
+_MARK = "\0"
+"""No query contains it."""
+
+
+def _postgres(tokens: list[Token], text: str) -> Trees:
+    trees = PostgresParser(dialect="postgres").parse(_marked(tokens), text)
+    for node in (node for tree in trees if tree for node in tree.walk()):
+        if isinstance(node.this, str) and node.this.endswith(_MARK):
+            node.set("this", node.this.removesuffix(_MARK))
+    return trees
+
+
+def _marked(tokens: list[Token]) -> list[Token]:
+    """The functions of _ALONE get names that sqlglot does not know. A parser of our own would not work with its
+    compiled build, whose classes have no subclasses."""
+    return [
+        Token(t.token_type, t.text + _MARK, t.line, t.col, t.start, t.end, t.comments)
+        if t.text.upper() in _ALONE and after and after.token_type is TokenType.L_PAREN
+        else t
+        for t, after in zip_longest(tokens, tokens[1:])
+    ]
+
+
+# -- DuckDB ------------------------------------------------------------------------------------------------------------
+
+
+class _DuckDB(DuckDB):
+    """In j ->> 'a.b' the key is a.b, of which sqlglot would make the path $.a.b: a key b inside a."""
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        return super().to_json_path(path) if path and path.name.startswith("$") else path
+
+
+def _duckdb(tokens: list[Token], text: str) -> Trees:
+    return DuckDBParser(dialect=_DuckDB()).parse(tokens, text)
+
+
+LANGUAGES: Mapping[str, Language] = {
+    "postgres": Language(_postgres, names_files=False, splits_rows=True),
+    "duckdb": Language(_duckdb, names_files=True, splits_rows=False),
+}
+"""By `Engine.dialect`."""
