@@ -1,5 +1,5 @@
 # Every target installs what it needs into $(VENV). The machine needs git, make, and Python 3.11 or newer with venv.
-# The minutes below are for two free cores. They are stated here and nowhere else.
+# The minutes below are for two free cores.
 
 PYTHON  ?= python3
 WORKERS ?= 2

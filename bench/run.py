@@ -244,7 +244,7 @@ def postgres() -> Iterator[str]:
 
 def main() -> None:
     parser = ArgumentParser(description="Race sqlsvm beside its peers.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
+    parser.add_argument("--quick", action="store_true", help="small tasks")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
     parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")
     parser.add_argument("--more", action="store_true", help="go on where time was over, to five turns of all")
