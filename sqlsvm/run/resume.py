@@ -90,9 +90,9 @@ class Continuation:
         self._say = say
         self._digests: Mapping[str, str] | None = None
 
-    def begin(self, engine: Engine, problem: Problem, objective: Mapping[str, Any], penalty: L2) -> State | None:
+    def begin(self, problem: Problem, objective: Mapping[str, Any], penalty: L2) -> State | None:
         """What the solver is to go on from. Inside the snapshot, like all that follows."""
-        self._engine, self._problem, self._objective, self._penalty = engine, problem, plain(objective), penalty
+        self._problem, self._objective, self._penalty = problem, plain(objective), penalty
         before = self.before
         if before is None:
             return None
@@ -118,7 +118,7 @@ class Continuation:
 
     def _taken(self) -> Mapping[str, str]:
         if self._digests is None:
-            self._digests = dict(digests(self._engine, self._problem.query))
+            self._digests = dict(digests(self._problem.work.engine, self._problem.query))
         return self._digests
 
     def _change(self, before: Saved) -> str | None:

@@ -95,9 +95,7 @@ def train(
             problem = descending(problem, training.problem.scale)
         state = on_state = None
         if continuation:
-            state = continuation.begin(
-                here, problem, objective(_engine(engine, here), text, training), training.penalty
-            )
+            state = continuation.begin(problem, objective(_engine(engine, here), text, training), training.penalty)
             on_state = continuation.remember
         solution = solve(problem, training, on_pass, state, on_state)
         if continuation and not solution.converged:

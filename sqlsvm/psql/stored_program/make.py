@@ -1,6 +1,6 @@
 """A query and the options of its training -> a stored program."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,11 +18,11 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.model.predict import read_label_values
 from sqlsvm.options import Scale
-from sqlsvm.plan.keys import Rounded, rounded_keys
+from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.target import binary
-from sqlsvm.psql.stored_program.checks import LabelValues, checks, types
+from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import labelled
@@ -48,7 +48,25 @@ class StoredProgram:
 def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
     """Reads names, types, keys and sizes, and no more of the data than `explain` does."""
     asked = training.problem
-    if training.solver == "descent" or asked.counting == "sketch":
+    _check_training(training)
+    query = labelled(engine, text, asked)
+    target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
+    values = read_label_values(engine, query, target.code)
+    _check_classes(query, values)
+    plan, catalog = lasting(engine, query, asked, target)
+    plan, query = over_own_relations(plan), catalog.query
+    parts = _parts(plan, query, checks(plan, rounded_keys(catalog), types(engine, query), values), asked.scale)
+    return StoredProgram(
+        text,
+        plan.design.target.label.name,
+        {**_description(plan), "label_values": plain(values), "version": engine.version},
+        plain(asdict(training)),
+        {name: tuple(map(numbered, part)) for name, part in parts.items()},
+    )
+
+
+def _check_training(training: Training) -> None:
+    if training.solver == "descent" or training.problem.counting == "sketch":
         raise OptionError(
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
@@ -58,20 +76,6 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             "a stored program trains on all rows of its query",
             hint="leave rows out in WHERE, or hold them out of sqlsvm train --holdout",
         )
-    query = labelled(engine, text, asked)
-    target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
-    values = read_label_values(engine, query, target.code)
-    _check_classes(query, values)
-    plan, catalog = lasting(engine, query, asked, target)
-    plan, query = over_own_relations(plan), catalog.query
-    parts = _parts(plan, query, tuple(rounded_keys(catalog)), types(engine, query), values, asked.scale)
-    return StoredProgram(
-        text,
-        plan.design.target.label.name,
-        {**_description(plan), "label_values": plain(values), "version": engine.version},
-        plain(asdict(training)),
-        {name: tuple(map(numbered, part)) for name, part in parts.items()},
-    )
 
 
 def _check_classes(query: FeatureQuery, values: LabelValues) -> None:
@@ -82,20 +86,13 @@ def _check_classes(query: FeatureQuery, values: LabelValues) -> None:
         )
 
 
-def _parts(
-    plan: Plan,
-    query: FeatureQuery,
-    rounded: Sequence[Rounded],
-    known_types: Sequence[str],
-    label_values: LabelValues,
-    scale: Scale,
-) -> dict[str, tuple[Statement, ...]]:
+def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Scale) -> dict[str, tuple[Statement, ...]]:
     """By the names under which the functions of sql_templates/ ask for them."""
     sketched = replace(plan, method="sketch") if plan.method == "grid" else plan
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
-        "checks": (check.statement for check in checks(plan, rounded, known_types, label_values)),
+        "checks": (check.statement for check in assumed),
         "moments": moments(plan, needed(plan, scale)),
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),
@@ -105,21 +102,28 @@ def _parts(
         "thresholds": thresholds(plan),
         "sizes": sizes(sketched),
         "far sums": far_sums(sketched),
-        "list": [evaluation.list_of_rows(plan)] if plan.centre is None else evaluation.towards_centre(plan),
         "above": (evaluation.above(),),
         "area": (evaluation.area(),),
+        **(_at_centre(plan) if plan.centre else _of_one_bag(plan)),
     }
-    if plan.centre is None:
-        parts["soft pass"] = oracle_pass(plan, soft=True)
-    else:
-        grid = replace(plan, method="grid")
-        parts["pairs"] = (evaluation.pairs(plan),)
-        parts["list of pairs"] = (evaluation.list_of_pairs(plan),)
-        parts["above at centre"] = (evaluation.above_at_centre(plan),)
-        parts["spans"] = (evaluation.span(grid, bag) for bag in plan.bags)
-        parts["grid list"] = (*evaluation.towards_centre(grid), evaluation.list_of_pairs(grid))
-        parts["roundings"] = (rounding(bag) for bag in plan.bags)
     return {name: tuple(part) for name, part in parts.items()}
+
+
+def _of_one_bag(plan: Plan) -> dict[str, Iterable[Statement]]:
+    return {"list": (evaluation.list_of_rows(plan),), "soft pass": oracle_pass(plan, soft=True)}
+
+
+def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
+    grid = replace(plan, method="grid")
+    return {
+        "list": evaluation.towards_centre(plan),
+        "pairs": (evaluation.pairs(plan),),
+        "list of pairs": (evaluation.list_of_pairs(plan),),
+        "above at centre": (evaluation.above_at_centre(plan),),
+        "spans": (evaluation.span(grid, bag) for bag in plan.bags),
+        "grid list": (*evaluation.towards_centre(grid), evaluation.list_of_pairs(grid)),
+        "roundings": (rounding(bag) for bag in plan.bags),
+    }
 
 
 def _description(plan: Plan) -> dict[str, Any]:
