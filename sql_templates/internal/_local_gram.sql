@@ -7,6 +7,11 @@ AS $$
 DECLARE
     m integer := local.numbers;
     block integer := greatest(1, 400 / greatest(m, 1));
+    dictionaries integer[] := ARRAY(SELECT generate_series(0, local.dictionaries - 1));
+    places text := array_to_string(ARRAY(SELECT 'n' || k FROM unnest(dictionaries) AS k), ', ');
+    pairs text := array_to_string(
+        ARRAY(SELECT format('(n%s, n%s)', k, l) FROM unnest(dictionaries) AS k, unnest(dictionaries) AS l WHERE l <= k), ', ');
+    sums text := array_to_string(ARRAY(SELECT format('sum(y * z%s)', i) FROM generate_series(1, m) AS i), ', ');
     gram float8[] := '{}';
     part float8[];
 BEGIN
@@ -21,15 +26,12 @@ BEGIN
         EXECUTE format(
             'WITH found AS (
                  SELECT greatest(%1$s) AS i, least(%1$s) AS j, count(*) AS v, ARRAY[%2$s]::float8[] AS sums
-                 FROM pg_temp.sqlsvm_near GROUP BY GROUPING SETS (%3$s))
-             SELECT array_agg(coalesce(v, 0) / %4$s ORDER BY i, j)
-             FROM generate_series(%5$s, %6$s) AS i CROSS JOIN generate_series(1, i) AS j LEFT JOIN (
+                 FROM pg_temp.sqlsvm_near GROUP BY GROUPING SETS (%3$s))', places, sums, pairs)
+            || format(
+            ' SELECT array_agg(coalesce(v, 0) / %s ORDER BY i, j)
+             FROM generate_series(%s, %s) AS i CROSS JOIN generate_series(1, i) AS j LEFT JOIN (
                  SELECT i, j, v FROM found UNION ALL
                  SELECT i, s.j, s.v FROM found, unnest(sums) WITH ORDINALITY AS s (v, j) WHERE i = found.j) AS g USING (i, j)',
-            (SELECT string_agg('n' || k, ', ') FROM generate_series(0, local.dictionaries - 1) AS k),
-            (SELECT string_agg(format('sum(y * z%s)', i), ', ' ORDER BY i) FROM generate_series(1, m) AS i),
-            (SELECT string_agg(format('(n%s, n%s)', k, l), ', ')
-                FROM generate_series(0, local.dictionaries - 1) AS k, generate_series(0, k) AS l),
             local.rows, m + 1, local.dimension)
         INTO part;
         gram := gram || part;
