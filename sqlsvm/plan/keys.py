@@ -1,7 +1,9 @@
-"""Keys of two kinds. A count travels by groups of equal keys, so what is equal within a relation has to be equal to the
-same elsewhere. That may not be so where a comparison turns one type into the other: 'a' and 'A' are one citext and two
-texts, 2^53 and 2^53 + 1 two whole numbers and one double, 'CA' and 'CA ' two varying texts and one padded. Nor where
-two collations meet: the one that takes 'a' for 'A' decides.
+"""Checks of keys whose types or collations differ.
+
+Counts travel in groups of equal keys, so keys that are equal in one relation must be equal to the same keys in any
+other. A comparison that converts one type into the other can break this: 'a' and 'A' are one citext and two texts, 2^53
+and 2^53 + 1 are two integers and one double, 'CA' and 'CA ' are two varying texts and one padded text. So can two
+collations, if only one of them takes 'a' for 'A'.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +23,7 @@ Held = tuple[Term, Column]
 
 @dataclass(frozen=True)
 class Rounded:
-    """A key that is compared as a type that rounds, or pads, some of its spellings: the same must not be made of two
-    that are not the same."""
+    """A key that is compared as a type that rounds or pads it. No two different values may become one."""
 
     type: str
     exact: tuple[Term, ...]
@@ -51,7 +52,7 @@ def check_keys(catalog: Catalog) -> None:
 
 
 def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
-    """What `check_keys` looks at, to be looked at again."""
+    """The keys that `check_keys` looks at in the data, for a stored program to check them again."""
     return filter(None, (_rounded(catalog, _held(catalog, variable)) for variable in _inner(catalog)))
 
 
@@ -106,7 +107,7 @@ def _check_rounded(catalog: Catalog, held: Sequence[Held], rounded: Rounded) -> 
         other = next(pair for pair in held if catalog.engine.compared_as([exact[1].type, pair[1].type]))
         raise DataError(
             _are(catalog, exact, other),
-            detail=f"they are compared as {rounded.type}, and so some that are not the same are equal",
+            detail=f"they are compared as {rounded.type}, so two different keys would count as equal",
             hint=_cast(catalog, exact, other, rounded.type),
         )
 

@@ -21,24 +21,24 @@ EXACT_BUDGET = 1e6
 and beyond that the passes on the grid are much faster."""
 
 MOST_EXACT = 1e8
-"""Rows that are still sorted where somebody insists."""
+"""With --counting exact, more rows than this are refused."""
 
 BUCKETS_PER_BAG = 64
 """How many different scores on the grid a bag is expected to have: a range of 4 at 16 buckets a unit."""
 
 KEPT_IN_PLACE = 2 / 3
-"""A relation of whose rows the filters keep less than this is copied: every pass would read the others in vain."""
+"""A relation is copied if its filters keep a smaller share: every pass would read the other rows for nothing."""
 
 FEW_COLUMNS = 40
-"""Coordinates of all dimensions that are added up as they are met. Where joins carry columns at next to no cost, 14
-take 0.6 of the time of grouping back, 48 about as much, 100 take 1.3 of it."""
+"""With no more coordinates than this behind the joins, one scan adds up all columns. On a columnar engine 14 take 0.6
+of the time of grouping back, 48 about as much, 100 take 1.3 of it."""
 
 ROWS_A_KEY = 4
-"""From so many rows a key on it costs less to see who has no partner than to join everybody: about as much at one. And
-less to make an array of all keys, in every pass, than to meet them in a hash table."""
+"""With at least so many rows a key, a look for keys without a partner costs less than joining all rows, and an array of
+all keys, made in every pass, costs less than a hash table. With one row a key both cost about the same."""
 
 FULL = 0.5
-"""The least part of the places of an array that has a key."""
+"""An array is made if at least this share of its places has a key."""
 
 LARGEST_ARRAY = 1_000_000
 """Places, 8 MB: every process that scans has its own copy."""
@@ -89,7 +89,7 @@ def fitted(plan: Plan, catalog: Catalog) -> Plan:
 
 
 def _is_at_once(plan: Plan, engine: Engine) -> bool:
-    """Where few columns fold in, it costs more to keep the active rows and to group their counts back."""
+    """With few columns behind the joins, one scan costs less than grouping the counts of active rows back."""
     if plan.centre is not None or plan.design.dictionaries:
         return False
     folded = sum(len(plan.coordinates(node)) for node in plan.bags[0].nodes if node != plan.bags[0].core)
@@ -97,8 +97,8 @@ def _is_at_once(plan: Plan, engine: Engine) -> bool:
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
-    """Where many rows of the label's node share a key, and all of these meet the same: keys of different types, unless
-    they are numbers, may be equal to each other and not to the same."""
+    """Children of which many rows of the label's node share each key. Keys of different types, unless they are numbers,
+    are left out: two that are equal to each other may be equal to different keys."""
     plain = [
         child for child, edge in plan.foreign.items() if all(catalog.alike(plan.tree.variables[v]) for v in edge.on)
     ]
@@ -106,8 +106,8 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
 
 
 def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
-    """Where many rows of the label's node share a place, and few places are empty: a join would be done early with the
-    rows that meet nothing."""
+    """Children of which many rows of the label's node share each place, and few places are empty. With many empty
+    places a join is faster: it drops the rows without a partner early."""
     close = {child: places for child, places in _places(plan, catalog) if places.size <= LARGEST_ARRAY}
     shared = _shared(plan, catalog, {child: places.size for child, places in close.items()})
     return {

@@ -88,7 +88,7 @@ class Scaling:
 
 
 FLAT = 1e-10
-"""Of a feature that varies by less than 10^-5 of its size the square is this much of it."""
+"""The variance, as a share of the mean square, of a feature whose deviation is 10^-5 of its size."""
 
 
 def _kept(design: Design) -> list[Coordinate]:
@@ -102,7 +102,7 @@ def means(design: Design, moments: Moments) -> dict[str, float]:
 
 
 def flat(design: Design, moments: Moments) -> list[Coordinate]:
-    """Features that are constant, or as good as constant beside their size."""
+    """Features that are constant, or whose mean is much larger than their deviation."""
     missing = _missing_places(design)
 
     def is_flat(c: Coordinate) -> bool:

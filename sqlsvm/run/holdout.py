@@ -150,6 +150,7 @@ def _told_of(holdout: Holdout, part: Part) -> Iterator[None]:
         yield
     except DataError as error:
         verb = "holds out" if part == "holdout" else "leaves to train on"
-        these = f"of the rows that --holdout {holdout.fraction} {verb}; another fraction or --seed parts them anew"
+        again = "choose another fraction or --seed to split the rows differently"
+        these = f"of the rows that --holdout {holdout.fraction} {verb}; {again}"
         detail = f"{error.detail}; {these}" if error.detail else these
         raise DataError(error.message, detail=detail, hint=error.hint) from error

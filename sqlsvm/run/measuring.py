@@ -43,12 +43,12 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
 
 
 SAME = 1e-13
-"""Numbers that differ by less, relatively, differ by the rounding of what they were reckoned from."""
+"""A smaller relative difference between two numbers is the rounding of their inputs."""
 
 
 def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
-    """Moments in which a constant has no variance at all. What hardly varies beside its size is no constant, but its
-    sums have lost the digits that tell one row from another, and no proof should be built on them."""
+    """Moments in which a constant has no variance at all. A feature whose mean is much larger than its deviation is
+    refused: its sums have lost the digits in which rows differ, and prove nothing."""
     suspects = flat(plan.design, found)
     if not suspects:
         return found
@@ -75,8 +75,8 @@ def _too_far_from_zero(plan: Plan, c: Coordinate, least: float, most: float) -> 
 
 
 def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Iterator[Statement]:
-    """The moments, after a look at which keys always find a partner. What that look has made already is not made again,
-    unless more is known now than the messages then were to say."""
+    """The moments, after a look at which keys always find a partner. Tables made for that look are used again, unless
+    they hold less than is needed now."""
     counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
     answers = work.run(partners(counts, children))
     known = counts.without(child for child in children if not answers[PARTNERS][lost(child)][0])

@@ -1,9 +1,9 @@
 """What a training that did not finish leaves behind, and how far another one can go on from there.
 
-Cuts bound the objective on the rows that they were counted on, and on no others. So a state says what it is of: the
-query, the options that make an objective of its rows, and a digest of every relation, taken inside the snapshot. Where
-all that is the same its cuts count again, and the run goes on as if it had never stopped. Where something has changed
-they prove nothing, but its best weights are still a good place to begin at.
+Cuts bound the objective on the rows on which they were counted, and on no others. So a state holds the query, the
+options that define the objective, and a digest of every relation, taken inside the snapshot. If all of these are the
+same, its cuts are used again, and the run goes on as if it had never stopped. If something has changed, they prove
+nothing, but its best weights are still a good start.
 
 The digest costs a scan of every relation. It is taken once: after the first pass that leaves something to do where the
 join is small, else when the passes have taken some seconds, or the run gives up. Whatever ends the run later, a lost
@@ -33,7 +33,7 @@ Column = tuple[str, str, Any]
 """Feature, role and category: what a raw coordinate is of."""
 
 SMALL = 100_000
-"""Rows of a join over whose tables a scan costs nothing to speak of."""
+"""With no more join rows than this, a scan of the tables costs next to nothing."""
 
 PATIENCE = 5.0
 """Seconds of passes that are worth a digest."""

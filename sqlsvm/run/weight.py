@@ -1,7 +1,7 @@
-"""What a row of the join counts as: a number that is not negative.
+"""The weight of a row of the join must be a number that is not negative.
 
-All proofs rest on that. A row that counted against the others would lift a cut above the objective, and a NULL would
-count as nothing without a word.
+All proofs rest on that. A row with a negative weight would lift a cut above the objective, and a row whose weight is
+NULL would not count, without a message.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from sqlsvm.run.workspace import Workspace
 
 
 def check_weight(work: Workspace, plan: Plan) -> None:
-    """A look at the rows of its relation; and where something is wrong there, at the join: it may leave them out."""
+    """Looks at the rows of its relation; if some are wrong, at the join, which may leave them out."""
     weight, query = plan.design.weight, plan.tree.query
     if weight is None:
         return

@@ -202,20 +202,22 @@ REFUSED: dict[str, tuple[float, str]] = {
     "nothing held out": (
         1e-9,
         "the join has no rows\n"
-        "DETAIL: of the rows that --holdout 1e-09 holds out; another fraction or --seed parts them anew\n"
+        "DETAIL: of the rows that --holdout 1e-09 holds out; "
+        "choose another fraction or --seed to split the rows differently\n"
         "HINT: hold out another share: --holdout 0.2",
     ),
     "nothing left": (
         1 - 1e-9,
         "the join has no rows\n"
         "DETAIL: of the rows that --holdout 0.999999999 leaves to train on; "
-        "another fraction or --seed parts them anew\n"
+        "choose another fraction or --seed to split the rows differently\n"
         "HINT: hold out another share: --holdout 0.2",
     ),
     "one class": (
         0.5,
         "the label y has one class only: no row of the join is positive\n"
-        "DETAIL: of the rows that --holdout 0.5 holds out; another fraction or --seed parts them anew\n"
+        "DETAIL: of the rows that --holdout 0.5 holds out; "
+        "choose another fraction or --seed to split the rows differently\n"
         "HINT: sqlsvm inspect shows the classes before and after the join",
     ),
     "none": (0.0, "holdout must be a number between 0 and 1, not 0.0\nHINT: try --holdout 0.2"),
