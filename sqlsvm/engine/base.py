@@ -92,6 +92,9 @@ class Engine(ABC):
     dialect: str
     """sqlglot's name of the dialect: postgres, duckdb."""
 
+    url: str
+    """Where this is, without a password: safe to print and to store."""
+
     abilities: Abilities
 
     on_statement: Callable[[str], None] | None = None
@@ -102,11 +105,6 @@ class Engine(ABC):
 
     turn: AbstractContextManager[object] = nullcontext()
     """Held by a transaction that writes what other sessions write too."""
-
-    @property
-    @abstractmethod
-    def url(self) -> str:
-        """Where this is, without a password: safe to print and to store."""
 
     @property
     @abstractmethod

@@ -95,17 +95,13 @@ class DuckDB(Engine):
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:
         """A private one is read and written by this session alone, which drops what it makes."""
-        self._url = f"duckdb:{path}"
+        self.url = f"duckdb:{path}"
         self._connection = _connect(path or ":memory:")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
         self._private = private
         self._in_snapshot = False
         self._volatile: frozenset[str] | None = None
         self._parsed: WeakKeyDictionary[Text, duckdb.Statement] = WeakKeyDictionary()
-
-    @property
-    def url(self) -> str:
-        return self._url
 
     @property
     def version(self) -> str:
@@ -273,7 +269,7 @@ class DuckDB(Engine):
         try:
             future = self._worker.submit(work)
         except RuntimeError as error:
-            raise EngineError(f"the session with {self._url} is closed") from error
+            raise EngineError(f"the session with {self.url} is closed") from error
         try:
             return future.result()
         except duckdb.Error as error:

@@ -77,15 +77,11 @@ class Postgres(PgCatalog):
         super().__init__()
         self._connection = _connect(dsn)
         self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
-        self._url = url or _safe_url(self._connection.info)
+        self.url = url or _safe_url(self._connection.info)
         self._unlogged: Unlogged | None = None
         self._rehearsing = False
         for setting in _SESSION:
             self._send(setting)
-
-    @property
-    def url(self) -> str:
-        return self._url
 
     @property
     def version(self) -> str:
@@ -306,7 +302,7 @@ class Postgres(PgCatalog):
     def _reraise(self, error: psycopg.Error) -> NoReturn:
         said = error.diag
         if self._connection.closed or self._connection.broken:
-            raise EngineError(f"the connection to {self._url} was lost", detail=str(error).strip()) from error
+            raise EngineError(f"the connection to {self.url} was lost", detail=str(error).strip()) from error
         raise StatementError(
             said.message_primary or str(error).strip(),
             detail=said.message_detail,

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sqlsvm.engine.base import Values
+from sqlsvm.engine.base import Spelling, Values
 from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.model.model import Model, Term, Weight
-from sqlsvm.query import Spelling
 
 
 class Frame(Protocol):

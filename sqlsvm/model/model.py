@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sqlsvm.engine.base import Spelling
 from sqlsvm.errors import OptionError
-from sqlsvm.query import Spelling
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 

@@ -11,7 +11,6 @@ No database is needed here. What only the database knows comes in as values, in 
 whether one of them is volatile, an aggregate or set-returning: only those that come with the engine are known here.
 """
 
-from sqlsvm.engine.base import Spelling
 from sqlsvm.query.assemble import feature_query
 from sqlsvm.query.guards import check_view, functions, functions_in
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
@@ -27,7 +26,6 @@ __all__ = [
     "LeftJoin",
     "Relation",
     "Source",
-    "Spelling",
     "Term",
     "check_view",
     "feature_query",
