@@ -106,6 +106,7 @@ class Catalog:
         self.engine = engine
         self.query = query
         self._keys: dict[tuple[str, tuple[Term, ...]], KeyFacts] = {}
+        self._unique: dict[tuple[str, tuple[Term, ...]], bool] = {}
         self._variables: dict[int, list[Column]] = {}
         self._declared: dict[str, tuple[frozenset[str], ...]] = {}
 
@@ -160,8 +161,11 @@ class Catalog:
         return self.key(alias, terms).distinct
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        if self._declared_unique(alias, terms):
-            return True
+        if (alias, terms) not in self._unique:
+            self._unique[alias, terms] = self._declared_unique(alias, terms) or self._found_unique(alias, terms)
+        return self._unique[alias, terms]
+
+    def _found_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if terms and (alias, terms) not in self._keys:  # a key that repeats among the first rows is proof enough
             first = self.own_rows(alias, terms).limit(EARLY)
             if key_facts(self.engine, first, len(terms)).largest > 1:

@@ -11,6 +11,7 @@ from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.preflight import planned
 from sqlsvm.query import Term
 from sqlsvm.query.read_query import read_query
@@ -49,6 +50,19 @@ def is_declared(engine: Engine, statements: list[str], table: str = "d", *column
 def test_constraints(engine: Engine, statements: list[str], script: str, declared: bool) -> None:
     run(engine, script)
     assert is_declared(engine, statements) is declared
+
+
+@pytest.mark.parametrize("rows", ["(1), (2)", "(1), (1)"])
+def test_a_key_is_looked_at_once(engine: Engine, statements: list[str], rows: str) -> None:
+    """The join tree asks for the same key in every tree that it compares."""
+    run(engine, f"CREATE TABLE d (k INT); INSERT INTO d VALUES {rows}")
+    query = read_query(
+        engine, "SELECT a.k FROM d AS a JOIN d AS b USING (k) JOIN d AS c USING (k) JOIN d AS e USING (k)"
+    )
+    statements.clear()
+    join_tree(query, Catalog(engine, query))
+    looks = [s for s in statements if "COUNT(*)" in s]
+    assert len(looks) == len(set(looks)) >= 4
 
 
 def test_a_part_of_the_key_is_enough(engine: Engine, statements: list[str]) -> None:
