@@ -52,7 +52,9 @@ class Counts:
     weighted: Callable[[int], bool] = lambda node: True
     """Do its rows have a column w?"""
     is_negative: Callable[[exp.Expression], exp.Expression] | None = None
-    """Where neg is wanted: does the code of a row say that its sign is -1? The root's rows have it."""
+    """Does the code of a row say that its sign is -1? The root's rows have it."""
+    apart: bool = False
+    """Do the messages down carry neg?"""
     needless: frozenset[str] = frozenset()
     """Messages that say 1 to every row that they arrive at: nobody meets them."""
 
@@ -126,7 +128,7 @@ class Counts:
     def down(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * all others) AS c FROM parent JOIN all others GROUP BY key"""
         above, came = parent.other(node), up_table(node)
-        sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.is_negative else [])]
+        sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.apart else [])]
         return self._sent(above, parent, sizes, came)
 
     def _sent(self, node: int, over: Edge, sizes: list[tuple[exp.Expression, str]], but: str) -> exp.Select:

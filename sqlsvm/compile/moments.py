@@ -28,9 +28,8 @@ def needed(plan: Plan, scale: Scale) -> frozenset[str]:
 
 def counts_of(plan: Plan, *, apart: bool = True) -> Counts:
     """The count messages over the sources of a plan, rooted at the label; apart: also of the negative rows."""
-    is_negative = plan.design.target.is_negative if apart else None
     tree = plan.tree.rerooted(plan.label_node)
-    return Counts(tree, lambda node: source(plan, node, "n"), plan.weighted, is_negative)
+    return Counts(tree, lambda node: source(plan, node, "n"), plan.weighted, plan.design.target.is_negative, apart)
 
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
