@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Unpack
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
@@ -25,7 +25,7 @@ from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.oracle import Array
 from sqlsvm.solve.penalty import L2
-from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
+from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,12 @@ def train(
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(problem, training.problem.scale)
-        state = on_state = None
+        going: Going = {"on_pass": on_pass}
         if continuation:
-            state = continuation.begin(problem, objective(_engine(engine, here), text, training), training.penalty)
-            on_state = continuation.remember
-        solution = solve(problem, training, on_pass, state, on_state)
+            described = objective(_engine(engine, here), text, training)
+            state = continuation.begin(problem, described, training.penalty)
+            going |= {"state": state, "on_state": continuation.remember}
+        solution = solve(problem, training, **going)
         if continuation and not solution.converged:
             continuation.remember(solution.state, last=True)
         return model_of(engine, name, text, problem, training, solution, left_out)
@@ -137,20 +138,14 @@ def objective(database: str, text: str, training: Training) -> dict[str, Any]:
     return {"query": text, "database": database, **found, "seed": seed, "solver": solver}
 
 
-def solve(
-    problem: Problem,
-    training: Training,
-    on_pass: OnPass | None = None,
-    state: State | None = None,
-    on_state: OnState | None = None,
-) -> Solution:
+def solve(problem: Problem, training: Training, **going: Unpack[Going]) -> Solution:
     """Passes that were made before are not counted against max_passes."""
-    effort = training.effort
+    effort, state = training.effort, going.get("state")
     effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
-        return descent.solve(PseudoJoinOracle(problem), training.penalty, effort, on_pass, state, on_state)
+        return descent.solve(PseudoJoinOracle(problem), training.penalty, effort, **going)
     chosen = dane.solve if training.solver == "dane" else bundle.solve
-    return chosen(JoinOracle(problem), training.penalty, effort, on_pass, state, on_state)
+    return chosen(JoinOracle(problem), training.penalty, effort, **going)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------

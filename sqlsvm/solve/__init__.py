@@ -1,5 +1,5 @@
 """The numerical solvers: they see an oracle and numpy, never SQL. All are called
-`solve(oracle, penalty, options, on_pass, state, on_state) -> Solution`."""
+`solve(oracle, penalty, effort, on_pass=, state=, on_state=) -> Solution`."""
 
 from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.cuts import Certificate

@@ -1,29 +1,24 @@
 """The solver without a sample: a level bundle. Each point is the nearest one to the best iterate where the cuts still
 allow to close a part of the gap; it converges on every instance, in more passes than dane."""
 
+from typing import Unpack
+
 import numpy as np
 
 from sqlsvm.solve.grain import choose_buckets
 from sqlsvm.solve.oracle import Array, Oracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
-from sqlsvm.solve.solution import Effort, OnPass, OnState, Solution, State
+from sqlsvm.solve.solution import Effort, Going, Solution
 
 HOPE = 0.5
 DENSITY = 0.3  # of the residuals at the knots; the first pass that rounds anything measures it
 LEVEL = 0.7
 
 
-def solve(
-    oracle: Oracle,
-    penalty: L2,
-    options: Effort | None = None,
-    on_pass: OnPass | None = None,
-    state: State | None = None,
-    on_state: OnState | None = None,
-) -> Solution:
-    """Minimise F until the certified gap is at most options.tol."""
-    run = Run(oracle, penalty, options or Effort(), on_pass, state, on_state)
+def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
+    """Minimise F until the certified gap is at most effort.tol."""
+    run = Run(oracle, penalty, effort, **going)
     while not run.finished:
         first = np.zeros(oracle.dimension) if run.start is None else run.start
         point = level_point(run) if run.cuts else first

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Unpack
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Array, Cut, Oracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
-from sqlsvm.solve.solution import Effort, OnPass, OnState, Solution, State
+from sqlsvm.solve.solution import Effort, Going, Solution
 from sqlsvm.solve.threads import fitting_threads
 
 steps = logging.getLogger(__name__)
@@ -47,20 +48,13 @@ MUCH = 1.5
 """A join is taken whole if the sample would be at least that part of it."""
 
 
-def solve(
-    oracle: Oracle,
-    penalty: L2,
-    options: Effort | None = None,
-    on_pass: OnPass | None = None,
-    state: State | None = None,
-    on_state: OnState | None = None,
-) -> Solution:
-    """Minimise F until the certified gap is at most options.tol."""
-    run = Run(oracle, penalty, options or Effort(), on_pass, state, on_state)
+def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
+    """Minimise F until the certified gap is at most effort.tol."""
+    run = Run(oracle, penalty, effort, **going)
     if not run.finished:
-        size = run.options.sample or sample_size(oracle.dimension, oracle.join_rows)
+        size = run.effort.sample or sample_size(oracle.dimension, oracle.join_rows)
         steps.info("sampling %s rows of the join", f"{size:,}")
-        local = LocalProblem.of(oracle.sample(size, run.options.seed), oracle.loss, penalty)
+        local = LocalProblem.of(oracle.sample(size, run.effort.seed), oracle.loss, penalty)
         with fitting_threads(oracle.dimension):
             while not run.finished:
                 point, width = propose(run, local)
@@ -88,9 +82,9 @@ def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
     if run.stalls % 3 == 2 or run.stalls > PATIENCE:
         return level_point(run), 0.0
     tilted = _Tilted(local, [(run.points[i], run.cuts[i]) for i in _telling(run)])
-    if run.oracle.soft and (tilted.width or _knot_bias(run) > BIAS_SHARE * run.options.tol):
-        return _soft_optimum(tilted, None, tilted.width or WIDTHS[0], run.options.tol / 4.0 ** (run.stalls // 3))
-    tol = run.options.tol / 4.0**run.stalls
+    if run.oracle.soft and (tilted.width or _knot_bias(run) > BIAS_SHARE * run.effort.tol):
+        return _soft_optimum(tilted, None, tilted.width or WIDTHS[0], run.effort.tol / 4.0 ** (run.stalls // 3))
+    tol = run.effort.tol / 4.0**run.stalls
     point, width = _tilted_optimum(tilted, tol)
     if run.oracle.soft and local.density(point, width) > CROWD:
         return _soft_optimum(tilted, point, width, tol)
@@ -103,7 +97,7 @@ def _telling(run: Run) -> list[int]:
     combination."""
     soft = [i for i, cut in enumerate(run.cuts) if cut.width]
     if soft or not run.cuts:
-        return soft[-MEMORY:] if _knot_bias(run) > run.options.tol else soft[-1:]
+        return soft[-MEMORY:] if _knot_bias(run) > run.effort.tol else soft[-1:]
     return [run.best if run.stalls % 3 == 1 else len(run.cuts) - 1]
 
 

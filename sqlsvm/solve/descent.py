@@ -10,31 +10,22 @@ Precondition: every feature lies in [-1, 1]; the caller scales. Steps:
 It proves little about the optimum: its lower bound is the one that holds for every data set.
 """
 
-import logging
-from math import log, sqrt
-from time import perf_counter
+from math import log, nan, sqrt
+from typing import Unpack
 
 import numpy as np
 
 from sqlsvm.solve.cuts import Certificate
-from sqlsvm.solve.oracle import Array, PseudoOracle
+from sqlsvm.solve.log import Log
+from sqlsvm.solve.oracle import Array, Cut, PseudoOracle
 from sqlsvm.solve.penalty import L2
-from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
-
-steps = logging.getLogger(__name__)
+from sqlsvm.solve.solution import Effort, Going, Solution
 
 
-def solve(
-    oracle: PseudoOracle,
-    penalty: L2,
-    options: Effort | None = None,
-    on_pass: OnPass | None = None,
-    state: State | None = None,
-    on_state: OnState | None = None,
-) -> Solution:
-    """Descend for the theorem's T passes or options.max_passes; converged means that the theorem's T was reached, or
+def solve(oracle: PseudoOracle, penalty: L2, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
+    """Descend for the theorem's T passes or effort.max_passes; converged means that the theorem's T was reached, or
     that even the trivial lower bound closes the gap."""
-    descent = _Descent(oracle, penalty, options or Effort(), on_pass, state, on_state)
+    descent = _Descent(oracle, penalty, effort or Effort(), **going)
     while not descent.finished:
         descent.step()
     return descent.solution()
@@ -50,16 +41,16 @@ def trivial_lower_bound(dimension: int, lam: float) -> float:
     return lam / dimension if 2.0 * lam <= dimension else 1.0 - dimension / (4.0 * lam)
 
 
-def theorem_passes(dimension: int, lam: float, options: Effort) -> float:
+def theorem_passes(dimension: int, lam: float, effort: Effort) -> float:
     """T that brings the optimisation error below tol * F*, F* at its trivial lower bound.
 
     step strong: G^2 (1 + ln T) / (4 lam T) with G = 2 lam r* + sqrt(d); step paper: 4 d^1.5 / (lam sqrt(T)).
     The error of counting, 3 epsilon sqrt(d) r*, comes on top.
     """
-    error = options.tol * trivial_lower_bound(dimension, lam)
+    error = effort.tol * trivial_lower_bound(dimension, lam)
     if error <= 0.0:
         return float("inf")
-    if options.step == "paper":
+    if effort.step == "paper":
         return 16.0 * float(dimension) ** 3 / (lam * error) ** 2
     scale = (2.0 * lam * ball_radius(dimension, lam) + sqrt(dimension)) ** 2 / (4.0 * lam * error)
     passes = max(scale, 1.0)
@@ -68,97 +59,43 @@ def theorem_passes(dimension: int, lam: float, options: Effort) -> float:
     return passes
 
 
-class _Descent:
-    """The log of the iterates; `slopes` are the counted parts of the pseudo-gradients."""
+class _Descent(Log):
+    """The slopes of its cuts are the counted parts of the pseudo-gradients. They are no minorants: the other numbers of
+    a cut are nan."""
 
-    def __init__(
-        self,
-        oracle: PseudoOracle,
-        penalty: L2,
-        options: Effort,
-        on_pass: OnPass | None,
-        state: State | None,
-        on_state: OnState | None,
-    ) -> None:
-        self.oracle, self.penalty, self.options = oracle, penalty, options
-        self.on_pass, self.on_state = on_pass, on_state
+    def __init__(self, oracle: PseudoOracle, penalty: L2, effort: Effort, **going: Unpack[Going]) -> None:
+        self.oracle = oracle
         self.radius = ball_radius(oracle.dimension, penalty.lam)
-        self.enough = theorem_passes(oracle.dimension, penalty.lam, options)
-        self.points: list[Array] = []
-        self.slopes: list[Array] = []
-        self.lows: list[float] = []
-        self.history: list[Record] = []
-        self.best = 0
-        for point, cut, seconds in state.passes() if state else ():
-            self._log(point, cut.slope, cut.value_low, seconds)
+        self.enough = theorem_passes(oracle.dimension, penalty.lam, effort)
+        super().__init__(penalty, effort, **going)
 
-    @property
-    def finished(self) -> bool:
-        done = len(self.points)
-        return done >= self.options.max_passes or (done > 0 and self.converged)
+    def proof(self) -> Certificate:
+        """F(beta) <= (1 + epsilon) R-hat + epsilon |beta|_1 + lam |beta|^2: the counts, then the moved rows."""
+        epsilon, low = self.effort.epsilon, self.objective(self.best)
+        upper = low + epsilon * (self.cuts[self.best].value_low + float(np.abs(self.points[self.best]).sum()))
+        return Certificate(low, upper, trivial_lower_bound(self.oracle.dimension, self.penalty.lam))
+
+    def merit(self, index: int) -> float:
+        return self.objective(index)
 
     @property
     def converged(self) -> bool:
-        return len(self.points) >= self.enough or self.history[-1].gap <= self.options.tol
+        return len(self.cuts) >= self.enough or super().converged
 
     def step(self) -> None:
-        began = perf_counter()
-        point = self._next_point()
-        steps.debug("pass %d", len(self.history) + 1)
-        slope = self.oracle.pseudo_gradient(point, self.options.epsilon)
-        low = self.oracle.value_low(point, self.options.epsilon)
-        self._log(point, slope, low, perf_counter() - began)
-        if self.on_state and not self.finished:
-            self.on_state(self._state())
-        if self.on_pass:
-            self.on_pass(self.history[-1])
+        self.make(self._next_point(), self._observed)
 
-    def solution(self) -> Solution:
-        return Solution(
-            self.points[self.best].copy(),
-            self._certificate(),
-            tuple(self.history),
-            self.converged,
-            self._state(),
-        )
+    def _observed(self, point: Array) -> Cut:
+        slope = self.oracle.pseudo_gradient(point, self.effort.epsilon)
+        return Cut(slope, nan, self.oracle.value_low(point, self.effort.epsilon), nan, None)
 
     def _next_point(self) -> Array:
         passes, dimension = len(self.points), self.oracle.dimension
         if not passes:
             return np.zeros(dimension)
         step = 1.0 / (self.penalty.curvature * passes)
-        if self.options.step == "paper":
+        if self.effort.step == "paper":
             step = 1.0 / (4.0 * self.penalty.curvature * sqrt(dimension * passes))
-        moved = self.points[-1] - step * (self.penalty.slope(self.points[-1]) + self.slopes[-1])
+        moved = self.points[-1] - step * (self.penalty.slope(self.points[-1]) + self.cuts[-1].slope)
         shrink: Array = moved * min(1.0, self.radius / max(float(np.linalg.norm(moved)), 1e-300))
         return shrink
-
-    def _log(self, point: Array, slope: Array, low: float, seconds: float) -> None:
-        self.points.append(point)
-        self.slopes.append(slope)
-        self.lows.append(low)
-        if self._objective(len(self.points) - 1) < self._objective(self.best):
-            self.best = len(self.points) - 1
-        proof = self._certificate()
-        self.history.append(
-            Record(
-                len(self.points), proof.objective, proof.objective_upper, proof.lower_bound, proof.gap, None, seconds
-            )
-        )
-
-    def _objective(self, index: int) -> float:
-        """F-hat: never above F."""
-        return self.lows[index] + self.penalty.value(self.points[index])
-
-    def _certificate(self) -> Certificate:
-        """F(beta) <= (1 + epsilon) R-hat + epsilon |beta|_1 + lam |beta|^2: the counts, then the moved rows."""
-        epsilon, low = self.options.epsilon, self._objective(self.best)
-        upper = low + epsilon * (self.lows[self.best] + float(np.abs(self.points[self.best]).sum()))
-        return Certificate(low, upper, trivial_lower_bound(self.oracle.dimension, self.penalty.lam))
-
-    def _state(self) -> State:
-        unknown = np.full(len(self.points), np.nan)
-        seconds = np.array([record.seconds for record in self.history])
-        points, slopes = np.array(self.points), np.array(self.slopes)
-        widths = np.zeros(len(self.points))
-        return State(points, slopes, unknown, np.array(self.lows), unknown, unknown, widths, seconds)

@@ -21,15 +21,15 @@ def choose_buckets(run: Run, hope: float, density: float, share: float = ERROR_S
     """
     if run.oracle.exact:
         return None
-    if run.options.buckets:
-        return run.options.buckets
+    if run.effort.buckets:
+        return run.effort.buckets
     error_at_one = density * (BAGS / 2) ** 2
     if not run.cuts:
-        return _enough(max(FIRST_ERROR, share * run.options.tol), error_at_one)
+        return _enough(max(FIRST_ERROR, share * run.effort.tol), error_at_one)
     last = run.cuts[-1]
     if last.error > 0.0 and last.buckets:
         error_at_one = last.error * last.buckets**2
-    hoped = max(run.options.tol, hope * min(1.0, run.gap))
+    hoped = max(run.effort.tol, hope * min(1.0, run.gap))
     return _enough(share * hoped * run.certificate.objective_upper, error_at_one)
 
 

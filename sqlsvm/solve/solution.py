@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -95,6 +96,14 @@ class State:
 
 OnState = Callable[[State], None]
 """Given all passes so far after each but the last, so that they outlive whatever ends the run."""
+
+
+class Going(TypedDict, total=False):
+    """What a run goes on from, and who is told of its passes."""
+
+    on_pass: OnPass | None
+    state: State | None
+    on_state: OnState | None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,92 @@
+"""The log of a solver: its passes, the best iterate, and the certificate after each pass.
+
+A solver decides where to look next from its log and nothing else. So a resumed run goes on as if it had never stopped.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from math import inf
+from time import perf_counter
+
+from sqlsvm.solve.cuts import Certificate
+from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
+
+steps = logging.getLogger(__name__)
+
+
+class Log(ABC):
+    def __init__(
+        self,
+        penalty: L2,
+        effort: Effort,
+        on_pass: OnPass | None = None,
+        state: State | None = None,
+        on_state: OnState | None = None,
+    ) -> None:
+        self.penalty, self.effort, self._on_pass, self._on_state = penalty, effort, on_pass, on_state
+        self.points: list[Array] = []
+        self.cuts: list[Cut] = []
+        self.history: list[Record] = []
+        self.best = 0
+        for point, cut, seconds in state.passes() if state else ():
+            self.add(point, cut, seconds)
+
+    @abstractmethod
+    def proof(self) -> Certificate:
+        """What the passes prove about the best iterate."""
+
+    @abstractmethod
+    def merit(self, index: int) -> float:
+        """The best iterate has the least."""
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.proof() if self.cuts else Certificate(0.0, inf, 0.0)
+
+    @property
+    def gap(self) -> float:
+        return self.certificate.gap
+
+    @property
+    def converged(self) -> bool:
+        return self.gap <= self.effort.tol
+
+    @property
+    def finished(self) -> bool:
+        return len(self.cuts) >= self.effort.max_passes or self.converged
+
+    def objective(self, index: int) -> float:
+        """Of an iterate, as far as its pass has counted it: never above F."""
+        return self.cuts[index].value_low + self.penalty.value(self.points[index])
+
+    def make(self, point: Array, a_pass: Callable[[Array], Cut]) -> None:
+        """Makes a pass at the point, logs it and tells the caller."""
+        steps.debug("pass %d", len(self.cuts) + 1)
+        began = perf_counter()
+        cut = a_pass(point)
+        self.add(point, cut, perf_counter() - began)
+        if self._on_state and not self.finished:
+            self._on_state(self.state())
+        if self._on_pass:
+            self._on_pass(self.history[-1])
+
+    def add(self, point: Array, cut: Cut, seconds: float) -> None:
+        self.points.append(point)
+        self.cuts.append(cut)
+        last = len(self.cuts) - 1
+        if self.merit(last) < self.merit(self.best):
+            self.best = last
+        proof = self.certificate
+        self.history.append(
+            Record(last + 1, proof.objective, proof.objective_upper, proof.lower_bound, proof.gap, cut.buckets, seconds)
+        )
+
+    def solution(self) -> Solution:
+        beta = self.points[self.best].copy()
+        return Solution(beta, self.certificate, tuple(self.history), self.converged, self.state())
+
+    def state(self) -> State:
+        return State.of(self.points, self.cuts, [record.seconds for record in self.history])
