@@ -1,11 +1,11 @@
-"""One root, few leaves. A message states the fact; `detail` says more; `hint` says what to type next."""
+"""The errors that sqlsvm raises. A message states the fact, `detail` adds to it, `hint` says what to type next."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class SqlsvmError(Exception):
-    """Everything that sqlsvm raises on purpose. The CLI prints it without a traceback and exits with 1."""
+    """The base of all errors that sqlsvm raises. The CLI prints them without a traceback and exits with 1."""
 
     def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -14,20 +14,16 @@ class SqlsvmError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        parts = [self.message]
-        if self.detail:
-            parts.append(f"DETAIL: {self.detail}")
-        if self.hint:
-            parts.append(f"HINT: {self.hint}")
-        return "\n".join(parts)
+        more = (("DETAIL", self.detail), ("HINT", self.hint))
+        return "\n".join([self.message, *(f"{name}: {text}" for name, text in more if text)])
 
 
 class QueryError(SqlsvmError):
-    """The feature query says something that cannot be trained on."""
+    """The feature query cannot be trained on."""
 
 
 class DataError(SqlsvmError):
-    """The query is fine; the rows that it reads are not."""
+    """The rows that the query reads cannot be trained on."""
 
 
 class OptionError(SqlsvmError):
@@ -35,11 +31,11 @@ class OptionError(SqlsvmError):
 
 
 class EngineError(SqlsvmError):
-    """The database refused or went away."""
+    """The database refused a statement, or the connection was lost."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """A hint that names what was probably meant, or None.
+    """A hint with the known name that is most similar, or None.
 
     >>> nearest("carier", ["carrier", "distance"])
     'did you mean carrier?'

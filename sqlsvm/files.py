@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all; but what is no file is written as it comes."""
+"""Files that are written completely or not at all. Devices and pipes are written directly."""
 
 import os
 import sys
@@ -9,30 +9,28 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside the one that is meant, to write to. It takes its place at the end, or goes if anything fails: a
-    reader, or an interrupt, never meets half of it. A device or a pipe is written to itself: in its place would stand
-    a file that nobody reads."""
+    """A temporary file in the folder of `path`. At the end it replaces `path`; after an error it is removed. So no
+    reader ever sees a part of the content. A device or a pipe cannot be replaced: it is yielded itself."""
     if is_stream(path):
         yield path
         return
     target = path.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        yield beside
-        beside.replace(target)
+        yield temporary
+        temporary.replace(target)
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def is_stream(path: Path) -> bool:
-    """Whether this is a device or a pipe, as /dev/null and the /dev/fd/63 of a shell's >(...) are: nothing is kept in
-    it that could be replaced."""
+    """Whether this is a device or a pipe, like /dev/null or the /dev/fd/63 of a shell's >(...)."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def is_stdout(name: str) -> bool:
-    """- or any other name of it, as /dev/stdout: a verb that writes to it has nothing more to say there."""
+    """Whether a name means standard output: - or, for example, /dev/stdout. Then nothing else may be printed there."""
     if name == "-":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Facts and tables on a terminal. The text is complete without colour."""
+"""Facts and tables on a terminal. No information is in the colours alone."""
 
 from collections.abc import Iterable, Sequence
 from io import BytesIO, TextIOWrapper
@@ -14,9 +14,16 @@ UNBOUNDED = 100_000
 
 
 def on_paper(stream: TextIO, *parts: RenderableType) -> str:
-    """The text to print on that stream: as wide as a terminal, or as wide as it needs."""
+    """The text to print on the stream: as wide as the terminal, or as wide as the text needs if it is not one."""
     paper = TextIOWrapper(BytesIO(), encoding=stream.encoding or "utf-8", errors="backslashreplace")
-    console = _console(paper, stream)
+    terminal = stream.isatty()
+    console = Console(
+        file=paper,
+        force_terminal=terminal,
+        color_system="auto" if in_colour(stream) else None,
+        width=None if terminal else UNBOUNDED,
+        highlight=False,
+    )
     for part in parts:
         console.print(part)
     paper.seek(0)
@@ -24,7 +31,7 @@ def on_paper(stream: TextIO, *parts: RenderableType) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names in bold, and what is to be said of each."""
+    """A table of two columns: names in bold, and the fact about each."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -34,22 +41,10 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
 
 
 def columns(*titles: str, numbers: Sequence[str] = ()) -> Table:
-    """A table without lines; numbers stand behind the rest and to the right."""
+    """A table without lines. The columns of numbers come last, aligned to the right."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="bold")
     for title in titles:
         table.add_column(title, overflow="fold")
     for title in numbers:
         table.add_column(title, overflow="fold", justify="right")
     return table
-
-
-def _console(paper: TextIO, stream: TextIO) -> Console:
-    """One that draws on paper what the stream can show."""
-    terminal = stream.isatty()
-    return Console(
-        file=paper,
-        force_terminal=terminal,
-        color_system="auto" if in_colour(stream) else None,
-        width=None if terminal else UNBOUNDED,
-        highlight=False,
-    )

@@ -1,7 +1,7 @@
-"""The few words of SQL that everything we send is built from: sqlglot nodes, never strings.
+"""The parts of SQL that all our statements are built from. They are sqlglot nodes, never strings.
 
-Names of our own are plain lower-case identifiers; names of the user arrive quoted inside expressions, and wherever they
-begin like those of working tables.
+Our own names are plain lower-case identifiers. The user's names come quoted inside expressions; `keep_names` quotes
+those that begin like a working table.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlglot import exp
 
 WORKING = "sqlsvm_"
-"""How the names of working tables begin."""
+"""The beginning of the names of working tables."""
 
 Query = exp.Query
 Outputs = Iterable[tuple[exp.Expression, str]]
@@ -21,12 +21,12 @@ def column(name: str, table: str | None = None) -> exp.Column:
 
 
 def named(name: str, alias: str) -> exp.Column:
-    """A column of the user's, by its real name."""
+    """A column of the user, by its real name."""
     return exp.column(name, table=alias, quoted=True)
 
 
 def number(value: float) -> exp.Expression:
-    """A double. A bare 1.0 would be an exact decimal, slow and of another type, in both engines.
+    """A double. Both engines read a bare 1.0 as an exact decimal, which is slow and has another type.
 
     >>> number(-2).sql("postgres")
     'CAST(-2.0 AS DOUBLE PRECISION)'
@@ -35,7 +35,7 @@ def number(value: float) -> exp.Expression:
 
 
 def parameter(name: str) -> exp.Expression:
-    """A number given when the statement runs; it gets its place, $1 or $2, when the statement is complete."""
+    """A number that is given when the statement runs. Its place ($1, $2) is set when the statement is complete."""
     return double(exp.Placeholder(this=name))
 
 
@@ -61,7 +61,7 @@ def total(expression: exp.Expression) -> exp.Expression:
 
 
 def count() -> exp.Expression:
-    """COUNT(*) as a double: counts of join rows overflow BIGINT."""
+    """COUNT(*) as a double, because counts of join rows overflow BIGINT."""
     return double(exp.Count(this=exp.Star()))
 
 
@@ -74,7 +74,7 @@ def or_zero(expression: exp.Expression) -> exp.Expression:
 
 
 def sum_or_zero(expression: exp.Expression) -> exp.Expression:
-    """SUM, and 0 over no rows."""
+    """SUM; 0 if there are no rows."""
     return or_zero(total(expression))
 
 
@@ -86,8 +86,8 @@ def window(
     running: bool = False,
     descending: bool = False,
 ) -> exp.Window:
-    """value OVER (PARTITION BY by ORDER BY order), NULLs last, or first if descending; running: from the first row to
-    this one."""
+    """value OVER (PARTITION BY by ORDER BY order). NULLs come last, or first if descending. A running window goes from
+    the first row to the current one."""
     places = [exp.Ordered(this=column(n), desc=descending, nulls_first=descending) for n in order]
     rows = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "CURRENT ROW", "end_side": None}
     return exp.Window(
@@ -111,7 +111,7 @@ def case(condition: exp.Expression, then: exp.Expression, otherwise: exp.Express
 
 
 def by_truth(truth: exp.Expression, yes: exp.Expression, no: exp.Expression) -> exp.Case:
-    """CASE WHEN truth THEN yes WHEN NOT truth THEN no END: where nobody knows, NULL."""
+    """CASE WHEN truth THEN yes WHEN NOT truth THEN no END: NULL where the truth is NULL."""
     return case(truth.copy(), yes).when(exp.not_(truth.copy()), no, copy=False)
 
 
@@ -125,27 +125,25 @@ def not_null(expression: exp.Expression) -> exp.Expression:
 
 
 def product(*factors: exp.Expression) -> exp.Expression:
-    """a * b * ..., and 1 for none."""
-    made: exp.Expression | None = None
-    for factor in factors:
-        made = factor if made is None else exp.Mul(this=made, expression=_operand(factor))
-    return number(1) if made is None else made
+    """a * b * ...; 1 for none."""
+    return _chain(exp.Mul, factors) or number(1)
 
 
 def plus(*terms: exp.Expression) -> exp.Expression:
-    """a + b + ..., and 0 for none."""
+    """a + b + ...; 0 for none."""
+    return _chain(exp.Add, terms) or number(0)
+
+
+def _chain(operator: type[exp.Mul | exp.Add], operands: Iterable[exp.Expression]) -> exp.Expression | None:
     made: exp.Expression | None = None
-    for term in terms:
-        made = term if made is None else exp.Add(this=made, expression=_operand(term))
-    return number(0) if made is None else made
-
-
-def _operand(expression: exp.Expression) -> exp.Expression:
-    return exp.paren(expression, copy=False) if isinstance(expression, exp.Binary) else expression
+    for operand in operands:
+        side = exp.paren(operand, copy=False) if made is not None and isinstance(operand, exp.Binary) else operand
+        made = side if made is None else operator(this=made, expression=side)
+    return made
 
 
 def every(conditions: Iterable[exp.Expression]) -> exp.Expression:
-    """A conjunction, TRUE when empty."""
+    """a AND b AND ...; TRUE for none."""
     made: exp.Expression | None = None
     for condition in conditions:
         wrapped = exp.paren(condition, copy=False) if isinstance(condition, exp.Or | exp.And) else condition
@@ -154,7 +152,7 @@ def every(conditions: Iterable[exp.Expression]) -> exp.Expression:
 
 
 def equal(left: exp.Expr, right: exp.Expr) -> exp.Expression:
-    """Of whatever a user may have written, a OR b as well: each side stays together.
+    """left = right, with parentheses where a side binds no tighter than the comparison.
 
     >>> equal(exp.condition("a OR b"), exp.false()).sql("postgres")
     '(a OR b) = FALSE'
@@ -163,7 +161,7 @@ def equal(left: exp.Expr, right: exp.Expr) -> exp.Expression:
 
 
 _LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
-"""What binds no tighter than a comparison."""
+"""Nodes that bind no tighter than a comparison."""
 
 
 def _side(expression: exp.Expr) -> exp.Expr:
@@ -173,19 +171,19 @@ def _side(expression: exp.Expr) -> exp.Expr:
 def select(outputs: Outputs, source: exp.Expr | None = None) -> exp.Select:
     """SELECT expression AS name, ... FROM source.
 
-    Here and below parts are taken as they are, not copied: with sub-queries in sub-queries that is a deep tree, and
-    what is sent is copied once anyway, with every part in its place."""
+    This and the next functions do not copy their parts: nested sub-queries are deep trees, and a complete statement is
+    copied once before it is sent."""
     made = exp.Select().select(*_named(outputs), copy=False)
     return made if source is None else made.from_(source, copy=False)
 
 
 def also(query: exp.Select, outputs: Outputs) -> exp.Select:
-    """A SELECT with more outputs."""
+    """The SELECT with more outputs."""
     return _again(query).select(*_named(outputs), copy=False)
 
 
 def where(query: exp.Select, *conditions: exp.Expression) -> exp.Select:
-    """A SELECT of the rows that meet these as well."""
+    """The SELECT with more conditions."""
     return _again(query).where(*conditions, copy=False) if conditions else query
 
 
@@ -194,7 +192,7 @@ def _named(outputs: Outputs) -> Iterator[exp.Expr]:
 
 
 def table(name: str, alias: str) -> exp.Expr:
-    """A table of ours as an item of FROM."""
+    """One of our tables as an item of FROM."""
     return exp.alias_(exp.to_table(name), alias, table=True)
 
 
@@ -208,8 +206,8 @@ def distinct(source: exp.Expr, name: str = "v") -> exp.Select:
 
 
 def numbered(values: exp.Query) -> exp.Select:
-    """Of a SELECT of v: SELECT v, n where n numbers the distinct values from 1 in their order, NULL aside. It is the
-    same number whenever it is asked for in one snapshot."""
+    """SELECT v, n from a SELECT of v: n numbers the distinct values that are not NULL, in order, from 1. Within one
+    snapshot a value always gets the same number."""
     return select([(column("v"), "v"), (row_number("v"), "n")], derived(distinct(derived(values, "r")), "d"))
 
 
@@ -217,7 +215,7 @@ FENCE = "sqlsvm_fence"
 
 
 def fenced(query: exp.Select) -> exp.Select:
-    """A query whose outputs are to be computed once for each of its own rows, not again where it is joined."""
+    """A query whose outputs must be computed once for each of its own rows, and not again where it is joined."""
     query.meta[FENCE] = True
     return query
 
@@ -237,7 +235,7 @@ def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
 
 
 def _again(query: exp.Select) -> exp.Select:
-    """The same SELECT to add to."""
+    """A shallow copy of the SELECT, so that the original does not change."""
     made = exp.Select(**{name: list(part) if isinstance(part, list) else part for name, part in query.args.items()})
     made.meta.update(query.meta)
     return made
@@ -265,13 +263,13 @@ def drop(name: str) -> exp.Drop:
 
 
 def suffixed(node: exp.Expr, suffix: str) -> exp.Expr:
-    """The name of a working table with an end; any other node as it is. Names of the user are told by their quotes."""
+    """Append the suffix to the name of a working table; return any other node as it is. The user's names are quoted."""
     is_ours = isinstance(node, exp.Identifier) and not node.quoted and node.name.startswith(WORKING)
     return exp.to_identifier(f"{node.name}{suffix}") if is_ours else node
 
 
 def keep_names(query: exp.Expr) -> None:
-    """Puts quotes around what the user has called like a working table. Both engines read it in lower case anyway."""
+    """Quote the user's names that begin like a working table. Both engines would read them in lower case anyway."""
     for name in query.find_all(exp.Identifier):
         if not name.quoted and name.name.lower().startswith(WORKING):
             name.replace(exp.to_identifier(name.name.lower(), quoted=True))

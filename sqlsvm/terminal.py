@@ -1,4 +1,4 @@
-"""Text for a terminal: names made safe, numbers for people, colour where it is wanted."""
+"""Text for a terminal: safe names, readable numbers, colour where the terminal supports it."""
 
 import os
 from typing import TextIO
@@ -9,7 +9,7 @@ def in_colour(stream: TextIO) -> bool:
 
 
 def printable(text: str) -> str:
-    r"""With every character that a terminal would act on, or not show, spelled out.
+    r"""The text with escapes in place of characters that a terminal would act on or not show.
 
     >>> print(printable("a\x1b[31m\nb"))
     a\x1b[31m\nb
@@ -18,7 +18,7 @@ def printable(text: str) -> str:
 
 
 def amount(n: float) -> str:
-    """A count for people.
+    """A readable count.
 
     >>> amount(1234567), amount(1e9), amount(2.34e15)
     ('1,234,567', '1.0e9', '2.3e15')
@@ -53,7 +53,7 @@ def share(part: float, whole: float) -> str:
 
 
 def row_count(n: float, weighted: bool = False) -> str:
-    """Rows by their number; where they have weights, that is what they weigh in all.
+    """The number of rows, or their total weight.
 
     >>> row_count(1), row_count(1234), row_count(12.5, weighted=True)
     ('1 row', '1,234 rows', 'rows of total weight 12.5')
@@ -64,7 +64,7 @@ def row_count(n: float, weighted: bool = False) -> str:
 
 
 def weight(n: float) -> str:
-    """What rows weigh, which need not be a whole number.
+    """A weight, which need not be a whole number.
 
     >>> weight(0.05), weight(123.4), weight(3458), weight(2e12)
     ('0.05', '123.4', '3,458', '2.0e12')

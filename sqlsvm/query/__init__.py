@@ -1,14 +1,14 @@
-"""SQL text -> FeatureQuery: what the user would have run, taken apart, and refused where it cannot be trained on.
+"""SQL text -> FeatureQuery: parse the query, refuse what cannot be trained on, and take the rest apart.
 
-No database is needed here. What only the database knows comes in as values, in three steps:
+No database is needed here. Facts that only the database knows are passed as values, in three steps:
 
     select = parse(text, engine.dialect)
     columns = {s.alias: engine.describe(s.probe) for s in sources(select, engine.fold)}
     query = feature_query(text, select, columns, engine.fold, dialect=engine.dialect, label="late")
     query = with_kinds(query, {alias: engine.describe(probe) for alias, probe in probes(query).items()})
 
-`functions(select, engine.dialect, engine.fold)` names every function called, so that the caller can ask the database
-whether one of them is volatile, an aggregate or set-returning: only those that come with the engine are known here.
+`functions(select, engine.dialect, engine.fold)` names every function called. The caller asks the database whether one
+of them is volatile: only the functions that come with the engine are known here.
 """
 
 from sqlsvm.query.assemble import feature_query

@@ -25,8 +25,8 @@ def feature_query(
     weight: str | None = None,
     categorical: Sequence[str] = (),
 ) -> FeatureQuery:
-    """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is still
-    "other", or "categorical" where that is forced: `with_kinds` settles it."""
+    """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is "other",
+    or "categorical" where that is forced, until `with_kinds` sets it."""
     items = sources(select, fold)
     joins = joins_of(select, items, Scope(dialect, fold, columns))
     found = _forced_categorical(outputs(select, joins.scope), categorical, joins.scope)
@@ -46,7 +46,7 @@ def feature_query(
 def _roles(
     found: tuple[Feature, ...], scope: Scope, label: str | None, weight: str | None
 ) -> tuple[tuple[Feature, ...], Feature | None, Feature | None]:
-    """Label and weight are no features."""
+    """The features, the label and the weight. Label and weight are not features."""
     target = find(label, "label", found, scope) if label is not None else None
     mass = find(weight, "weight", found, scope) if weight is not None else None
     if target and target is mass:

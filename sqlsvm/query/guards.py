@@ -1,8 +1,8 @@
-"""What cannot be trained on, whatever the tables are: refused from the syntax alone.
+"""Refuse queries that cannot be trained on, from the syntax alone.
 
-Two scopes. The whole tree must only read, and read the same thing every time: nothing that writes, locks, samples or
-calls a volatile function. The outer SELECT must moreover be a plain join: what a sub-query or CTE in FROM does inside
-is its own business, as long as it has the same rows each time it is read.
+The whole query must only read, and read the same rows every time: nothing in it may write, lock, sample or call a
+volatile function. The outer SELECT must also be a plain join. A sub-query or CTE in FROM may use all of SQL, as long as
+it returns the same rows each time it is read.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _CLAUSES = {
     "into": ("writes a table", "remove it: the query must only read"),
 }
 _PLAIN_CLAUSES = {"expressions", "from_", "joins", "where", "with_", "order"}
-"""ORDER BY alone is let through and forgotten: the rows of a join are a set."""
+"""ORDER BY is allowed and ignored, because the rows of a join are a set."""
 
 _WRITES = (exp.DML, exp.DDL, exp.Merge, exp.Command, exp.Drop, exp.Copy, exp.TruncateTable, exp.Alter)
 _PARAMETERS = (exp.Placeholder, exp.Parameter, exp.SessionParameter)
@@ -56,18 +56,18 @@ _FILE_READERS = {"read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "r
 
 
 def as_typed(node: exp.Expr, dialect: str) -> str:
-    """The piece of the query as it was typed, up to spacing, quotes of aliases and the case of functions."""
+    """The part of the query as it was typed, except for spaces, quotes of aliases and the case of functions."""
     return node.sql(dialect=dialect, comments=False, normalize_functions="lower")
 
 
 def fragment(node: exp.Expr, dialect: str) -> str:
-    """The piece of the query to show in a message."""
+    """The part of the query to show in a message."""
     text = as_typed(node, dialect)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def check(select: exp.Select, dialect: str) -> None:
-    """Raise QueryError for the first thing that is refused."""
+    """Raise QueryError for the first problem."""
     _only_reads(select, dialect)
     _plain_clauses(select, dialect)
     for item in from_items(select):
@@ -80,11 +80,8 @@ def check(select: exp.Select, dialect: str) -> None:
 
 
 def functions(select: exp.Select, dialect: str, fold: Fold) -> tuple[str, ...]:
-    """Every function that the query would call, by its name without schema.
-
-    Read off the text that is sent, as names before a parenthesis: it may name a type or a keyword too,
-    never too little.
-    """
+    """The names, without schema, of all functions that the query calls: all names before a parenthesis in the text that
+    is sent. Some of them may be types or keywords; none is missing."""
     return functions_in(select.sql(dialect=dialect), dialect, fold)
 
 
@@ -125,7 +122,7 @@ def _reads_the_same(query: exp.Query, text: str, dialect: str) -> None:
 
 
 def check_view(text: str, dialect: str) -> None:
-    """What a view reads is read like a sub-query in FROM. A text that sqlglot cannot read is taken as it is."""
+    """Check a view like a sub-query in FROM. A text that sqlglot cannot read is accepted."""
     try:
         tree = parse_one(text, read=dialect)
     except SqlglotError:
@@ -152,7 +149,7 @@ def _plain_clauses(select: exp.Select, dialect: str) -> None:
 
 
 def _plain_item(item: exp.Expression, dialect: str) -> None:
-    """A table by its name, a file reader of DuckDB, or a sub-query with a name."""
+    """An item of FROM must be a table, a file reader of DuckDB, or a sub-query with a name."""
     shown = fragment(item, dialect)
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query) and not isinstance(item.this, exp.Subquery):
         if not item.args.get("alias"):
@@ -224,8 +221,8 @@ def _plain_expression(root: exp.Expression, dialect: str) -> None:
 
 
 def _same_rows(select: exp.Select, dialect: str) -> None:
-    """What stands in FROM is read several times, for its categories, its NULLs, its copy: it has to have the same rows
-    each time. Which of them an EXISTS finds does not matter."""
+    """A sub-query in FROM is read several times (for its categories, its NULLs, its copy), so it must return the same
+    rows each time. For EXISTS it does not matter which rows are found."""
     for query in select.find_all(exp.Query):
         clause = _picks(query)
         if clause and query is not select and not query.args.get("order") and not isinstance(query.parent, exp.Exists):
@@ -238,8 +235,8 @@ def _same_rows(select: exp.Select, dialect: str) -> None:
 
 
 def _picks(query: exp.Query) -> exp.Expr | None:
-    """The clause by which a query keeps some of its rows only: LIMIT, FETCH, OFFSET or DISTINCT ON. OFFSET 0 is what
-    people write to keep a planner from inlining."""
+    """The clause by which a query keeps only some rows: LIMIT, FETCH, OFFSET or DISTINCT ON. OFFSET 0 is not one:
+    people write it so that a planner does not inline the sub-query."""
     for name in ("limit", "offset", "distinct"):
         clause = query.args.get(name)
         if isinstance(clause, exp.Distinct) and clause.args.get("on"):

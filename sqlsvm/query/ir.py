@@ -1,4 +1,4 @@
-"""The feature query taken apart: small frozen values that every later step reads."""
+"""The parts of a feature query, as small frozen values that every later step reads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,23 +8,23 @@ from sqlglot import exp
 from sqlsvm.engine.base import Column, Kind, Spelling
 
 Fold = Callable[[str, bool], str]
-"""`Engine.fold`: the name that an identifier (its text, whether it is quoted) means."""
+"""`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """One item of FROM. `source` is the aliased table or sub-query as it can stand in a FROM clause: an exp.Table
-    only where the query names a table, a view or a file, an exp.Subquery for a sub-query or a CTE."""
+    """One item of FROM. `source` is the item with its alias, ready for a FROM clause: an exp.Table for a table, a view
+    or a file, an exp.Subquery for a sub-query or a CTE."""
 
     alias: str
     table: str
-    """Its name with what was written before it, `air.flights`; empty for a sub-query."""
+    """Its name with the schema as written, `air.flights`; empty for a sub-query."""
     source: exp.Expression
     columns: tuple[Column, ...]
     filters: tuple[exp.Expression, ...] = ()
-    """Conjuncts over this relation alone that hold before it is joined (its WHERE; its ON where it is LEFT JOINed)."""
+    """Conjuncts over this relation alone, applied before it is joined: from WHERE, or from ON of its LEFT JOIN."""
     late_filters: tuple[exp.Expression, ...] = ()
-    """For the optional side of a LEFT JOIN: conjuncts of WHERE, which see the NULLs of a missing match."""
+    """For the optional side of a LEFT JOIN: conjuncts of WHERE. They see the NULLs of a missing match."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Equality:
 
 @dataclass(frozen=True)
 class LeftJoin:
-    """`LEFT JOIN relation ON equalities`: every left term of `equalities` is over `parent`, every right one over
-    `relation`, which must turn out to be unique on them."""
+    """`LEFT JOIN relation ON equalities`. Left terms are over `parent`, right terms over `relation`. `relation` must be
+    unique on its terms."""
 
     parent: str
     relation: str
@@ -62,7 +62,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class FeatureQuery:
-    """The query taken apart. Every column in every expression is qualified by a relation's alias and quoted."""
+    """The query taken apart. Every column in every expression is quoted and qualified by a relation's alias."""
 
     text: str
     dialect: str
@@ -73,7 +73,8 @@ class FeatureQuery:
     label: Feature | None
     weight: Feature | None = None
     held_out: exp.Expression | None = None
-    """Over the label's relation: is a row kept from the training? Said where what decides stays behind."""
+    """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
+    decide this are not copied."""
 
     @property
     def outputs(self) -> tuple[Feature, ...]:
@@ -82,13 +83,13 @@ class FeatureQuery:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Both sides of every equality, those of LEFT JOINs too."""
+        """Both sides of every equality, including those of LEFT JOINs."""
         equalities = (*self.equalities, *(e for j in self.left_joins for e in j.equalities))
         return tuple(t for e in equalities for t in (e.left, e.right))
 
     @property
     def valued(self) -> tuple[Feature | Term, ...]:
-        """Whatever has a value in each row of its relation."""
+        """All expressions that have a value in each row of their relation."""
         return (*self.terms, *self.outputs)
 
     def relation(self, alias: str) -> Relation:
@@ -98,7 +99,8 @@ class FeatureQuery:
         return any(j.relation == alias for j in self.left_joins)
 
     def where(self, alias: str, *conjuncts: exp.Expression) -> "FeatureQuery":
-        """With more of WHERE over one relation; over the optional side of a LEFT JOIN it holds after the join."""
+        """The query with more conditions of WHERE over one relation. For the optional side of a LEFT JOIN they are
+        applied after the join."""
 
         def narrowed(relation: Relation) -> Relation:
             if self.is_optional(alias):
@@ -108,9 +110,8 @@ class FeatureQuery:
         return replace(self, relations=tuple(narrowed(r) if r.alias == alias else r for r in self.relations))
 
     def used_columns(self, alias: str) -> tuple[Column, ...]:
-        """The columns of a relation that the query mentions anywhere, in the order of the relation."""
+        """The columns of a relation that the query mentions, in the order of the relation."""
         relation = self.relation(alias)
-        own = [o.expression for o in self.valued]
-        mentioned = [*own, *relation.filters, *relation.late_filters]
+        mentioned = [*(o.expression for o in self.valued), *relation.filters, *relation.late_filters]
         names = {c.name for e in mentioned for c in e.find_all(exp.Column) if c.table == alias}
         return tuple(column for column in relation.columns if column.name in names)

@@ -1,4 +1,4 @@
-"""FROM and WHERE taken apart: which conjunct filters one relation, which joins two, which belongs to a LEFT JOIN."""
+"""Take FROM and WHERE apart: which conjunct filters one relation, which joins two, which belongs to a LEFT JOIN."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ _EQUALITIES = "join on equalities whose sides each use one relation: a.k = b.k"
 
 @dataclass
 class Joins:
-    """What FROM and WHERE say, collected conjunct by conjunct."""
+    """The filters and equalities of FROM and WHERE, collected conjunct by conjunct."""
 
     scope: Scope
     filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
     late_filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
     equalities: list[Equality] = field(default_factory=list)
     optional: dict[str, list[Equality]] = field(default_factory=dict)
-    """LEFT JOINed relations, each with the equalities of its ON: right terms are over the relation itself."""
+    """The LEFT JOINed relations, each with the equalities of its ON. Right terms are over the relation itself."""
 
     def condition(self, conjunct: exp.Expr, scope: Scope) -> None:
-        """A conjunct of WHERE or of an inner join's ON: it must hold for every row of the join."""
+        """A conjunct of WHERE, or of ON of an inner join: it must hold for every row of the join."""
         resolved = scope.resolve(conjunct)
         used = relations_in(resolved)
         if len(used) > 1:
@@ -39,7 +39,7 @@ class Joins:
             (self.late_filters if alias in self.optional else self.filters)[alias].append(resolved)
 
     def left_condition(self, conjunct: exp.Expr, scope: Scope, alias: str) -> None:
-        """A conjunct of the ON of LEFT JOIN `alias`: it decides what matches, and drops no row."""
+        """A conjunct of ON of LEFT JOIN `alias`: it decides which rows match, and drops no row."""
         resolved = scope.resolve(conjunct)
         used = relations_in(resolved)
         if len(used) == 1 and used != [alias]:
@@ -64,7 +64,7 @@ class Joins:
 
 
 def joins_of(select: exp.Select, sources: tuple[Source, ...], empty: Scope) -> Joins:
-    """Read FROM from left to right, then WHERE. A comma begins a new group: ON sees its own group only."""
+    """Read FROM from left to right, then WHERE. A comma begins a new group, and ON sees only its own group."""
     scopes = [empty.of(source) for source in sources]
     joins = Joins(scopes[0])
     done: list[Scope] = []
@@ -111,7 +111,7 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
 
 
 def _merged(join: exp.Join, left: Scope, right: Scope) -> dict[str, tuple[Visible, Visible]]:
-    """The columns that USING lists or that NATURAL finds on both sides, by name."""
+    """The columns that USING lists, or that NATURAL finds on both sides, by name."""
     if str(join.args.get("method")).upper() == "NATURAL":
         others = {right.name(v) for v in right.visible}
         shared = dict.fromkeys(v.column.name for v in left.visible if left.name(v) in others)
@@ -122,7 +122,7 @@ def _merged(join: exp.Join, left: Scope, right: Scope) -> dict[str, tuple[Visibl
 
 
 def _merging(name: exp.Expr, side: Scope) -> Visible:
-    """The column of one side; USING has no way to say which of several is meant."""
+    """The column of one side. USING cannot tell several columns of the same name apart."""
     owners = [v.alias for v in side.visible if side.name(v) == side.meaning(name)]
     if len(owners) > 1:
         raise QueryError(
@@ -133,7 +133,7 @@ def _merging(name: exp.Expr, side: Scope) -> Visible:
 
 
 def conjuncts(condition: exp.Expr | None, dialect: str) -> Iterator[exp.Expr]:
-    """The parts of an AND, through parentheses, and of `(a, b) = (c, d)` where that is `a = c AND b = d`."""
+    """The parts of an AND, also inside parentheses, and of `(a, b) = (c, d)` where that is `a = c AND b = d`."""
     pending = [condition] if condition is not None else []
     while pending:
         node = pending.pop().unnest()
@@ -159,7 +159,7 @@ def _row(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _is_true(resolved: exp.Expr) -> bool:
-    """TRUE, 1 = 1: what people write to have a condition."""
+    """Whether this is TRUE or like 1 = 1."""
     if isinstance(resolved, exp.EQ) and isinstance(resolved.this, exp.Literal):
         return bool(resolved.this == resolved.expression)
     return isinstance(resolved, exp.Boolean) and bool(resolved.this)
@@ -185,13 +185,13 @@ def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
 
 
 def _bare(side: exp.Expression) -> exp.Expression:
-    """`(a.k)` is a.k, so that equal terms are seen to be equal; other parentheses stay, for they may be needed."""
+    """`(a.k)` becomes a.k, so that equal terms compare as equal. Other parentheses stay: they may be needed."""
     inner = side.unnest()
     return inner if isinstance(inner, exp.Column) else side
 
 
 def _oriented(equality: Equality, shown: exp.Expr, scope: Scope, alias: str) -> Equality:
-    """The term of the optional relation to the right."""
+    """The equality with the term of the optional relation on the right."""
     if equality.right.relation == alias:
         return equality
     if equality.left.relation == alias:
@@ -207,10 +207,10 @@ def left_joins(joins: Joins) -> tuple[LeftJoin, ...]:
 
 
 def _left_join(joins: Joins, alias: str, own: list[Equality]) -> LeftJoin:
-    """Give the left terms one parent.
+    """The LEFT JOIN with all left terms over one relation, its parent, which must come before it in FROM.
 
-    `a JOIN b ON a.k = b.k LEFT JOIN c ON c.x = a.x AND c.k = b.k` hangs off a alone, with c.k = a.k: on every row that
-    the inner joins let through both are equal. Only relations before c can be its parent.
+    In `a JOIN b ON a.k = b.k LEFT JOIN c ON c.x = a.x AND c.k = b.k` the parent of c is a: c.k = b.k can be read as
+    c.k = a.k, because a.k = b.k in every row of the inner join.
     """
     earlier = [source.alias for source in joins.scope.sources]
     earlier = earlier[: earlier.index(alias)]
@@ -227,7 +227,7 @@ def _left_join(joins: Joins, alias: str, own: list[Equality]) -> LeftJoin:
 
 
 def _equal_terms(start: Term, equalities: list[Equality], allowed: list[str]) -> dict[str, Term]:
-    """For each allowed relation a term known to be equal to `start`, itself first."""
+    """For each allowed relation a term that is equal to `start`. For the relation of `start` this is `start` itself."""
     found, pending = {start.relation: start}, [start]
     seen = {start}
     while pending:

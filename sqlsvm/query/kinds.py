@@ -1,4 +1,4 @@
-"""The database says of what type each output is; this says what kind of feature that makes."""
+"""The kind of each feature, from the type that the database reports for its output."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,8 +24,8 @@ _ANY_HINT = "cast it to a number, a boolean or text"
 
 
 def probes(query: FeatureQuery) -> dict[str, exp.Select]:
-    """For each relation with outputs the SELECT of them, in order: its description gives their types."""
-    return {r.alias: _probe(query, r.alias) for r in query.relations if any(True for _ in _outputs(query, r.alias))}
+    """For each relation with outputs a SELECT of them, in order. Its description gives their types."""
+    return {alias: _probe(query, alias) for alias in dict.fromkeys(f.relation for f in query.outputs)}
 
 
 def _outputs(query: FeatureQuery, alias: str) -> Iterator[Feature]:
@@ -33,13 +33,13 @@ def _outputs(query: FeatureQuery, alias: str) -> Iterator[Feature]:
 
 
 def _probe(query: FeatureQuery, alias: str) -> exp.Select:
-    """Numbered columns: an output may be named by a whole expression, longer than a name can be."""
+    """The columns get numbers as names: the name of an output can be an expression that is too long for a name."""
     named = [exp.alias_(f.expression.copy(), f"c{n}", quoted=True) for n, f in enumerate(_outputs(query, alias))]
     return exp.select(*named).from_(query.relation(alias).source.copy())
 
 
 def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]]) -> FeatureQuery:
-    """The query with the kind of every feature settled. `described` is what the database said of each of `probes`."""
+    """The query with the kind of every feature. `described` has the database's description of each of `probes`."""
     found: dict[Feature, Column] = {}
     for alias, columns in described.items():
         found |= dict(zip(_outputs(query, alias), columns, strict=True))
@@ -68,8 +68,8 @@ def _kind(feature: Feature, column: Column, role: str) -> Kind:
 
 
 def _category(feature: Feature, column: Column) -> Feature:
-    """A character(n) is read as text from the start. The blanks that fill it up are no part of it, but who meets it
-    elsewhere may have them: a driver and JSON keep them, a cast does not."""
+    """A character(n) is always read as text, without the blanks that pad it: a cast drops them, but drivers and JSON
+    keep them."""
     own = feature.expression
     expression = sql.text(own.copy()) if column.spelling == "padded" else own
     return replace(feature, kind="categorical", expression=expression, spelling=column.spelling)

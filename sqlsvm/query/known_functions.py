@@ -1,7 +1,7 @@
-"""The functions of PostgreSQL and DuckDB that a feature query must not call, as far as sqlglot does not know them.
+"""Functions of PostgreSQL and DuckDB that a feature query must not call and that sqlglot does not know.
 
-A deny list: people have IMMUTABLE functions of their own, which an allow list would refuse. What is not listed here is
-for the database to judge (see `functions`).
+This is a deny list, because an allow list would refuse the user's own IMMUTABLE functions. The database is asked about
+functions that are not listed here (see `functions`).
 """
 
 from fnmatch import fnmatchcase

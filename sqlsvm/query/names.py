@@ -1,7 +1,7 @@
-"""What a name in the query means: the engine's rules, not sqlglot's.
+"""What a name in the query means, by the rules of the engine.
 
-sqlglot's `qualify` lower-cases and quotes as it goes, which breaks mixed-case names. Here an identifier means its
-`fold`, columns are found among those that the database itself described, and what comes out is always
+sqlglot's `qualify` changes the case of names and quotes them, which breaks mixed-case names. Here `fold` gives the
+meaning of an identifier, columns are looked up among those that the database described, and the result is always
 `"alias"."real column name"`.
 """
 
@@ -19,7 +19,7 @@ from sqlsvm.query.sources import Source
 
 @dataclass(frozen=True)
 class Visible:
-    """A column that can be named: `*` shows it, and it is found without its relation's name."""
+    """A column that `*` shows and that can be named without its relation."""
 
     alias: str
     column: Column
@@ -31,8 +31,8 @@ class Visible:
 
 @dataclass(frozen=True)
 class Scope:
-    """The relations that a condition or an output can see. `visible` is what `*` means: columns merged by USING
-    and NATURAL appear in it once, as those of the left side."""
+    """The relations that a condition or an output can use. `visible` has the columns of `*`: a column merged by USING
+    or NATURAL appears once, as the one of the left side."""
 
     dialect: str
     fold: Fold
@@ -46,7 +46,7 @@ class Scope:
         return replace(self, sources=(source,), visible=own)
 
     def with_(self, other: "Scope", merged: Iterable[str] = ()) -> "Scope":
-        """Both sides of a join; the `merged` names are taken from this, the left side."""
+        """Both sides of a join. The `merged` names come from this side, the left one."""
         names = set(merged)
         left = sorted(self.visible, key=lambda v: self.name(v) not in names)
         right = [v for v in other.visible if self.name(v) not in names]
@@ -63,7 +63,7 @@ class Scope:
         return expression.transform(lambda node: self.find(node).reference if isinstance(node, exp.Column) else node)
 
     def find(self, column: exp.Column) -> Visible:
-        """The one column that is meant."""
+        """The one column that a name means."""
         if not isinstance(column.this, exp.Identifier):
             raise QueryError(f"{fragment(column, self.dialect)} inside an expression", hint="name one column")
         if column.args.get("table"):
@@ -72,7 +72,7 @@ class Scope:
         return self._only(column, self.visible)
 
     def relation(self, column: exp.Column) -> str:
-        """The alias meant by what stands before the last dot: `f`, `flights`, `air.flights`."""
+        """The alias that the text before the last dot means: `f`, `flights`, `air.flights`."""
         keys = ("catalog", "db", "table")
         path = tuple(self.meaning(column.args[key]) for key in keys if column.args.get(key))
         for source in self.sources:
@@ -84,7 +84,7 @@ class Scope:
         raise QueryError(f"unknown relation {'.'.join(path)} in {shown}", hint=hint)
 
     def _as_field(self, column: exp.Column, path: tuple[str, ...]) -> str | None:
-        """`addr.city` where addr is a column: only parentheses tell it from a relation."""
+        """The hint for `addr.city` where addr is a column: without parentheses addr is read as a relation."""
         is_column = any(self.name(v) == path[-1] and path[:-1] in ((), (v.alias,)) for v in self.visible)
         if not is_column or not isinstance(column.this, exp.Identifier):
             return None
@@ -115,8 +115,7 @@ class Scope:
 
 
 def _is_tail(path: tuple[str, ...], source: Source) -> bool:
-    """`air.flights.x` names the relation written `air.flights` or, for lack of a schema, `flights`; not one that has
-    got an alias."""
+    """`air.flights.x` means the relation written as `air.flights` or as `flights`, if it has no other alias."""
     shorter = min(len(path), len(source.path))
     return shorter > 0 and source.alias == path[-1] and path[-shorter:] == source.path[-shorter:]
 

@@ -1,4 +1,4 @@
-"""The SELECT list: one feature a column, each over one relation."""
+"""The SELECT list: each column is a feature over one relation."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +11,7 @@ from sqlsvm.query.names import Scope, Visible, relations_in
 
 
 def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
-    """Every output column as a feature of kind "other" until the database has said what it is."""
+    """Every output column as a feature. Its kind is "other" until `with_kinds` sets it."""
     found: dict[str, tuple[Feature, str]] = {}
     for item in select.expressions:
         for feature, shown in _features(item, scope):
@@ -38,7 +38,7 @@ def _example(feature: Feature) -> str:
 
 
 def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[Feature, str]]:
-    """Each with the text that made it; for a column of `*` its own name."""
+    """Each feature with the text that it comes from; a column of `*` with its own name."""
     star = item.this if isinstance(item, exp.Column) else item
     if isinstance(star, exp.Star):
         for visible in _expanded(item, star, scope):
@@ -53,7 +53,7 @@ def _feature(item: exp.Expression, scope: Scope) -> Feature:
     resolved = scope.resolve(item.unalias())
     used = relations_in(resolved)
     if not used:
-        raise QueryError(f"the output {shown} is a constant", hint="remove it; the intercept is added by itself")
+        raise QueryError(f"the output {shown} is a constant", hint="remove it; the intercept is added automatically")
     if len(used) > 1:
         raise QueryError(
             f"the output {shown} uses {' and '.join(used)}",
@@ -63,7 +63,7 @@ def _feature(item: exp.Expression, scope: Scope) -> Feature:
 
 
 def _name(item: exp.Expression, resolved: exp.Expression, scope: Scope) -> str:
-    """The alias; else the column, also under a cast, as PostgreSQL has it; else the expression as it reads in SQL."""
+    """The alias; else the name of the column, also inside a cast, as in PostgreSQL; else the expression as SQL."""
     if isinstance(item, exp.Alias):
         return _spelling(item.args["alias"], scope)
     inner = resolved
@@ -73,7 +73,7 @@ def _name(item: exp.Expression, resolved: exp.Expression, scope: Scope) -> str:
 
 
 def _spelling(identifier: exp.Expression, scope: Scope) -> str:
-    """As typed where the engine ignores case anyway, else what the name means."""
+    """The name as typed where the engine ignores case, else its meaning."""
     name, meaning = identifier.name, scope.meaning(identifier)
     ignores_case = scope.fold(name, True) == scope.fold(name, False)
     return name if ignores_case and len(name) == len(meaning) else meaning
@@ -95,11 +95,10 @@ def _column(node: exp.Expression) -> exp.Column:
 
 
 def find(name: str, role: str, features: Iterable[Feature], scope: Scope) -> Feature:
-    """The feature called `name`: as it is spelt, else as the engine reads it unquoted."""
+    """The feature called `name`: as spelled, else as the engine reads the unquoted name."""
     by_name = {feature.name: feature for feature in features}
     by_meaning = {scope.fold(n, True): feature for n, feature in by_name.items()}
-    for feature in (by_name.get(name), by_meaning.get(scope.fold(name, False))):
-        if feature:
-            return feature
+    if feature := by_name.get(name) or by_meaning.get(scope.fold(name, False)):
+        return feature
     hint = nearest(name, by_name) or f"the query returns {', '.join(by_name)}"
     raise QueryError(f"{role} {name} is not a column of the query", hint=hint)

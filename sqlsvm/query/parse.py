@@ -1,4 +1,4 @@
-"""Text -> one plain SELECT, or a QueryError that shows the place."""
+"""Text -> one plain SELECT, or a QueryError that names the place."""
 
 import re
 
@@ -16,19 +16,19 @@ from sqlsvm.query.sources import from_items
 _ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
 _FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
 _SIGNED = re.compile(r"\d[eE]\d+[-+]")
-"""Of which sqlglot makes one number."""
+"""sqlglot reads 1e3+2 as one number."""
 _CALLED = "start"
-"""sqlglot notes where a function stands, not where an operator does."""
+"""sqlglot notes the place of a function in its `meta`, but not the place of an operator."""
 _OPERATORS = (exp.Binary, exp.Predicate, exp.Not)
 
 
 def statements(text: str, dialect: str) -> list[exp.Expr | None]:
-    """What sqlglot makes of a text, where that means the same to the database."""
+    """The statements of a text, as trees that mean the same to the database."""
     return LANGUAGES[dialect].parse(list(sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), text)
 
 
 def parse(text: str, dialect: str) -> exp.Select:
-    """The one SELECT in `text`, without comments, checked as far as it can be without knowing any table."""
+    """The one SELECT in `text`, without comments, after all checks that need no database."""
     tokens = _statement(_tokens(text, dialect))
     try:
         tree = _tree(tokens, text, dialect)
@@ -57,7 +57,7 @@ def _tokens(text: str, dialect: str) -> list[Token]:
 
 
 def _statement(tokens: list[Token]) -> list[Token]:
-    """The tokens of the only statement; what follows it may only be empty."""
+    """The tokens of the only statement. Only semicolons may follow it."""
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens = tokens[:-1]
     if not tokens:
@@ -81,7 +81,7 @@ def _tree(tokens: list[Token], text: str, dialect: str) -> exp.Expr:
 
 
 def _syntax_error(error: ParseError, text: str) -> QueryError:
-    """sqlglot's own message underlines with terminal escapes, and its column is where the word ends."""
+    """sqlglot's own message contains terminal escapes, and its column is the end of the word."""
     if not error.errors:
         return QueryError("syntax error", detail=str(error))
     place = error.errors[0]
@@ -92,8 +92,8 @@ def _syntax_error(error: ParseError, text: str) -> QueryError:
 
 
 def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
-    """What is sent is the tree, not the text. Refuse the two things that are known to change on the way: a quoted
-    function name (its case), and a JOIN without a condition (a comma)."""
+    """We send the tree, not the text. Refuse two things that are known to differ: a quoted function name loses its
+    quotes, and a JOIN without a condition becomes a comma."""
     sent = _tokens(select.sql(dialect=dialect), dialect)
     for lost in _called_quoted(tokens) - _called_quoted(sent):
         raise QueryError(
@@ -104,12 +104,12 @@ def _faithful(tokens: list[Token], select: exp.Select, dialect: str) -> None:
 
 
 def _keep_calls(select: exp.Select, dialect: str) -> None:
-    """sqlglot writes some functions as operators: regexp_like(a, b || c) as a ~ b || c, which means (a ~ b) || c. What
-    was a call or an argument stays one in parentheses; for % alone sqlglot knows where to put them."""
+    """sqlglot writes some functions as operators: regexp_like(a, b || c) as a ~ b || c, which means (a ~ b) || c. Put
+    parentheses around such calls and their arguments. For % sqlglot does so itself."""
     for node in list(select.find_all(exp.Binary)):
         if _CALLED not in node.meta:
             continue
-        if isinstance(node, exp.Like | exp.Escape):  # it would turn the two arguments around
+        if isinstance(node, exp.Like | exp.Escape):  # sqlglot would swap the two arguments
             raise QueryError("like(...) is called as a function", hint="write it between the two: name LIKE 'a%'")
         if not isinstance(node, exp.Mod) and _is_infix(node, dialect):
             for side in (node.this, node.expression):
@@ -132,7 +132,7 @@ def _is_infix(node: exp.Binary, dialect: str) -> bool:
 
 
 def _called_quoted(tokens: list[Token]) -> set[str]:
-    """Quoted names that stand before a parenthesis, and after no dot."""
+    """Quoted names before a parenthesis and not after a dot."""
     triples = zip([None, *tokens], tokens, tokens[1:], strict=False)
     return {
         name.text
@@ -148,14 +148,14 @@ def _count(tokens: list[Token], kind: TokenType) -> int:
 
 
 def _name_files(select: exp.Select) -> None:
-    """The relation of 'data/flights.csv.gz' is called flights."""
+    """The relation of the file 'data/flights.csv.gz' is called flights, as in DuckDB."""
     for item in from_items(select):
         if isinstance(item, exp.Table) and not item.args.get("alias") and (match := _FILE.search(item.name)):
             item.set("alias", exp.TableAlias(this=exp.to_identifier(match[1], quoted=True)))
 
 
 def _name_collations(select: exp.Select) -> None:
-    """COLLATE s.c and COLLATE NOCASE.NOACCENT name no column, for which sqlglot takes them."""
+    """sqlglot reads the s.c of COLLATE s.c, and the NOCASE.NOACCENT of DuckDB, as columns. They are not."""
     for collate in list(select.find_all(exp.Collate)):
         if isinstance(collate.expression, exp.Column):
             collate.set("expression", exp.Dot.build([part.copy() for part in collate.expression.parts]))

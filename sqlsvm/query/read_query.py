@@ -1,4 +1,4 @@
-"""Text -> FeatureQuery, with the database at hand."""
+"""Text -> FeatureQuery, with names and types from the database."""
 
 from collections.abc import Sequence
 
@@ -20,16 +20,14 @@ from sqlsvm.query import (
 )
 from sqlsvm.query.variables import with_implied_filters
 
-READABLE = "is the name right? FROM takes tables and views, and in DuckDB files of the folder that you are in: 'x.csv'"
+READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
 
 
 def read_query(
     engine: Engine, text: str, *, label: str | None = None, weight: str | None = None, categorical: Sequence[str] = ()
 ) -> FeatureQuery:
-    """The text taken apart, with names and types as this database sees them.
-
-    Not to be called in a transaction: a name that does not exist would abort it, and then nothing could be suggested.
-    """
+    """The text taken apart. Do not call this in a transaction: an unknown name would abort it, and then the database
+    could not be asked for similar names."""
     tree = parse(text, engine.dialect)
     _refuse_volatile(engine, functions(tree, engine.dialect, engine.fold))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
@@ -55,23 +53,23 @@ def read_query(
 def _refuse_volatile(engine: Engine, called: Sequence[str], detail: str | None = None) -> None:
     for name in engine.volatile_functions(called) if called else ():
         raise QueryError(
-            f"function {name} is volatile: it could write, or differ from call to call",
+            f"function {name} is volatile: it may write, or return another value at each call",
             detail=detail,
             hint=f"if it only reads, declare that: ALTER FUNCTION {name} ... STABLE",
         )
 
 
 def respelt(engine: Engine, text: str, dialect: str) -> str:
-    """A query that was written for another kind of database, as this one reads it."""
+    """The query in this engine's dialect."""
     return text if dialect == engine.dialect else parse(text, dialect).sql(dialect=engine.dialect)
 
 
 def _meant(path: Sequence[str], known: Sequence[str]) -> str | None:
-    """The table of that name in another schema, else the one with the nearest name."""
+    """A hint that names the table of that name in another schema, else the table with the nearest name."""
     elsewhere = [name for name in known if name.casefold().endswith(f".{path[-1].casefold()}")]
     if elsewhere:
         return f"did you mean {elsewhere[0]}?"
-    if not known and path[-1].isidentifier():  # it is no file
+    if not known and path[-1].isidentifier():  # not a file
         return "there are no tables in this database; is it the right one?"
     return nearest(".".join(path), known)
 

@@ -1,4 +1,4 @@
-"""SELECT -> the items of its FROM, each able to stand alone, so that the database can say what columns it has."""
+"""SELECT -> the items of its FROM, each complete in itself, so that the database can describe its columns."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,11 @@ class Source:
     alias: str
     path: tuple[str, ...]
     expression: exp.Expression
-    """What stands in a FROM clause: `flights AS "f"`; a CTE as `(WITH c AS (...) SELECT * FROM c) AS "c"`."""
+    """The item for a FROM clause: `flights AS "f"`; for a CTE `(WITH c AS (...) SELECT * FROM c) AS "c"`."""
 
     @property
     def probe(self) -> exp.Select:
-        """SELECT * FROM this source: its description is the list of its columns."""
+        """SELECT * FROM this source. Its description gives the columns."""
         return exp.select("*").from_(self.expression.copy())
 
 
@@ -41,7 +41,7 @@ def from_items(select: exp.Select) -> list[exp.Expression]:
 
 
 def _source(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
-    """An alias of its own, quoted, and the CTEs that it needs."""
+    """The item with a quoted alias and the CTEs that it needs."""
     named = item.args["alias"].this if item.args.get("alias") else None
     parts = [part for part in (item.args.get(key) for key in ("catalog", "db", "this")) if part]
     path = () if named and isinstance(item, exp.Subquery) else tuple(_folded(part, fold) for part in parts)
@@ -55,7 +55,7 @@ def _source(item: exp.Expression, select: exp.Select, fold: Fold) -> Source:
 
 
 def _folded(part: exp.Expr, fold: Fold) -> str:
-    """The name of an identifier; a table function is known by the name of the function."""
+    """The name of an identifier, or the name of a table function."""
     if isinstance(part, exp.Identifier):
         return fold(part.name, bool(part.args.get("quoted")))
     if isinstance(part, exp.Func) and not isinstance(part, exp.Anonymous):
@@ -64,7 +64,7 @@ def _folded(part: exp.Expr, fold: Fold) -> str:
 
 
 def _aliased(item: exp.Expression, alias: str) -> exp.Expression:
-    """The alias is set from outside; the column names of `t AS f(a, b)` stay."""
+    """The item with this alias. The column names of `t AS f(a, b)` stay."""
     old = item.args.get("alias")
     columns = old.args.get("columns") if old else None
     item.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=columns))
@@ -72,10 +72,8 @@ def _aliased(item: exp.Expression, alias: str) -> exp.Expression:
 
 
 def _needed_ctes(item: exp.Expression, select: exp.Select, fold: Fold) -> exp.With | None:
-    """The WITH clause cut down to what `item` reads, directly or through other CTEs; None where it reads none.
-
-    Names are compared without scoping, so a CTE that a sub-query shadows may be kept although nothing reads it.
-    """
+    """The WITH clause with only the CTEs that `item` reads, directly or through others; None if it reads none. Scopes
+    are ignored, so a CTE that a sub-query shadows may be kept although nothing reads it."""
     with_ = select.args.get("with_")
     if with_ is None:
         return None
@@ -92,6 +90,6 @@ def _needed_ctes(item: exp.Expression, select: exp.Select, fold: Fold) -> exp.Wi
 
 
 def _tables_read(node: exp.Expression, fold: Fold) -> set[str]:
-    """Names that could be a CTE: those without a schema."""
+    """Names that can be CTEs: those without a schema."""
     tables = node.find_all(exp.Table)
     return {_folded(t.this, fold) for t in tables if isinstance(t.this, exp.Identifier) and not t.args.get("db")}

@@ -1,15 +1,16 @@
-"""Equalities -> join variables: one value that several relations share, and what that implies for a single relation."""
+"""Equalities -> join variables: a value that several relations share, and the filters that it implies."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from sqlsvm import sql
-from sqlsvm.query.ir import FeatureQuery, LeftJoin, Relation, Term
+from sqlsvm.query.ir import FeatureQuery, LeftJoin, Term
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A value that relations share. `match` marks the made-up one that ties a LEFT JOINed relation to its parent."""
+    """A value that relations share. A variable with a `match` is made up: it joins a LEFT JOINed relation to its
+    parent."""
 
     index: int
     terms: tuple[Term, ...]
@@ -20,13 +21,13 @@ class Variable:
         return frozenset(t.relation for t in self.terms)
 
     def at(self, alias: str) -> tuple[Term, ...]:
-        """The terms by which one relation spells this variable: they agree in every row (`with_implied_filters`)."""
+        """The terms of one relation for this variable. They are equal in every row (`with_implied_filters`)."""
         return tuple(t for t in self.terms if t.relation == alias)
 
 
 def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
-    """Union-find over the sides of the inner equalities; a LEFT JOIN adds a variable of its own, because its equality
-    does not hold for the rows without a match."""
+    """Union-find over the sides of the inner equalities. A LEFT JOIN gets its own variable, because its equality does
+    not hold for rows without a match."""
     leader: dict[Term, Term] = {}
 
     def find(term: Term) -> Term:
@@ -49,19 +50,11 @@ def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
 
 
 def with_implied_filters(query: FeatureQuery) -> FeatureQuery:
-    """A row in which two spellings of one variable differ (a.x = b.k AND a.y = b.k, but x <> y) can meet nothing: the
-    query implies the filter x = y. For the optional side of a LEFT JOIN it holds where WHERE holds, after the join."""
-    variables = [v for v in join_variables(query) if v.match is None]
-
-    def strengthened(relation: Relation) -> Relation:
-        spelled = [v.at(relation.alias) for v in variables if relation.alias in v.holders]
-        agree = tuple(
-            sql.equal(first.expression.copy(), other.expression.copy())
-            for first, *others in spelled
-            for other in others
-        )
-        if query.is_optional(relation.alias):
-            return replace(relation, late_filters=(*relation.late_filters, *agree))
-        return replace(relation, filters=(*relation.filters, *agree))
-
-    return replace(query, relations=tuple(strengthened(r) for r in query.relations))
+    """The query with the filters that its equalities imply: a.x = b.k AND a.y = b.k implies a.x = a.y, because a row of
+    a with another y meets no row of b."""
+    for variable in join_variables(query):
+        for alias in () if variable.match else variable.holders:
+            first, *others = variable.at(alias)
+            equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
+            query = query.where(alias, *equal)
+    return query

@@ -176,7 +176,7 @@ def test_functions_of_the_user(postgres: Engine, postgres_dsn: str, volatility: 
         with pytest.raises(QueryError) as caught:
             inspect(postgres, place)
         assert str(caught.value) == (
-            "function twice is volatile: it could write, or differ from call to call\n"
+            "function twice is volatile: it may write, or return another value at each call\n"
             "HINT: if it only reads, declare that: ALTER FUNCTION twice ... STABLE"
         )
     else:
