@@ -13,6 +13,7 @@ WORKING = "sqlsvm_"
 
 Query = exp.Query
 Outputs = Iterable[tuple[exp.Expression, str]]
+Named = list[tuple[exp.Expression, str]]
 Expression = exp.Expression
 
 

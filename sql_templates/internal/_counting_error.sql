@@ -15,7 +15,7 @@ BEGIN
         RETURN delta / h;
     END IF;
     RETURN (SELECT coalesce(sum(greatest(0, delta - abs(near.total)) * near.c), 0) / h / p.n
-        FROM jsonb_to_recordset(answers -> 'near the hinge') AS near (total float8, c float8));
+        FROM jsonb_to_recordset(answers -> 'totals near 0') AS near (total float8, c float8));
 END
 $$;
 

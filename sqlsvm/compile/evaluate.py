@@ -17,12 +17,13 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, tie_of
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.scores import Named, scored
+from sqlsvm.compile.scores import scored
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
 PAIRS, ABOVE, AREA, BINS = "pairs", "rows above", "area", "bins"

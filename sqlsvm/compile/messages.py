@@ -1,4 +1,4 @@
-"""Counting the pairs on either side of the hinge, for every row at once, without the join.
+"""Counting the pairs with a total below 0, for every row at once, without the join.
 
 Shift each score at the label: s = p - y there and s = p elsewhere (on the grid in whole buckets), so that the total of
 a join row is score - y. For y = +1 it is active iff s < 0; for y = -1 it is active iff s > 0, that
@@ -22,9 +22,9 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.prepare import link_key
-from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.plan import Link, Plan
+from sqlsvm.sql import Named
 
 TIE = "o"
 """On exact scores the side of the label also carries o = 1 for y = -1, where total = 0 counts as well."""
@@ -247,7 +247,7 @@ class Messages:
         )
 
     def near(self, reach: int, name: str) -> Statement:
-        """SELECT total, how many join rows, for the totals within `reach` buckets of the hinge."""
+        """SELECT total, how many join rows, for the totals within `reach` buckets of 0."""
         keys = self.centre_keys()
         totals: exp.Query = exp.select(exp.alias_(sql.integer(-reach), "total"))
         for total in range(-reach + 1, reach + 1):

@@ -13,35 +13,24 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, sums_name
-from sqlsvm.compile.scores import Named
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import BLUR, Tally, active_rows, rounding
+from sqlsvm.compile.tally import Tally, active_rows, rounding
+from sqlsvm.compile.weighting import OFFSET, STEP, Weighting
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.sql import Named
 
-NEAR = "near the hinge"
+NEAR = "totals near 0"
 
 
-def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
-    """Everything that one cut needs, in order. A soft one, for one bag only, counts rows near the hinge in part."""
-    tally = Tally(plan, signed=True, whole=plan.at_once)
-    totals, home = _totals(plan, tally.blur() if soft else None), _home(plan)
-    if plan.centre is not None:
-        messages = Messages(plan, ties=tally.ties)
-        yield from tally.scores()
-        yield from messages.forward()
-        yield from messages.merge()
-        if plan.method == "grid":
-            yield messages.near(reach(plan), NEAR)
-            yield from (rounding(bag) for bag in plan.bags if plan.scored(bag))
-        yield from messages.backward()
-        yield from tally.counts(messages)
-    else:
-        active = tally.soft() if soft else tally.active()
-        if plan.at_once:
-            yield sums_at_once(plan, sql.derived(sql.fenced(active), "r"), totals)
-            return
-        yield tally.kept(active)
+def oracle_pass(plan: Plan, weighting: Weighting = STEP) -> Iterator[Statement]:
+    """Everything that one cut needs, in order. Only a pass over one bag can count by another weighting than a step."""
+    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once)
+    if plan.at_once:
+        yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
+        return
+    yield from _met(plan, tally) if plan.centre else [tally.one_bag()]
+    totals, home = _signed(plan) if plan.centre else tally.totals(), _home(plan)
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         return sums(plan, node, counted, totals if node == home else None)
@@ -50,8 +39,21 @@ def oracle_pass(plan: Plan, soft: bool = False) -> Iterator[Statement]:
         yield from resolve(plan, bag.core, active_rows(bag.number), answer)
 
 
+def _met(plan: Plan, tally: Tally) -> Iterator[Statement]:
+    """The counts of several bags, and on the grid what rounding may have changed."""
+    messages = Messages(plan, ties=tally.ties)
+    yield from tally.scores()
+    yield from messages.forward()
+    yield from messages.merge()
+    if plan.method == "grid":
+        yield messages.near(reach(plan), NEAR)
+        yield from (rounding(bag) for bag in plan.bags if plan.scored(bag))
+    yield from messages.backward()
+    yield from tally.counts(messages)
+
+
 def totals_name(plan: Plan) -> str:
-    """The statement whose rows add up to `b`, and to the blur of a soft pass."""
+    """The statement whose rows add up to the offset, and to the shortfall where a cut has one."""
     return AT_ONCE if plan.at_once else sums_name(_home(plan))
 
 
@@ -61,14 +63,12 @@ def _home(plan: Plan) -> int:
 
 
 def reach(plan: Plan) -> int:
-    """Totals this far from the hinge may be on the other side of it: each rounding errs by half a bucket at most."""
+    """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most."""
     blurred = sum(plan.scored(bag) for bag in plan.bags)
     return max(0, (blurred + 1) // 2 - 1)
 
 
-def _totals(plan: Plan, blur: exp.Expression | None) -> Named:
-    """With one bag c is signed, and |c| adds up to the active weight; with more, c counts total < 0, and y signs it."""
-    c = sql.column(COUNT, "r")
+def _signed(plan: Plan) -> Named:
+    """With more bags than one c counts the total < 0, and the sign of its row signs it."""
     sign = plan.design.target.sign(sql.column(CODE, "r"))
-    weight: exp.Expression = exp.Abs(this=c) if plan.centre is None else sql.product(sign, c)
-    return [(weight, "b"), *([(blur, BLUR)] if blur else [])]
+    return [(sql.product(sign, sql.column(COUNT, "r")), OFFSET)]

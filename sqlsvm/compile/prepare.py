@@ -21,6 +21,7 @@ from sqlsvm.plan.catalog import no_match
 from sqlsvm.plan.join_tree import JoinTree
 from sqlsvm.query import LeftJoin
 from sqlsvm.query.variables import Variable
+from sqlsvm.sql import Named
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,6 @@ class Output:
     relation: str
     expression: exp.Expression
     name: str
-
-
-Named = list[tuple[exp.Expression, str]]
 
 
 def key(variable: int) -> str:

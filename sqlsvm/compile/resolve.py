@@ -12,11 +12,12 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.scores import Named, source
+from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import Plan
+from sqlsvm.sql import Named
 
 COUNT = "c"
 AT_ONCE = "sums of all"

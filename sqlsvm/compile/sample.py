@@ -27,12 +27,13 @@ from sqlsvm.compile.categories import number_column, placed
 from sqlsvm.compile.count import Counts, down_table, up_table
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.scores import Named, source
+from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.sql import Named
 
 
 def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:

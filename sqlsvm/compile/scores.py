@@ -10,8 +10,8 @@ from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
 from sqlsvm.plan.plan import Places, Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.sql import Named
 
-Named = list[tuple[exp.Expression, str]]
 NOWHERE: Mapping[int, Places] = {}
 Bend = Callable[[exp.Expression], exp.Expression]
 """What becomes of each term theta_j x_j of a score."""

@@ -22,29 +22,31 @@ from sqlsvm import sql
 from sqlsvm.compile.compress import compressed, levels_statement, reached
 from sqlsvm.compile.messages import Messages, scored_table, states_table, value_table
 from sqlsvm.compile.prepare import link_key
-from sqlsvm.compile.scores import Bend, Named, scored, straight
+from sqlsvm.compile.scores import Bend, scored, straight
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally
+from sqlsvm.compile.weighting import STEP, Step
 from sqlsvm.plan.parameters import BOUND, SLACK
 from sqlsvm.plan.plan import Bag, Link, Plan
+from sqlsvm.sql import Named
 
 REACHED = "reached levels"
-HINGE = "hinge"
+EXCESS = "excess"
 
 
 def perturbed(term: exp.Expression) -> exp.Expression:
-    """theta x + slack |theta x|: the paper's rows moved towards the hinge's flat side, each coordinate by itself."""
+    """theta x + slack |theta x|: the paper's rows moved to where they count less, each coordinate by itself."""
     return sql.plus(term, sql.product(sql.parameter(SLACK), exp.Abs(this=term.copy())))
 
 
-def counted(plan: Plan, bend: Bend = straight, *, strict: bool = True) -> Iterator[Statement]:
-    """The active tables of one label, sketched or exact as the plan says; not strict: a margin of the bound counts."""
-    tally = Tally(plan, signed=False, bend=bend, strict=strict)
+def counted(plan: Plan, bend: Bend = straight, step: Step = STEP) -> Iterator[Statement]:
+    """The active tables of one label, sketched or exact as the plan says."""
+    tally = Tally(plan, signed=False, bend=bend, weighting=step)
     if plan.centre is None:
         yield tally.one_bag()
         return
     yield from tally.scores()
-    yield from Sketch(plan, compressing=plan.method == "sketch").counts(strict=strict)
+    yield from Sketch(plan, compressing=plan.method == "sketch").counts(strict=step.strict)
     yield from tally.counts(Messages(plan, ties=False))
 
 
@@ -55,11 +57,11 @@ def reached_levels(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
     yield from Sketch(plan, compressing=True).thresholds()
 
 
-def hinge(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
+def excess(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
     """SELECT the sum of max(0, bound - margin) over the rows of one label: the area under the sketch of these values,
     so within 1 + epsilon and never too much."""
     yield from Tally(plan, signed=False, bend=bend).scores()
-    yield from Sketch(plan, compressing=plan.method == "sketch").hinge()
+    yield from Sketch(plan, compressing=plan.method == "sketch").excess()
 
 
 def sizes(plan: Plan) -> Iterator[Statement]:
@@ -104,7 +106,7 @@ class Sketch:
         z = exp.Sub(this=exp.Sub(this=sql.number(1), expression=sql.parameter(BOUND)), expression=sql.column("s"))
         yield statement(REACHED, sql.select([(sql.column("level"), "f"), (z, "threshold")], levels).order_by("f"))
 
-    def hinge(self) -> Iterator[Statement]:
+    def excess(self) -> Iterator[Statement]:
         """The sum of max(0, -total)."""
         yield from self._states()
         root, links = self._leaf()
@@ -201,10 +203,10 @@ class Sketch:
         return statement(name, sql.group(made, [c.copy() for c in columns]), value_table(bag, 0))
 
     def _below(self, root: int, links: Sequence[Link]) -> Statement:
-        """SELECT SUM(c * how far below 0 the totals are that a state is part of) AS hinge"""
+        """SELECT SUM(c * how far below 0 the totals are that a state is part of) AS excess"""
         found = self._below_with(root, links[0]) if links else self._below_alone(root)
         area = sql.sum_or_zero(sql.product(sql.column("c"), sql.column("below")))
-        return statement(HINGE, sql.select([(area, HINGE)], sql.derived(found, "t")))
+        return statement(EXCESS, sql.select([(area, EXCESS)], sql.derived(found, "t")))
 
     def _below_alone(self, root: int) -> exp.Select:
         below = exp.Neg(this=sql.column("s"))

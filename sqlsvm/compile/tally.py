@@ -4,7 +4,7 @@ A tally is signed, over both labels at once with y in the score's shift, or of o
 label's rows are filtered, theta comes multiplied by the label, and a row counts iff label * score < bound.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,13 +14,13 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, scored_table, tie_of, value_table
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.scores import Bend, Named, carried, fold_keys, inherited, scored, straight
+from sqlsvm.compile.scores import Bend, carried, fold_keys, inherited, scored, straight
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.plan.parameters import BOUND, BUCKETS, WIDTH
+from sqlsvm.compile.weighting import STEP, Residual, Weighting
+from sqlsvm.plan.parameters import BUCKETS
 from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.plan.target import CODE
-
-BLUR = "blur"
+from sqlsvm.sql import Named
 
 
 def active_table(bag: int) -> str:
@@ -61,8 +61,8 @@ class Tally:
     plan: Plan
     signed: bool
     bend: Bend = straight
-    strict: bool = True
-    """Is a margin equal to the bound left out? Said here for one bag; with more, it is up to who counts."""
+    weighting: Weighting = STEP
+    """For one bag. With more, the messages count by a step."""
     whole: bool = False
     """With one bag: do its rows carry all columns of the bag, or the keys along which counts go back?"""
 
@@ -74,42 +74,24 @@ class Tally:
     # -- one bag: no messages
 
     def one_bag(self) -> Statement:
-        return self.kept(self.active())
+        return statement("active rows", self.counted(), active_table(self.plan.bags[0].number))
 
-    def kept(self, active: exp.Select) -> Statement:
-        return statement("active rows", active, active_table(self.plan.bags[0].number))
+    def counted(self) -> exp.Select:
+        """SELECT what is carried, sign * w * u AS c, what the weighting keeps FROM scored rows WHERE u <> 0"""
+        rows, weighting = self._rows, self.weighting
+        weight = sql.column("w") if self.weighted else None
+        z = Residual(self._origin, sql.product(*self._sign, sql.column("p")))
+        factors = [sql.double(e) for e in (*self._sign, *([weight] if weight else []))]
+        made: Named = [(sql.column(n), n) for n in rows.named_selects if n not in ("p", CODE, "w")]
+        made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
+        return sql.where(sql.select(made, sql.derived(rows, "s")), weighting.counts(z), *self._of_label())
 
-    def active(self) -> exp.Select:
-        """SELECT what is carried, y * w AS c FROM scored rows WHERE y * p < bound"""
-        below = exp.LT if self.strict else exp.LTE
-        active = below(this=self._margin(), expression=sql.parameter(BOUND))
-        return self._active({COUNT: sql.product(*self._factors())}, [active, *self._of_label()])
+    def totals(self) -> Named:
+        return self.weighting.totals(self.weighted)
 
-    def soft(self) -> exp.Select:
-        """With z = bound - y * p: a row with -z < width counts (1 - -z / width) / 2, at most 1."""
-        beyond, width = exp.paren(exp.Sub(this=self._margin(), expression=sql.parameter(BOUND))), sql.parameter(WIDTH)
-        rest = exp.Sub(this=sql.number(1), expression=exp.Div(this=beyond, expression=width))
-        share = sql.product(sql.number(0.5), exp.paren(rest))
-        count = sql.product(*self._factors(), exp.Least(this=share, expressions=[sql.number(1)]))
-        weight = {"w": sql.column("w")} if self._weights() else {}
-        return self._active({COUNT: count, **weight}, [exp.LT(this=beyond.copy(), expression=width.copy())])
-
-    def blur(self) -> exp.Expression:
-        """Of an active row of a soft bag, by how much the share s of z that it counts stays below max(0, z): |z| (1 -
-        |z| / width) / 2 within the width. As |z| / width is |2 s - 1| there, no row has to be scored for it again."""
-        weights = [sql.double(sql.column("w", "r"))] if self._weights() else []
-        share: exp.Expression = exp.Abs(this=sql.column(COUNT, "r"))
-        if weights:
-            share = exp.Div(this=share, expression=exp.Nullif(this=weights[0].copy(), expression=sql.number(0)))
-        within = exp.Abs(this=exp.Sub(this=sql.product(sql.number(2), share), expression=sql.number(1)))
-        rest = exp.paren(exp.Sub(this=sql.number(1), expression=within))
-        return sql.product(sql.number(0.5), sql.parameter(WIDTH), *weights, within.copy(), rest)
-
-    def _active(self, outputs: Mapping[str, exp.Expression], conditions: list[exp.Expression]) -> exp.Select:
-        rows = self._rows
-        names = [n for n in rows.named_selects if n not in ("p", CODE, "w")]
-        wanted = [*((sql.column(n), n) for n in names), *((value, name) for name, value in outputs.items())]
-        return sql.where(sql.select(wanted, sql.derived(rows, "s")), *conditions)
+    @property
+    def weighted(self) -> bool:
+        return "w" in self._rows.named_selects
 
     @cached_property
     def _rows(self) -> exp.Select:
@@ -118,17 +100,13 @@ class Tally:
         return scored(plan, core, keys, carried(plan, core), self.bend, plan.placed, self.whole)
 
     @property
-    def _sign(self) -> exp.Expression:
-        return self.plan.design.target.sign(sql.column(CODE))
+    def _sign(self) -> list[exp.Expression]:
+        """As a factor; none with one label, by which theta was multiplied."""
+        return [self.plan.design.target.sign(sql.column(CODE))] if self.signed else []
 
-    def _margin(self) -> exp.Expression:
-        return sql.product(self._sign, sql.column("p")) if self.signed else sql.column("p")
-
-    def _factors(self) -> list[exp.Expression]:
-        return [*([sql.double(self._sign)] if self.signed else []), *self._weights()]
-
-    def _weights(self) -> list[exp.Expression]:
-        return [sql.double(sql.column("w"))] if "w" in self._rows.named_selects else []
+    @property
+    def _origin(self) -> exp.Expression:
+        return self.plan.design.target.origin(sql.column(CODE))
 
     # -- more bags: before the messages
 
@@ -164,13 +142,13 @@ class Tally:
         """s = p - y * bound; on the grid in whole buckets."""
         plan = self.plan
         p: exp.Expression = sql.column("p")
-        bound = plan.design.target.origin(sql.column(CODE))
+        bound = self._origin
         if plan.method == "grid":
             p = exp.cast(bucket_of(p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
         if not has_label:
             return p
-        return exp.Sub(this=p, expression=sql.product(self._sign, bound) if self.signed else bound)
+        return exp.Sub(this=p, expression=sql.product(*self._sign, bound))
 
     # -- and after them
 

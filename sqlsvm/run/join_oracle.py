@@ -8,7 +8,8 @@ import numpy as np
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
-from sqlsvm.compile.tally import BLUR, rounding_name
+from sqlsvm.compile.tally import rounding_name
+from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
@@ -53,7 +54,7 @@ class JoinOracle:
 
     @cached_property
     def _soft_program(self) -> Program:
-        return Program(self.problem.work.engine, oracle_pass(self.plan, soft=True))
+        return Program(self.problem.work.engine, oracle_pass(self.plan, Ramp()))
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
@@ -62,14 +63,14 @@ class JoinOracle:
         slope, offset = self._cut(answers)
         slope = self.problem.scaling.from_raw(slope)
         error = 0.0 if self.exact else self._error(answers, h)
-        blur = float(answers[totals_name(self.plan)][BLUR].sum()) / self.join_rows if width else 0.0
+        blur = float(answers[totals_name(self.plan)][SHORTFALL].sum()) / self.join_rows if width else 0.0
         return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
         return drawn_sample(self.problem, size, seed)
 
     def _cut(self, answers: Answers) -> tuple[Array, float]:
-        moments, b = self.problem.moments, float(answers[totals_name(self.plan)]["b"].sum())
+        moments, b = self.problem.moments, float(answers[totals_name(self.plan)][OFFSET].sum())
         g = sums(self.plan, answers)
         if self.plan.centre is None:
             return -g / moments.n, b / moments.n

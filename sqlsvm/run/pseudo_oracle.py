@@ -8,9 +8,10 @@ import numpy as np
 
 from sqlsvm.compile.levels import compressions, levels, real_levels, step_for
 from sqlsvm.compile.resolve import resolve, sums
-from sqlsvm.compile.sketch import HINGE, counted, hinge, perturbed, size_name, sizes
+from sqlsvm.compile.sketch import EXCESS, counted, excess, perturbed, size_name, sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
+from sqlsvm.compile.weighting import Step
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.join_oracle import sums as gathered
@@ -68,7 +69,7 @@ class PseudoJoinOracle:
         self.problem = problem
         self.sketching = sketching(problem.work, problem.plan)
         self._gradient = Program(problem.work.engine, far_sums(problem.plan))
-        self._value = Program(problem.work.engine, hinge(problem.plan, perturbed))
+        self._value = Program(problem.work.engine, excess(problem.plan, perturbed))
 
     @property
     def dimension(self) -> int:
@@ -83,14 +84,14 @@ class PseudoJoinOracle:
         return self.problem.scaling.from_raw(summed) / self.problem.moments.n
 
     def value_low(self, beta: Array, epsilon: float) -> float:
-        """F-hat: the hinge of the moved rows, 1 - y beta.x - epsilon |beta|.|x|, as the area under its sketch.
+        """F-hat: the loss of the moved rows, 1 - y beta.x - epsilon |beta|.|x|, as the area under its sketch.
 
         The paper reads that area off thresholds H_k at levels f_k, as the sum of f_k (H_k - H_{k+1}). Summed by parts
-        it is the sum of the hinge values of what is in the sketch, so no list of thresholds has to be made."""
+        it is the sum of the losses of what is in the sketch, so no list of thresholds has to be made."""
         total = 0.0
         for label in LABELS:
             answers = self.problem.work.run_and_drop(self._value, self._asked(beta, label, epsilon))
-            total += float(answers[HINGE][HINGE][0])
+            total += float(answers[EXCESS][EXCESS][0])
         return max(0.0, total) / self.problem.moments.n
 
     def _asked(self, beta: Array, label: float, epsilon: float) -> dict[str, object]:
@@ -101,6 +102,6 @@ class PseudoJoinOracle:
 
 def far_sums(plan: Plan) -> Iterator[Statement]:
     """The sums of x over the far rows of one label."""
-    yield from counted(plan, perturbed, strict=False)
+    yield from counted(plan, perturbed, Step(strict=False))
     for bag in plan.bags:
         yield from resolve(plan, bag.core, active_rows(bag.number), sums)

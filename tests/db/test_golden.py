@@ -14,7 +14,7 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.oracle import oracle_pass
+from sqlsvm.compile.oracle import NEAR, oracle_pass
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.workspace import workspace
@@ -138,7 +138,7 @@ def assert_structure(program: tuple[Statement, ...], links: int) -> None:
             assert not in_vain or statement.table in NOT_NEEDED, statement.name
     meetings = [s.name for s in program if " meets " in s.name]
     assert len(meetings) == max(0, links - 1)
-    assert {s.name for s in program if multiplies_messages(s)} <= {*meetings, "near the hinge"}
+    assert {s.name for s in program if multiplies_messages(s)} <= {*meetings, NEAR}
 
 
 def read(statement: Statement) -> set[str]:

@@ -12,7 +12,7 @@ from sqlglot import exp, parse_one
 from sqlsvm import sql
 from sqlsvm.compile.levels import compressions, levels, step_for
 from sqlsvm.compile.resolve import COUNT, resolve, value_counts, values_name
-from sqlsvm.compile.sketch import HINGE, REACHED, counted, hinge, reached_levels
+from sqlsvm.compile.sketch import EXCESS, REACHED, counted, excess, reached_levels
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, THETA
@@ -242,7 +242,7 @@ def hinge_of(world: Shaped, label: float, epsilon: float) -> float:
     work = world.problem.work
     asked = world.asked(label, 1.0, world.sketching.for_counts(epsilon))
     with work.scratch():
-        return float(work.run(hinge(world.problem.plan), asked)[HINGE][HINGE][0])
+        return float(work.run(excess(world.problem.plan), asked)[EXCESS][EXCESS][0])
 
 
 # -- too large to make -------------------------------------------------------------------------------------------------

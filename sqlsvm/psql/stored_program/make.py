@@ -13,6 +13,7 @@ from sqlsvm.compile.sample import sample
 from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding
+from sqlsvm.compile.weighting import Ramp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
@@ -110,7 +111,7 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
 
 
 def _of_one_bag(plan: Plan) -> dict[str, Iterable[Statement]]:
-    return {"list": (evaluation.list_of_rows(plan),), "soft pass": oracle_pass(plan, soft=True)}
+    return {"list": (evaluation.list_of_rows(plan),), "soft pass": oracle_pass(plan, Ramp())}
 
 
 def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:

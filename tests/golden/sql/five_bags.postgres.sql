@@ -185,7 +185,7 @@ SELECT g1 AS g1, s AS s, v AS v, CAST(g1 * 16777216 + 8388608 + s AS DOUBLE PREC
 FROM sqlsvm_centre
 WHERE side = 1 AND v > 0;
 
--- near the hinge
+-- totals near 0
 SELECT t.total AS total, SUM(l.c * r.c) AS c
 FROM sqlsvm_q2_1 AS l
 CROSS JOIN (SELECT -1 AS total UNION ALL SELECT 0 AS total UNION ALL SELECT 1 AS total) AS t

@@ -114,7 +114,7 @@ SELECT g0 AS g0, s AS s, v AS v
 FROM sqlsvm_centre
 WHERE side = 1 AND v > 0;
 
--- near the hinge
+-- totals near 0
 SELECT t.total AS total, SUM(l.c * r.c) AS c
 FROM sqlsvm_q0_1 AS l
 CROSS JOIN (SELECT -1 AS total UNION ALL SELECT 0 AS total UNION ALL SELECT 1 AS total) AS t
