@@ -17,11 +17,11 @@ from sqlsvm.cli.training import name_wanted, training_of
 @declared("compile")
 @name_wanted
 def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
-    """Compile a query into a program that is kept in PostgreSQL.
+    """Compile a query into a program that is stored in PostgreSQL.
 
-    From then on SELECT * FROM sqlsvm.train('NAME') trains on the data as they are by then, from psql or any client. The
-    options are those of train; lambda, tol, max_passes, solver, sample and seed can be given to sqlsvm.train as well.
-    The functions have to be there: sqlsvm install puts them into the database.
+    After that, SELECT * FROM sqlsvm.train('NAME') trains on the current data, from psql or any other client. The
+    options are those of train; lambda, tol, max_passes, solver, sample and seed can also be given to sqlsvm.train. The
+    database needs the SQL functions: run sqlsvm install first.
     """
     from sqlsvm.engine import connect
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.reporting import REPORT, check_place, write, writing
+from sqlsvm.cli.group import cli, examples, show_answer, writing
+from sqlsvm.cli.reporting import REPORT, check_place, write
 from sqlsvm.cli.training import on_pass, train_and_keep
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.terminal import printable
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     "--dsn",
     envvar="SQLSVM_DEMO_DSN",
     metavar="URL",
-    help="Put it there, into the schema sqlsvm_demo, and leave shop and model there. $SQLSVM_DSN is not used.",
+    help="Use this database, in the schema sqlsvm_demo, and keep shop and model. $SQLSVM_DSN is not used.",
 )
 @click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The report.")
 def demo(keep: str | None, dsn: str | None, output: str) -> int:
-    """Make a small shop in a throw-away PostgreSQL, and inspect and train on a join of 10^9 rows over it.
+    """Make a small shop in a temporary PostgreSQL, then inspect a join of 10^9 rows over it and train on it.
 
-    The tree of the join, a training in place, the model with its proof, and a report to open in a browser.
+    Shows the join tree, a training inside the database and the model with its proof, and writes a report.
     """
     from sqlsvm import demo as shop
     from sqlsvm.engine import connect

@@ -1,14 +1,18 @@
 """The command that all verbs belong to, and how a verb answers."""
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import click
 
 from sqlsvm.cli.progress import rest
-from sqlsvm.errors import SqlsvmError
+from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.files import replacing
 
 READER_GONE = 141  # what a shell reports of a program that SIGPIPE ended
 
@@ -25,7 +29,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
     context.exit()
 
 
-@click.group(epilog="Database, query and options of a training can be set as $SQLSVM_<NAME>, for instance SQLSVM_DSN.")
+@click.group(epilog="Database, query and options of a training can also be environment variables, such as SQLSVM_DSN.")
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
@@ -41,6 +45,21 @@ def show_answer(text: str) -> None:
     """Print a verb's answer."""
     with answering():
         print(text, flush=True)
+
+
+def show_either(as_json: bool, found: Callable[[], Any], drawn: Callable[[], str]) -> None:
+    """The answer as JSON, or as text for a person."""
+    show_answer(json.dumps(found(), indent=2, allow_nan=False) if as_json else drawn())
+
+
+@contextmanager
+def writing(place: str | Path) -> Iterator[Path]:
+    """A file to write in place of `place`, which is replaced at the end."""
+    try:
+        with replacing(Path(place)) as beside:
+            yield beside
+    except OSError as error:
+        raise OptionError(f"cannot write {place}", detail=str(error)) from error
 
 
 @contextmanager

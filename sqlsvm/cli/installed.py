@@ -13,20 +13,24 @@ _NOT_FOR_PSQL = "for psql, install them in a server that goes on running: this o
 
 
 @cli.command(
-    short_help="Put the SQL functions into PostgreSQL.",
+    short_help="Install the SQL functions in PostgreSQL.",
     epilog=examples(
         "sqlsvm install --dsn postgresql://localhost/flights",
         "sqlsvm install --dsn postgresql://localhost/flights --reader analyst --trainer etl",
     ),
 )
 @database
-@click.option("--reader", "readers", metavar="ROLE", multiple=True, help="May predict and list; repeatable.")
-@click.option("--trainer", "trainers", metavar="ROLE", multiple=True, help="May train and drop too; repeatable.")
+@click.option(
+    "--reader", "readers", metavar="ROLE", multiple=True, help="Let this role predict and list models; repeatable."
+)
+@click.option(
+    "--trainer", "trainers", metavar="ROLE", multiple=True, help="Let this role also train and drop models; repeatable."
+)
 def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> None:
-    """Put the SQL functions into PostgreSQL, in the schema sqlsvm: from then on psql can train and predict.
+    """Install the SQL functions in PostgreSQL, in the schema sqlsvm, so that psql can train and predict.
 
-    All of it or nothing, and doing it twice changes nothing. No superuser is needed: the owner of the database will do.
-    Models that are stored there already stay and can be used at once.
+    Either everything is installed or nothing; a second run changes nothing. The owner of the database can do it, no
+    superuser is needed. Models that are already stored there stay and can be used at once.
     """
     from sqlsvm.engine import connect
     from sqlsvm.psql import install as installing
@@ -43,14 +47,14 @@ def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> No
 
 
 @cli.command(
-    short_help="Bring the SQL functions to this version.",
+    short_help="Upgrade the SQL functions to this version.",
     epilog=examples("sqlsvm upgrade --dsn postgresql://localhost/flights"),
 )
 @database
 def upgrade(dsn: str) -> None:
-    """Bring functions and tables in PostgreSQL to the version of this sqlsvm. Models stay as they are, and usable.
+    """Upgrade the functions and tables in PostgreSQL to the version of this sqlsvm. Models stay, and stay usable.
 
-    All of it or nothing. What is new needs grants again: sqlsvm install --reader ROLE --trainer ROLE.
+    Either everything is upgraded or nothing. New functions need grants: sqlsvm install --reader ROLE --trainer ROLE.
     """
     from sqlsvm.engine import connect
     from sqlsvm.psql import install as installing
@@ -65,19 +69,19 @@ def upgrade(dsn: str) -> None:
 
 
 @cli.command(
-    short_help="Take the SQL functions out of PostgreSQL.",
+    short_help="Remove the SQL functions from PostgreSQL.",
     epilog=examples(
         "sqlsvm uninstall --dsn postgresql://localhost/flights",
         "sqlsvm uninstall --dsn postgresql://localhost/flights --force   # the models too",
     ),
 )
 @database
-@click.option("--force", is_flag=True, help="Even if models are lost.")
+@click.option("--force", is_flag=True, help="Remove stored models too.")
 def uninstall(dsn: str, force: bool) -> None:
-    """Take the SQL functions and the tables of the models out of PostgreSQL.
+    """Remove the SQL functions and the tables of the models from PostgreSQL.
 
-    While there are models it only says what would be lost. What others have built on it, a view for instance, is never
-    removed: it has to go first.
+    If there are models, nothing is removed without --force. Objects that depend on the functions, such as a view, are
+    never removed: drop them first.
     """
     from sqlsvm.engine import connect
     from sqlsvm.psql import install as installing
@@ -96,10 +100,9 @@ def uninstall(dsn: str, force: bool) -> None:
 )
 @database
 def check(dsn: str) -> int:
-    """Train and predict a problem with a known optimum, and say what was found. Everything is taken back at the end.
+    """Train and predict on a problem with a known optimum, and print what was found. Nothing is left in the database.
 
-    It can be run before `sqlsvm install`, to see whether that would work, and after it. Exits with 1 where anything is
-    not as it should be.
+    Run it before `sqlsvm install` to see whether that would work, or after it. The exit code is 1 if any check fails.
     """
     from sqlsvm.engine import connect
     from sqlsvm.psql.install.check import check as findings_of
@@ -127,9 +130,9 @@ def check(dsn: str) -> int:
     help="The folder for sqlsvm.control and sqlsvm--VERSION.sql.",
 )
 def extension(folder: Path) -> None:
-    """Write the SQL functions as an extension: CREATE EXTENSION sqlsvm then makes what `sqlsvm install` makes.
+    """Write the SQL functions as an extension: CREATE EXTENSION sqlsvm then does what `sqlsvm install` does.
 
-    That needs rights on the server's folder once, and no superuser afterwards. pg_dump keeps the models.
+    You need write access to the server's extension folder once, and no superuser afterwards. pg_dump keeps the models.
     """
     from sqlsvm.psql.install.extension import write
 

@@ -168,7 +168,7 @@ query_wanted = option(
     "--query",
     metavar="FILE|SQL",
     callback=_query_text,
-    help="The query that would return features and label; - reads it from stdin.",
+    help="A query whose columns are the features and the label; - reads it from stdin.",
 )
 
 

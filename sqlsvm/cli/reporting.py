@@ -1,18 +1,18 @@
 """The verb report: a model as a page."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sqlsvm.cli.group import answering, cli, examples, show_answer
+from sqlsvm.cli.group import answering, cli, examples, show_answer, writing
 from sqlsvm.cli.options import declared
 from sqlsvm.cli.scoring import model_file_wanted, rows_database
-from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
+from sqlsvm.cli.stored import model_and_rows, model_wanted, stored_model, version_wanted
 from sqlsvm.errors import OptionError, nearest
-from sqlsvm.files import is_stdout, is_stream, replacing
+from sqlsvm.files import is_stdout, is_stream
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ REPORT = "report.html"
     "pictures",
     metavar="DIR|FILE",
     multiple=True,
-    help="Also the charts as PNG: all into a folder, or one by its name, as roc.png; repeatable.",
+    help="Also write charts as PNG: all into a folder, or one by its name, as in roc.png; repeatable.",
 )
 def report(
     name: str | None,
@@ -52,19 +52,18 @@ def report(
     output: str,
     pictures: tuple[str, ...],
 ) -> None:
-    """Write one page of HTML about a model: what is proven, how it got there, the join tree, the weights, the scores.
+    """Write one page of HTML about a model: what is proven, each pass, the join tree, the weights, the scores.
 
-    The page needs no network and no script. Join tree and scores are read from the database as it is now; where that
-    cannot be, the page says so and shows what the model knows. MODEL may be left out where there is only one.
+    The page needs no network and no script. The join tree and the scores come from the database as it is now. If the
+    database cannot be read, the page says so and shows what is stored with the model. MODEL may be left out if there is
+    only one.
     """
     from sqlsvm.report import gather, gather_from
 
     wanted = list(_wanted(pictures))
     check_place(output)
     if model_file:
-        with model_store(None, model_file) as store:
-            model = store.load(named(store, name), version)
-        found = gather(model, _database(dsn), offload=offload)
+        found = gather(stored_model(name, None, model_file, version), _database(dsn), offload=offload)
     else:
         with model_and_rows(name, dsn, None, version) as (model, engine):
             found = gather_from(engine, model, offload=offload)
@@ -144,12 +143,3 @@ def _draw(found: "Report", wanted: Iterable[tuple[str, Path]]) -> None:
             beside.parent.mkdir(parents=True, exist_ok=True)
             png.draw(drawn[name], beside)
         show_answer(f"{drawn[name].title} is in {printable(str(path))}")
-
-
-@contextmanager
-def writing(place: str | Path) -> Iterator[Path]:
-    try:
-        with replacing(Path(place)) as beside:
-            yield beside
-    except OSError as error:
-        raise OptionError(f"cannot write {place}", detail=str(error)) from error

@@ -1,17 +1,16 @@
 """The verbs that use a stored model: evaluate and predict."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlsvm.cli.group import answering, cli, examples, show_answer
+from sqlsvm.cli.group import answering, cli, examples, show_answer, show_either, writing
 from sqlsvm.cli.options import database, declared, json_wanted, option, together
-from sqlsvm.cli.stored import model_and_rows, model_store, model_wanted, named, version_wanted
+from sqlsvm.cli.stored import model_and_rows, model_wanted, stored_model, version_wanted
 from sqlsvm.errors import OptionError
-from sqlsvm.files import is_stdout, is_stream, replacing
+from sqlsvm.files import is_stdout, is_stream
 from sqlsvm.terminal import printable, row_count
 
 if TYPE_CHECKING:
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     from sqlsvm.model.predict import Kind
 
 rows_database = option(
-    "--dsn", metavar="URL", help="The database with the rows, and with the model unless a file has it."
+    "--dsn", metavar="URL", help="The database with the rows; also with the model, unless --model-file is given."
 )
-model_file_wanted = option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead.")
+model_file_wanted = option("--model-file", metavar="FILE", help="Read the model from this JSON file instead.")
 
 
 @cli.command(
@@ -40,12 +39,12 @@ model_file_wanted = option("--model-file", metavar="FILE", help="The JSON file t
 def evaluate(
     name: str | None, dsn: str, model_file: str | None, version: int | None, offload: bool, as_json: bool
 ) -> None:
-    """Measure a model on the rows that its query has now, without making them.
+    """Measure a model on the rows that its query has now, without computing the join.
 
-    Confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC; exact, or with bounds. With
-    --json also the histogram of the scores of each class. MODEL may be left out where there is only one.
+    Prints the confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC: exact, or with bounds.
+    --json adds the histogram of the scores of each class. MODEL may be left out if there is only one.
 
-    A model trained with --holdout is measured twice: on the rows that it was trained on, and on those held out.
+    A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out.
     """
     from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
     from sqlsvm.run.holdout import Holdout
@@ -61,22 +60,19 @@ def evaluate(
             found = evaluate_model(engine, model, offload=offload)
             said = found.as_json()
             drawn = draw_evaluation(found, model.label, classes, sys.stdout, weighted=model.weighted)
-    if as_json:
-        show_answer(json.dumps({"model": model.name, "version": model.version, **said}, indent=2, allow_nan=False))
-    else:
-        show_answer(drawn)
+    show_either(as_json, lambda: {"model": model.name, "version": model.version, **said}, lambda: drawn)
 
 
 targets = together(
-    click.option("--table", metavar="TABLE", help="Make this table of them."),
-    click.option("--view", metavar="VIEW", help="Make this view of them."),
+    click.option("--table", metavar="TABLE", help="Write the predictions to a new table of this name."),
+    click.option("--view", metavar="VIEW", help="Make a view of this name that computes them."),
     click.option("--csv", "csv_file", metavar="FILE", help="Write them to this file; - is stdout, the default."),
-    click.option("--overwrite", is_flag=True, help="Replace what is there."),
+    click.option("--overwrite", is_flag=True, help="Replace a table, view or file that exists."),
 )
 
 
 @cli.command(
-    short_help="Say what a model predicts, for its rows or others.",
+    short_help="Predict with a model, for its rows or others.",
     epilog=examples(
         "sqlsvm predict late_flights --input todays_flights --table todays_delays",
         "sqlsvm predict late_flights --input \"SELECT * FROM flights WHERE day = 'today'\" > delays.csv",
@@ -89,7 +85,7 @@ targets = together(
 @version_wanted
 @click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
 @targets
-@click.option("--sql", "as_sql", is_flag=True, help="Print the score as one SQL expression instead.")
+@click.option("--sql", "as_sql", is_flag=True, help="Print only the score, as an SQL expression.")
 def predict(
     name: str | None,
     dsn: str | None,
@@ -104,8 +100,8 @@ def predict(
 ) -> None:
     """Add score and prediction to rows: to those of the model's query, or to those of --input.
 
-    --input is a table, a SELECT or, in DuckDB, a CSV file. A category that training has not seen weighs 0. Without
-    --input the query of the model is run as it is, unless its join is too large to be meant.
+    --input is a table, a SELECT or, in DuckDB, a CSV file. A category that the training has not seen has weight 0.
+    Without --input the query of the model is run, if its join is not too large.
     """
     _check_targets({"table": table, "view": view, "csv": csv_file}, overwrite, as_sql, rows)
     kind: Kind = "view" if table is None else "table"
@@ -178,8 +174,7 @@ def _print_sql(name: str | None, dsn: str | None, model_file: str | None, versio
     from sqlsvm.engine import dialect_of
     from sqlsvm.model.predict import score_sql
 
-    with model_store(dsn, model_file) as store:
-        model: Model = store.load(named(store, name), version)
+    model = stored_model(name, dsn, model_file, version)
     show_answer(score_sql(model, dialect_of(dsn) if dsn else None))
 
 
@@ -189,9 +184,5 @@ def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bo
 
     if path.exists() and not is_stream(path) and not overwrite:
         raise OptionError(f"{path} exists already", hint="choose another name, or say --overwrite")
-    try:
-        with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as out:
-            written = write_csv(engine, found, out)
-    except OSError as error:
-        raise OptionError(f"cannot write {path}", detail=str(error)) from error
-    return written
+    with writing(path) as beside, beside.open("w", encoding="utf-8", newline="") as out:
+        return write_csv(engine, found, out)

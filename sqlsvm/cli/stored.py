@@ -1,6 +1,5 @@
 """The verbs on stored models: models, show, weights, drop."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.group import cli, examples, show_answer, show_either
 from sqlsvm.cli.options import Missing, json_wanted, option, together
 from sqlsvm.errors import OptionError
 
@@ -19,9 +18,11 @@ if TYPE_CHECKING:
 
 model_place = together(
     option("--dsn", metavar="URL", help="The database that keeps the model."),
-    option("--model-file", metavar="FILE", help="The JSON file that keeps it instead; a file holds one model."),
+    option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead; a file holds one model."),
 )
-version_wanted = click.option("--version", type=click.IntRange(1), metavar="N", help="Not the newest version but N.")
+version_wanted = click.option(
+    "--version", type=click.IntRange(1), metavar="N", help="Use version N instead of the newest."
+)
 model_wanted = click.argument("name", metavar="[MODEL]", required=False)
 
 
@@ -40,6 +41,11 @@ def model_store(dsn: str | None, model_file: str | None) -> Iterator["Store"]:
     _check_kept(dsn)
     with connect(dsn) as engine:
         yield open_store(engine)
+
+
+def stored_model(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> "Model":
+    with model_store(dsn, model_file) as store:
+        return store.load(named(store, name), version)
 
 
 @contextmanager
@@ -87,10 +93,9 @@ def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
 
     with model_store(dsn, model_file) as store:
         found = store.models()
-    if as_json:
-        show_answer(json.dumps({"models": [stored.as_json() for stored in found]}, indent=2, allow_nan=False))
-    else:
-        show_answer(draw_models(found, sys.stdout))
+    show_either(
+        as_json, lambda: {"models": [stored.as_json() for stored in found]}, lambda: draw_models(found, sys.stdout)
+    )
 
 
 @cli.command(
@@ -104,40 +109,32 @@ def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
 def show(name: str | None, dsn: str | None, model_file: str | None, version: int | None, as_json: bool) -> None:
     """Show what a model was trained on, how, and what is proven about it.
 
-    MODEL may be left out where there is only one. With --json: all of it, as `train --json` prints it.
+    MODEL may be left out if there is only one. --json prints the whole model, as `train --json` does.
     """
     from sqlsvm.show.models import draw_model
 
-    with model_store(dsn, model_file) as store:
-        model = store.load(named(store, name), version)
-    if as_json:
-        show_answer(json.dumps(model.as_json(), indent=2, allow_nan=False))
-    else:
-        show_answer(draw_model(model, sys.stdout))
+    model = stored_model(name, dsn, model_file, version)
+    show_either(as_json, lambda: model.as_json(), lambda: draw_model(model, sys.stdout))
 
 
 @cli.command(epilog=examples("sqlsvm weights late_flights --top 10"))
 @model_wanted
 @model_place
 @version_wanted
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Only the N that decide most.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Only the N weights with the most influence.")
 @json_wanted
 def weights(
     name: str | None, dsn: str | None, model_file: str | None, version: int | None, top: int | None, as_json: bool
 ) -> None:
-    """Show the weights of a model, those that decide most first.
+    """Show the weights of a model, the most influential first.
 
-    score = intercept + sum of weight * column. The scaled weight is on the feature as it was scaled for training: it
-    can be compared between features. MODEL may be left out where there is only one.
+    score = intercept + sum of weight * column. The scaled weight belongs to the feature as scaled for training, so it
+    can be compared between features. MODEL may be left out if there is only one.
     """
     from sqlsvm.show.models import draw_weights, weights_as_json
 
-    with model_store(dsn, model_file) as store:
-        model = store.load(named(store, name), version)
-    if as_json:
-        show_answer(json.dumps(weights_as_json(model, top), indent=2, allow_nan=False))
-    else:
-        show_answer(draw_weights(model, top, sys.stdout))
+    model = stored_model(name, dsn, model_file, version)
+    show_either(as_json, lambda: weights_as_json(model, top), lambda: draw_weights(model, top, sys.stdout))
 
 
 def _named(context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
@@ -151,12 +148,12 @@ def _named(context: click.Context, _parameter: click.Parameter, value: str | Non
 @click.argument("name", metavar="MODEL", required=False, callback=_named)
 @model_place
 @version_wanted
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def drop(name: str, dsn: str | None, model_file: str | None, version: int | None, yes: bool) -> None:
-    """Forget all of a model, or one version of it.
+    """Delete a model, or one version of it.
 
-    All of it is every version, the program that sqlsvm compile has stored and what an unfinished training has left for
-    --resume: each goes, whether the others are there or not. A file that held a model is removed.
+    Without --version this deletes every version, the program that sqlsvm compile has stored, and what an unfinished
+    training has left for --resume. A file that held the model is removed.
     """
     with model_store(dsn, model_file) as store:
         kept = store.kept(name, version)  # so that nobody is asked about what is not there

@@ -1,6 +1,5 @@
 """The verb train: a query in, a model and its proof out."""
 
-import json
 import sys
 import time
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli import progress
-from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import database, declared, json_wanted, option, query_wanted, together, typed
 from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 NOT_CONVERGED = 3
 
 
-name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="What the model is called.")
+name_wanted = option("--name", metavar="MODEL", default="model", show_default=True, help="The name of the model.")
 place_wanted = together(
     name_wanted,
     option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
-    option("--resume", is_flag=True, help="Go on from where a training of that name was interrupted, or gave up."),
+    option("--resume", is_flag=True, help="Continue a training of that name that was interrupted or did not converge."),
 )
 
 
@@ -59,14 +58,14 @@ def train(
     work_schema: str | None,
     **options: Any,
 ) -> int:
-    """Train a linear support vector machine on the rows of a query, without making them.
+    """Train a linear support vector machine on the rows of a query, without computing the join.
 
-    A line a pass goes to stderr. The gap is a proof: no weights whatever have an objective below (1 - gap) times that
-    of the model. A model whose gap stays above --tol is kept as well, and the exit code is 3.
+    Each pass prints a line to stderr. The gap is a proof: no weights have an objective below (1 - gap) times that of
+    the model. If the gap stays above --tol, the model is stored all the same, and the exit code is 3.
 
-    What a training has done when it is interrupted or gives up is kept beside the models. With --resume it is not done
-    again, if query, options and rows are the same; --lambda, --tol, --counting and --max-passes may differ. Else the
-    best weights so far are where the new training begins. One that had converged stays as it is.
+    A training that is interrupted or does not converge is stored next to the models, and --resume continues it. No pass
+    is repeated if query, options and rows are the same; --lambda, --tol, --counting and --max-passes may differ.
+    Otherwise the new training starts from the best weights so far. A training that has converged is left as it is.
     """
     from sqlsvm.engine import connect
 
@@ -106,7 +105,7 @@ def train_and_keep(
     before: "Saved | None" = None,
     dsn: str | None = None,
 ) -> int:
-    """The exit code. The answer is given even where the model could not be stored: nobody trains for nothing."""
+    """The exit code. The answer is given even where the model could not be stored."""
     from sqlsvm.run.resume import Continuation
     from sqlsvm.run.train import train
 
@@ -180,10 +179,7 @@ def _check(store: "Store", name: str) -> None:
 def _answer(model: "Model", seconds: float, place: str, as_json: bool) -> None:
     from sqlsvm.show.training import draw_training
 
-    if as_json:
-        show_answer(json.dumps(model.as_json(), indent=2, allow_nan=False))
-    else:
-        show_answer(draw_training(model, seconds, place, sys.stdout))
+    show_either(as_json, lambda: model.as_json(), lambda: draw_training(model, seconds, place, sys.stdout))
 
 
 def _warn(model: "Model", training: "Training") -> None:

@@ -1,6 +1,5 @@
 """The verbs on a query: inspect, explain, count."""
 
-import json
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from sqlsvm.cli.group import cli, examples, show_answer
+from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
     Missing,
     beta_wanted,
@@ -44,10 +43,10 @@ def inspect(
     categorical: Iterable[str],
     as_json: bool,
 ) -> None:
-    """Show what a query joins, how, and how many rows that would be.
+    """Show what a query joins, how, and how many rows the join has.
 
-    Relations and their rows, the join tree, how many rows meet on each key, keys without a partner, NULLs, the
-    features, and the balance of the label. Nothing is changed, and the join is counted, not made.
+    Prints tables and their rows, the join tree, how many rows match on each key, keys without a match, NULLs, the
+    features, and the balance of the label. Nothing is changed. The join is counted, not computed.
     """
     from sqlsvm.ask import inspect as inspection
     from sqlsvm.engine import connect
@@ -57,11 +56,11 @@ def inspect(
         found = inspection.inspect(
             engine, query, label=label, weight=weight, positive=positive, categorical=tuple(categorical)
         )
-    show_answer(json.dumps(inspection.as_json(found), indent=2) if as_json else draw(found, sys.stdout))
+    show_either(as_json, lambda: inspection.as_json(found), lambda: draw(found, sys.stdout))
 
 
 @cli.command(
-    short_help="Show how a query would be trained on, and why so.",
+    short_help="Show how a query would be trained on, and why.",
     epilog=examples(
         "sqlsvm explain --query features.sql --label late",
         "sqlsvm explain --query features.sql --label late --analyze",
@@ -72,16 +71,17 @@ def inspect(
 @query_wanted
 @declared("explain")
 @given("buckets", default=16)
-@option("--sql", "as_sql", is_flag=True, help="Print the statements of a pass, in order, instead.")
+@option("--sql", "as_sql", is_flag=True, help="Print only the statements of a pass, in order.")
 @option("--analyze", is_flag=True, help="Run one pass and show the rows and seconds of each statement.")
-@beta_wanted("With --analyze: the weights to pass at, as for `count`; all 0 if not given.")
+@beta_wanted("With --analyze: the weights to use in the pass, as for `count`; by default all are 0.")
 @json_wanted
 def explain(
     dsn: str, query: str, buckets: int, as_sql: bool, analyze: bool, beta: Any, as_json: bool, **options: Any
 ) -> None:
-    """Show how a query would be trained on: what folds, where messages meet, how rows are counted, and why.
+    """Show how sqlsvm would train on a query: what is joined up front, how the rest is counted, and why.
 
-    Expected sizes come from the tables' own rows and keys, which are counted; nothing else is run without --analyze.
+    Expected sizes come from the numbers of rows and keys in the tables, which are counted. Nothing else runs without
+    --analyze.
     """
     from sqlsvm.ask import explain as explaining
     from sqlsvm.engine import connect
@@ -90,21 +90,22 @@ def explain(
 
     given = click.get_current_context().get_parameter_source("beta")
     if given is ParameterSource.COMMANDLINE and not analyze:  # $SQLSVM_BETA may be there for `count`
-        raise click.UsageError("--beta is where --analyze passes: give both.")
+        raise click.UsageError("--beta is only used with --analyze: give both.")
     with connect(dsn) as engine:
         wanted = ProblemOptions(**options)
         if analyze:
             found = explaining.analyze(engine, query, wanted, buckets, beta)
         else:
             found = explaining.explain(engine, query, wanted, buckets)
-    if as_json:
-        show_answer(json.dumps(found.as_json(with_sql=as_sql), indent=2, allow_nan=False))
-    else:
-        show_answer(explaining.script(found) if as_sql else draw_plan(found, sys.stdout))
+
+    def drawn() -> str:
+        return explaining.script(found) if as_sql else draw_plan(found, sys.stdout)
+
+    show_either(as_json, lambda: found.as_json(with_sql=as_sql), drawn)
 
 
 @cli.command(
-    short_help="Count join rows below a bound, for weights of yours.",
+    short_help="Count join rows below a bound, for given weights.",
     epilog=examples(
         "sqlsvm count --query features.sql --label late --beta beta.json",
         "sqlsvm count --query features.sql --label late --generalized --epsilon 0.5 \\",
@@ -114,14 +115,14 @@ def explain(
 @database
 @query_wanted
 @declared("count")
-@beta_wanted("The weights, on the query's own columns; what is left out weighs 0.")
+@beta_wanted("The weights, on the columns of the query; a column that is left out has weight 0.")
 @option("--bound", type=float, default=1.0, show_default=True, callback=finite, help="Count margins below this.")
 @given(
     "epsilon",
     help="The factor between levels of thresholds is 1 + this; also the share of a count that a sketch may miss.",
 )
 @given("buckets", default=64)
-@option("--generalized", is_flag=True, help="Print thresholds and how many rows reach them, instead.")
+@option("--generalized", is_flag=True, help="Print thresholds instead, and how many rows reach each.")
 @json_wanted
 def count(
     dsn: str,
@@ -134,10 +135,11 @@ def count(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Count the join rows with label * (intercept + weights . features) below a bound, without making them.
+    """Count the join rows with label * (intercept + weights . features) below a bound, without computing the join.
 
-    For each feature, value and label, how many such rows have it. With --generalized: for each label and level, which
-    grow by the factor 1 + epsilon, the largest threshold that 1 - label * score reaches in that many rows.
+    Prints how many such rows there are for each feature, value and label. With --generalized, prints thresholds
+    instead: for each label and each level, the largest threshold that 1 - label * score reaches in that many rows. Each
+    level is 1 + epsilon times the one before.
     """
     from sqlsvm.ask import counting
     from sqlsvm.engine import connect
@@ -152,12 +154,8 @@ def count(
         weights = counting.read_beta(problem.scaling, beta)
         if generalized:
             thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
+            found, drawn = {"thresholds": answers.as_json(thresholds)}, answers.draw_thresholds(thresholds, sys.stdout)
         else:
             counts = list(counting.row_counts(problem, weights, bound, buckets, epsilon))
-    if as_json:
-        found = {"thresholds": answers.as_json(thresholds)} if generalized else {"counts": answers.as_json(counts)}
-        show_answer(json.dumps(found, indent=2, allow_nan=False))
-    else:
-        show_answer(
-            answers.draw_thresholds(thresholds, sys.stdout) if generalized else answers.draw_counts(counts, sys.stdout)
-        )
+            found, drawn = {"counts": answers.as_json(counts)}, answers.draw_counts(counts, sys.stdout)
+    show_either(as_json, lambda: found, lambda: drawn)
