@@ -1,5 +1,4 @@
-"""The solver without a sample: a level bundle. Each point is the nearest one to the best iterate where the cuts still
-allow to close a part of the gap; it converges on every instance, in more passes than dane."""
+"""The solver without a sample: a level bundle. It converges on every instance, but needs more passes than dane."""
 
 from typing import Unpack
 
@@ -27,6 +26,6 @@ def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Un
 
 
 def level_point(run: Run) -> Array:
-    """The point nearest to the best iterate where the model promises to close part of the gap."""
+    """The point nearest to the best iterate where, by the cuts, a part of the gap may be closed."""
     proof = run.certificate
     return run.bundle.project(run.points[run.best], LEVEL * proof.objective + (1.0 - LEVEL) * proof.lower_bound)

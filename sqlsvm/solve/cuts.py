@@ -1,4 +1,4 @@
-"""The proof: a bundle of cuts, the lower bound that they imply, and the points that they suggest.
+"""The proof: a bundle of cuts, the lower bound that follows from them, and the points that they suggest.
 
 Model(beta) = penalty(beta) + max(0, max_i slope_i.beta + offset_i) <= F(beta) everywhere, because each cut is a
 minorant of R; 0 is one as well. Its minimum is the maximum over the simplex of the dual
@@ -29,7 +29,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """(upper - lower) / upper. An upper bound of 0 is the optimum itself; none at all is an infinite gap."""
+        """(upper - lower) / upper; 0 where the upper bound is 0, infinite where there is none."""
         if self.objective_upper == inf:
             return inf
         if self.objective_upper <= 0.0:
@@ -62,7 +62,7 @@ class Bundle:
         self._solved = False
 
     def lower_bound(self) -> float:
-        """The best proven lower bound on F*; it never goes down."""
+        """The best proven lower bound on F*. It never falls."""
         self._solve()
         return self._lower_bound
 
@@ -78,8 +78,8 @@ class Bundle:
     def project(self, centre: Array, level: float) -> Array:
         """argmin |beta - centre|^2 subject to model(beta) <= level, for a level above the lower bound.
 
-        The multiplier of the constraint turns it into a proximal step, whose model value falls as the multiplier
-        grows: bisect on its logarithm, then return the side that satisfies the level.
+        With the multiplier of the constraint this is a proximal step. Its model value falls as the multiplier grows. So
+        bisect on the logarithm, and return the side that satisfies the level.
         """
         if self.model(centre) <= level:
             return centre

@@ -1,11 +1,11 @@
-"""The default solver: curvature from a sample of the join, gradient and proof from relational passes.
+"""The default solver. The curvature comes from a sample of the join, the gradient and the proof from passes.
 
     beta_0     = argmin F_sample(beta)
     beta_{t+1} = argmin F_sample(beta) + (a_t - a_sample(beta_t)).beta
 
-Near the optimum the sample knows the curvature far better than a few cuts do, and the tilt repairs its gradient. The
-loss of the sample is smoothed, in a_sample as well. The loss of the passes is smoothed only where so many residuals lie
-on a knot that a cut which counts whole rows could not prove enough.
+Near the optimum the sample knows the curvature far better than a few cuts do, and the tilt corrects its gradient. The
+loss of the sample is smoothed, in a_sample as well. The loss of a pass is smoothed only where many residuals lie on a
+knot: a cut that counts whole rows could not prove enough there.
 """
 
 import logging
@@ -30,22 +30,22 @@ steps = logging.getLogger(__name__)
 HOPE = 0.01  # a good pass leaves a hundredth of the gap
 WIDTHS = (0.2, 0.07, 0.02, 0.007, 0.002)
 BIAS_SHARE = 0.2
-"""The smoothing may cost this share of the gap that is asked for."""
+"""Smoothing the sample may cost this share of the gap that is asked for."""
 BLUR_SHARE = 0.5
-"""And so much of it a soft pass may leave out of R."""
+"""A soft pass may leave this share of that gap out of R."""
 CROWD = 2.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
 NARROWEST = 1e-8
 MEMORY = 8
-"""Slopes of so many soft passes are combined."""
+"""The slopes of this many soft passes are combined."""
 PATIENCE = 6
-"""After so many poor passes in a row the sample has nothing to add."""
+"""After this many poor passes in a row the sample is of no use any more."""
 DEPENDENT, TINY = 1e-10, 1e-200
-"""Slopes that depend on each other, and slopes that are 0, are combined all the same."""
+"""With these, slopes that depend on each other or are 0 can be combined too."""
 ROWS_EACH = 3
-"""Rows for each coordinate, where there are very many."""
+"""Sample rows per coordinate, where there are very many coordinates."""
 MUCH = 1.5
-"""A join is taken whole if the sample would be at least that part of it."""
+"""A join with at most this many times the rows of the sample is taken whole."""
 
 
 def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
@@ -64,18 +64,19 @@ def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Un
 
 
 def sample_size(dimension: int, join_rows: float) -> int:
-    """Rows enough for the curvature of `dimension` coordinates: where there are very many, most are categories, of
-    which a row has but one. The whole join, where it is not much more."""
+    """Enough rows for the curvature of `dimension` coordinates. Where there are very many, most are categories, and a
+    row has only one of a feature's categories."""
     d = dimension
     size = max(20_000, min(2000 * d, 60_000), min(800 * d, 250_000), min(ROWS_EACH * d, 1_000_000))
     return ceil(join_rows) if size < join_rows <= MUCH * size else size
 
 
 def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
-    """Where to look next, and with what width: a function of the log alone.
+    """Where to look next, and with what width. This is a function of the log alone.
 
-    A pass that hardly shrank the gap is followed by one with a narrower loss from the best iterate, the next such by
-    a level step, whose convergence needs no sample; and so in turn, until the level bundle takes over.
+    After a pass that hardly shrank the gap, the loss becomes narrower and the tilt is taken at the best iterate. After
+    the next such pass comes a level step, which converges without a sample. After many such passes only level steps
+    are made.
     """
     if not run.cuts and run.start is not None:
         return run.start, 0.0
@@ -92,9 +93,8 @@ def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
 
 
 def _telling(run: Run) -> list[int]:
-    """The passes whose slopes tilt the sample: the latest soft one, or several where the sample can say little of so
-    many rows on a knot; or where there is none a single one that counted whole rows. The noise of that would spoil a
-    combination."""
+    """The passes whose slopes tilt the sample: the latest soft pass, or several where many rows lie on a knot. If there
+    is no soft pass, it is one that counted whole rows; a combination of these would be spoilt by their noise."""
     soft = [i for i, cut in enumerate(run.cuts) if cut.width]
     if soft or not run.cuts:
         return soft[-MEMORY:] if _knot_bias(run) > run.effort.tol else soft[-1:]
@@ -109,12 +109,12 @@ def _knot_bias(run: Run) -> float:
 
 @dataclass(frozen=True)
 class _Tilted:
-    """The sample problem, tilted so that its slope is that of the join: at the point where a cut was made, or at a
-    combination of several.
+    """The sample problem, tilted so that its slope is that of the join at the point where a cut was made, or at a
+    combination of several such points.
 
-    Were the slope of F linear in beta, a combination of slopes would be the slope at the combination of their points.
-    Between near points it almost is, so the one with the smallest slope is a better place to start from than any of
-    them (Anderson's mixing): what the sample's curvature gets wrong, the passes have seen.
+    If the slope of F were linear in beta, a combination of slopes would be the slope at the same combination of points.
+    Between near points this is almost true. So the combination with the smallest slope is a better start than any of
+    the points (Anderson's mixing).
     """
 
     local: LocalProblem
@@ -126,7 +126,7 @@ class _Tilted:
         return self.known[-1][1].width if self.known else 0.0
 
     def minimise(self, start: Array | None, width: float) -> tuple[Array, Array]:
-        """The optimum, looked for from `start` or from where the tilt was made, and the tilt."""
+        """The optimum, searched from `start` or from where the tilt was made, and the tilt."""
         if not self.known:
             nothing = np.zeros(self.local.rows.width)
             return self.local.minimise(nothing if start is None else start, nothing, width), nothing
@@ -173,8 +173,8 @@ def _tilted_optimum(tilted: _Tilted, tol: float) -> tuple[Array, float]:
 def _soft_optimum(tilted: _Tilted, point: Array | None, width: float, tol: float) -> tuple[Array, float]:
     """Narrow until a soft cut at the point is as good as a cut can be but for its share of tol.
 
-    Where many residuals lie on a knot, an infinitesimal step moves all of them across it: no cut that counts whole
-    rows there has the slope that the optimum needs, which counts them in part. A soft cut does.
+    Where many residuals lie on a knot, the slope that the optimum needs counts these rows in part. A soft cut does so;
+    a cut that counts whole rows cannot.
     """
     while True:
         point, tilt = tilted.minimise(point, width)

@@ -1,16 +1,16 @@
-"""How finely a pass should count. The error that grid counting admits falls with the square of the buckets (theory
-2.4), while the price of a pass grows with them; so each pass is as coarse as its purpose allows."""
+"""How finely a pass should count. The error of counting on the grid falls with the square of the buckets, but the cost
+of a pass grows with them. So each pass is as coarse as its purpose allows."""
 
 from math import ceil, sqrt
 
 from sqlsvm.solve.run import Run
 
 COARSEST, FINEST = 4, 1 << 16
-BAGS = 3  # a first guess; every pass that is made measures error * buckets^2 anew
+BAGS = 3  # a first guess; every pass measures error * buckets^2 again
 ERROR_SHARE = 0.1
-"""How much of the gap that a pass may hope to reach the counting error may take."""
+"""The counting error may be this share of the gap that a pass can hope to reach."""
 FIRST_ERROR = 3e-4
-"""Where to start. A coarser first pass gives a poorer second point: it costs a pass more often than it saves time."""
+"""The error of the first pass. A coarser pass gives a poorer second point, which often costs one more pass."""
 
 
 def choose_buckets(run: Run, hope: float, density: float, share: float = ERROR_SHARE) -> int | None:

@@ -66,8 +66,8 @@ class LocalProblem:
     def minimise(self, start: Array, tilt: Array, width: float) -> Array:
         """Newton's method from `start`, damped where it goes too far.
 
-        A coordinate whose rows are all where psi is linear has next to no curvature: a step would go far too far.
-        Damping lends it the curvature of all rows, which hardly changes the coordinates that have their own.
+        A coordinate whose rows are all where psi is linear has almost no curvature, and its step would be far too long.
+        Damping adds the curvature of all rows, which hardly changes the other coordinates.
         """
         psi, beta, z, damping = self.loss.smoothed(width), start, self.residuals(start), 0.0
         value = self._value(psi, beta, z, tilt)
@@ -111,8 +111,8 @@ class LocalProblem:
 
 
 class _Gram:
-    """The sum of share x x' over some rows. From one Newton step to the next few rows come and go: only those are
-    added and taken away, as long as they are few."""
+    """The sum of share x x' over some rows. Few rows change from one Newton step to the next, so only these are added
+    or subtracted."""
 
     def __init__(self, rows: SampleRows, shares: Array) -> None:
         self._rows, self._shares = rows, shares
@@ -131,7 +131,7 @@ class _Gram:
 
 
 def _solved(hessian: Array, gradient: Array) -> Array:
-    """Where lambda is nothing beside columns that repeat each other, the least of all solutions."""
+    """The shortest solution, where columns repeat each other and lambda is too small to tell them apart."""
     try:
         return np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
@@ -139,8 +139,8 @@ def _solved(hessian: Array, gradient: Array) -> Array:
 
 
 def _conjugate_gradients(rows: SampleRows, shares: Array, ridge: Array, right: Array) -> Array:
-    """(sum of share x x' + ridge) solution = right. Scaled by the diagonal, where rare categories have almost nothing
-    and common ones much."""
+    """Solves (sum of share x x' + ridge) solution = right. The diagonal is the preconditioner: it is small for rare
+    categories and large for common ones."""
     diagonal = rows.squares(shares) + ridge
     solution, residual = np.zeros_like(right), right.copy()
     scaled = residual / diagonal

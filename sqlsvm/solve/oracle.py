@@ -1,4 +1,4 @@
-"""What a solver may ask of the data, and what it gets back. Nothing here knows where the rows live."""
+"""What a solver may ask of the data, and what it gets back. Nothing here knows where the rows are stored."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol

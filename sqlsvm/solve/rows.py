@@ -1,7 +1,7 @@
-"""Rows of a sample: numbers, and of every categorical feature at most one 0/1 column that is 1.
+"""Rows of a sample: numbers, and for every categorical feature at most one 0/1 column that is 1.
 
-A category may have 100,000 values: what is kept of it is where the 1 stands, not all the zeros beside it. Numbers are
-kept in single precision, for there may be 10^8 of them, and reckoned with in double precision, a block at a time.
+A feature may have 100,000 categories, so only the place of the 1 is kept. There may be 10^8 numbers: they are kept in
+single precision, and computed with in double precision, a block at a time.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ BLOCK = 1 << 18
 
 @dataclass(frozen=True)
 class SampleRows:
-    """`numbers` are the first columns; `ones` holds for each categorical feature which column is 1, or `width` for
-    none; `width` columns in all."""
+    """There are `width` columns. `numbers` are the first of them. `ones` says for each categorical feature which column
+    is 1; it is `width` where none is."""
 
     numbers: Singles
     ones: Places

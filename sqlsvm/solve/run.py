@@ -12,10 +12,10 @@ from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Going
 
 STALL = 0.6
-"""A pass that leaves more than this of the gap did not do its work."""
+"""A pass that leaves more than this share of the gap has stalled."""
 
 ROUNDING, TINY = 1e-6, 1e-9
-"""More of a value than rounding takes."""
+"""More than rounding can change a value, relative and absolute."""
 
 
 class Run(Log):
@@ -52,7 +52,7 @@ class Run(Log):
         self._check_rows()
 
     def _check_rows(self) -> None:
-        """No cut is above what another pass has reached, unless they are of different rows."""
+        """If a cut is above what another pass has reached, the two passes saw different rows."""
         low, upper = self.bundle.lower_bound(), self.merit(self.best)
         if low > upper + ROUNDING * upper + TINY:
             raise DataError(

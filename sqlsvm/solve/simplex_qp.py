@@ -1,7 +1,7 @@
 """max  offsets.alpha - alpha' gram alpha / (2 curvature)  over the simplex, by an active set.
 
-The number of unknowns is the number of cuts, at most some hundreds, and the solution is used only through a bound
-that is recomputed from alpha: so an answer of any accuracy is safe, and this code only has to be good, never right.
+There is one unknown per cut, at most some hundreds. The bound is computed again from alpha, so an answer of any
+accuracy is safe.
 """
 
 import numpy as np
@@ -9,14 +9,14 @@ import numpy as np
 from sqlsvm.solve.oracle import Array, Mask
 
 FLAT = 1e-13
-"""Curvature below this share of the largest is none: cuts that repeat or depend on each other."""
+"""A curvature below this share of the largest counts as 0: cuts repeat or depend on each other."""
 
 
 def solve_simplex_qp(gram: Array, offsets: Array, curvature: float, start: Array) -> Array:
     """The maximiser, warm-started at a feasible `start`.
 
-    Grow the support by the steepest index, then walk to the best point of the face it spans; an index whose weight
-    reaches 0 on the way leaves the support. The value rises at every turn, or rounding has the last word.
+    Each turn adds the steepest index to the support and walks to the best point of the face that the support spans. An
+    index whose weight reaches 0 on the way leaves the support. It ends when the value does not rise any more.
     """
     hessian = gram / curvature
     noise = 1e-13 * float(np.abs(offsets).max()) + 1e-15 * float(hessian.diagonal().max())
@@ -61,7 +61,7 @@ def _walk_to_face_optimum(
 def _face_step(hessian: Array, gradient: Array, noise: float) -> tuple[Array, bool]:
     """The step to the stationary point of the face, or a ray where the face is flat and still rises.
 
-    Steps keep the sum of alpha, so both are first projected on sum = 0.
+    A step keeps the sum of alpha, so both are first projected on sum = 0.
     """
     centred = hessian - hessian.mean(axis=0)
     centred = centred - centred.mean(axis=1)[:, None]

@@ -1,4 +1,4 @@
-"""What every solver takes and gives: options in; records on the way; a solution out, with a state to go on from."""
+"""What every solver takes and gives: an effort in, records on the way, a solution and a state to go on from out."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ OnPass = Callable[[Record], None]
 
 @dataclass(frozen=True)
 class State:
-    """Every pass that was made, one row each: all that a solver needs to go on, for this lam or for another.
+    """Every pass that was made, one row each. A solver needs nothing else to go on, with this penalty or another.
 
-    The cuts serve dane and bundle alike. Descent makes none: its offsets are nan, and its state is its own.
+    dane and bundle can use each other's cuts. Descent makes none: its offsets are nan, and only descent can go on.
     """
 
     points: Array
@@ -63,17 +63,12 @@ class State:
 
     @classmethod
     def of(cls, points: Sequence[Array], cuts: Sequence[Cut], seconds: Sequence[float]) -> "State":
-        """From the passes, one or more: a caller that keeps them can go on after an interrupt."""
-        return cls(
-            np.array(points),
-            np.array([cut.slope for cut in cuts]),
-            np.array([cut.offset for cut in cuts]),
-            np.array([cut.value_low for cut in cuts]),
-            np.array([cut.error for cut in cuts]),
-            np.array([np.nan if cut.buckets is None else float(cut.buckets) for cut in cuts]),
-            np.array([cut.width for cut in cuts]),
-            np.array(seconds),
-        )
+        """From one pass or more."""
+        buckets = [np.nan if cut.buckets is None else float(cut.buckets) for cut in cuts]
+        found = [(cut.slope, cut.offset, cut.value_low, cut.error) for cut in cuts]
+        slopes, offsets, lows, errors = map(np.array, zip(*found, strict=True))
+        widths = np.array([cut.width for cut in cuts])
+        return cls(np.array(points), slopes, offsets, lows, errors, np.array(buckets), widths, np.array(seconds))
 
     @classmethod
     def at(cls, start: Array) -> "State":
@@ -95,7 +90,7 @@ class State:
 
 
 OnState = Callable[[State], None]
-"""Given all passes so far after each but the last, so that they outlive whatever ends the run."""
+"""It gets all passes so far, after each pass but the last. So they are not lost when something ends the run."""
 
 
 class Going(TypedDict, total=False):

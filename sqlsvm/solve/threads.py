@@ -1,5 +1,5 @@
-"""How many threads BLAS may use. Its threads wait for work in a loop: as long as matrices are small that work takes
-microseconds, and if anything else runs on the machine, each call takes as long as the time slices of the others."""
+"""How many threads BLAS may use. Its threads wait in a loop for work. If matrices are small and other programs run,
+each call then waits for the time slices of the others."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ FEW_COLUMNS = 200
 
 @contextmanager
 def fitting_threads(columns: int) -> Iterator[None]:
-    """One thread for matrices of few columns, whatever was set for others."""
+    """One thread for matrices of few columns."""
     if columns > FEW_COLUMNS:
         yield
         return
@@ -22,5 +22,5 @@ def fitting_threads(columns: int) -> Iterator[None]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Knows the libraries that are loaded when it is first asked for; numpy's is one of them."""
+    """It knows the libraries that are loaded at its first call. numpy's is one of them."""
     return ThreadpoolController()
