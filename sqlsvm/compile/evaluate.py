@@ -45,7 +45,7 @@ class LabelledTally(Tally):
 
 def list_of_rows(plan: Plan) -> Statement:
     """One bag: SELECT p AS s, sign < 0 AS o, SUM(w) AS c FROM scored rows GROUP BY s, o."""
-    rows = scored(plan, plan.bags[0].core, [])
+    rows = scored(plan, plan.bags[0].core)
     y = sql.column(CODE)
     columns: Named = [(sql.column("p"), "s"), (tie_of(plan, y), TIE)]
     w = sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1)
@@ -99,7 +99,7 @@ def span(plan: Plan, bag: Bag) -> Statement:
     p = sql.column("p")
     outputs: Named = [(sql.or_zero(exp.Min(this=p)), "least")]
     outputs.append((sql.or_zero(sql.largest(p.copy())), "largest"))
-    return statement(span_name(bag), sql.select(outputs, sql.derived(scored(plan, bag.core, []), "s")))
+    return statement(span_name(bag), sql.select(outputs, sql.derived(scored(plan, bag.core), "s")))
 
 
 def span_name(bag: Bag) -> str:

@@ -285,10 +285,10 @@ class Messages:
         made = sql.join(made, sql.table(value_table(step.bag, step.step + 1), "a"), self._extension(step))
         table = returned_table(step.bag, step.step)
         yield statement(f"{self._name(step.bag)} returns", sql.grouping_sets(made, own, sent), table)
-        for side, bag, at, keys in ((0, step.bag, step.step, own), (1, step.child, len(self.steps(step.child)), sent)):
-            prefix = "qm"[side]
-            picked: Named = [(sql.column(f"{prefix}_{e.name}"), e.name) for e in keys]
-            v = sql.column(f"{prefix}_v")
+        to_states, to_messages = (step.bag, step.step, own), (step.child, len(self.steps(step.child)), sent)
+        for side, of, (bag, at, keys) in ((0, "q", to_states), (1, "m", to_messages)):
+            picked: Named = [(sql.column(f"{of}_{e.name}"), e.name) for e in keys]
+            v = sql.column(f"{of}_v")
             rows = sql.select([*picked, *self._place(bag, at, picked), (v, "v")], exp.to_table(table))
             rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
             yield statement(f"values of {self._name(bag)}", rows, value_table(bag, at))

@@ -75,7 +75,7 @@ def thresholds(plan: Plan) -> Iterator[Statement]:
 
 
 def _margins_of_rows(plan: Plan) -> exp.Select:
-    rows = scored(plan, plan.bags[0].core, [])
+    rows = scored(plan, plan.bags[0].core)
     z = exp.Sub(this=sql.number(1), expression=sql.column("p"))
     size = sql.total(sql.double(sql.column("w"))) if "w" in rows.named_selects else sql.count()
     of_label = plan.design.target.is_chosen(sql.column(CODE))

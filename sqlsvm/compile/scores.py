@@ -1,6 +1,7 @@
 """The rows of a bag with their scores: p = theta . x over the core and everything that folds into it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -8,44 +9,45 @@ from sqlsvm import sql
 from sqlsvm.compile.places import score_in, within
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
+from sqlsvm.plan.design import Dictionary
+from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import Places, Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
-NOWHERE: Mapping[int, Places] = {}
 Bend = Callable[[exp.Expression], exp.Expression]
 """What becomes of each term theta_j x_j of a score."""
 
 
 def outputs(plan: Plan, node: int) -> list[Output]:
-    """What a node gives besides its keys: coordinates, categories, the label's code and a weight."""
-    design, target, relations = plan.design, plan.design.target, plan.tree.nodes[node]
+    """What a node gives besides its keys: coordinates, categories, the label's code and the factors of a weight."""
+    target = plan.design.target
     made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node) if c.role != "intercept"]
     made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]
-    if target.label.relation in relations:
-        made.append(Output(target.label.relation, target.code, CODE))
+    made += [Output(target.label.relation, target.code, CODE)] if node == plan.label_node else []
+    return made + _factors(plan, node)
+
+
+def _factors(plan: Plan, node: int) -> list[Output]:
+    """What the rows of a node weigh, as one factor for each of its relations that says so."""
+    design, target = plan.design, plan.design.target
     factors: dict[str, list[exp.Expression]] = {}
-    if design.weight is not None and design.weight.relation in relations:
+    if design.weight is not None and design.weight.relation in plan.tree.nodes[node]:
         factors.setdefault(design.weight.relation, []).append(sql.double(design.weight.expression.copy()))
-    if target.weighted and target.label.relation in relations:
+    if target.weighted and node == plan.label_node:
         factors.setdefault(target.label.relation, []).append(target.factor())
-    return made + [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(factors.items())]
+    return [Output(r, sql.product(*f), f"w{i}") for i, (r, f) in enumerate(factors.items())]
 
 
 def rows(plan: Plan, node: int) -> exp.Select:
     """SELECT k.., x.., v.., y, w over a node, wherever it is read from."""
-    return _weighed(node_rows(plan.tree, node, outputs(plan, node)))
-
-
-def _weighed(found: exp.Query) -> exp.Select:
-    """The weights of several relations of one node are one weight w."""
-    names = found.named_selects
-    factors = [n for n in names if n[0] == "w"]
+    found = node_rows(plan.tree, node, outputs(plan, node))
+    factors = [factor.name for factor in _factors(plan, node)]
     if not factors and isinstance(found, exp.Select):
         return found
-    plain: Named = [(sql.column(n), n) for n in names if n not in factors]
-    weight: Named = [(sql.product(*(sql.column(n) for n in factors)), "w")] if factors else []
-    return sql.select([*plain, *weight], sql.derived(found, "q"))
+    made: Named = [(sql.column(n), n) for n in found.named_selects if n not in factors]
+    made += [(sql.product(*(sql.column(n) for n in factors)), "w")] if factors else []
+    return sql.select(made, sql.derived(found, "q"))
 
 
 def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
@@ -65,63 +67,122 @@ def straight(term: exp.Expression) -> exp.Expression:
     return term
 
 
-def scored(
-    plan: Plan,
-    node: int,
-    keys: list[int],
-    extra: Named | None = None,
-    bend: Bend = straight,
-    placed: Mapping[int, Places] = NOWHERE,
-    whole: bool = False,
-) -> exp.Select:
-    """SELECT keys, extra, the score as p, and y and w where there are any: one row for each row of the node.
+ROW = "r"
+"""The node itself, where its rows are scored."""
 
-    What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out. What is
-    placed is looked up instead: there, rows without a partner may stay, and their p is NaN. A whole row has the
-    coordinates of what folds in as well.
-    """
-    r = "r"
-    coordinates = plan.coordinates(node)
-    terms = [bend(sql.product(theta(sql.integer(c.index + 1)), c.of(r))) for c in coordinates]
-    homes = dict.fromkeys(plan.tree.variables_of(node), r)
-    weights = [sql.column("w", r)] if plan.weighted(node) else []
-    sign = sql.column(CODE, r) if node == plan.label_node else None
-    joins: list[tuple[exp.Expr, list[exp.Expression], str]] = []
-    folded: Named = []
-    inside: list[exp.Expression] = []
-    for child, edge in plan.folded(node):
-        if places := placed.get(child):
-            (variable,) = edge.on
-            at = sql.column(key(variable), r)
-            terms.append(score_in(places, scored(plan, child, [variable], bend=bend), at))
-            inside += within(places, at)
-            continue
-        f = f"f{child}"
-        below = reachable(plan, child)
-        wanted = sorted({*edge.on, *(v for v in keys if v not in homes and v in below)})
-        homes |= {v: f for v in wanted if v not in homes}
-        meet = [sql.equal(sql.column(key(v), r), sql.column(key(v), f)) for v in edge.on]
-        found = scored(plan, child, wanted, carried(plan, child) if whole else None, bend, whole=whole)
-        joins.append((sql.derived(sql.fenced(found), f), meet, ""))
-        folded += [(sql.column(x, f), x) for x in found.named_selects if whole and x.startswith("x")]
-        terms.append(sql.column("p", f))
-        weights += [sql.column("w", f)] if inherited(plan, child, "w") else []
-        sign = sql.column(CODE, f) if inherited(plan, child, CODE) else sign
-    for d in plan.dictionaries(node):
-        if d.listed:
-            terms.append(d.listing(lambda n: bend(theta(sql.integer(n))), r, sql.number(0)))
-            continue
-        meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, r))]
-        joins.append((exp.to_table(d.table), meet, "left"))
-        terms.append(sql.or_zero(bend(theta(sql.column("n", d.table)))))
-    made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
-    made += [*(extra or []), *folded, (sql.plus(*terms), "p")]
-    made += [(sign, CODE)] if sign is not None else []
-    made += [(sql.product(*weights), "w")] if weights else []
-    found = sql.where(sql.select(made, _filtered_first(plan, node, r)), *inside)
-    for item, on, kind in joins:
-        found = sql.join(found, item, on, kind)
-    return found
+
+@dataclass(frozen=True)
+class Part:
+    """What the node itself, or something attached to it, adds to the scored rows."""
+
+    terms: list[exp.Expression]
+    """Of the score."""
+    columns: Named = field(default_factory=list)
+    code: exp.Expression | None = None
+    weight: exp.Expression | None = None
+    conditions: list[exp.Expression] = field(default_factory=list)
+    joined: tuple[exp.Expr, list[exp.Expression], str] | None = None
+    """An item of FROM, what it is joined on, and how."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How rows are scored. What is placed is looked up, not joined; whole rows also have the coordinates of what folds
+    in."""
+
+    plan: Plan
+    bend: Bend = straight
+    placed: Mapping[int, Places] = field(default_factory=dict)
+    whole: bool = False
+
+    def rows(self, node: int, keys: Sequence[int], extra: Sequence[tuple[exp.Expression, str]] = ()) -> exp.Select:
+        """SELECT keys, extra, the score as p, and the code and w where there are any: one row for each row of the node.
+
+        What folds into it is joined on its unique key, so no row is ever repeated; rows without a partner drop out.
+        Where it is placed, rows without a partner may stay, and their p is NaN.
+        """
+        parts, homes = list(self._parts(node, keys)), self._homes(node)
+        made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
+        made += [*extra, *(column for part in parts for column in part.columns)]
+        made.append((sql.plus(*(term for part in parts for term in part.terms)), "p"))
+        made += [(part.code, CODE) for part in parts if part.code]
+        weights = [part.weight for part in parts if part.weight]
+        made += [(sql.product(*weights), "w")] if weights else []
+        found = sql.select(made, _filtered_first(self.plan, node, ROW))
+        found = sql.where(found, *(condition for part in parts for condition in part.conditions))
+        for part in parts:
+            found = sql.join(found, *part.joined) if part.joined else found
+        return found
+
+    def _parts(self, node: int, keys: Sequence[int]) -> Iterator[Part]:
+        yield self._own(node)
+        homes = self._homes(node)
+        for child, edge in self.plan.folded(node):
+            if places := self.placed.get(child):
+                yield self._looked_up(child, edge, places)
+            else:
+                wanted = {v for v in keys if homes[v] == _alias(child)}
+                yield self._folded(child, edge, sorted({*edge.on, *wanted}))
+        for d in self.plan.dictionaries(node):
+            yield self._listed(d) if d.listed else self._by_table(d)
+
+    def _homes(self, node: int) -> dict[int, str]:
+        """Where the keys of a node are read: in its own rows, or else in the first of its children that has them."""
+        homes = dict.fromkeys(self.plan.tree.variables_of(node), ROW)
+        for child, _ in self.plan.folded(node):
+            if child not in self.placed:
+                homes = dict.fromkeys(reachable(self.plan, child), _alias(child)) | homes
+        return homes
+
+    def _own(self, node: int) -> Part:
+        plan = self.plan
+        terms = [self._term(sql.integer(c.index + 1), c.of(ROW)) for c in plan.coordinates(node)]
+        code = sql.column(CODE, ROW) if node == plan.label_node else None
+        return Part(terms, code=code, weight=sql.column("w", ROW) if plan.weighted(node) else None)
+
+    def _looked_up(self, child: int, edge: Edge, places: Places) -> Part:
+        (variable,) = edge.on
+        at = sql.column(key(variable), ROW)
+        scores = Scoring(self.plan, self.bend).rows(child, [variable])
+        return Part([score_in(places, scores, at)], conditions=within(places, at))
+
+    def _folded(self, child: int, edge: Edge, keys: Sequence[int]) -> Part:
+        plan, f = self.plan, _alias(child)
+        found = replace(self, placed={}).rows(child, keys, carried(plan, child) if self.whole else ())
+        meet = [sql.equal(sql.column(key(v), ROW), sql.column(key(v), f)) for v in edge.on]
+        return Part(
+            [sql.column("p", f)],
+            [(sql.column(x, f), x) for x in _columns_below(plan, child)] if self.whole else [],
+            sql.column(CODE, f) if inherited(plan, child, CODE) else None,
+            sql.column("w", f) if inherited(plan, child, "w") else None,
+            joined=(sql.derived(sql.fenced(found), f), meet, ""),
+        )
+
+    def _listed(self, d: Dictionary) -> Part:
+        return Part([d.listing(lambda n: self._term(sql.integer(n)), ROW, sql.number(0))])
+
+    def _by_table(self, d: Dictionary) -> Part:
+        meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, ROW))]
+        term = sql.or_zero(self._term(sql.column("n", d.table)))
+        return Part([term], joined=(exp.to_table(d.table), meet, "left"))
+
+    def _term(self, place: exp.Expression, *value: exp.Expression) -> exp.Expression:
+        return self.bend(sql.product(theta(place), *value))
+
+
+def scored(plan: Plan, node: int) -> exp.Select:
+    """The rows of a node without their keys."""
+    return Scoring(plan).rows(node, ())
+
+
+def _alias(child: int) -> str:
+    return f"f{child}"
+
+
+def _columns_below(plan: Plan, node: int) -> list[str]:
+    """The coordinates of a node and of what folds into it."""
+    below = [name for child, _ in plan.folded(node) for name in _columns_below(plan, child)]
+    return [*(name for _, name in carried(plan, node)), *below]
 
 
 def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:

@@ -67,7 +67,7 @@ def excess(plan: Plan, bend: Bend = straight) -> Iterator[Statement]:
 def sizes(plan: Plan) -> Iterator[Statement]:
     """SELECT the total weight of a bag's rows, and the smallest: between them lies every count of a message."""
     for bag in plan.bags:
-        rows = scored(plan, bag.core, [])
+        rows = scored(plan, bag.core)
         w = sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1)
         positive = sql.case(exp.GT(this=w.copy(), expression=sql.integer(0)), w.copy())
         outputs: Named = [(sql.sum_or_zero(w), "total")]

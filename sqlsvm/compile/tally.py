@@ -14,7 +14,7 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, scored_table, tie_of, value_table
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.scores import Bend, carried, fold_keys, inherited, scored, straight
+from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, inherited, straight
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.weighting import STEP, Residual, Weighting
 from sqlsvm.plan.parameters import BUCKETS
@@ -97,7 +97,7 @@ class Tally:
     def _rows(self) -> exp.Select:
         plan, core = self.plan, self.plan.bags[0].core
         keys = [] if self.whole else fold_keys(plan, core)
-        return scored(plan, core, keys, carried(plan, core), self.bend, plan.placed, self.whole)
+        return Scoring(plan, self.bend, plan.placed, self.whole).rows(core, keys, carried(plan, core))
 
     @property
     def _sign(self) -> list[exp.Expression]:
@@ -120,7 +120,7 @@ class Tally:
         plan = self.plan
         links = sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on})
         keys = sorted({*links, *fold_keys(plan, bag.core)})
-        rows = scored(plan, bag.core, keys, carried(plan, bag.core), bend=self.bend)
+        rows = Scoring(plan, self.bend).rows(bag.core, keys, carried(plan, bag.core))
         has_label = inherited(plan, bag.core, CODE)
         coded = {key(v) for v in links} - {key(v) for v in fold_keys(plan, bag.core)}
         made: Named = [(sql.column(n, "s"), n) for n in rows.named_selects if n != "w" and n not in coded]
