@@ -1,4 +1,4 @@
-"""`sqlsvm demo`: a small shop whose join is large, made in a database and told about."""
+"""`sqlsvm demo`: make the tables of a small shop whose join is large, and explain each step."""
 
 from sqlsvm.demo.make import LABEL, MODEL, QUERY, SCHEMA, Shop, make, schema_in
 from sqlsvm.demo.shop import shop

@@ -1,4 +1,4 @@
-"""The shop in a database, in a schema that is its own."""
+"""Make the shop's tables in a schema of their own."""
 
 import logging
 import time
@@ -40,7 +40,7 @@ _MARKER = "made_by_sqlsvm"
 
 @dataclass(frozen=True)
 class Shop:
-    """What was made, and where."""
+    """The tables that were made, and their database."""
 
     query: str
     engine: str
@@ -51,7 +51,7 @@ class Shop:
 
 
 def schema_in(url: str) -> str | None:
-    """Where the shop goes: a schema of its own, but in a database that is thrown away the place where names lead."""
+    """The schema for the shop; None (the default schema) in a database that does not outlive its session."""
     return SCHEMA if lasting(url) else None
 
 
@@ -71,7 +71,7 @@ def make(engine: Engine, schema: str | None) -> Shop:
 
 
 def _make_room(engine: Engine, schema: str, names: Iterable[str]) -> None:
-    """An empty schema, or one that holds an earlier demo, which is dropped table by table: nothing else ever is."""
+    """Make the schema. If it has an earlier demo, drop the tables of that demo and nothing else."""
     taken = [name for name in names if _exists(engine, exp.table_(name, schema))]
     marker = exp.table_(_MARKER, schema)
     if taken and not _exists(engine, marker):
@@ -98,7 +98,7 @@ def _create(name: str, columns: Table, schema: str | None) -> exp.Create:
 
 
 def _columns(table: exp.Table, types: dict[str, str]) -> exp.Schema:
-    """table (column type, ...), a column named id being the primary key."""
+    """table (column type, ...); a column named id is the primary key."""
     unique = exp.ColumnConstraint(kind=exp.PrimaryKeyColumnConstraint())
     definitions = [
         exp.ColumnDef(
@@ -112,7 +112,7 @@ def _columns(table: exp.Table, types: dict[str, str]) -> exp.Schema:
 
 
 def _query(engine: Engine, schema: str | None) -> str:
-    """The query as it reads in that schema."""
+    """The query with this schema before its tables."""
     if schema is None:
         return QUERY
     tree = parse_one(QUERY, read=engine.dialect)

@@ -1,4 +1,4 @@
-"""The demo's shop: the same small tables every time, whose join is large."""
+"""The tables of the demo's shop. They are small and always the same, and their join is large."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ _ORDERS, _ITEMS, _VISITS = 40_000, 100_000, 185_000
 
 
 def shop(seed: int = 0) -> dict[str, Table]:
-    """The tables, by name. A few customers are very busy and a few products sell most, as in life.
+    """The tables, by name. A few customers buy most, and a few products sell most.
 
-    What decides whether an item comes back, z being a standardised value and u logistic noise of scale 0.7:
+    An item is returned if, with z for a standardised value and logistic noise u of scale 0.7,
 
-        returned  <=>  -0.4 + 0.8 z(price) + 0.9 [category = clothing] + 0.6 [channel = app] - 0.5 z(age)
-                       + 1.0 [the product has the tag 'fragile'] - 0.7 [express] + u  >  0
+        -0.4 + 0.8 z(price) + 0.9 [category = clothing] + 0.6 [channel = app] - 0.5 z(age)
+             + 1.0 [the product has the tag 'fragile'] - 0.7 [express] + u  >  0.
 
-    so the signal lies in products, orders, customers and tags; quantity, discount, segment and visits have none.
+    Quantity, discount, segment and visits have no influence.
     """
     rng = np.random.default_rng(seed)
     customers, products = _customers(rng), _products(rng)
@@ -68,7 +68,7 @@ def _tag_names() -> list[str]:
 
 
 def _product_tags(rng: np.random.Generator) -> Table:
-    """Up to six tags a product; a few have none."""
+    """Up to six tags per product; a few products have none."""
     many = rng.choice(7, _PRODUCTS, p=[0.03, 0.12, 0.2, 0.25, 0.2, 0.12, 0.08])
     picked = [np.sort(rng.choice(_TAGS, n, replace=False) + 1) for n in many]
     return {"product_id": np.repeat(np.arange(1, _PRODUCTS + 1), many), "tag_id": np.concatenate(picked)}
@@ -99,7 +99,7 @@ def _standardised(values: Values) -> Values:
 
 
 def _zipf(rng: np.random.Generator, kinds: int, size: int, exponent: float = 1.0) -> Values:
-    """Numbers from 1 to `kinds`, the k-th as frequent as k ** -exponent."""
+    """Random numbers from 1 to `kinds`; the frequency of k is proportional to k ** -exponent."""
     weights = np.arange(1, kinds + 1) ** -exponent
     return rng.choice(kinds, size, p=weights / weights.sum()) + 1
 

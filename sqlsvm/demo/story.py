@@ -1,4 +1,4 @@
-"""What the demo says between its steps."""
+"""The text of the demo between its steps."""
 
 import shlex
 
@@ -16,7 +16,7 @@ def introduction(made: Shop) -> str:
 
 
 def next_steps(made: Shop, file: str = "shop.sql") -> str:
-    """What to type now; the query is in the file."""
+    """What to type next. The query is in the file."""
     if made.schema is None:
         return (
             "This database is gone now. To have one to play with, tables and model in the folder shop:\n"
@@ -37,5 +37,5 @@ def next_steps(made: Shop, file: str = "shop.sql") -> str:
 
 
 def _psql(server: str, dsn: str, rows: str) -> str:
-    """No Python is needed to predict: a model is one expression."""
+    """Predict in SQL alone: a model is one expression."""
     return f'psql {server} -c "SELECT *, $(sqlsvm predict {MODEL} --dsn {dsn} --sql) > 0 AS predicted FROM {rows}"'

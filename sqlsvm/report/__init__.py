@@ -1,4 +1,4 @@
-"""A trained model as a page to read and to pass on: what was proven, what it was trained on, and how it does."""
+"""A trained model as an HTML page: what was proven, the data of the training, and how well it predicts."""
 
 from sqlsvm.report.gather import Report, gather, gather_from
 from sqlsvm.report.page import GENERATOR, html

@@ -1,4 +1,4 @@
-"""A chart as numbers: two axes and the marks between them. `svg` and `png` draw the same one."""
+"""A chart as data: two axes and the marks between them. `svg` and `png` draw the same charts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from math import ceil, floor, isfinite, log10
 from typing import Literal
 
 Style = Literal["first", "second", "aside"]
-"""Two series that are told apart without colour, by dash, marker and filling; and what stands back."""
+"""Two series that differ in dash, marker and filling, not only in colour; and "aside" for everything else."""
 
 Points = tuple[tuple[float, float], ...]
 
@@ -30,15 +30,15 @@ class Axis:
 class Line:
     points: Points
     name: str = ""
-    """What the key says of it; nothing where the axis says enough."""
+    """Its name in the key; empty if the label of the axis is enough."""
     style: Style = "first"
     marked: bool = False
-    """A mark at each point: they were measured, what is between them was not."""
+    """Whether each point has a mark: only the points were measured, not the line between them."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """What lies between two curves."""
+    """The area between two curves."""
 
     upper: Points
     lower: Points
@@ -56,12 +56,12 @@ class Dot:
     y: float
     name: str
     right: bool = True
-    """On which side of it the name stands."""
+    """Whether the name is on its right side."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line through all of the chart, at an x or at a y."""
+    """A straight line across the whole chart, at an x if upright, else at a y."""
 
     at: float
     name: str
@@ -76,7 +76,7 @@ class Chart:
     name: str
     title: str
     said: str
-    """The same in words: for those who cannot see it, and to say what is to be seen."""
+    """A description in words, also for people who cannot see the chart."""
     x: Axis
     y: Axis
     marks: tuple[Mark, ...]
@@ -85,9 +85,6 @@ class Chart:
     @property
     def key(self) -> tuple[Line | Area, ...]:
         return tuple(mark for mark in self.marks if isinstance(mark, Line | Area) and mark.name)
-
-
-# -- axes --------------------------------------------------------------------------------------------------------------
 
 
 def linear(label: str, values: Iterable[float], percent: bool = False) -> Axis:
@@ -103,14 +100,14 @@ def linear(label: str, values: Iterable[float], percent: bool = False) -> Axis:
 
 
 def within(label: str, low: float, high: float) -> Axis:
-    """From end to end, with the round numbers between."""
+    """An axis from low to high, with ticks at the round numbers between."""
     step = round_step(high - low)
     places = [n * step for n in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
     return Axis(label, low, high, _named(places, step, False))
 
 
 def logarithmic(label: str, values: Iterable[float]) -> Axis:
-    """Powers of ten around the values, a label at each, or at every second or third where there are many."""
+    """Ticks at powers of ten around the values; if there are many, only at every second or third."""
     known = [log10(v) for v in values if isfinite(v) and v > 0] or [0.0]
     low, high = floor(min(known) + 1e-9), ceil(max(known) - 1e-9)
     high = max(high, low + 1)
@@ -127,7 +124,7 @@ def counted(label: str, last: int) -> Axis:
 
 
 def round_step(span: float, parts: int = 5) -> float:
-    """1, 2 or 5 times a power of ten, so that the span has about so many steps.
+    """1, 2 or 5 times a power of ten, so that the span has about `parts` steps.
 
     >>> round_step(0.11), round_step(37), round_step(4)
     (0.02, 10.0, 1.0)

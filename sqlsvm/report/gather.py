@@ -1,4 +1,4 @@
-"""What a report is made of: the model, and what the database still tells about it."""
+"""The data of a report: the model, and facts that are read from the database now."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,7 +14,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.run.holdout import Holdout
 
 PLACES, BINS = 4096, 4000
-"""Scores are told apart more finely than for a table: a picture costs no more, and its bounds are narrower."""
+"""Finer than for a table: it costs no more, and the bounds in the charts are narrower."""
 
 TREE, SCORES = "join tree", "scores, ROC curve and confusion matrix"
 BOTH = f"{TREE}, {SCORES}"
@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Missing:
-    """A part that there is nothing to draw of, and why."""
+    """A part of the report that is missing, and why."""
 
     part: str
     why: str
@@ -35,13 +35,13 @@ class Report:
     model: Model
     inspection: Inspection | None = None
     evaluation: Evaluation | None = None
-    """On rows that the training has not seen, where some were held out; else on all."""
+    """On the rows held out of the training; if there are none, on all rows."""
     seen: Evaluation | None = None
-    """On those that it has, where some were held out."""
+    """On the rows of the training, if some were held out."""
     missing: tuple[Missing, ...] = ()
 
     def relation_of(self, feature: str) -> str:
-        """Empty where neither the database nor the model tells."""
+        """The relation of a feature; empty if neither the database nor the model has it."""
         if self.inspection:
             return next((f.relation for f in self.inspection.features if f.name == feature), "")
         return self.model.trained_on.relations.get(feature, "")
@@ -50,9 +50,9 @@ class Report:
 def gather(
     model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool = False
 ) -> Report:
-    """All that can be had: tables may be gone since the training, the server may be down, there may be none at all."""
+    """A report with as many parts as possible: tables or the server may be gone, or no database may be given."""
     if database is None:
-        return Report(model, missing=(Missing(BOTH, "no database was named; with --dsn URL they are read there"),))
+        return Report(model, missing=(Missing(BOTH, "no database was named; --dsn URL names one"),))
     try:
         with database() as engine:
             return gather_from(engine, model, offload=offload)
@@ -83,6 +83,6 @@ def _evaluated(engine: Engine, model: Model, offload: bool) -> tuple[Evaluation,
 
 
 def _why(error: SqlsvmError) -> str:
-    """In one line."""
+    """The error on one line."""
     said = f"{error.message} ({error.detail})" if error.detail else error.message
     return " ".join(said.split())

@@ -1,4 +1,4 @@
-"""What was joined: the tree, and every relation and edge in full."""
+"""The section about the join: the tree, all relations and all edges."""
 
 from sqlsvm.ask.inspect import Inspection
 from sqlsvm.ask.remarks import remarks
@@ -7,7 +7,8 @@ from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
 from sqlsvm.report.plots import classes
-from sqlsvm.report.tree import draw_tree, edge_condition, kind
+from sqlsvm.report.tree import draw_tree, edge_condition
+from sqlsvm.show.inspection import kind
 from sqlsvm.terminal import amount, row_count, share
 
 
@@ -38,7 +39,7 @@ def _trained_join(model: Model) -> str:
 def _moved(model: Model, found: Inspection) -> str:
     held_out = sum(model.trained_on.held_out.values())
     unseen = f" Held out were {row_count(held_out, model.weighted)}." if held_out else ""
-    if model.weighted:  # of how many rows it was trained on nobody kept the number
+    if model.weighted:  # the model has the total weight of its rows, not their number
         return f"{unseen} The join has {row_count(found.join_rows)} now."
     if round(found.join_rows) == round(model.join_rows + held_out):
         return unseen
@@ -59,5 +60,5 @@ def _edges(found: Inspection) -> Element:
     for edge, facts in zip(tree.edges, found.edges, strict=True):
         most = f"{amount(facts.max_left)} \u00d7 {amount(facts.max_right)}"
         alone = f"{amount(facts.dangling_left)}, {amount(facts.dangling_right)}"
-        rows.append((edge_condition(found, edge), kind(found, edge), most, alone, amount(facts.null_keys)))
+        rows.append((edge_condition(tree, edge), kind(tree, edge), most, alone, amount(facts.null_keys)))
     return table(("joined on", "kind", "most per key", "without partner", "NULL keys"), rows, words=2, caption="Edges")

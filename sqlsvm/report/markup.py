@@ -1,5 +1,5 @@
-"""HTML and SVG as values. What is not an element is text, and text is escaped when it is written: a name of the user
-cannot become markup, for there is no other way onto the page."""
+"""HTML and SVG as values. Everything that is not an element is text, and all text is escaped when it is written, so a
+user's name cannot become markup."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ class Element:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The text of our own style sheet, the one thing that is written as it is."""
+    """Our style sheet, the only text that is not escaped."""
 
     css: str
 
 
 def el(tag: str, *children: object, **attributes: object) -> Element:
-    """An element; None is left out, a sequence stands for its items, anything else is text.
+    """An element. A child that is None is left out, a sequence stands for its items, anything else is text.
 
     >>> print(el("p", "a < b", el("b", "<i>"), class_="note", data_n=3))
     <p class="note" data-n="3">a &lt; b<b>&lt;i&gt;</b></p>
@@ -63,7 +63,7 @@ def _written(node: object) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    """Characters that do not show, or that turn the text around, spelled out; coordinates without a tail of digits."""
+    """The value as text: escapes in place of invisible characters, coordinates with at most two decimals."""
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
     return "\n".join(printable(line) for line in str(value).expandtabs().split("\n"))

@@ -1,4 +1,4 @@
-"""A report as one page of HTML that needs nothing but itself: no script, no network, no font of its own."""
+"""A report as one HTML page that needs no other file: no script, no network, no fonts."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,8 @@ from sqlsvm.report.plots import charts
 from sqlsvm.report.scores import scores_section
 from sqlsvm.report.svg import draw
 from sqlsvm.report.weights import weights_section
+from sqlsvm.show.models import history
+from sqlsvm.show.training import objective
 from sqlsvm.terminal import amount, memory, row_count, weight
 
 GENERATOR = "sqlsvm report"
@@ -41,20 +43,17 @@ def html(report: Report, made: datetime) -> str:
         weights_section(report),
         scores_section(report, drawn),
     )
-    body = el("body", _fillings(), el("main", parts, _making(model), _absent(report)), _footer(made))
-    return page(head, body)
+    footer = el("footer", el("p", f"Made by sqlsvm on {made:%Y-%m-%d at %H:%M}. This file needs no other file."))
+    return page(head, el("body", _fillings(), el("main", parts, _making(model), _absent(report)), footer))
 
 
 def _fillings() -> Element:
-    """The hatching of the second class, for all pictures of the page."""
+    """The hatching of the second class, for all charts of the page."""
     line = el("path", d="M0 0V6", class_="hatch")
     pattern = el(
         "pattern", line, id="hatched", width=5, height=6, patternUnits="userSpaceOnUse", patternTransform="rotate(45)"
     )
     return el("svg", el("defs", pattern), width=0, height=0, aria_hidden="true", class_="defs")
-
-
-# -- what is claimed ---------------------------------------------------------------------------------------------------
 
 
 def _opening(report: Report) -> Element:
@@ -72,18 +71,16 @@ def _opening(report: Report) -> Element:
 def _claim(model: Model) -> list[object]:
     over = f"over all {row_count(model.join_rows, model.weighted)} of a join that was never made"
     if not (isfinite(model.lower_bound) and isfinite(model.gap)):
-        unknown = f" It was measured {over}; how much better another could be is not proven."
-        return [el("strong", f"This linear model reaches {reached(model)}."), unknown]
-    best = f"No linear model can do better than {model.lower_bound:.6g}; this one reaches {reached(model)}."
+        unknown = f" It was measured {over}. How much better another model can be is not proven."
+        return [el("strong", f"This linear model reaches {objective(model)}."), unknown]
+    best = f"No linear model can do better than {model.lower_bound:.6g}; this one reaches {objective(model)}."
     claim = [el("strong", best), f" It is within {percent(model.gap)} of the best there is, proven {over}."]
-    return (
-        claim if model.converged else [*claim, el("strong", " Not converged:"), " more was asked for than is proven."]
-    )
-
-
-def reached(model: Model) -> str:
-    low, high = f"{model.objective:.6g}", f"{model.objective_upper:.6g}"
-    return low if low == high else f"{low} to {high}"
+    if not model.converged:
+        claim += [
+            el("strong", " Not converged:"),
+            " the training stopped before it reached the gap that was asked for.",
+        ]
+    return claim
 
 
 def percent(part: float) -> str:
@@ -114,57 +111,40 @@ def _rate(found: Bounded) -> str:
     return f"{found.value:.3f}"
 
 
-# -- the proof ---------------------------------------------------------------------------------------------------------
-
-
 def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
     said = (
         "The objective is the mean hinge loss over the rows of the join plus lambda times the squared length of the "
         f"weights (lambda = {model.lam:g}), on the features as scaled for training. Each pass gives a plane that lies "
         "below it everywhere; the lowest point of all these planes together is the lower bound."
     )
-    names = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
     titles = ("pass", "objective", "at most", "lower bound", "gap", "buckets", "seconds")
-    rows = [[str(n), *(_cell(record.get(name)) for name in names)] for n, record in enumerate(model.history, 1)]
+    rows = list(history(model))
     figures = [drawn[name] for name in ("convergence", "gap") if name in drawn]
     numbers = el("details", el("summary", "The numbers of every pass"), table(titles, rows, words=0)) if rows else None
     return section("proof", "The certificate", el("p", said), el("div", figures, class_="figures-row"), numbers)
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}"
-
-
-# -- how it was made ---------------------------------------------------------------------------------------------------
-
-
 def _making(model: Model) -> Element:
     bags = "1 bag" if model.bags == 1 else f"{model.bags} bags"
     facts = [("engine", model.engine), ("counting", f"{model.counting}, in {bags}"), *_flat(model.options)]
-    facts += _training_facts(model.trained_on.as_json())
+    about = model.trained_on.as_json().items()  # relations of features are in the table of the weights
+    facts += [(f"trained on: {name.replace('_', ' ')}", _value(v)) for name, v in about if name != "relations"]
     return section(
         "making",
         "How it was made",
-        el("p", "The query whose rows it was trained on:"),
+        el("p", "The model was trained on the rows of this query:"),
         el("pre", el("code", model.query.strip())),
         table(("option or fact", "value"), facts, words=2),
     )
 
 
 def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Options by their own names, without the groups that they are kept in."""
+    """Options by name, without the groups that they are stored in."""
     for name, value in found.items():
         if isinstance(value, Mapping):
             yield from _flat(value)
         elif value is not None:
             yield name, _value(value)
-
-
-def _training_facts(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Relations of features are in the table of the weights."""
-    for name, value in found.items():
-        if name != "relations":
-            yield f"trained on: {name.replace('_', ' ')}", _value(value)
 
 
 def _value(value: Any) -> str:
@@ -179,8 +159,4 @@ def _absent(report: Report) -> Element | None:
     if not report.missing:
         return None
     lines = [el("li", el("strong", f"No {m.part}: "), m.why) for m in report.missing]
-    return section("missing", "What is not here", el("ul", lines, class_="notes"))
-
-
-def _footer(made: datetime) -> Element:
-    return el("footer", el("p", f"Made by sqlsvm on {made:%Y-%m-%d at %H:%M}. This file needs nothing but itself."))
+    return section("missing", "What is missing", el("ul", lines, class_="notes"))

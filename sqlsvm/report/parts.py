@@ -1,4 +1,4 @@
-"""What the sections of a page are made of."""
+"""Sections and tables of the page."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ def section(name: str, title: str, *children: object) -> Element:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]], *, words: int, caption: str = "") -> Element:
-    """The first `words` columns are text, the others numbers to the right."""
+    """The first `words` columns are text, the others are numbers aligned to the right."""
 
     def kind_of(n: int) -> str | None:
         return "number" if n >= words else None
@@ -22,5 +22,5 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[str]], *, words: int, c
 
 
 def scrolled(table: Element, name: str) -> Element:
-    """A table that is wider than a telephone scrolls on its own, by keyboard too."""
+    """A table that scrolls on its own on a narrow screen, also by keyboard."""
     return el("div", table, class_="scroll", role="region", aria_label=name, tabindex=0)

@@ -1,24 +1,23 @@
-"""The charts of a report: what converged, and how the scores of both classes lie."""
+"""The charts of a report: convergence, gap, scores of both classes, ROC curve."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import Any
 
-from sqlsvm.model.evaluation import Evaluation, Histogram, RocPoint
+from sqlsvm.model.evaluation import Bounded, Histogram, RocPoint
 from sqlsvm.model.model import Model
-from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, counted, linear, logarithmic, within
+from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, Style, counted, linear, logarithmic, within
 from sqlsvm.report.gather import Report
 from sqlsvm.terminal import row_count
 
 BARS = 60
 OUTSIDE = 0.001
-"""The share of rows that may lie beyond each end of the picture of the scores: a few far ones would flatten it."""
+"""The share of rows that may lie beyond each end of the chart of scores, so that far rows do not shrink the rest."""
 CLOSE = 0.004
-"""Points of a curve are drawn where they are so far apart, as a share of the picture."""
+"""Points of a curve that are closer than this share of the chart are left out."""
 
 
 def charts(report: Report) -> dict[str, Chart]:
-    """Those that there are numbers for, by name."""
+    """All charts that there is data for, by name."""
     made = {name: make(report) for name, make in PLOTS.items()}
     return {name: chart for name, chart in made.items() if chart}
 
@@ -79,13 +78,9 @@ def tolerance(model: Model) -> float | None:
 
 
 def _history(model: Model, name: str) -> Points:
-    """What is known of it, pass by pass."""
-    values = ((float(n), _value(record, name)) for n, record in enumerate(model.history, 1))
+    """The known values, pass by pass."""
+    values = ((float(n), float(record.get(name, "nan"))) for n, record in enumerate(model.history, 1))
     return tuple((n, v) for n, v in values if isfinite(v))
-
-
-def _value(record: Mapping[str, Any], name: str) -> float:
-    return float(record.get(name, "nan"))
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
@@ -96,45 +91,39 @@ def scores(report: Report) -> Chart | None:
     if not found or len(found.histogram.edges) < 2:
         return None
     shown, outside = fewer_bars(found.histogram, BARS)
-    negative, positive = (_shares(rows) for rows in (shown.negative, shown.positive))
-    rows = (row_count(n, report.model.weighted) for n in _class_rows(found))
+    rows = (row_count(n, report.model.weighted) for n in (found.negatives, found.positives))
     names = [f"{name}, {n}" for name, n in zip(classes(report.model), rows, strict=True)]
     x = within("score", shown.edges[0], shown.edges[-1])
-    marks: list[Mark] = [
-        _steps(shown.edges, negative, names[0], "second"),
-        _steps(shown.edges, positive, names[1], "first"),
-    ]
-    if x.low < 0 < x.high:
-        marks.append(Rule(0.0, f"predicted {report.model.trained_on.label_values[1]} \u2192", upright=True))
-    return Chart(
-        "scores",
-        "Scores of both classes",
-        _scores_said(report.model, shown, outside),
-        x,
-        _share_axis(marks),
-        tuple(marks),
+    areas = (
+        _steps(shown.edges, shown.negative, names[0], "second"),
+        _steps(shown.edges, shown.positive, names[1], "first"),
     )
-
-
-def _share_axis(marks: Sequence[Mark]) -> Any:
-    heights = [y for mark in marks if isinstance(mark, Area) for _, y in mark.upper]
-    return linear("share of the class", [0.0, *heights], percent=True)
+    heights = [y for area in areas for _, y in area.upper]
+    here = Rule(0.0, f"predicted {report.model.trained_on.label_values[1]} \u2192", upright=True)
+    return Chart(
+        name="scores",
+        title="Scores of both classes",
+        said=_scores_said(report.model, shown, outside),
+        x=x,
+        y=linear("share of the class", [0.0, *heights], percent=True),
+        marks=(*areas, here) if x.low < 0 < x.high else areas,
+    )
 
 
 def _scores_said(model: Model, shown: Histogram, outside: float) -> str:
     width = shown.edges[1] - shown.edges[0]
     said = f"Bars are {width:.2g} wide; each class adds up to 100 %. Above 0 the prediction is {classes(model)[1]}."
-    return f"{said} {100 * outside:.1g} % of the rows score beyond the picture." if outside > 0 else said
+    return f"{said} The scores of {100 * outside:.1g} % of the rows are outside the chart." if outside > 0 else said
 
 
 def classes(model: Model) -> tuple[str, str]:
-    """The label with each of its values."""
+    """The label with its negative and its positive value."""
     negative, positive = (f"{model.label} = {value}" for value in model.trained_on.label_values)
     return negative, positive
 
 
 def fewer_bars(histogram: Histogram, most: int) -> tuple[Histogram, float]:
-    """At most so many bars, each of a whole number of bins, over all but the far ends; what share the ends have."""
+    """At most `most` bars, each of a whole number of bins, without the far ends; and the share of rows in the ends."""
     rows = [a + b for a, b in zip(histogram.negative, histogram.positive, strict=True)]
     whole = sum(rows)
     first, last = _end(rows, OUTSIDE * whole), len(rows) - _end(rows[::-1], OUTSIDE * whole)
@@ -150,7 +139,7 @@ def fewer_bars(histogram: Histogram, most: int) -> tuple[Histogram, float]:
 
 
 def _end(rows: Sequence[float], much: float) -> int:
-    """How many bins at the beginning hold no more than that together."""
+    """How many bins at the beginning have at most `much` rows together."""
     seen = 0.0
     for place, n in enumerate(rows):
         seen += n
@@ -159,18 +148,11 @@ def _end(rows: Sequence[float], much: float) -> int:
     return 0
 
 
-def _shares(rows: Sequence[float]) -> list[float]:
-    whole = sum(rows)
-    return [n / whole if whole else 0.0 for n in rows]
-
-
-def _steps(edges: Sequence[float], heights: Sequence[float], name: str, style: Any) -> Area:
-    tops = [(x, y) for i, y in enumerate(heights) for x in (edges[i], edges[i + 1])]
+def _steps(edges: Sequence[float], rows: Sequence[float], name: str, style: Style) -> Area:
+    """Bars as high as their shares of the rows."""
+    whole = sum(rows) or 1.0
+    tops = [(x, n / whole) for i, n in enumerate(rows) for x in (edges[i], edges[i + 1])]
     return Area(tuple(tops), ((edges[0], 0.0), (edges[-1], 0.0)), name, style)
-
-
-def _class_rows(found: Evaluation) -> tuple[float, float]:
-    return found.negatives, found.positives
 
 
 # -- ROC ---------------------------------------------------------------------------------------------------------------
@@ -191,7 +173,7 @@ def roc(report: Report) -> Chart | None:
     return Chart(
         name="roc",
         title="ROC curve",
-        said=f"The area under the curve is {_auc(found)}; 0.5 is chance, 1 tells the classes apart without a mistake.",
+        said=f"The area under the curve is {_auc(found.auc)}; 0.5 is chance, 1 separates the classes without error.",
         x=linear("false positive rate", [0.0, 1.0], percent=True),
         y=linear("true positive rate", [0.0, 1.0], percent=True),
         marks=tuple(marks),
@@ -200,26 +182,18 @@ def roc(report: Report) -> Chart | None:
 
 
 def _apart(points: Sequence[RocPoint]) -> list[RocPoint]:
-    """Without those that nobody could tell from the one before."""
+    """Without points that are too close to the one before."""
     kept = [points[0]]
     for point in points[1:]:
-        if max(_steps_between(kept[-1], point)) >= CLOSE:
+        false, true = point.false_positive_rate.value, point.true_positive_rate.value
+        if max(false - kept[-1].false_positive_rate.value, true - kept[-1].true_positive_rate.value) >= CLOSE:
             kept.append(point)
     return [*kept, points[-1]]
 
 
-def _steps_between(a: RocPoint, b: RocPoint) -> tuple[float, float]:
-    return (
-        b.false_positive_rate.value - a.false_positive_rate.value,
-        b.true_positive_rate.value - a.true_positive_rate.value,
-    )
-
-
-def _auc(found: Evaluation) -> str:
-    assert found.auc
-    if found.auc.exact:
-        return f"{found.auc.value:.4f}"
-    return f"{found.auc.value:.4f}, between {found.auc.lower:.4f} and {found.auc.upper:.4f}"
+def _auc(found: Bounded) -> str:
+    bounds = "" if found.exact else f", between {found.lower:.4f} and {found.upper:.4f}"
+    return f"{found.value:.4f}{bounds}"
 
 
 PLOTS: dict[str, Callable[[Report], Chart | None]] = {

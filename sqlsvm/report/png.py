@@ -1,4 +1,4 @@
-"""Chart -> PNG, for slides and documents, by matplotlib (the extra `plots`)."""
+"""Chart -> PNG, for slides and documents, with matplotlib (the extra `plots`)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,9 +24,7 @@ AREAS: dict[str, dict[str, Any]] = {
 
 
 def draw(chart: Chart, path: Path, dots_per_inch: int = 200) -> None:
-    """The chart that the page has, on its own."""
-    figure_of = _matplotlib()
-    figure = figure_of(figsize=(5.2, 5.2 if chart.square else 3.4), layout="constrained", dpi=dots_per_inch)
+    figure = _matplotlib()(figsize=(5.2, 5.2 if chart.square else 3.4), layout="constrained", dpi=dots_per_inch)
     axes = figure.subplots()
     for mark in chart.marks:
         _mark(axes, mark)
@@ -35,7 +33,7 @@ def draw(chart: Chart, path: Path, dots_per_inch: int = 200) -> None:
 
 
 def check() -> None:
-    """Complains where the extra is missing, before anything is computed."""
+    """Raise an error if the extra is missing, before anything is computed."""
     _matplotlib()
 
 
@@ -75,23 +73,18 @@ def _mark(axes: "Axes", mark: Mark) -> None:
 
 
 def _rule(axes: "Axes", rule: Rule) -> None:
-    style: dict[str, Any] = {"color": COLOURS["aside"], "linestyle": ":", "linewidth": 1}
-    name, at = _plain(rule.name), rule.at
-    if rule.upright:
-        axes.axvline(at, **style)
-        axes.annotate(
-            name, (at, 1), (4, -8), xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=8
-        )
-    else:
-        axes.axhline(at, **style)
-        axes.annotate(name, (0, at), (4, 4), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8)
+    line = axes.axvline if rule.upright else axes.axhline
+    line(rule.at, color=COLOURS["aside"], linestyle=":", linewidth=1)
+    place, offset = ((rule.at, 1), (4, -8)) if rule.upright else ((0, rule.at), (4, 4))
+    units = ("data", "axes fraction") if rule.upright else ("axes fraction", "data")
+    axes.annotate(_plain(rule.name), place, offset, xycoords=units, textcoords="offset points", fontsize=8)
 
 
 def _name(name: str) -> str:
-    """A legend leaves out what has no name."""
+    """A legend leaves out names that begin with _."""
     return _plain(name) or "_"
 
 
 def _plain(text: str) -> str:
-    """Names are the user's: a dollar sign must not begin a formula."""
+    """A dollar sign in a user's name must not begin a formula."""
     return text.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""How well the model does: scores, ROC curve, confusion matrix and rates."""
+"""The section about the quality of the model: scores, ROC curve, confusion matrix and rates."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,11 +14,7 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
     found = report.evaluation
     if not found:
         return None
-    exact = (
-        "All numbers are exact."
-        if found.exact
-        else "Scores were rounded to be counted; what that leaves open is given as bounds."
-    )
+    exact = "All numbers are exact." if found.exact else "Scores were rounded for counting, so there are bounds."
     rows = row_count(found.negatives + found.positives, report.model.weighted)
     which = "held out of the training" if report.seen else "that the query has now"
     said = f"Counted over all {rows} {which}, without making them. {exact}"
@@ -48,17 +44,16 @@ def _count(found: Bounded, whole: float, number: Callable[[float], str]) -> str:
 
 
 def _rates(found: Evaluation, seen: Evaluation | None) -> Element:
-    """Beside those on rows held out stand those on the rows that the training has seen."""
+    """The rates on the rows held out, next to the rates on the rows of the training."""
     names = [name for name in RATES if getattr(found, name) is not None]
     rows = [
         (name.replace("_", " "), f"{getattr(found, name).value:.4f}", _bounds(getattr(found, name))) for name in names
     ]
     if seen is None:
         return table(("measure", "value", "proven to be"), rows, words=1, caption="Rates")
-    trained = [_value(getattr(seen, name)) for name in names]
-    beside = [(*row, value) for row, value in zip(rows, trained, strict=True)]
+    both = [(*row, _value(getattr(seen, name))) for row, name in zip(rows, names, strict=True)]
     titles = ("measure", "held out", "proven to be", "trained on")
-    return table(titles, beside, words=1, caption="Rates on both parts")
+    return table(titles, both, words=1, caption="Rates on both parts")
 
 
 def _value(found: Bounded | None) -> str:

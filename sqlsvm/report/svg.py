@@ -1,4 +1,4 @@
-"""Chart -> SVG. Colours, dashes and fillings are in report.css: a picture is light, dark or on paper with its page."""
+"""Chart -> SVG. Colours, dashes and fillings are in report.css, so they follow the page: light, dark or printed."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ Place = Callable[[float, float], tuple[float, float]]
 
 
 def picture(name: str, width: float, height: float, title: str, said: str, *children: object) -> Element:
-    """An image with a name and a description, whatever is in it."""
+    """An image with a title and a description."""
     named = el("title", title, id=f"{name}-title"), el("desc", said, id=f"{name}-desc")
     return el(
         "svg",
@@ -27,7 +27,7 @@ def picture(name: str, width: float, height: float, title: str, said: str, *chil
 
 
 def draw(chart: Chart) -> Element:
-    """The chart with its title, its key and its sentence."""
+    """The chart with its title, its key and its description."""
     height = WIDTH - LEFT - RIGHT + TOP + BOTTOM if chart.square else HEIGHT
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -53,9 +53,6 @@ def _swatch(mark: Line | Area) -> Element:
     return el("svg", shape, viewBox="0 0 26 14", width=26, height=14, aria_hidden="true")
 
 
-# -- axes --------------------------------------------------------------------------------------------------------------
-
-
 def _axes(chart: Chart, place: Place) -> Iterator[Element]:
     left, bottom = place(chart.x.low, chart.y.low)
     right, top = place(chart.x.high, chart.y.high)
@@ -71,9 +68,6 @@ def _axes(chart: Chart, place: Place) -> Iterator[Element]:
     yield el("text", chart.x.label, x=(left + right) / 2, y=bottom + 34, class_="middle label")
     middle = (top + bottom) / 2
     yield el("text", chart.y.label, x=10, y=middle, class_="middle label", transform=f"rotate(-90 10 {middle:g})")
-
-
-# -- marks -------------------------------------------------------------------------------------------------------------
 
 
 def _mark(chart: Chart, mark: Mark, place: Place) -> Iterator[Element]:
@@ -104,7 +98,7 @@ def _rule(chart: Chart, rule: Rule, place: Place) -> Iterator[Element]:
 
 
 def _marker(x: float, y: float, style: str) -> Element:
-    """A disc, or a triangle that is open."""
+    """A disc, or an open triangle."""
     if style == "first":
         return el("circle", cx=x, cy=y, r=3.2, class_=f"marker {style}")
     return el("path", d=f"{_path(((x - 4, y + 3), (x, y - 4), (x + 4, y + 3)))}Z", class_=f"marker {style}")

@@ -1,24 +1,24 @@
-"""The join tree as a picture: a box a node, its children indented below it as in a table of contents, so that it is as
-readable on a telephone as on paper. Lines end as in entity diagrams: a bar for one row on a key, a fork for many."""
+"""The join tree as a picture. Each node is a box; its children are below it, indented, so that the picture also fits a
+small screen. Lines end as in entity diagrams: a bar means one row per key, a fork means many."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, set_cell_size
 
-from sqlsvm.ask.inspect import Inspection, RelationFacts, edge_left_join
+from sqlsvm.ask.inspect import Inspection, RelationFacts
 from sqlsvm.ask.remarks import node_name
 from sqlsvm.plan.catalog import EdgeFacts
-from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.svg import picture
-from sqlsvm.show.inspection import condition
+from sqlsvm.show.inspection import bag_number, condition, kind
 from sqlsvm.terminal import amount, row_count, share
 
 WIDTH, INDENT, MARGIN = 440.0, 24.0, 1.5
 LINE, PADDING, EDGE = 15.0, 9.0, 42.0
 LETTER = 7.0
-"""The width of a wide letter; lines that do not fit are cut, and said in full in the tables."""
+"""The width of a wide letter. Lines that do not fit are cut; the tables have the full text."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,9 @@ def _said(found: Inspection) -> str:
     if len(tree.bags) == 1:
         return f"{size}. All keys are unique on one side: one bag, whose rows are the rows of the join."
     return (
-        f"{size}. What keys that are unique hold together is a bag; there are {len(tree.bags)}. "
-        "Between bags every row of the one meets every row of the other that has its key (double line)."
+        f"{size}. Relations that are joined on unique keys form a bag; there are {len(tree.bags)}. "
+        "Between two bags (double line) every row of one meets every row of the other with the same key."
     )
-
-
-# -- boxes -------------------------------------------------------------------------------------------------------------
 
 
 def _boxes(found: Inspection) -> Iterator[_Box]:
@@ -72,7 +69,7 @@ def _boxes(found: Inspection) -> Iterator[_Box]:
 
 
 def _lines(found: Inspection, box: _Box) -> Iterator[Element]:
-    """Three lines a relation: its names, its rows, and what the query takes from it."""
+    """Up to three lines for a relation: its names, its rows, and its features."""
     at = box.y + PADDING + 9
     for alias in found.tree.nodes[box.node]:
         facts = next(r for r in found.relations if r.alias == alias)
@@ -84,7 +81,7 @@ def _lines(found: Inspection, box: _Box) -> Iterator[Element]:
 
 def _names(facts: RelationFacts, box: _Box) -> list[object]:
     table = "" if facts.table == facts.alias else f"  {facts.table}"
-    room = _room(box) - 8  # the bag stands there
+    room = _room(box) - 8  # for the number of the bag
     alias = _cut(facts.alias, room)
     return [
         el("tspan", alias, class_="strong"),
@@ -106,10 +103,8 @@ def _columns(found: Inspection, alias: str, box: _Box) -> Element | None:
 
 
 def _drawn(found: Inspection, box: _Box) -> Element:
-    bags = found.tree.bags
-    bag = next(i for i, bag in enumerate(bags, 1) if box.node in bag)
-    right = WIDTH - MARGIN
-    mark = [el("text", f"bag {bag}", x=right - 9, y=box.y + PADDING + 9, class_="end label")] if len(bags) > 1 else []
+    bag, right = bag_number(found.tree, box.node), WIDTH - MARGIN
+    mark = el("text", f"bag {bag}", x=right - 9, y=box.y + PADDING + 9, class_="end label") if bag else None
     frame = el("rect", x=box.x, y=box.y, width=right - box.x, height=box.height, rx=3, class_="box")
     return el("g", el("title", node_name(found.tree, box.node)), frame, box.lines, mark)
 
@@ -126,23 +121,19 @@ def _cut(text: str, most: int) -> str:
     return text if cell_len(text) <= most else set_cell_size(text, max(0, most - 1)).rstrip() + "\u2026"
 
 
-# -- edges -------------------------------------------------------------------------------------------------------------
-
-
 def _edge(found: Inspection, parent: _Box, child: _Box, edge: Edge) -> Element:
-    """From under the parent to the child, with what it is on and how many rows meet there."""
+    """The line from the parent to the child, with its condition and the number of rows per key."""
     x, top, end = _stem(found, parent, edge), parent.y + parent.height, child.x
-    class_ = "line link" if is_link(found, edge) else "line fold"
+    separates_bags = edge not in found.tree.folds.values()
     route = f"M{x:.1f} {top:.1f}V{child.middle:.1f}H{end:.1f}"
-    drawn = [el("path", d=route, class_=class_)]
-    drawn += [el("path", d=route, class_="core")] if is_link(found, edge) else []
+    drawn = [el("path", d=route, class_=c) for c in (("line link", "core") if separates_bags else ("line fold",))]
     ends = [
         _end(x, top, (0.0, 1.0), edge.unique_at(parent.node)),
         _end(end, child.middle, (-1.0, 0.0), edge.unique_at(child.node)),
     ]
     facts = found.edges[found.tree.edges.index(edge)]
     room = int((WIDTH - child.x - 6) / LETTER)
-    words = (f"{kind(found, edge)}, {edge_condition(found, edge)}", meeting(found, edge, facts))
+    words = (f"{kind(found.tree, edge)}, {edge_condition(found.tree, edge)}", _per_key(found.tree, edge, facts))
     text = [
         el("text", _cut(w, room), x=child.x + 4, y=child.y - 20 + 13 * i, class_="label") for i, w in enumerate(words)
     ]
@@ -150,18 +141,13 @@ def _edge(found: Inspection, parent: _Box, child: _Box, edge: Edge) -> Element:
 
 
 def _stem(found: Inspection, parent: _Box, edge: Edge) -> float:
-    """Where the line to a child leaves its parent: each has its own place, the last child's is leftmost."""
+    """The x where the line to a child leaves its parent. Each child has its own place, the last one leftmost."""
     below = [e for _, e in found.tree.down() if e in found.tree.edges_of(parent.node) and e != parent.edge]
     return parent.x + INDENT * (len(below) - below.index(edge)) / (len(below) + 1)
 
 
-def is_link(found: Inspection, edge: Edge) -> bool:
-    """Whether the edge separates two bags."""
-    return edge not in found.tree.folds.values()
-
-
 def _end(x: float, y: float, way: tuple[float, float], one: bool) -> Element:
-    """A bar across the line, or a fork that opens towards the box; `way` leads from the box along the line."""
+    """A bar across the line, or a fork that opens towards the box. `way` is the line's direction, away from the box."""
     (a, b), size = way, 4.0
     if one:
         at = x + 5 * a, y + 5 * b
@@ -172,17 +158,10 @@ def _end(x: float, y: float, way: tuple[float, float], one: bool) -> Element:
     return el("path", d="M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}".format(*left, *tip, *right), class_="tick")
 
 
-def kind(found: Inspection, edge: Edge) -> str:
-    if not edge.on:
-        return "cross product"
-    return "left join" if edge_left_join(found.tree, edge) else edge.kind.replace("foreign-key", "foreign key")
+def edge_condition(tree: JoinTree, edge: Edge) -> str:
+    return condition(tree, edge) if edge.on else "every row with every row"
 
 
-def edge_condition(found: Inspection, edge: Edge) -> str:
-    return condition(found.tree, edge) if edge.on else "every row with every row"
-
-
-def meeting(found: Inspection, edge: Edge, facts: EdgeFacts) -> str:
-    """How many rows share one key at most."""
-    left, right = node_name(found.tree, edge.left), node_name(found.tree, edge.right)
+def _per_key(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> str:
+    left, right = node_name(tree, edge.left), node_name(tree, edge.right)
     return f"on one key at most {amount(facts.max_left)} {left} \u00d7 {amount(facts.max_right)} {right}"

@@ -1,4 +1,4 @@
-"""The weights that decide most, each with a bar."""
+"""The largest weights, each with a bar."""
 
 from sqlsvm.model.model import Weight
 from sqlsvm.report.gather import Report
@@ -9,7 +9,7 @@ from sqlsvm.show.models import heaviest
 from sqlsvm.terminal import amount
 
 TOP = 24
-"""So many weights are shown."""
+"""How many weights are shown."""
 
 
 def weights_section(report: Report) -> Element:
@@ -23,8 +23,8 @@ def weights_section(report: Report) -> Element:
     negative, positive = classes(model)
     said = (
         f"score = {model.intercept:.6g} + the sum of weight times column; above 0 the prediction is {positive}. "
-        "The scaled weight is on the feature as scaled for training, where all have one size: the heaviest come first. "
-        f"A filled bar to the right pulls towards {positive}, a hatched one to the left towards {negative}."
+        "The scaled weight is for the scaled feature, and scaled features have the same size: the largest come first. "
+        f"A filled bar to the right pulls towards {positive}, a hatched bar to the left towards {negative}."
     )
     more = el("p", f"And {amount(left)} more, which weigh less.", class_="aside") if left else None
     table = el("table", el("thead", head), el("tbody", body), class_="weights")

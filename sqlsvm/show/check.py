@@ -1,4 +1,4 @@
-"""What a check found, for people."""
+"""The findings of a check as a table."""
 
 from collections.abc import Sequence
 from typing import TextIO

@@ -1,7 +1,8 @@
-"""The answers of the two counting queries for people, and as JSON."""
+"""The answers of the two counting queries as tables and as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from types import NoneType
 from typing import Any, TextIO
 
 from rich.text import Text
@@ -30,12 +31,9 @@ def draw_thresholds(found: Sequence[Threshold], stream: TextIO) -> str:
 
 
 def as_json(found: Sequence[Count] | Sequence[Threshold]) -> list[dict[str, Any]]:
-    """What JSON has no word for (a date, an exact decimal) is text."""
-    return [{name: _plain(value) for name, value in asdict(answer).items()} for answer in found]
-
-
-def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    """Values that JSON does not have (a date, an exact decimal) become text."""
+    plain = (bool, int, float, str, NoneType)
+    return [{n: v if isinstance(v, plain) else str(v) for n, v in asdict(answer).items()} for answer in found]
 
 
 def _value(value: object) -> str:
@@ -45,7 +43,7 @@ def _value(value: object) -> str:
 
 
 def _order(value: object) -> tuple[int, float, str]:
-    """Numbers by size, then everything else by name, NULL last."""
+    """Numbers by size, then other values by name, then NULL."""
     if value is None:
         return 2, 0.0, ""
     return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))

@@ -1,4 +1,4 @@
-"""An evaluation for people: the confusion matrix and the usual rates, with bounds where they are not exact."""
+"""An evaluation as text: the confusion matrix and the usual rates, with bounds where they are not exact."""
 
 from collections.abc import Callable, Mapping
 from typing import TextIO
@@ -18,7 +18,7 @@ RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc")
 def draw_evaluation(
     found: Evaluation, label: str, classes: tuple[object, object], stream: TextIO, *, weighted: bool = False
 ) -> str:
-    """`classes` are the label's own values, the negative one first."""
+    """`classes` are the values of the label, the negative one first."""
     said = "exact" if found.exact else "between bounds where scores had to be rounded"
     return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), "", said)
 
@@ -31,7 +31,7 @@ def draw_parts(
     *,
     weighted: bool = False,
 ) -> str:
-    """What the model says of the rows that it has seen, and of those that it has not."""
+    """The evaluations on the rows of the training and on the rows held out."""
     titles = {"train": "the rows that it was trained on", "holdout": "the rows held out"}
     drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
     return "\n\n\n".join(f"{titles[part]}\n\n{text}" for part, text in drawn.items())

@@ -1,11 +1,11 @@
-"""An Inspection for people: the join tree with its edges, features, label, bags, and what should make one think.
+"""An Inspection as text: the join tree with its edges, features, label, bags, notes and warnings.
 
-The text is complete without colour. Names are the user's and may hold anything: they reach the terminal only through
+No information is in the colours alone. The user's names may contain any character: they are printed only through
 `printable`, and never as rich markup.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from rich.table import Table
@@ -26,34 +26,36 @@ _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 def draw(found: Inspection, stream: TextIO) -> str:
     lines = [Text(line) for line in _sentences(found)]
     lines += [Text.assemble((f"{kind}:", "bold yellow"), " ", line) for kind, line in remarks(found)]
-    return on_paper(stream, _tree(found), "", _features(found), "", *lines)
+    tree = drawn(found.tree, lambda node: _node(found, node), lambda edge: _edge(found, edge))
+    return on_paper(stream, tree, "", _features(found), "", *lines)
 
 
-# -- the tree ----------------------------------------------------------------------------------------------------------
-
-
-def _tree(found: Inspection) -> Tree:
-    """A node a branch, the label's relation at the root; the line below a relation says how it hangs on."""
+def drawn(tree: JoinTree, said_of_node: Callable[[int], Text], said_of_edge: Callable[[Edge], Text]) -> Tree:
+    """Each node is a branch, and the label's relation is the root. The edge to the parent is below the node."""
     branches: dict[int, Tree] = {}
-    for node, edge in found.tree.down():
-        text = _node(found, node)
+    for node, edge in tree.down():
+        text = said_of_node(node)
         if edge is None:
             branches[node] = Tree(text, guide_style="dim")
         else:
-            text.append("\n").append(_edge(found, edge))
-            branches[node] = branches[edge.other(node)].add(text)
-    return branches[found.tree.root]
+            branches[node] = branches[edge.other(node)].add(text.append("\n").append(said_of_edge(edge)))
+    return branches[tree.root]
 
 
 def _node(found: Inspection, node: int) -> Text:
     aliases = found.tree.nodes[node]
-    bag = next(i for i, bag in enumerate(found.tree.bags, 1) if node in bag)
-    mark = f"  [bag {bag}]" if len(found.tree.bags) > 1 else ""
+    bag = bag_number(found.tree, node)
+    mark = f"  [bag {bag}]" if bag else ""
     relations = [_relation(r) for alias in aliases for r in found.relations if r.alias == alias]
     if len(relations) == 1:
         return relations[0].append(mark)
     head = Text().append(node_name(found.tree, node), "bold").append(f"  joined up front{mark}")
     return Text("\n  ").join([head, *relations])
+
+
+def bag_number(tree: JoinTree, node: int) -> int | None:
+    """The number of a node's bag, from 1; None if there is only one bag."""
+    return next(i for i, bag in enumerate(tree.bags, 1) if node in bag) if len(tree.bags) > 1 else None
 
 
 def _relation(facts: RelationFacts) -> Text:
@@ -69,21 +71,26 @@ def _relation(facts: RelationFacts) -> Text:
 def _edge(found: Inspection, edge: Edge) -> Text:
     facts = found.edges[found.tree.edges.index(edge)]
     left, right = node_name(found.tree, edge.left), node_name(found.tree, edge.right)
+    text = Text("  ").append(kind(found.tree, edge), "cyan")
     if not edge.on:
-        return Text("  ").append("cross product", "cyan").append(f": every row of {left} with every row of {right}")
-    kind = "left join" if edge_left_join(found.tree, edge) else edge.kind.replace("foreign-key", "foreign key")
+        return text.append(f": every row of {left} with every row of {right}")
     said = [f"max per key: {amount(facts.max_left)} {left}, {amount(facts.max_right)} {right}"]
     alone = ((facts.dangling_left, left), (facts.dangling_right, right))
     if dangling := [f"{amount(n)} {name}" for n, name in alone if n]:
         said.append(f"no partner: {', '.join(dangling)}")
     if facts.null_keys:
         said.append(f"NULL keys: {amount(facts.null_keys)}")
-    text = Text("  ").append(f"{kind} ", "cyan").append(f"on {condition(found.tree, edge)}")
-    return text.append("\n  ").append("; ".join(said))
+    return text.append(f" on {condition(found.tree, edge)}\n  {'; '.join(said)}")
+
+
+def kind(tree: JoinTree, edge: Edge) -> str:
+    if not edge.on:
+        return "cross product"
+    return "left join" if edge_left_join(tree, edge) else edge.kind.replace("foreign-key", "foreign key")
 
 
 def condition(tree: JoinTree, edge: Edge) -> str:
-    """The equalities of an edge, without the quotes that their names do not need."""
+    """The equalities of an edge, without unnecessary quotes."""
     text = edge_text(tree, edge)
     tokenize = Dialect.get_or_raise(tree.query.dialect).tokenize
     for token in reversed(tokenize(text)):
@@ -97,11 +104,8 @@ def _is_name(tokens: list[Token]) -> bool:
     return [token.token_type for token in tokens] == [TokenType.VAR]
 
 
-# -- features, label, size ---------------------------------------------------------------------------------------------
-
-
 def _features(found: Inspection) -> Table:
-    """Feature by feature, in the order of the query's relations."""
+    """One feature per line, in the order of the query's relations."""
     table = columns("relation", "feature", "kind", numbers=("NULLs",))
     for relation in found.relations:
         first = printable(relation.alias)
@@ -137,6 +141,6 @@ def bags(tree: JoinTree) -> str:
 
 
 def _stored(found: Inspection) -> float:
-    """Rows of the tables; one that is joined to itself counts once."""
+    """Rows of the tables. A table that is joined to itself counts once."""
     tables = {r.alias if r.table == "(sub-query)" else r.table: r.rows for r in found.relations}
     return sum(tables.values())

@@ -1,4 +1,4 @@
-"""Stored models for people. Names are the users' and may hold anything: see `printable`."""
+"""Stored models as text. The user's names may contain any character and are printed through `printable`."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
 
 
 def heaviest(model: Model, top: int | None = None) -> tuple[Weight, ...]:
-    """The weights that decide most first: scaled features are of one size, so that theirs can be compared."""
+    """The weights, largest scaled weight first: scaled features have the same size, so their weights are comparable."""
     return tuple(sorted(model.weights, key=lambda w: -abs(w.scaled_weight))[:top])
 
 
@@ -73,34 +73,41 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "join", _rows(model.label_rows, model.weighted) or row_count(model.join_rows, model.weighted)
     if line := held_out(model):
         yield "held out", line
-    passes = "1 pass" if model.passes == 1 else f"{model.passes} passes"
-    yield "trained", f"{passes} of {model.solver}, counting {model.counting}, in {model.seconds:.2f} s"
+    yield "trained", f"{passes(model)}, counting {model.counting}, in {model.seconds:.2f} s"
     yield "in", printable(model.engine)
     yield "lambda", f"{model.lam:g}"
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
     yield "lower bound", f"{model.lower_bound:.6g}"
-    yield "gap", f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
+    yield "gap", gap(model)
     yield "features", f"{len(model.terms)}, with {len(model.weights)} weights"
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(model.trained_on.as_json()))
 
 
+def passes(model: Model) -> str:
+    return f"{model.passes} pass{'es' * (model.passes != 1)} of {model.solver}"
+
+
+def gap(model: Model) -> str:
+    return f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
+
+
 def held_out(model: Model) -> str | None:
-    """What the training did not see."""
+    """The rows that the training did not see."""
     rows = model.trained_on.held_out
     return f"{_rows(rows, model.weighted)}; sqlsvm evaluate {printable(model.name)} measures both" if rows else None
 
 
 def _rows(labels: Mapping[str, float], weighted: bool) -> str:
-    """Join rows, and those of each class; nothing where none are known."""
+    """The number of join rows, and the number in each class; empty if there are none."""
     known, number = sum(labels.values()), weight if weighted else amount
     classes = ", ".join(f"{number(n)} {int(sign):+d} ({share(n, known)})" for sign, n in labels.items() if known)
     return f"{row_count(known, weighted)}: {classes}" if classes else ""
 
 
 def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
-    """One line, or none where there is nothing to say."""
+    """One line, or none if nothing was found."""
     said = (f"{name}: {v if isinstance(v, str) else json.dumps(plain(v))}" for name, v in found.items())
     if line := "; ".join(said):
         yield printable(line)
@@ -108,11 +115,14 @@ def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
 
 def _history(model: Model) -> Table:
     table = columns(numbers=("pass", "objective", "upper", "lower bound", "gap", "buckets", "seconds"))
-    names = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
-    for place, record in enumerate(model.history, 1):
-        table.add_row(str(place), *(_number(record.get(name)) for name in names))
+    for row in history(model):
+        table.add_row(*row)
     return table
 
 
-def _number(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}"
+def history(model: Model) -> Iterator[list[str]]:
+    """For each pass its number, objective, upper bound, lower bound, gap, buckets and seconds."""
+    names = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
+    for place, record in enumerate(model.history, 1):
+        values = (record.get(name) for name in names)
+        yield [str(place), *("" if value is None else f"{value:.6g}" for value in values)]

@@ -1,38 +1,22 @@
-"""An Explanation for people: the join tree with what is done at each node, the way of counting, the statements."""
+"""An Explanation as text: what is done at each node of the join tree, the way of counting, the statements."""
 
 from collections.abc import Iterator
 from typing import TextIO
 
 from rich.table import Table
 from rich.text import Text
-from rich.tree import Tree
 
 from sqlsvm.ask.explain import Explanation, LinkFacts
 from sqlsvm.ask.remarks import node_name
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.plan.join_tree import Edge
-from sqlsvm.show.inspection import bags, condition
+from sqlsvm.show.inspection import bags, condition, drawn
 from sqlsvm.terminal import amount, printable, row_count
 
 
 def draw_plan(found: Explanation, stream: TextIO) -> str:
-    return on_paper(stream, _tree(found), "", *map(Text, _sentences(found)), "", _statements(found))
-
-
-# -- the tree ----------------------------------------------------------------------------------------------------------
-
-
-def _tree(found: Explanation) -> Tree:
-    tree = found.plan.tree
-    branches: dict[int, Tree] = {}
-    for node, edge in tree.down():
-        text = _node(found, node)
-        if edge is None:
-            branches[node] = Tree(text, guide_style="dim")
-        else:
-            text.append("\n").append(_edge(found, edge))
-            branches[node] = branches[edge.other(node)].add(text)
-    return branches[tree.root]
+    tree = drawn(found.plan.tree, lambda node: _node(found, node), lambda edge: _edge(found, edge))
+    return on_paper(stream, tree, "", *map(Text, _sentences(found)), "", _statements(found))
 
 
 def _node(found: Explanation, node: int) -> Text:
@@ -63,9 +47,6 @@ def _link(found: Explanation, facts: LinkFacts, on: str) -> Text:
     text = Text("  ").append("centre " if is_centre else "messages ", "cyan").append(f"on {on}")
     keys = "1 key" if facts.keys == 1 else f"{amount(facts.keys)} keys"
     return text.append(f"\n  {keys}; half-joins of about {row_count(facts.half_join_rows)}")
-
-
-# -- sentences and statements ------------------------------------------------------------------------------------------
 
 
 def _sentences(found: Explanation) -> Iterator[str]:

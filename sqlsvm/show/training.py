@@ -1,16 +1,16 @@
-"""A training for people: a line for each pass, and what came out of it."""
+"""A training as text: a line for each pass, and the result."""
 
 from collections.abc import Iterator
 from typing import TextIO
 
 from sqlsvm.model.model import Model
 from sqlsvm.paper import facts, on_paper
-from sqlsvm.show.models import draw_weights, held_out
+from sqlsvm.show.models import draw_weights, gap, held_out, passes
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, memory, printable, row_count
 
 TOP = 10
-"""So many weights are shown unasked."""
+"""How many weights are shown by default."""
 
 
 def pass_line(record: Record) -> str:
@@ -30,7 +30,7 @@ def pass_line(record: Record) -> str:
 
 
 def draw_training(model: Model, seconds: float, place: str, stream: TextIO) -> str:
-    """`seconds` is all that the training took, its passes and the rest; `place` is where the model is kept."""
+    """`seconds` is the time of the whole training, not only of its passes; `place` says where the model is stored."""
     return f"{draw_certificate(model, seconds, place, stream)}\n\n{draw_weights(model, TOP, stream)}"
 
 
@@ -41,21 +41,17 @@ def draw_certificate(model: Model, seconds: float, place: str, stream: TextIO) -
 def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]:
     version = f", version {model.version}" if model.version else ""
     yield "model", f"{printable(model.name)}{version}, {place}"
-    yield "objective", _objective(model)
+    yield "objective", objective(model)
     yield "lower bound", f"{model.lower_bound:.6g}: no weights whatever do better than that"
-    yield "gap", f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
-    passes = "1 pass" if model.passes == 1 else f"{model.passes} passes"
-    yield (
-        "trained",
-        f"{passes} of {model.solver} in {model.seconds:.2f} s, counting {model.counting}; {seconds:.2f} s in all",
-    )
+    yield "gap", gap(model)
+    yield "trained", f"{passes(model)} in {model.seconds:.2f} s, counting {model.counting}; {seconds:.2f} s in all"
     yield "join", f"would have been {_join(model)}; it was never made"
     if line := held_out(model):
         yield "held out", line
 
 
 def _join(model: Model) -> str:
-    """Rows with weights are known by what they weigh in all, not by how many they are."""
+    """Of rows with weights only the total weight is known, not the number."""
     features = len({w.feature for w in model.weights})
     rows = row_count(model.join_rows, model.weighted)
     if model.weighted:
@@ -63,6 +59,6 @@ def _join(model: Model) -> str:
     return f"{rows} of {amount(features)} features, about {memory(8 * (features + 1) * model.join_rows)}"
 
 
-def _objective(model: Model) -> str:
+def objective(model: Model) -> str:
     least, most = f"{model.objective:.6g}", f"{model.objective_upper:.6g}"
     return least if least == most else f"{least} to {most}"

@@ -35,7 +35,7 @@ def test_demo_in_a_throw_away_server(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for part in ("No linear model can do better than 0.66", "bag 3", "ROC curve", "1.0e9 rows"):
         assert part in page, part
-    assert "What is not here" not in page
+    assert "What is missing" not in page
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_to_stdout_without_a_database(dsn: str, tmp_path: Path) -> None:
     assert done.stdout.endswith("</html>\n")
     assert done.stderr == (
         "note: the report has no join tree, scores, ROC curve and confusion matrix: "
-        "no database was named; with --dsn URL they are read there\n"
+        "no database was named; --dsn URL names one\n"
     )
     assert list(tmp_path.iterdir()) == [file]
 

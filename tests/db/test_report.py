@@ -127,7 +127,7 @@ def test_tables_that_have_changed_since(engine: Engine) -> None:
     assert [m.part for m in found.missing] == ["join tree", "scores, ROC curve and confusion matrix"]
     assert all("cannot read b" in m.why for m in found.missing)
     page = written(found)
-    assert "What is not here" in page
+    assert "What is missing" in page
     assert "No linear model can do better than" in page
 
 
