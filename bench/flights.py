@@ -13,8 +13,9 @@ from itertools import pairwise
 from examples.nycflights13.load import HERE, load
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import ProblemOptions, labelled, prepared
+from sqlsvm.run.problem import labelled, prepared
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.oracle import Cut, Sample

@@ -14,8 +14,8 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.options import Nulls
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import parse
-from sqlsvm.run.problem import ProblemOptions
 
 Table = dict[str, Values]
 Tables = dict[str, Table]

@@ -26,11 +26,12 @@ from sqlsvm.model.model import Model
 from sqlsvm.options import Nulls
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LOWEST, SHIFT, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import respelt
 from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.offload import brought
-from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
+from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Array
 

@@ -32,9 +32,9 @@ from sqlsvm.plan.planner import (
     node_rows,
     why_copied,
 )
-from sqlsvm.plan.preflight import planned
+from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
+from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.pseudo_oracle import sketching
 from sqlsvm.run.workspace import Program, Workspace, rendered, workspace
 from sqlsvm.terminal import amount, printable

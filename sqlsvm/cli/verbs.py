@@ -85,7 +85,7 @@ def explain(
     """
     from sqlsvm.ask import explain as explaining
     from sqlsvm.engine import connect
-    from sqlsvm.run.problem import ProblemOptions
+    from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.show.plan import draw_plan
 
     given = click.get_current_context().get_parameter_source("beta")
@@ -143,7 +143,8 @@ def count(
     """
     from sqlsvm.ask import counting
     from sqlsvm.engine import connect
-    from sqlsvm.run.problem import ProblemOptions, open_problem
+    from sqlsvm.plan.preflight import ProblemOptions
+    from sqlsvm.run.problem import open_problem
     from sqlsvm.show import counts as answers
 
     if beta is None:

@@ -7,7 +7,7 @@ import csv
 import logging
 from contextlib import closing
 from itertools import chain
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -17,8 +17,7 @@ from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.model import Model, Term
 from sqlsvm.model.score import PREDICTION, SCORE, Operand, Operands, predictions, score
-from sqlsvm.plan.catalog import rows_of
-from sqlsvm.query import Feature, FeatureQuery, parse
+from sqlsvm.query import Feature, parse
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import read_query, respelt
@@ -52,20 +51,6 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
             raise
         hint = nearest(rows, engine.table_names()) or "--input takes a table, a SELECT or, in DuckDB, a CSV file"
         raise OptionError(f"cannot read the input: {error.message}", detail=error.detail, hint=hint) from error
-
-
-def read_label_values(engine: Engine, query: FeatureQuery, sign: exp.Expression) -> tuple[Any, Any]:
-    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs."""
-    assert query.label is not None
-    columns = [(sign.copy(), "s"), (query.label.expression.copy(), "v")]
-    rows = sql.derived(rows_of(query, query.label.relation, columns), "r")
-
-    def first(sign: int) -> Any:
-        """Of the first row that has it: the others have the same, and are not looked at."""
-        found = sql.select([(sql.column("v"), "v")], rows.copy()).where(sql.equal(sql.column("s"), sql.integer(sign)))
-        return next(iter(engine.fetch(found.limit(1))["v"].tolist()), None)
-
-    return first(-1), first(1)
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

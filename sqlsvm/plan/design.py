@@ -1,15 +1,16 @@
 """FeatureQuery + data -> Design: the coordinates of the vector theta that the compiled SQL multiplies rows by.
 
-SQL sees raw columns only. Scaling, centring and the mean for a missing number are linear, so they are a change of
-variables on the driver's side (`Scaling`): theta = T'beta going in, T times the counted sums coming out. A missing
-number is a coordinate of its own, 1 where it is NULL; a category is one coordinate for each of its values, reached
-through a dictionary that joins like any other foreign key, so nothing is ever widened into columns. Few are told apart
-by CASE instead.
+SQL sees raw columns only. Scaling, centring and the mean for a missing number are linear, so the driver does them as
+a change of variables (`Scaling`): theta = T'beta goes in, and the counted sums that come out are multiplied by T. A
+number that can be NULL has a second coordinate, 1 where it is NULL. A category has one coordinate for each value. A
+dictionary holds these values and joins like any other foreign key; if there are few values, CASE tells them apart.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -24,7 +25,7 @@ from sqlsvm.query import Feature, FeatureQuery
 Role = Literal["intercept", "value", "missing"]
 
 FEW = 16
-"""As many comparisons take a row about as long as one look into a hash table."""
+"""For one row, this many comparisons take as long as one look into a hash table."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Coordinate:
         return f"x{self.index}"
 
     def of(self, table: str) -> exp.Expression:
-        """Its value in the rows of a table; the constant 1 is no column of any."""
+        """Its value in the rows of a table. No table has a column for the constant 1."""
         return sql.number(1) if self.role == "intercept" else sql.column(self.column, table)
 
 
@@ -57,12 +58,12 @@ class Dictionary:
     offset: int
     categories: tuple[object, ...]
     listed: bool = False
-    """Few enough to be told apart by CASE: there is no table to be met, and a scan may run in parallel."""
+    """CASE tells the values apart. It needs no join with a table, and the scan can run in parallel."""
 
     def listing(
         self, say: Callable[[int], exp.Expression], table: str, default: exp.Expression | None = None
     ) -> exp.Expression:
-        """CASE v WHEN category THEN what is said of its n ... END."""
+        """CASE v WHEN category THEN say(n) ... END."""
         cases = [exp.If(this=exp.convert(c), true=say(n)) for n, c in enumerate(self.categories, self.offset + 1)]
         return exp.Case(this=sql.column(self.column, table), ifs=cases, default=default)
 
@@ -78,7 +79,7 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Design:
-    """What a row of the join is made of: a target, a weight, coordinates, categories."""
+    """The parts of a row of the join: a target, a weight, coordinates, categories."""
 
     target: Binary
     weight: Feature | None
@@ -94,41 +95,36 @@ class Design:
     def size(self) -> int:
         return len(self.coordinates) + sum(len(d.categories) for d in self.dictionaries)
 
-    def at(self, relations: Iterable[str]) -> tuple[Coordinate, ...]:
-        held = set(relations)
-        return tuple(c for c in self.coordinates if c.relation in held)
-
-    def dictionaries_at(self, relations: Iterable[str]) -> tuple[Dictionary, ...]:
-        held = set(relations)
-        return tuple(d for d in self.dictionaries if d.relation in held)
+    @cached_property
+    def indicators(self) -> dict[str, int]:
+        """For each number that can be NULL, the coordinate that is 1 where it is."""
+        return {c.feature: c.index for c in self.coordinates if c.role == "missing"}
 
 
 def design(catalog: Catalog, target: Binary, *, intercept: bool = True, any_nulls: bool = False) -> Design:
-    """The coordinates of a query, after a look at its categories and its NULLs; with `any_nulls` every number is ready
-    for NULLs that are not there yet."""
+    """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number is
+    ready for NULLs that come later."""
     query = catalog.query
     missing = dict.fromkeys((f.name for f in query.features), 1.0) if any_nulls else _missing(catalog)
-    coordinates = tuple(_numbered(_coordinates(target.label, query, missing, intercept)))
+    coordinates = tuple(_coordinates(target.label, query, missing, intercept))
     dictionaries: list[Dictionary] = []
     offset = len(coordinates)
-    for feature in query.features:
-        if feature.kind == "categorical":
-            found = Dictionary(len(dictionaries), feature.relation, feature.name, feature.expression, offset, ())
-            categories = _categories(catalog, feature)
-            dictionaries.append(replace(found, categories=categories, listed=_few(categories)))
-            offset += len(dictionaries[-1].categories)
+    for number, f in enumerate(f for f in query.features if f.kind == "categorical"):
+        found = _categories(catalog, f)
+        dictionaries.append(Dictionary(number, f.relation, f.name, f.expression, offset, found, _few(found)))
+        offset += len(found)
     return Design(target, query.weight, coordinates, tuple(dictionaries))
 
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
-    """The query without the rows in which a feature, the label or the weight is NULL: what `--nulls drop` means."""
+    """The query as `--nulls drop` reads it: without rows in which a feature, the label or the weight is NULL."""
     for f in query.outputs:
         query = query.where(f.relation, sql.not_null(f.expression))
     return query
 
 
 def _missing(catalog: Catalog) -> dict[str, float]:
-    """NULLs per feature; a feature of a LEFT JOINed relation has one more in the row that stands for no match."""
+    """NULLs per feature. For a LEFT JOINed relation this counts the row that stands for no match too."""
     found: dict[str, float] = {}
     for relation in catalog.query.relations:
         features = [f for f in catalog.query.features if f.relation == relation.alias]
@@ -139,24 +135,15 @@ def _missing(catalog: Catalog) -> dict[str, float]:
 def _coordinates(
     label: Feature, query: FeatureQuery, missing: dict[str, float], intercept: bool
 ) -> Iterator[Coordinate]:
+    index = count()
     if intercept:
-        yield Coordinate(0, label.relation, "", "intercept", sql.number(1))
-    for f in query.features:
-        if f.kind == "categorical":
-            continue
-        value = _number(f)
-        if missing.get(f.name):
-            yield Coordinate(0, f.relation, f.name, "value", sql.or_zero(value))
-            yield Coordinate(
-                0, f.relation, f.name, "missing", sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))
-            )
-        else:
-            yield Coordinate(0, f.relation, f.name, "value", value)
-
-
-def _numbered(coordinates: Iterable[Coordinate]) -> Iterator[Coordinate]:
-    for index, coordinate in enumerate(coordinates):
-        yield replace(coordinate, index=index)
+        yield Coordinate(next(index), label.relation, "", "intercept", sql.number(1))
+    for f in (f for f in query.features if f.kind != "categorical"):
+        value, has_nulls = _number(f), bool(missing.get(f.name))
+        yield Coordinate(next(index), f.relation, f.name, "value", sql.or_zero(value) if has_nulls else value)
+        if has_nulls:
+            is_missing = sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))
+            yield Coordinate(next(index), f.relation, f.name, "missing", is_missing)
 
 
 def _number(feature: Feature) -> exp.Expression:
@@ -166,7 +153,7 @@ def _number(feature: Feature) -> exp.Expression:
 
 
 def _few(categories: Sequence[object]) -> bool:
-    """Few, and spelled alike in every language."""
+    """Are there few, of types that every dialect writes the same way?"""
     return 0 < len(categories) <= FEW and all(type(c) in (str, int) for c in categories)
 
 
@@ -180,19 +167,19 @@ def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
 
 
 def _check_collation(catalog: Catalog, feature: Feature) -> None:
-    """Of texts that a collation takes for one another any may be the one that is listed, and outside of this database
-    nothing says which others it stands for. Of citext that is known."""
+    """Where a collation makes texts equal, any of them may be the one that is listed, and outside of this database
+    nothing tells which others it stands for. For citext this is known."""
     collation = catalog.column(dictionary_values(catalog, feature)).collation
     if collation:
         own = feature.expression.sql(catalog.query.dialect)
         raise DataError(
-            f"the categories of {feature.name} are compared under {collation}, which takes some for one another",
-            hint=f'spell them alike, and tell others apart: lower({own}) COLLATE "C" AS {feature.name}',
+            f"the categories of {feature.name} are compared under {collation}, which makes different texts equal",
+            hint=f'compare the texts exactly, here in lower case: lower({own}) COLLATE "C" AS {feature.name}',
         )
 
 
 def _check_digits(catalog: Catalog, feature: Feature) -> None:
-    """Decimals are read as doubles. One that no double is would go by another name elsewhere, and two might by one."""
+    """Decimals are read as doubles. One with more digits would get another name, and two could get the same."""
     query = dictionary_values(catalog, feature)
     (column,) = catalog.engine.describe(query)
     if column.type in catalog.engine.abilities.inexact:
@@ -203,18 +190,18 @@ def _check_digits(catalog: Catalog, feature: Feature) -> None:
         own = feature.expression.sql(catalog.query.dialect)
         raise DataError(
             f"the category {lost} of {feature.name} has more digits than a double",
-            detail=f"it would be read as {float(lost)!r}, and others might be too",
+            detail=f"it would be read as {float(lost)!r}, and so might other categories",
             hint=f"write CAST({own} AS text) AS {feature.name}, or AS bigint where all of them are integers",
         )
 
 
 def _is_double(text: str) -> bool:
-    """Is a decimal what its double is written as?"""
+    """Does a double keep all digits of this decimal?"""
     exact = Decimal(text)
     return not exact.is_finite() or exact == Decimal(repr(float(text)))
 
 
 def dictionary_values(catalog: Catalog, feature: Feature) -> exp.Query:
-    """SELECT DISTINCT value, in a fixed order, NULL aside."""
+    """SELECT DISTINCT value, in a fixed order, without NULL."""
     rows = catalog.rows_of(feature.relation, [(feature.expression.copy(), "v")])
     return sql.distinct(sql.derived(rows, "r")).order_by(sql.column("v"))

@@ -1,7 +1,7 @@
 """JoinTree + Design + sizes -> Plan: how the passes will count.
 
-A bag is a core node with the nodes that fold into it; bags are tied by links, the many-to-many edges. Counting needs
-one link as its centre: messages travel towards it from both sides, meet there, and travel back.
+A bag is a core node with the nodes that fold into it. Links, the many-to-many edges, connect the bags. One link is the
+centre: messages travel towards it from both sides, meet there, and travel back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ Method = Literal["exact", "grid", "sketch"]
 
 @dataclass(frozen=True)
 class Bag:
-    """A core node and what folds into it, core first."""
+    """A core node and the nodes that fold into it, core first."""
 
     number: int
     nodes: tuple[int, ...]
@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Places:
-    """Keys that are whole numbers from first to last: each is a place in an array."""
+    """Keys that are whole numbers from first to last. Each is a place in an array."""
 
     first: int
     last: int
@@ -58,17 +58,18 @@ class Plan:
     centre: Link | None = None
     """Where the two sides meet; None when there is one bag only."""
     copied: frozenset[int] = frozenset()
-    """Nodes that `prepare` makes into working tables; the others are read in place."""
+    """The nodes that are copied into working tables. The others are read in place."""
     merged: frozenset[int] = frozenset()
     """Copied nodes whose equal rows are merged into a multiplicity."""
     looked: frozenset[int] = frozenset()
-    """Of what the label's node points to: worth a look whether every row finds its row there (compile/partners.py)."""
+    """Neighbours of the label's node for which a query pays that asks if every row has a partner there
+    (compile/partners.py)."""
     at_once: bool = False
-    """With one bag: does a pass meet all columns and add them up in one scan? Else it keeps the active rows, and groups
-    their counts back along the folds."""
+    """With one bag: does a pass join all columns and add them up in one scan? If not, it keeps the active rows and
+    groups their counts back along the folds."""
     placed: Mapping[int, Places] = field(default_factory=dict)
-    """Of what folds into the label's node: whose scores stand in an array, in the places of their keys
-    (compile/places.py). Where all is added up at once, these have no columns that are to be met."""
+    """Neighbours of the label's node whose scores are in an array, at the places of their keys (compile/places.py). If
+    all is added up at once, they have no columns to join."""
 
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
@@ -90,7 +91,7 @@ class Plan:
 
     @cached_property
     def foreign(self) -> dict[int, Edge]:
-        """What the label's node points to by keys, with all behind it, so that a row there counts once; with edges."""
+        """The neighbours to which the label's node points by keys, if no node behind them multiplies rows."""
         tree, root = self.tree, self.label_node
         parents = {node: edge for node, edge in tree.down(root) if edge}
         once = {n for n, edge in parents.items() if edge.on and edge.unique_at(n) and not self.weighted(n)}
@@ -99,8 +100,8 @@ class Plan:
 
     @cached_property
     def placeable(self) -> dict[int, Edge]:
-        """What may be placed: what folds into the label's node by a single key, where all is one bag, so that a row
-        without a partner has a score that is active nowhere, and is not counted."""
+        """The nodes that may be placed: with one bag, those that fold into the label's node by a single key. A row
+        without a partner gets a score that is never active, and so is not counted."""
         root = self.label_node
         if self.centre is not None or root != self.bags[0].core:
             return {}
@@ -117,17 +118,17 @@ class Plan:
         )
 
     def coordinates(self, node: int) -> tuple[Coordinate, ...]:
-        return self.design.at(self.tree.nodes[node])
+        return tuple(c for c in self.design.coordinates if c.relation in self.tree.nodes[node])
 
     def dictionaries(self, node: int) -> tuple[Dictionary, ...]:
-        return self.design.dictionaries_at(self.tree.nodes[node])
+        return tuple(d for d in self.design.dictionaries if d.relation in self.tree.nodes[node])
 
     def featured(self, node: int) -> bool:
         """Is there anything to learn a weight for?"""
         return bool(self.coordinates(node) or self.dictionaries(node))
 
     def scored(self, bag: Bag) -> bool:
-        """Does a bag add anything to the score that rounding could blur?"""
+        """Does a bag add to the score? Then rounding changes its part."""
         return any(map(self.featured, bag.nodes))
 
     def folded(self, node: int) -> Iterator[tuple[int, Edge]]:
@@ -137,7 +138,7 @@ class Plan:
                 yield child, edge
 
     def children(self, bag: int, towards: Link) -> list[Link]:
-        """The links of a bag other than the one that leads towards the centre."""
+        """The links of a bag but the one that leads towards the centre."""
         return [link for link in self.links if bag in link.bags and link != towards]
 
     def upwards(self, bag: int, towards: Link) -> list[tuple[int, Link]]:

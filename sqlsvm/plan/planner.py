@@ -1,6 +1,6 @@
-"""Which of the possible plans to run: a cost for each, from the sizes that the catalog knows, and the cheapest.
+"""Choose a plan: estimate a cost for each from the sizes in the catalog, and take the cheapest.
 
-A cost is a number of rows touched. It only has to put plans in order, and each heuristic says what it counts.
+A cost is a number of rows touched. It only has to put plans in order; each heuristic says what it counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,25 +17,25 @@ from sqlsvm.plan.join_tree import JoinTree, estimated_rows
 from sqlsvm.plan.plan import Link, Method, Places, Plan, bags_of, links_of, side_of
 
 EXACT_BUDGET = 1e6
-"""Rows of both half-joins together up to which exact counting of three or more bags is worth its sort: it saves a pass,
-and beyond that the passes on the grid are much faster."""
+"""The most rows of both half-joins together for which three or more bags are counted exactly. This saves a pass, but
+has to sort; with more rows, passes on the grid are much faster."""
 
 MOST_EXACT = 1e8
 """With --counting exact, more rows than this are refused."""
 
 BUCKETS_PER_BAG = 64
-"""How many different scores on the grid a bag is expected to have: a range of 4 at 16 buckets a unit."""
+"""The expected number of different scores of a bag on the grid: a range of 4 at 16 buckets a unit."""
 
 KEPT_IN_PLACE = 2 / 3
-"""A relation is copied if its filters keep a smaller share: every pass would read the other rows for nothing."""
+"""A relation is copied if its filters keep a smaller share, because every pass would read the other rows in vain."""
 
 FEW_COLUMNS = 40
-"""With no more coordinates than this behind the joins, one scan adds up all columns. On a columnar engine 14 take 0.6
-of the time of grouping back, 48 about as much, 100 take 1.3 of it."""
+"""Up to this many coordinates behind the joins, one scan adds up all columns. Compared with grouping back, a columnar
+engine takes 0.6 of the time for 14 of them, the same time for 48, and 1.3 of it for 100."""
 
 ROWS_A_KEY = 4
-"""With at least so many rows a key, a look for keys without a partner costs less than joining all rows, and an array of
-all keys, made in every pass, costs less than a hash table. With one row a key both cost about the same."""
+"""With at least this many rows a key, it costs less to look for keys without a partner than to join all rows, and less
+to make an array of all keys in every pass than a hash table. With one row a key the costs are about the same."""
 
 FULL = 0.5
 """An array is made if at least this share of its places has a key."""
@@ -50,9 +50,9 @@ class Sizes:
 
     states: dict[int, float]
     extended: dict[int, list[float]]
-    """For each bag the entries looked at while it meets the messages of its children, one after the other."""
+    """For each bag the entries read while it is joined with the messages of its children, one after the other."""
     kept: dict[int, list[float]]
-    """What is left of these when equal ones are merged."""
+    """The entries that remain when equal ones are merged."""
 
     @property
     def cost(self) -> float:
@@ -61,10 +61,9 @@ class Sizes:
 
 
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
-    """The plan with the cheapest centre, and the cheapest way to count that is exact if it can be. One bag is counted
-    exactly whatever was asked for."""
+    """The plan with the cheapest centre. It counts exactly if that is affordable; one bag is always counted exactly."""
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
-    merged = frozenset(n for n in copied if is_discrete(tree, design, n))
+    merged = frozenset(n for n in copied if is_discrete(tree, n))
     links = links_of(tree)
     if not links:
         return Plan(tree, design, "exact", None, copied, merged)
@@ -83,7 +82,7 @@ def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting 
 
 
 def fitted(plan: Plan, catalog: Catalog) -> Plan:
-    """The same plan with what pays on this engine, as long as the data stay as they are."""
+    """The same plan with the choices that pay on this engine for the data as they are."""
     found = replace(plan, at_once=_is_at_once(plan, catalog.engine))
     return replace(found, looked=_worth_a_look(found, catalog), placed=_worth_an_array(found, catalog))
 
@@ -97,24 +96,20 @@ def _is_at_once(plan: Plan, engine: Engine) -> bool:
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
-    """Children of which many rows of the label's node share each key. Keys of different types, unless they are numbers,
-    are left out: two that are equal to each other may be equal to different keys."""
-    plain = [
-        child for child, edge in plan.foreign.items() if all(catalog.alike(plan.tree.variables[v]) for v in edge.on)
-    ]
+    """Children for which many rows of the label's node share each key. Keys of different types are left out, unless
+    they are numbers: two that are equal to each other may be equal to different keys."""
+    variables, edges = plan.tree.variables, plan.foreign.items()
+    plain = [child for child, edge in edges if all(catalog.alike(variables[v]) for v in edge.on)]
     return _shared(plan, catalog, {child: node_rows(plan.tree, catalog, child) for child in plain})
 
 
 def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
-    """Children of which many rows of the label's node share each place, and few places are empty. With many empty
+    """Children for which many rows of the label's node share each place, and few places are empty. With many empty
     places a join is faster: it drops the rows without a partner early."""
     close = {child: places for child, places in _places(plan, catalog) if places.size <= LARGEST_ARRAY}
     shared = _shared(plan, catalog, {child: places.size for child, places in close.items()})
-    return {
-        child: places
-        for child, places in close.items()
-        if child in shared and node_rows(plan.tree, catalog, child) >= FULL * places.size
-    }
+    full = {child for child in shared if node_rows(plan.tree, catalog, child) >= FULL * close[child].size}
+    return {child: places for child, places in close.items() if child in full}
 
 
 def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
@@ -126,7 +121,7 @@ def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
 
 
 def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozenset[int]:
-    """Of some children with their numbers of keys: those of which many rows of the label's node share each key."""
+    """Given children with their numbers of keys: those for which many rows of the label's node share each key."""
     needed = {child: ROWS_A_KEY * size for child, size in keys.items()}
     rows = catalog.rows_up_to(plan.design.target.label.relation, max(needed.values())) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)
@@ -136,7 +131,7 @@ def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozense
 
 
 def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
-    """Why a node is made into a working table; None where reading it in place costs no more."""
+    """Why a node is copied into a working table; None if reading it in place costs no more."""
     relations = [tree.query.relation(alias) for alias in tree.nodes[node]]
     if len(relations) > 1:
         return "joined up front"
@@ -150,17 +145,16 @@ def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
     return None
 
 
-def is_discrete(tree: JoinTree, design: Design, node: int) -> bool:
-    """Rows are worth merging where equal ones are likely: no feature but categories and booleans."""
-    kinds = {f.name: f.kind for f in tree.query.features}
-    return all(kinds.get(c.feature, "boolean") != "numeric" for c in design.at(tree.nodes[node]))
+def is_discrete(tree: JoinTree, node: int) -> bool:
+    """Are all features categories and booleans? Then equal rows are likely, and it pays to merge them."""
+    return not any(f.kind == "numeric" and f.relation in tree.nodes[node] for f in tree.query.features)
 
 
 # -- centres -----------------------------------------------------------------------------------------------------------
 
 
 def half_joins(tree: JoinTree, catalog: Catalog, link: Link) -> float:
-    """The rows of the two joins that cutting a link leaves: what exact counting has to sort."""
+    """The rows of the two joins that remain when a link is cut. Exact counting has to sort them."""
     return sum(_joined_rows(tree, catalog, side_of(tree, link, bag)) for bag in link.bags)
 
 
@@ -170,8 +164,8 @@ def _joined_rows(tree: JoinTree, catalog: Catalog, bags: tuple[int, ...]) -> flo
 
 
 def list_sizes(tree: JoinTree, catalog: Catalog, centre: Link, buckets: float = BUCKETS_PER_BAG) -> Sizes:
-    """A bag has at most (keys x buckets) states, and meets as many entries of a message as there are for one key. Exact
-    scores are as good as all different: for them `buckets` is infinite."""
+    """A bag has at most (keys x buckets) states. Each is joined with the entries of a message for one key. Nearly all
+    exact scores are different: for them `buckets` is infinite."""
     sizes = Sizes({}, {}, {})
     for bag in centre.bags:
         _walk(tree, catalog, bag, centre, buckets, sizes)
@@ -196,7 +190,7 @@ def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, buckets: fl
 
 
 def key_sets(tree: JoinTree, catalog: Catalog, bag: int, links: Iterable[Link]) -> float:
-    """How many different keys of these links the rows of a bag have between them, if keys are spread independently."""
+    """How many different combinations of keys of these links the rows of a bag have, if the keys are independent."""
     product = 1.0
     for v in {v for link in links for v in link.edge.on}:
         holder = next(n for n in bags_of(tree)[bag].nodes if v in tree.variables_of(n))
@@ -209,7 +203,7 @@ def node_rows(tree: JoinTree, catalog: Catalog, node: int) -> float:
 
 
 def distinct_keys(tree: JoinTree, catalog: Catalog, link: Link) -> float:
-    """Distinct keys over a link: the smaller side has them all; a cross product has one key."""
+    """Distinct keys over a link: those of the smaller side. A cross product has one key."""
     if not link.edge.on:
         return 1.0
     return max(1.0, min(distinct_at(tree, catalog, link.edge.on, node) for node in (link.edge.left, link.edge.right)))

@@ -1,11 +1,10 @@
-"""All that is read and checked before the first working table is made, in the order in which it must be."""
+"""What is read and checked before the first working table is made, in the order in which this must happen."""
 
 import logging
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.options import Counting, Nulls
+from sqlsvm.options import DEFAULTS, ClassWeights, Counting, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog, check_left_joins
 from sqlsvm.plan.design import Design, design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
@@ -18,17 +17,22 @@ from sqlsvm.query import FeatureQuery
 steps = logging.getLogger(__name__)
 
 
-class PlanOptions(Protocol):
-    """The options that a plan depends on."""
+@dataclass(frozen=True)
+class ProblemOptions:
+    """How to read a query's rows, and how to count them."""
 
-    @property
-    def positive(self) -> str | None: ...
-    @property
-    def nulls(self) -> Nulls: ...
-    @property
-    def intercept(self) -> bool: ...
-    @property
-    def counting(self) -> Counting: ...
+    label: str | None
+    weight: str | None = DEFAULTS["weight"]
+    positive: str | None = DEFAULTS["positive"]
+    categorical: tuple[str, ...] = DEFAULTS["categorical"]
+    counting: Counting = DEFAULTS["counting"]
+    scale: Scale = DEFAULTS["scale"]
+    intercept: bool = DEFAULTS["intercept"]
+    nulls: Nulls = DEFAULTS["nulls"]
+    class_weight: ClassWeights = DEFAULTS["class_weight"]
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def checked(engine: Engine, query: FeatureQuery) -> Catalog:
@@ -40,10 +44,9 @@ def checked(engine: Engine, query: FeatureQuery) -> Catalog:
 
 
 def planned(
-    engine: Engine, query: FeatureQuery, options: PlanOptions, target: Binary | None = None
+    engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None
 ) -> tuple[Plan, Catalog]:
-    """The plan for the rows as they are. The target is read off the query's own rows, unless more is known of it than
-    these say."""
+    """The plan for the rows as they are. The target is read from the query's rows, unless it is known already."""
     steps.info("looking at rows and keys of the tables")
     target = target or binary(engine, query, options.positive)
     catalog = _catalog(engine, query, options)
@@ -51,18 +54,18 @@ def planned(
     return fitted(plan, catalog), catalog
 
 
-def lasting(engine: Engine, query: FeatureQuery, options: PlanOptions, target: Binary) -> tuple[Plan, Catalog]:
-    """The plan for rows that may change: it is ready for NULLs and categories that are not there yet, and uses nothing
-    that pays only for the rows as they are."""
+def lasting(engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Binary) -> tuple[Plan, Catalog]:
+    """The plan for rows that may change. It is ready for new NULLs and categories, and makes no choice that pays only
+    for the rows as they are."""
     catalog = _catalog(engine, query, options)
     made = design(catalog, target, intercept=options.intercept, any_nulls=options.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)
     return _chosen(catalog, replace(made, dictionaries=tables), options), catalog
 
 
-def _catalog(engine: Engine, query: FeatureQuery, options: PlanOptions) -> Catalog:
+def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Catalog:
     return checked(engine, drop_nulls(query) if options.nulls == "drop" else query)
 
 
-def _chosen(catalog: Catalog, made: Design, options: PlanOptions) -> Plan:
+def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
     return choose(join_tree(catalog.query, catalog), made, catalog, options.counting)

@@ -1,6 +1,6 @@
 """Design + moments -> Scaling: the linear map between the raw coordinates that SQL sees and the features trained on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,13 +51,13 @@ class Scaling:
 
     @cached_property
     def kept(self) -> Places:
-        """Coordinates that are features of their own: all but the indicators of missing values."""
+        """The coordinates that are features: all but the indicators of missing values."""
         return np.array([c.index for c in _kept(self.design)], dtype=int)
 
     @property
     def indicators(self) -> int:
-        """Coordinates of theta that have no element in beta. The categories come after them."""
-        return int(self.matrix.shape[1] - self.matrix.shape[0])
+        """How many coordinates of theta have no element in beta. The categories come after them."""
+        return len(self.design.indicators)
 
     @property
     def dimension(self) -> int:
@@ -71,16 +71,13 @@ class Scaling:
                 yield Element(index - self.indicators, index, d.feature, category)
 
     def to_raw(self, beta: Array) -> Array:
-        d = self.matrix.shape[1]
-        return (
-            np.concatenate([self.matrix.T @ beta[: self.matrix.shape[0]], beta[self.matrix.shape[0] :]]) if d else beta
-        )
+        numbers = self.matrix.shape[0]
+        return np.concatenate([self.matrix.T @ beta[:numbers], beta[numbers:]])
 
     def to_scaled(self, theta: Array) -> Array:
-        """The beta whose to_raw is theta, but for what a missing value weighs: that follows from the others."""
-        rows = len(self.kept)
+        """The beta whose to_raw is theta. The weights of missing values follow from the others."""
         numbers = np.linalg.solve(self.matrix[:, self.kept].T, theta[self.kept])
-        return np.concatenate([numbers, theta[self.matrix.shape[1] :]]) if rows else theta
+        return np.concatenate([numbers, theta[self.matrix.shape[1] :]])
 
     def from_raw(self, sums: Array) -> Array:
         d = self.matrix.shape[1]
@@ -96,52 +93,45 @@ def _kept(design: Design) -> list[Coordinate]:
 
 
 def means(design: Design, moments: Moments) -> dict[str, float]:
-    """Of each feature that is a number: the mean of the numbers that are there."""
-    missing = _missing_places(design)
-    return {c.feature: float(_mean(moments, c, missing)[0]) for c in design.coordinates if c.role == "value"}
+    """For each feature that is a number, the mean of the values that are not NULL."""
+    return {c.feature: float(_mean(design, moments, c)[0]) for c in design.coordinates if c.role == "value"}
 
 
 def flat(design: Design, moments: Moments) -> list[Coordinate]:
     """Features that are constant, or whose mean is much larger than their deviation."""
-    missing = _missing_places(design)
 
     def is_flat(c: Coordinate) -> bool:
-        mean, present = _mean(moments, c, missing)
+        mean, present = _mean(design, moments, c)
         squares = moments.squares[c.index]
         return bool(squares > 0.0 and squares - present * mean * mean <= FLAT * squares)
 
     return [c for c in design.coordinates if c.role == "value" and is_flat(c)]
 
 
-def _missing_places(design: Design) -> dict[str, int]:
-    return {c.feature: c.index for c in design.coordinates if c.role == "missing"}
-
-
-def _mean(moments: Moments, c: Coordinate, missing: Mapping[str, int]) -> tuple[float, float]:
-    """The mean of the numbers that are there, and how many there are."""
-    present = moments.n - (moments.total[missing[c.feature]] if c.feature in missing else 0.0)
+def _mean(design: Design, moments: Moments, c: Coordinate) -> tuple[float, float]:
+    """The mean of the values that are not NULL, and their number."""
+    indicator = design.indicators.get(c.feature)
+    present = moments.n - (0.0 if indicator is None else moments.total[indicator])
     return moments.total[c.index] / present if present > 0 else 0.0, present
 
 
 def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
     """T such that feature = T raw. Centring needs the constant, so without an intercept nothing is centred."""
-    numbers = design.coordinates
-    constant = next((c.index for c in numbers if c.role == "intercept"), None)
-    missing = _missing_places(design)
+    constant = next((c.index for c in design.coordinates if c.role == "intercept"), None)
     kept = _kept(design)
-    matrix = np.zeros((len(kept), len(numbers)))
+    matrix = np.zeros((len(kept), len(design.coordinates)))
     for row, c in enumerate(kept):
         matrix[row, c.index] = 1.0
         if c.role == "intercept":
             continue
-        mean, present = _mean(moments, c, missing)
-        if c.feature in missing:
-            matrix[row, missing[c.feature]] = mean
+        mean, present = _mean(design, moments, c)
+        if c.feature in design.indicators:
+            matrix[row, design.indicators[c.feature]] = mean
         if how == "maxabs":
             matrix[row] /= max(moments.largest[c.index], abs(mean) if present < moments.n else 0.0) or 1.0
         if how == "standard":
             variance = (moments.squares[c.index] - present * mean * mean) / moments.n
-            noise = 1e-12 * moments.squares[c.index] / moments.n  # what the subtraction leaves of a constant
+            noise = 1e-12 * moments.squares[c.index] / moments.n  # the subtraction leaves this much of a constant
             matrix[row] /= np.sqrt(variance) if variance > noise else 1.0
             if constant is not None:
                 matrix[row, constant] -= mean * matrix[row, c.index]
@@ -149,16 +139,16 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
 
 
 def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
-    """NaN and infinity have no place in a model; a NULL only where it was said what to do with it."""
+    """Refuse NaN, infinity, and a NULL if the options do not say how to treat it."""
     for c in design.coordinates:
         if not np.isfinite(moments.total[c.index]):
             raise DataError(
                 f"feature {c.feature} is NaN or infinite in some rows of the join",
                 hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
             )
-        if np.isinf(moments.squares[c.index]):  # NaN where they were not asked for
+        if np.isinf(moments.squares[c.index]):  # NaN if they were not measured
             raise DataError(
-                f"feature {c.feature} has numbers whose squares no double can hold",
+                f"feature {c.feature} has numbers whose squares are too large for a double",
                 hint=f"divide it in the query: {c.feature} / 1e100, or leave such rows out in WHERE",
             )
         if nulls == "error" and c.role == "missing" and moments.total[c.index] > 0:

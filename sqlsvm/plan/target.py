@@ -1,13 +1,13 @@
-"""What the label of a query gives to a pass: a code for each row, and what the code says.
+"""The label of a query as passes need it: a code for each row, and what the code means.
 
-Working tables store the code in the column y, and nothing else of the label.
+Working tables store only this code of the label, in the column y.
 """
 
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from operator import eq
+from typing import Any
 
 from sqlglot import exp
 
@@ -19,7 +19,7 @@ from sqlsvm.plan.parameters import BOUND, LABEL, WEIGHT_NEGATIVE, WEIGHT_POSITIV
 from sqlsvm.query import Feature, FeatureQuery
 
 CODE = "y"
-"""The column of working tables that holds the code."""
+"""The column of working tables with the code."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Binary:
         return exp.LT(this=self.sign(y), expression=sql.integer(0))
 
     def is_chosen(self, y: exp.Expression) -> exp.Expression:
-        """Is a row of the one class that is counted?"""
+        """Does a row belong to the one class that is counted?"""
         return sql.equal(y, sql.parameter(LABEL))
 
     @property
@@ -53,7 +53,7 @@ class Binary:
         return self.class_parameters or self.class_weights != (1.0, 1.0)
 
     def factor(self) -> exp.Expression:
-        """What a row counts for its class, over the columns of the label's relation."""
+        """How much a row counts because of its class, over the columns of the label's relation."""
         names = (WEIGHT_NEGATIVE, WEIGHT_POSITIVE)
         weights = map(sql.parameter, names) if self.class_parameters else map(sql.number, self.class_weights)
         negative, positive = weights
@@ -61,19 +61,32 @@ class Binary:
 
 
 def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary:
-    """The label as a target of two classes, after a look at its values."""
+    """The label as a target of two classes. This reads its values."""
     if query.label is None:
         raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
     return Binary(query.label, _sign_of(engine, query, query.label, positive))
 
 
+def read_label_values(engine: Engine, query: FeatureQuery, target: Binary) -> tuple[Any, Any]:
+    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs."""
+    columns = [(target.code.copy(), "s"), (target.label.expression.copy(), "v")]
+    rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
+
+    def first(sign: int) -> Any:
+        """From the first row with this sign: all others with it have the same value."""
+        found = sql.select([(sql.column("v"), "v")], rows.copy()).where(sql.equal(sql.column("s"), sql.integer(sign)))
+        return next(iter(engine.fetch(found.limit(1))["v"].tolist()), None)
+
+    return first(-1), first(1)
+
+
 def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> exp.Expression:
     """The label as +1, -1 or NULL."""
-    if label.kind == "boolean" and positive is None:  # no look at the data would say more
-        return _sign_of_truth(label)
+    if label.kind == "boolean" and positive is None:  # the data need not be read
+        return sql.by_truth(label.expression, sql.integer(1), exp.Neg(this=sql.integer(1)))
     rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])
     values = _label_values(engine, rows)
-    if not values:  # no row is left to have a label; who needs one will miss the rows
+    if not values:  # there are no rows: a caller that needs some complains
         return exp.cast(exp.null(), exp.DType.INT)
     if len(values) > 2:
         raise _too_many(label, values, query.dialect, positive)
@@ -91,14 +104,13 @@ def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str 
 
 
 def _label_values(engine: Engine, rows: exp.Query) -> list[str]:
-    """The distinct values as text, some of them where there are many. They are told apart as the engine does: 1 is
-    1.00."""
+    """At most five distinct values, as text. The engine says which are equal: 1 is 1.00."""
     seen = sql.distinct(sql.derived(rows.copy(), "r")).limit(5)
     return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
 
 
 def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str | None) -> DataError:
-    """The values are those of the label's own relation, of which the join may leave two: then only WHERE can say so."""
+    """These are the values in the label's relation. Where the join leaves two of them, WHERE has to say so."""
     first, second = (_literal(label, value) for value in sorted(values, key=lambda v: v != positive)[:2])
     few = exp.In(this=label.expression.copy(), expressions=[first.copy(), second]).sql(dialect)
     one = sql.equal(label.expression.copy(), first).sql(dialect)
@@ -111,10 +123,9 @@ def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str
 
 def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
     """The value that --positive names, as the database spells it: 1 for 1.00, true for TRUE."""
-    same = {"numeric": _same_number, "boolean": _same_truth}.get(label.kind, eq)
-    found = [value for value in values if value == positive or same(value, positive)]
-    if found:
-        return found[0]
+    for value in values:
+        if _same(label, value, positive):
+            return value
     raise OptionError(
         f"the label {label.name} never has the value '{positive}'",
         detail=f"its values are {', '.join(repr(v) for v in values)}",
@@ -122,16 +133,14 @@ def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
     )
 
 
-def _same_number(value: str, positive: str) -> bool:
-    """To the last digit, of which doubles have too few for a bigint."""
+def _same(label: Feature, value: str, positive: str) -> bool:
+    """Numbers are compared as decimals: a double has too few digits for a bigint."""
+    if label.kind == "boolean":
+        return value.lower() == positive.lower()
     try:
-        return Decimal(value) == Decimal(positive)
+        return value == positive or (label.kind == "numeric" and Decimal(value) == Decimal(positive))
     except InvalidOperation:
         return False
-
-
-def _same_truth(value: str, positive: str) -> bool:
-    return value.lower() == positive.lower()
 
 
 def _literal(label: Feature, value: str) -> exp.Expression:
@@ -139,7 +148,7 @@ def _literal(label: Feature, value: str) -> exp.Expression:
 
 
 def _as_rounded(engine: Engine, rows: exp.Query, label: Feature, value: str) -> exp.Expression:
-    """A value as the label's type has it: no real is 0.9, but one is CAST('0.9' AS REAL)."""
+    """A value rounded to the label's type: no real is equal to 0.9, but one is equal to CAST('0.9' AS REAL)."""
     if label.kind == "numeric":
         (column,) = engine.describe(rows)
         if column.type in engine.abilities.inexact:
@@ -147,13 +156,7 @@ def _as_rounded(engine: Engine, rows: exp.Query, label: Feature, value: str) -> 
     return _literal(label, value)
 
 
-def _sign_of_truth(label: Feature) -> exp.Expression:
-    return sql.by_truth(label.expression, sql.integer(1), exp.Neg(this=sql.integer(1)))
-
-
 def _sign(label: Feature, positive: exp.Expression) -> exp.Expression:
     """CASE WHEN label = positive THEN 1 WHEN label IS NOT NULL THEN -1 END."""
-    own = label.expression
-    return sql.case(sql.equal(own.copy(), positive), sql.integer(1)).when(
-        sql.not_null(own.copy()), exp.Neg(this=sql.integer(1))
-    )
+    is_positive = sql.case(sql.equal(label.expression.copy(), positive), sql.integer(1))
+    return is_positive.when(sql.not_null(label.expression), exp.Neg(this=sql.integer(1)))

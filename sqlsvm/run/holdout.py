@@ -20,12 +20,12 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError
 from sqlsvm.plan.design import drop_nulls
-from sqlsvm.plan.preflight import planned
+from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import binary
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem, ProblemOptions, check_rows, prepared
+from sqlsvm.run.problem import Problem, check_rows, prepared
 from sqlsvm.run.workspace import Workspace
 
 Part = Literal["train", "holdout"]

@@ -9,10 +9,9 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.options import DEFAULTS, ClassWeights, Counting, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.preflight import planned
+from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import FeatureQuery
@@ -22,24 +21,6 @@ from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
 
 steps = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ProblemOptions:
-    """What to make of a query's rows."""
-
-    label: str | None
-    weight: str | None = DEFAULTS["weight"]
-    positive: str | None = DEFAULTS["positive"]
-    categorical: tuple[str, ...] = DEFAULTS["categorical"]
-    counting: Counting = DEFAULTS["counting"]
-    scale: Scale = DEFAULTS["scale"]
-    intercept: bool = DEFAULTS["intercept"]
-    nulls: Nulls = DEFAULTS["nulls"]
-    class_weight: ClassWeights = DEFAULTS["class_weight"]
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,17 @@ from typing import Any, Unpack
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, TrainedOn, Weight
-from sqlsvm.model.predict import read_label_values
 from sqlsvm.options import DEFAULTS, OPTIONS, Scale, Solver, check
 from sqlsvm.plan.design import Design
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments, means
+from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import brought
-from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
+from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.workspace import Workspace, workspace
@@ -231,7 +232,7 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
         booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
         padded=tuple(f.name for f in query.features if f.spelling == "padded"),
         caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
-        label_values=read_label_values(here, query, problem.plan.design.target.code),
+        label_values=read_label_values(here, query, problem.plan.design.target),
         database=engine.url,
         versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
     )

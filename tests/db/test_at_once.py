@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.plan.planner import FEW_COLUMNS
-from sqlsvm.run.problem import ProblemOptions
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.train import Training, train
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.solution import Effort

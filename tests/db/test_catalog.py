@@ -12,10 +12,10 @@ from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.preflight import planned
+from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query import Term
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import ProblemOptions, labelled, open_problem
+from sqlsvm.run.problem import labelled, open_problem
 
 
 def run(engine: Engine, script: str) -> None:

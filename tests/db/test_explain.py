@@ -15,8 +15,9 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.options import Counting
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle, sums
-from sqlsvm.run.problem import ProblemOptions, open_problem
+from sqlsvm.run.problem import open_problem
 from sqlsvm.run.workspace import rendered, workspace
 from sqlsvm.show.plan import draw_plan
 from tests.ground.opened import build

@@ -14,10 +14,11 @@ from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.predict import predict
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import ProblemOptions, labelled
+from sqlsvm.run.problem import labelled
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from tests.ground.joins import categories, chain

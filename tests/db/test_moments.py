@@ -9,8 +9,8 @@ from sqlglot import exp, parse_one
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.errors import DataError
-from sqlsvm.plan.preflight import planned
-from sqlsvm.run.problem import Problem, ProblemOptions, labelled, open_problem, prepared
+from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.run.problem import Problem, labelled, open_problem, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, opened_problem, spelled, truth
 from tests.ground.reference import Joined

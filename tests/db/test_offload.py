@@ -18,10 +18,11 @@ from sqlsvm.estimator import RelationalSVC
 from sqlsvm.model.evaluation import MEASURES, Evaluation
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.catalog import Catalog, rows_of
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.offload import copies, offloaded
 from sqlsvm.run.offload.export import exports
-from sqlsvm.run.problem import ProblemOptions, labelled
+from sqlsvm.run.problem import labelled
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace

@@ -11,8 +11,8 @@ from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.plan.plan import Places, Plan
 from sqlsvm.plan.planner import LARGEST_ARRAY
-from sqlsvm.plan.preflight import planned
-from sqlsvm.run.problem import ProblemOptions, labelled
+from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.run.problem import labelled
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import WHOLE, Opened, Wish, build, is_clear, opened, opened_world

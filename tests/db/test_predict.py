@@ -12,8 +12,8 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
-from sqlsvm.model.predict import Kind, Of, predict, read_label_values, save, score_sql, write_csv
-from sqlsvm.plan.target import binary
+from sqlsvm.model.predict import Kind, Of, predict, save, score_sql, write_csv
+from sqlsvm.plan.target import binary, read_label_values
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
 from tests.ground import svm
@@ -158,7 +158,7 @@ def test_the_expression_alone(engine: Engine) -> None:
 def test_label_values(engine: Engine) -> None:
     build(engine, SHOP)
     query = read_query(engine, QUERY, label="bought")
-    assert read_label_values(engine, query, binary(engine, query, "no").code) == ("yes", "no")
+    assert read_label_values(engine, query, binary(engine, query, "no")) == ("yes", "no")
 
 
 # -- where they go -----------------------------------------------------------------------------------------------------

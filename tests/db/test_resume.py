@@ -12,8 +12,9 @@ from sqlglot import parse_one
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError
 from sqlsvm.model.model import Model
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run import resume
-from sqlsvm.run.problem import ProblemOptions, labelled
+from sqlsvm.run.problem import labelled
 from sqlsvm.run.resume import Continuation, Saved, digests
 from sqlsvm.run.train import Training, train
 from sqlsvm.solve.solution import Record

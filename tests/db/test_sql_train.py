@@ -288,7 +288,7 @@ def test_padded_categories_of_an_older_sqlsvm(
 ) -> None:
     """It took them as they came: with blanks from the driver, without from psql. Its programs are still to be run."""
     with monkeypatch.context() as older:
-        older.setattr("sqlsvm.query.kinds._PADDED", ())
+        older.setattr("sqlsvm.engine.postgres.spelling", lambda type: "exact")
         asked = of_categories(postgres, "character(3)")
         model = train(postgres, "t", OF_CATEGORIES, asked)
     model = replace(model, trained_on=replace(model.trained_on, padded=None, caseless=()))

@@ -7,8 +7,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model, TrainedOn, Weight
-from sqlsvm.model.predict import read_label_values
-from sqlsvm.plan.target import binary
+from sqlsvm.plan.target import binary, read_label_values
 from sqlsvm.query.read_query import read_query
 from tests.ground import svm
 from tests.ground.reference import Joined
@@ -80,5 +79,5 @@ def model_of(engine: Engine, text: str, label: str, rows: Joined, truth: svm.Des
         dialect=engine.dialect,
         label=label,
         nulls="mean",
-        trained_on={"booleans": booleans, "label_values": read_label_values(engine, query, binary(engine, query).code)},
+        trained_on={"booleans": booleans, "label_values": read_label_values(engine, query, binary(engine, query))},
     )

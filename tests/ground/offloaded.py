@@ -7,11 +7,12 @@ from zlib import crc32
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import offloaded
-from sqlsvm.run.problem import Problem, ProblemOptions, labelled, prepared
+from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.workspace import workspace
 
 BUCKETS = 16

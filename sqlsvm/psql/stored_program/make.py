@@ -17,12 +17,11 @@ from sqlsvm.compile.weighting import Ramp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
-from sqlsvm.model.predict import read_label_values
 from sqlsvm.options import Scale
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
-from sqlsvm.plan.target import binary
+from sqlsvm.plan.target import binary, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources
 from sqlsvm.query import FeatureQuery
@@ -52,7 +51,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     _check_training(training)
     query = labelled(engine, text, asked)
     target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
-    values = read_label_values(engine, query, target.code)
+    values = read_label_values(engine, query, target)
     _check_classes(query, values)
     plan, catalog = lasting(engine, query, asked, target)
     plan, query = over_own_relations(plan), catalog.query
