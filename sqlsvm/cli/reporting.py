@@ -9,8 +9,8 @@ import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer, writing
 from sqlsvm.cli.options import declared
-from sqlsvm.cli.scoring import model_file_wanted, rows_database
-from sqlsvm.cli.stored import model_and_rows, model_wanted, stored_model, version_wanted
+from sqlsvm.cli.scoring import rows_database
+from sqlsvm.cli.stored import Which, file_wanted, which
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.files import is_stdout, is_stream
 from sqlsvm.terminal import printable
@@ -30,10 +30,7 @@ REPORT = "report.html"
         "sqlsvm report late_flights --png pictures/ --png slides/roc.png",
     ),
 )
-@model_wanted
-@rows_database
-@model_file_wanted
-@version_wanted
+@which(rows_database, file_wanted)
 @declared("report")
 @click.option("-o", "--output", metavar="FILE", default=REPORT, show_default=True, help="The page; - is stdout.")
 @click.option(
@@ -43,15 +40,7 @@ REPORT = "report.html"
     multiple=True,
     help="Also write charts as PNG: all into a folder, or one by its name, as in roc.png; repeatable.",
 )
-def report(
-    name: str | None,
-    dsn: str | None,
-    model_file: str | None,
-    version: int | None,
-    offload: bool,
-    output: str,
-    pictures: tuple[str, ...],
-) -> None:
+def report(wanted: Which, offload: bool, output: str, pictures: tuple[str, ...]) -> None:
     """Write one page of HTML about a model: what is proven, each pass, the join tree, the weights, the scores.
 
     The page needs no network and no script. The join tree and the scores come from the database as it is now. If the
@@ -60,15 +49,15 @@ def report(
     """
     from sqlsvm.report import gather, gather_from
 
-    wanted = list(_wanted(pictures))
+    charts = list(_wanted(pictures))
     check_place(output)
-    if model_file:
-        found = gather(stored_model(name, None, model_file, version), _database(dsn), offload=offload)
+    if wanted.model_file:
+        found = gather(wanted.model(), _database(wanted.dsn), offload=offload)
     else:
-        with model_and_rows(name, dsn, None, version) as (model, engine):
+        with wanted.model_and_rows() as (model, engine):
             found = gather_from(engine, model, offload=offload)
     write(found, output)
-    _draw(found, wanted)
+    _draw(found, charts)
 
 
 def write(found: "Report", output: str) -> None:

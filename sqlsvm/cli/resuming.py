@@ -1,9 +1,9 @@
-"""What becomes of a training that does not finish, and of one that goes on from there."""
+"""Keeping the passes of a training that does not finish, and continuing from them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,7 +35,7 @@ def state_of(store: "Store | None", name: str) -> "Saved | None":
 
 
 def finished(store: "Store", name: str, query: str, training: "Training") -> "Model":
-    """The model that the same training has come to: nothing of it is left to do. An error if there is none."""
+    """The model of the same training, if that has converged. An error if there is none."""
     from sqlsvm.model.model import plain
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
@@ -48,36 +48,46 @@ def finished(store: "Store", name: str, query: str, training: "Training") -> "Mo
     )
 
 
-@contextmanager
-def outliving(
-    store: "Store | None", name: str, continuation: "Continuation", dsn: str | None, place: str
-) -> Iterator[None]:
-    """Whatever ends the training inside, its passes are kept. The error goes on its way."""
-    try:
-        yield
-    except (KeyboardInterrupt, EngineError):
-        if store and continuation.last:
-            keep(store, name, continuation.last, dsn, place)
-        raise
+@dataclass(frozen=True)
+class Keeper:
+    """Where a training leaves its model, or its passes if it does not finish."""
 
+    store: "Store | None"
+    name: str
+    place: str
+    dsn: str | None = None
+    """To connect again, if the connection is lost."""
 
-def keep(store: "Store", name: str, state: "Saved", dsn: str | None, place: str) -> None:
-    """By another connection where the first one was lost."""
-    from sqlsvm.engine import connect
-    from sqlsvm.store import open_store
-
-    body = state.as_json()
-    try:
+    @contextmanager
+    def outliving(self, continuation: "Continuation") -> Iterator[None]:
+        """The passes are kept when something ends the training inside. The error goes on."""
         try:
-            store.save_state(name, body)
+            yield
+        except (KeyboardInterrupt, EngineError):
+            if continuation.last:
+                self.keep(continuation.last)
+            raise
+
+    def keep(self, state: "Saved") -> None:
+        if self.store is None:
+            return
+        try:
+            self._save(self.store, state.as_json())
+        except SqlsvmError as error:
+            click.echo(f"warning: what was done so far could not be kept: {printable(error.message)}", err=True)
+            return
+        passes = "1 pass is" if state.passes == 1 else f"{state.passes} passes are"
+        resumes = "goes on from there" if state.digests else "begins anew from their best weights"
+        say(f"{passes} kept in {self.place}; the same command with --resume {resumes}")
+
+    def _save(self, store: "Store", body: Mapping[str, Any]) -> None:
+        from sqlsvm.engine import connect
+        from sqlsvm.store import open_store
+
+        try:
+            store.save_state(self.name, body)
         except EngineError:
-            if dsn is None:
+            if self.dsn is None:
                 raise
-            with connect(dsn) as engine:
-                open_store(engine).save_state(name, body)
-    except SqlsvmError as error:
-        click.echo(f"warning: what was done so far could not be kept: {printable(error.message)}", err=True)
-        return
-    passes = "1 pass is" if state.passes == 1 else f"{state.passes} passes are"
-    resumes = "goes on from there" if state.digests else "begins anew from their best weights"
-    say(f"{passes} kept in {place}; the same command with --resume {resumes}")
+            with connect(self.dsn) as engine:
+                open_store(engine).save_state(self.name, body)

@@ -8,7 +8,7 @@ import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer, show_either, writing
 from sqlsvm.cli.options import database, declared, json_wanted, option, together
-from sqlsvm.cli.stored import model_and_rows, model_wanted, stored_model, version_wanted
+from sqlsvm.cli.stored import Which, file_wanted, which
 from sqlsvm.errors import OptionError
 from sqlsvm.files import is_stdout, is_stream
 from sqlsvm.terminal import printable, row_count
@@ -23,22 +23,16 @@ if TYPE_CHECKING:
 rows_database = option(
     "--dsn", metavar="URL", help="The database with the rows; also with the model, unless --model-file is given."
 )
-model_file_wanted = option("--model-file", metavar="FILE", help="Read the model from this JSON file instead.")
 
 
 @cli.command(
     short_help="Measure a model on the rows of its query.",
     epilog=examples("sqlsvm evaluate late_flights", "sqlsvm evaluate --model-file late.json --json"),
 )
-@model_wanted
-@database
-@model_file_wanted
-@version_wanted
+@which(database, file_wanted)
 @declared("evaluate")
 @json_wanted
-def evaluate(
-    name: str | None, dsn: str, model_file: str | None, version: int | None, offload: bool, as_json: bool
-) -> None:
+def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
     """Measure a model on the rows that its query has now, without computing the join.
 
     Prints the confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC: exact, or with bounds.
@@ -50,7 +44,7 @@ def evaluate(
     from sqlsvm.run.holdout import Holdout
     from sqlsvm.show.evaluation import draw_evaluation, draw_parts
 
-    with model_and_rows(name, dsn, model_file, version) as (model, engine):
+    with wanted.model_and_rows() as (model, engine):
         classes = model.trained_on.label_values
         if Holdout.of(model.options):
             parts = evaluate_parts(engine, model, offload=offload)
@@ -79,18 +73,12 @@ targets = together(
         "sqlsvm predict late_flights --sql",
     ),
 )
-@model_wanted
-@rows_database
-@model_file_wanted
-@version_wanted
+@which(rows_database, file_wanted)
 @click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
 @targets
 @click.option("--sql", "as_sql", is_flag=True, help="Print only the score, as an SQL expression.")
 def predict(
-    name: str | None,
-    dsn: str | None,
-    model_file: str | None,
-    version: int | None,
+    wanted: Which,
     rows: str | None,
     table: str | None,
     view: str | None,
@@ -106,14 +94,14 @@ def predict(
     _check_targets({"table": table, "view": view, "csv": csv_file}, overwrite, as_sql, rows)
     kind: Kind = "view" if table is None else "table"
     made = view if table is None else table
-    if dsn and made is not None:
-        _check_lasting(dsn, kind)
+    if wanted.dsn and made is not None:
+        _check_lasting(wanted.dsn, kind)
     if as_sql:
-        _print_sql(name, dsn, model_file, version)
+        _print_sql(wanted)
         return
     from sqlsvm.model.predict import predict, save, write_csv
 
-    with model_and_rows(name, dsn, model_file, version) as (model, engine):
+    with wanted.model_and_rows() as (model, engine):
         if rows is None and view is None:
             _check_size(engine, model)
         found = predict(engine, model, rows)
@@ -170,12 +158,11 @@ def _counted(engine: "Engine", model: "Model") -> float:
     return inspect_model(engine, model).join_rows
 
 
-def _print_sql(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> None:
+def _print_sql(wanted: Which) -> None:
     from sqlsvm.engine import dialect_of
     from sqlsvm.model.predict import score_sql
 
-    model = stored_model(name, dsn, model_file, version)
-    show_answer(score_sql(model, dialect_of(dsn) if dsn else None))
+    show_answer(score_sql(wanted.model(), dialect_of(wanted.dsn) if wanted.dsn else None))
 
 
 def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:

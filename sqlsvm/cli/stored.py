@@ -1,9 +1,11 @@
 """The verbs on stored models: models, show, weights, drop."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,58 +18,82 @@ if TYPE_CHECKING:
     from sqlsvm.model.model import Model
     from sqlsvm.store import Kept, Store
 
-model_place = together(
-    option("--dsn", metavar="URL", help="The database that keeps the model."),
-    option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead; a file holds one model."),
-)
 version_wanted = click.option(
     "--version", type=click.IntRange(1), metavar="N", help="Use version N instead of the newest."
 )
 model_wanted = click.argument("name", metavar="[MODEL]", required=False)
+model_place = together(
+    option("--dsn", metavar="URL", help="The database that keeps the model."),
+    option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead; a file holds one model."),
+)
+file_wanted = option("--model-file", metavar="FILE", help="Read the model from this JSON file instead.")
+Wanted = Callable[[Any], Any]
 
 
-@contextmanager
-def model_store(dsn: str | None, model_file: str | None) -> Iterator["Store"]:
-    """Where the options say that models are. A file is never meant by accident, so it goes before $SQLSVM_DSN."""
-    from sqlsvm.engine import connect
-    from sqlsvm.store import open_store
+@dataclass(frozen=True)
+class Which:
+    """The stored model that a command line means."""
 
-    if model_file:
-        yield open_store(model_file)
-        return
-    if not dsn:
-        hint = "--dsn URL, or set SQLSVM_DSN, or --model-file model.json"
-        raise Missing("--dsn is missing", hint, click.get_current_context())
-    _check_kept(dsn)
-    with connect(dsn) as engine:
-        yield open_store(engine)
+    name: str | None
+    dsn: str | None
+    model_file: str | None
+    version: int | None = None
+
+    @contextmanager
+    def store(self) -> Iterator["Store"]:
+        """The place of the models. --model-file goes before $SQLSVM_DSN: a file is never meant by accident."""
+        from sqlsvm.store import open_store
+
+        if self.model_file:
+            yield open_store(self.model_file)
+            return
+        with self.rows("--dsn URL, or set SQLSVM_DSN, or --model-file model.json") as engine:
+            yield open_store(engine)
+
+    @contextmanager
+    def rows(self, hint: str = "--dsn URL, or set SQLSVM_DSN; the rows are read there") -> Iterator["Engine"]:
+        """The database that the model is used on. It keeps the model too, unless a file does."""
+        from sqlsvm.engine import connect
+
+        if not self.dsn:
+            raise Missing("--dsn is missing", hint, click.get_current_context())
+        if not self.model_file:
+            _check_kept(self.dsn)
+        with connect(self.dsn) as engine:
+            yield engine
+
+    def model(self) -> "Model":
+        with self.store() as store:
+            return self.model_of(store)
+
+    def model_of(self, store: "Store") -> "Model":
+        return store.load(_named(store, self.name), self.version)
+
+    @contextmanager
+    def model_and_rows(self) -> Iterator[tuple["Model", "Engine"]]:
+        from sqlsvm.store import open_store
+
+        with self.rows() as engine:
+            yield self.model_of(open_store(self.model_file or engine)), engine
 
 
-def stored_model(name: str | None, dsn: str | None, model_file: str | None, version: int | None) -> "Model":
-    with model_store(dsn, model_file) as store:
-        return store.load(named(store, name), version)
+def which(*place: Wanted, argument: Wanted = model_wanted) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A command whose first argument is the model that the command line means."""
 
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def called(
+            name: str | None, dsn: str | None, model_file: str | None, version: int | None, **options: Any
+        ) -> Any:
+            return command(Which(name, dsn, model_file, version), **options)
 
-@contextmanager
-def model_and_rows(
-    name: str | None, dsn: str | None, model_file: str | None, version: int | None
-) -> Iterator[tuple["Model", "Engine"]]:
-    """A stored model, and the database that it is to be used on: the one that keeps it, unless a file does."""
-    from sqlsvm.engine import connect
-    from sqlsvm.store import open_store
+        return together(argument, *place, version_wanted)(called)
 
-    if not dsn:
-        hint = "--dsn URL, or set SQLSVM_DSN; the rows are read there"
-        raise Missing("--dsn is missing", hint, click.get_current_context())
-    if not model_file:
-        _check_kept(dsn)
-    with connect(dsn) as engine:
-        store = open_store(model_file or engine)
-        yield store.load(named(store, name), version), engine
+    return decorate
 
 
 def _check_kept(dsn: str) -> None:
-    """Who asks for a model means a database that is there; a wrong path must not make an empty one."""
+    """A model can only be in a database that exists. A wrong path must not make an empty one."""
     from sqlsvm.engine import absent, lasting
 
     if absent(dsn):
@@ -91,7 +117,7 @@ def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
     """List the stored models: every version, the newest first, with its certificate."""
     from sqlsvm.show.models import draw_models
 
-    with model_store(dsn, model_file) as store:
+    with Which(None, dsn, model_file).store() as store:
         found = store.models()
     show_either(
         as_json, lambda: {"models": [stored.as_json() for stored in found]}, lambda: draw_models(found, sys.stdout)
@@ -102,30 +128,24 @@ def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
     short_help="Show a model and what is proven about it.",
     epilog=examples("sqlsvm show late_flights", "sqlsvm show --model-file late.json --json"),
 )
-@model_wanted
-@model_place
-@version_wanted
+@which(model_place)
 @json_wanted
-def show(name: str | None, dsn: str | None, model_file: str | None, version: int | None, as_json: bool) -> None:
+def show(wanted: Which, as_json: bool) -> None:
     """Show what a model was trained on, how, and what is proven about it.
 
     MODEL may be left out if there is only one. --json prints the whole model, as `train --json` does.
     """
     from sqlsvm.show.models import draw_model
 
-    model = stored_model(name, dsn, model_file, version)
+    model = wanted.model()
     show_either(as_json, lambda: model.as_json(), lambda: draw_model(model, sys.stdout))
 
 
 @cli.command(epilog=examples("sqlsvm weights late_flights --top 10"))
-@model_wanted
-@model_place
-@version_wanted
+@which(model_place)
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Only the N weights with the most influence.")
 @json_wanted
-def weights(
-    name: str | None, dsn: str | None, model_file: str | None, version: int | None, top: int | None, as_json: bool
-) -> None:
+def weights(wanted: Which, top: int | None, as_json: bool) -> None:
     """Show the weights of a model, the most influential first.
 
     score = intercept + sum of weight * column. The scaled weight belongs to the feature as scaled for training, so it
@@ -133,30 +153,29 @@ def weights(
     """
     from sqlsvm.show.models import draw_weights, weights_as_json
 
-    model = stored_model(name, dsn, model_file, version)
+    model = wanted.model()
     show_either(as_json, lambda: weights_as_json(model, top), lambda: draw_weights(model, top, sys.stdout))
 
 
-def _named(context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """What is dropped is named, even where there is only one."""
+def _must_be_named(context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """A model that is dropped must be named, even if there is only one."""
     if value is None and not context.resilient_parsing:
         raise Missing("MODEL is missing", "sqlsvm drop MODEL; sqlsvm models lists them", context)
     return value
 
 
 @cli.command(epilog=examples("sqlsvm drop late_flights --version 3", "sqlsvm drop late_flights --yes"))
-@click.argument("name", metavar="MODEL", required=False, callback=_named)
-@model_place
-@version_wanted
+@which(model_place, argument=click.argument("name", metavar="MODEL", required=False, callback=_must_be_named))
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def drop(name: str, dsn: str | None, model_file: str | None, version: int | None, yes: bool) -> None:
+def drop(wanted: Which, yes: bool) -> None:
     """Delete a model, or one version of it.
 
     Without --version this deletes every version, the program that sqlsvm compile has stored, and what an unfinished
     training has left for --resume. A file that held the model is removed.
     """
-    with model_store(dsn, model_file) as store:
-        kept = store.kept(name, version)  # so that nobody is asked about what is not there
+    name, version = str(wanted.name), wanted.version
+    with wanted.store() as store:
+        kept = store.kept(name, version)  # before the question: there may be nothing to drop
         every = f"version {version}" if version else "every version"
         what = f'{_listed(kept, every)} of the model "{name}"'
         if not yes and not _agreed(what):
@@ -174,8 +193,8 @@ def _listed(kept: "Kept", versions: str) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def named(store: "Store", name: str | None) -> str:
-    """The model that is meant: where there is only one it need not be named."""
+def _named(store: "Store", name: str | None) -> str:
+    """The name may be left out if there is only one model."""
     if name is not None:
         return name
     names = sorted({stored.name for stored in store.models()})

@@ -10,7 +10,7 @@ import click
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import database, declared, json_wanted, option, query_wanted, together, typed
-from sqlsvm.cli.resuming import finished, keep, outliving, say, state_of
+from sqlsvm.cli.resuming import Keeper, finished, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.options import OPTIONS
 
@@ -83,49 +83,44 @@ def train(
             _check(store, name)
         else:
             click.echo(f"note: the model will not be kept, for {dsn} does not last; --model-file keeps one", err=True)
+        keeper = Keeper(store, name, model_file or engine.url, dsn)
         before = state_of(store, name) if resume else None
         if resume and store and before is None:
             model = finished(store, name, query, training)
-            _answer(model, model.seconds, f"kept in {model_file or engine.url}", as_json)
+            _answer(model, model.seconds, f"kept in {keeper.place}", as_json)
             return 0
-        return train_and_keep(
-            engine, store, name, query, training, model_file=model_file, as_json=as_json, before=before, dsn=dsn
-        )
+        return train_and_keep(engine, keeper, query, training, before, as_json)
 
 
 def train_and_keep(
     engine: "Engine",
-    store: "Store | None",
-    name: str,
+    keeper: Keeper,
     query: str,
     training: "Training",
-    *,
-    model_file: str | None = None,
-    as_json: bool = False,
     before: "Saved | None" = None,
-    dsn: str | None = None,
+    as_json: bool = False,
 ) -> int:
     """The exit code. The answer is given even where the model could not be stored."""
     from sqlsvm.run.resume import Continuation
     from sqlsvm.run.train import train
 
-    began, place = time.monotonic(), model_file or engine.url
+    began, store = time.monotonic(), keeper.store
     continuation = Continuation(before, say)
-    with outliving(store, name, continuation, dsn, place):
-        model = train(engine, name, query, training, on_pass, continuation)
+    with keeper.outliving(continuation):
+        model = train(engine, keeper.name, query, training, on_pass, continuation)
     seconds = time.monotonic() - began
     try:
         model = replace(model, version=store.save(model)) if store else model
     except SqlsvmError:
         _answer(model, seconds, "not kept", as_json)
         raise
-    _answer(model, seconds, _place(place) if store else "not kept", as_json)
+    _answer(model, seconds, _place(keeper.place) if store else "not kept", as_json)
     if not model.converged:
         _warn(model, training)
     if store and model.converged:
-        store.drop_state(name)
-    elif store and continuation.last:
-        keep(store, name, continuation.last, dsn, place)
+        store.drop_state(keeper.name)
+    elif continuation.last:
+        keeper.keep(continuation.last)
     return 0 if model.converged else NOT_CONVERGED
 
 
