@@ -8,18 +8,16 @@ DECLARE
         SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_catalog.pg_class AS c
         WHERE c.relnamespace = 'sqlsvm'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_version'
     );
+    somebody text;
 BEGIN
     -- EXECUTE is everybody's, but not where ALTER DEFAULT PRIVILEGES has taken it from PUBLIC. A function that reads or
     -- writes checks the rights on the tables, so readers get all of them.
-    IF reader IS NOT NULL THEN
-        EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', reader);
-        EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA sqlsvm TO %I', reader);
-        EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA sqlsvm TO %I', reader);
-    END IF;
+    FOREACH somebody IN ARRAY array_remove(ARRAY[reader, trainer], NULL) LOOP
+        EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', somebody);
+        EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA sqlsvm TO %I', somebody);
+        EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA sqlsvm TO %I', somebody);
+    END LOOP;
     IF trainer IS NOT NULL THEN
-        EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', trainer);
-        EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA sqlsvm TO %I', trainer);
-        EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA sqlsvm TO %I', trainer);
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %s TO %I', kept_by_training, trainer);
     END IF;
 END

@@ -3,10 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.generalized_row_count(
 RETURNS TABLE (label integer, k integer, count float8, threshold float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
-SET jit = off
-SET synchronize_seqscans = off
-SET default_statistics_target = 10
-SET extra_float_digits = 1
+SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
     program sqlsvm.programs := sqlsvm._find_program(model);
@@ -25,7 +22,7 @@ BEGIN
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
         rows := CASE WHEN label < 0 THEN p.n_negative ELSE p.n - p.n_negative END;
         PERFORM sqlsvm._check_levels(epsilon, rows);
-        given := sqlsvm._of_label(p, theta, label);
+        given := sqlsvm._arguments(p, theta, label);
         given.bound := 1;
         given.buckets := buckets;
         given.levels := sqlsvm._levels(epsilon, rows);
@@ -36,7 +33,7 @@ BEGIN
             FROM jsonb_array_elements(answers -> 'thresholds') WITH ORDINALITY AS t (found, place)
             WHERE t.found -> 'threshold' <> 'null' ORDER BY t.place;
     END LOOP;
-    PERFORM sqlsvm._close(model);
+    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
 END
 $$;
 

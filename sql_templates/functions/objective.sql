@@ -3,10 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.objective(
     OUT objective float8, OUT objective_upper float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
-SET jit = off
-SET synchronize_seqscans = off
-SET default_statistics_target = 10
-SET extra_float_digits = 1
+SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
     program sqlsvm.programs := sqlsvm._find_program(model);
@@ -22,7 +19,7 @@ BEGIN
     cut := sqlsvm._pass(p, theta, buckets);
     objective := cut.value_low + coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._square(p, theta);
     objective_upper := objective + cut.error;
-    PERFORM sqlsvm._close(model);
+    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
 END
 $$;
 

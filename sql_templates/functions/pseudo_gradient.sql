@@ -3,10 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.pseudo_gradient(
 RETURNS TABLE (feature text, category text, hinge float8, gradient float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
-SET jit = off
-SET synchronize_seqscans = off
-SET default_statistics_target = 10
-SET extra_float_digits = 1
+SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
     program sqlsvm.programs := sqlsvm._find_program(model);
@@ -26,7 +23,7 @@ BEGIN
     RETURN QUERY
         SELECT n.feature, n.category, slope[n.place], slope[n.place] + 2 * weight * theta[n.raw]
         FROM sqlsvm._features(p) AS n ORDER BY n.place;
-    PERFORM sqlsvm._close(model);
+    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
 END
 $$;
 

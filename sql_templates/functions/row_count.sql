@@ -3,10 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.row_count(
 RETURNS TABLE (feature text, value text, label integer, count float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
-SET jit = off
-SET synchronize_seqscans = off
-SET default_statistics_target = 10
-SET extra_float_digits = 1
+SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
     program sqlsvm.programs := sqlsvm._find_program(model);
@@ -17,18 +14,21 @@ DECLARE
     answers jsonb;
 BEGIN
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
-    PERFORM sqlsvm._check_finite('bound', bound, 'bound => 1');
+    IF bound IS NULL OR bound IN ('NaN', 'Infinity', '-Infinity') THEN
+        RAISE EXCEPTION 'bound must be a finite number, not %', coalesce(bound::text, 'NULL')
+            USING ERRCODE = 'SV003', HINT = 'For example bound => 1.';
+    END IF;
     p := sqlsvm._open(program, 'none');
     theta := sqlsvm._theta(p, given_weights);
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
-        given := sqlsvm._of_label(p, theta, label);
+        given := sqlsvm._arguments(p, theta, label);
         given.bound := bound;
         given.buckets := buckets;
         answers := sqlsvm._run(p.program, 'row count', given);
         PERFORM sqlsvm._drop(p.program, 'row count');
         RETURN QUERY SELECT c.feature, c.value, row_count.label, c.count FROM sqlsvm._value_counts(p, answers) AS c;
     END LOOP;
-    PERFORM sqlsvm._close(model);
+    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
 END
 $$;
 

@@ -9,10 +9,7 @@ CREATE OR REPLACE FUNCTION sqlsvm.train(
 RETURNS sqlsvm.training
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
-SET jit = off
-SET synchronize_seqscans = off
-SET default_statistics_target = 10
-SET extra_float_digits = 1
+SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
     began timestamptz := clock_timestamp();
@@ -33,7 +30,7 @@ BEGIN
     IF to_regclass('pg_temp.sqlsvm_local') IS NOT NULL THEN
         DROP TABLE pg_temp.sqlsvm_local, pg_temp.sqlsvm_near;
     END IF;
-    PERFORM sqlsvm._close(model);
+    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
     RETURN trained;
 END
 $$;

@@ -4,7 +4,7 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    given sqlsvm._given := sqlsvm._parameters(p, theta);
+    given sqlsvm._given := sqlsvm._arguments(p, theta);
     met float8;
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' <> 'exact' THEN

@@ -13,13 +13,16 @@ DECLARE
     direction float8[] := scaled;
     square float8 := sqlsvm._dot(residual, scaled);
     target float8 := 1e-4 * square;
+    sum_of_images text := sqlsvm._local_means(local, 't * %s', format(
+        '(SELECT *, %s AS t FROM pg_temp.sqlsvm_near OFFSET 0) AS b', sqlsvm._local_score(local)));
     image float8[];
     length float8;
     before float8;
 BEGIN
     FOR turn IN 1 .. 200 LOOP
         EXIT WHEN square <= target;
-        image := sqlsvm._plus(sqlsvm._times(ridge, direction), 1, sqlsvm._local_image(local, direction));
+        EXECUTE sum_of_images INTO image USING direction || 0::float8;
+        image := sqlsvm._plus(sqlsvm._times(ridge, direction), 1, image);
         length := square / sqlsvm._dot(direction, image);
         s := sqlsvm._plus(s, length, direction);
         residual := sqlsvm._plus(residual, -length, image);

@@ -4,7 +4,7 @@ RETURNS sqlsvm._problem
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    given sqlsvm._given := sqlsvm._parameters(p);
+    given sqlsvm._given := sqlsvm._arguments(p);
     answers jsonb;
     sizes jsonb;
 BEGIN

@@ -5,7 +5,7 @@ RETURNS sqlsvm._local
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    given sqlsvm._given := sqlsvm._parameters(p);
+    given sqlsvm._given := sqlsvm._arguments(p);
     label_node text := p.design ->> 'label_node';
     size integer := sqlsvm._sample_size(p, (effort ->> 'sample')::integer);
     seed integer := effort ->> 'seed';

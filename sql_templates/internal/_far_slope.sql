@@ -9,7 +9,7 @@ DECLARE
     label integer;
 BEGIN
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
-        given := sqlsvm._of_label(p, theta, label);
+        given := sqlsvm._arguments(p, theta, label);
         given.bound := 1;
         given.slack := epsilon;
         given.levels := levels;

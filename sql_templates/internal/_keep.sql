@@ -4,7 +4,8 @@ RETURNS sqlsvm.training
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    kept sqlsvm.training;
+    kept sqlsvm.training := (program.name, NULL, at.pass, at.objective, at.objective_upper, at.lower_bound, at.gap,
+        at.gap <= (wanted -> 'effort' ->> 'tol')::float8, seconds);
     beta float8[];
     lambda float8 := wanted ->> 'lam';
     solver text := wanted ->> 'solver';
@@ -15,14 +16,6 @@ DECLARE
     body jsonb;
 BEGIN
     SELECT c.point INTO beta FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best;
-    kept.model := program.name;
-    kept.passes := at.pass;
-    kept.objective := at.objective;
-    kept.objective_upper := at.objective_upper;
-    kept.lower_bound := at.lower_bound;
-    kept.gap := at.gap;
-    kept.converged := at.gap <= (wanted -> 'effort' ->> 'tol')::float8;
-    kept.seconds := seconds;
     INSERT INTO sqlsvm.models AS m (name, last_version) VALUES (program.name, 1)
     ON CONFLICT (name) DO UPDATE SET last_version = m.last_version + 1 RETURNING m.last_version INTO kept.version;
     body := to_jsonb(kept) || sqlsvm._weights(p, beta) || jsonb_build_object(

@@ -14,29 +14,26 @@ DECLARE
     trial float8[];
     step float8[];
     ridge float8[];
-    gradient float8[];
     gram float8[];
-    value float8;
-    risen float8;
     descent float8;
     damping float8 := 0;
 BEGIN
-    SELECT * INTO here FROM sqlsvm._local_sums(local, beta, width);
-    value := here.hinge + sqlsvm._dot(tilt, beta) + local.lambda * sqlsvm._dot(beta, beta);
+    SELECT * INTO here FROM sqlsvm._local_problem(local, beta, tilt, width);
     FOR newton IN 1 .. 100 LOOP
-        gradient := sqlsvm._plus(sqlsvm._plus(tilt, 2 * local.lambda, beta), 1, here.slope);
-        PERFORM sqlsvm._local_near(local, beta, width);
+        -- Only rows within width of the hinge bend the objective: beyond it a smoothed hinge is straight.
+        TRUNCATE pg_temp.sqlsvm_near;
+        EXECUTE format('INSERT INTO pg_temp.sqlsvm_near SELECT * FROM pg_temp.sqlsvm_local WHERE abs(1 - (%s)) < $2',
+            sqlsvm._local_score(local)) USING beta || 0::float8, width;
         gram := CASE WHEN local.dimension <= 200 THEN sqlsvm._local_gram(local) END;
         FOR attempt IN 1 .. 20 LOOP
             ridge := ARRAY(SELECT 2 * width * (2 * local.lambda + damping * s.square)
                 FROM unnest(local.squares) WITH ORDINALITY AS s (square, i) ORDER BY i);
-            step := CASE WHEN gram IS NULL THEN sqlsvm._conjugate_gradients(local, ridge, gradient)
-                ELSE sqlsvm._solve(sqlsvm._lifted(gram, ridge), gradient) END;
-            descent := -2 * width * sqlsvm._dot(gradient, step);
+            step := CASE WHEN gram IS NULL THEN sqlsvm._conjugate_gradients(local, ridge, here.gradient)
+                ELSE sqlsvm._solve(sqlsvm._lifted(gram, ridge), here.gradient) END;
+            descent := -2 * width * sqlsvm._dot(here.gradient, step);
             trial := sqlsvm._plus(beta, -2 * width, step);
-            SELECT * INTO there FROM sqlsvm._local_sums(local, trial, width);
-            risen := there.hinge + sqlsvm._dot(tilt, trial) + local.lambda * sqlsvm._dot(trial, trial);
-            EXIT WHEN risen <= value + 1e-4 * descent;
+            SELECT * INTO there FROM sqlsvm._local_problem(local, trial, tilt, width);
+            EXIT WHEN there.value <= here.value + 1e-4 * descent;
             IF attempt = 20 THEN
                 RETURN beta;
             END IF;
@@ -44,8 +41,7 @@ BEGIN
         END LOOP;
         beta := trial;
         here := there;
-        value := risen;
-        EXIT WHEN -descent <= 1e-11 * greatest(abs(value), 1e-9);
+        EXIT WHEN -descent <= 1e-11 * greatest(abs(here.value), 1e-9);
         damping := CASE WHEN damping > 0.1 THEN damping / 8 ELSE 0 END;
     END LOOP;
     RETURN beta;

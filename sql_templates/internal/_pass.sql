@@ -5,7 +5,7 @@ RETURNS sqlsvm._cut
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    given sqlsvm._given := sqlsvm._parameters(p, theta);
+    given sqlsvm._given := sqlsvm._arguments(p, theta);
     part text := CASE WHEN width > 0 THEN 'soft pass' ELSE 'pass' END;
     answers jsonb;
     totals jsonb;

@@ -6,23 +6,19 @@ AS $$
 DECLARE
     answers jsonb := '{}';
     answer jsonb;
-    wanted text;
     step record;
 BEGIN
     FOR step IN
         SELECT s.name, s.working_table, s.texts FROM sqlsvm.statements AS s
         WHERE s.program = _run.program AND s.part = _run.part ORDER BY s.place
     LOOP
-        wanted := CASE WHEN step.working_table IS NULL
-            THEN format('SELECT jsonb_agg(to_jsonb(answer)) FROM (%s) AS answer', step.texts[1])
-            ELSE step.texts[1] END;
         IF step.working_table IS NULL THEN
-            EXECUTE wanted INTO answer
+            EXECUTE format('SELECT jsonb_agg(to_jsonb(answer)) FROM (%s) AS answer', step.texts[1]) INTO answer
             USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
                 given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
             answers := answers || jsonb_build_object(step.name, coalesce(answer, '[]'));
         ELSE
-            EXECUTE wanted
+            EXECUTE step.texts[1]
             USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
                 given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
             EXECUTE step.texts[2];

@@ -6,7 +6,7 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     one_bag boolean := (p.design ->> 'one_bag')::boolean;
-    given sqlsvm._given := sqlsvm._parameters(p, theta);
+    given sqlsvm._given := sqlsvm._arguments(p, theta);
     at_centre jsonb;
     seen sqlsvm._seen;
 BEGIN

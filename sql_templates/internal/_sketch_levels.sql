@@ -4,7 +4,6 @@ RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
-    answers jsonb;
     largest float8 := 1;
     smallest float8 := 1;
     step float8 := sqlsvm._step_for(epsilon, sqlsvm._compressions(p.design -> 'links'));
@@ -13,8 +12,9 @@ BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
         RETURN NULL;
     END IF;
-    answers := sqlsvm._run(p.program, 'sizes', sqlsvm._parameters(p, array_fill(0::float8, ARRAY[p.size])));
-    FOR size IN SELECT a.value -> 0 FROM jsonb_each(answers) AS a LOOP
+    FOR size IN SELECT a.value -> 0 FROM jsonb_each(
+        sqlsvm._run(p.program, 'sizes', sqlsvm._arguments(p, array_fill(0::float8, ARRAY[p.size])))) AS a
+    LOOP
         largest := largest * (size ->> 'total')::float8;
         smallest := smallest * least(1, (size ->> 'smallest')::float8);
     END LOOP;

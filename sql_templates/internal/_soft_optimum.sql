@@ -15,8 +15,13 @@ BEGIN
     LOOP
         tilt := sqlsvm._tilt(tilted, width);
         point := sqlsvm._minimise_local(tilted.local, point, tilt, width);
-        wanted := 0.5 * tol * abs(sqlsvm._local_value(tilted.local, point, tilt));
-        blur := sqlsvm._local_blur(tilted.local, point, width);
+        wanted := 0.5 * tol * abs((sqlsvm._local_problem(tilted.local, point, tilt, 0)).value);
+        -- How far the soft cut stays below the sample's hinge: max(0, z) less the share of z that it counts,
+        -- which is |z| (width - |z|) / (2 width) near the hinge.
+        EXECUTE format('SELECT sum(greatest(z * ($2 - z), 0)) / (2 * $2)
+            FROM (SELECT abs(1 - (%s)) AS z FROM pg_temp.sqlsvm_local) AS a', sqlsvm._local_score(tilted.local))
+        INTO blur USING point || 0::float8, width;
+        blur := blur / (tilted.local).rows;
         EXIT WHEN width < 1e-8 OR blur <= wanted;
         width := width * greatest(0.1, 0.8 * sqrt(wanted / blur));
     END LOOP;

@@ -14,8 +14,8 @@ BEGIN
     FOREACH width IN ARRAY ARRAY[0.2, 0.07, 0.02, 0.007, 0.002] LOOP
         tilt := sqlsvm._tilt(tilted, width);
         narrower := sqlsvm._minimise_local(tilted.local, point, tilt, width);
-        value := sqlsvm._local_value(tilted.local, narrower, tilt);
-        before := sqlsvm._local_value(tilted.local, point, tilt);
+        value := (sqlsvm._local_problem(tilted.local, narrower, tilt, 0)).value;
+        before := (sqlsvm._local_problem(tilted.local, point, tilt, 0)).value;
         EXIT WHEN width < 0.2 AND before - value <= 0.2 * tol * abs(value);
         point := narrower;
     END LOOP;
