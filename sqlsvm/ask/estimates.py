@@ -1,7 +1,7 @@
 """How many rows each working table of a plan will have, from the sizes that the catalog knows.
 
 Like the planner's costs these take keys as spread evenly and scores as spread over `buckets` different values a bag.
-What beta leaves out (rows beyond the hinge, scores that are equal after all) makes a table smaller than its estimate.
+What beta leaves out (rows that do not count, scores that are equal) makes a table smaller than its estimate.
 """
 
 from collections.abc import Iterator

@@ -37,9 +37,9 @@ def remarks(found: Inspection) -> Iterator[tuple[str, str]]:
 def _label_remarks(found: Inspection) -> Iterator[str]:
     label = found.label
     assert label
-    for n, sign in ((label.positive, "+1"), (label.negative, "-1")):
+    for n, value in ((label.positive, "+1"), (label.negative, "-1")):
         if not n:
-            yield f"no row of the join has the label {sign}: there is nothing to tell apart"
+            yield f"no row of the join has the label {value}: there is nothing to tell apart"
     if label.nulls:
         yield f"the label is NULL in {row_count(label.nulls)} of the join"
 

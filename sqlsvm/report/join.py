@@ -30,7 +30,7 @@ def join_section(report: Report) -> Element:
 
 
 def _trained_join(model: Model) -> str:
-    negative, positive = (model.label_rows.get(sign, 0.0) for sign in ("-1", "1"))
+    negative, positive = (model.label_rows.get(label, 0.0) for label in ("-1", "1"))
     names = zip(classes(model), (negative, positive), strict=True)
     parts = [f"{row_count(n, model.weighted)} with {name} ({share(n, negative + positive)})" for name, n in names if n]
     return f"The model was trained on {' and '.join(parts)}."

@@ -102,7 +102,7 @@ def held_out(model: Model) -> str | None:
 def _rows(labels: Mapping[str, float], weighted: bool) -> str:
     """The number of join rows, and the number in each class; empty if there are none."""
     known, number = sum(labels.values()), weight if weighted else amount
-    classes = ", ".join(f"{number(n)} {int(sign):+d} ({share(n, known)})" for sign, n in labels.items() if known)
+    classes = ", ".join(f"{number(n)} {int(label):+d} ({share(n, known)})" for label, n in labels.items() if known)
     return f"{row_count(known, weighted)}: {classes}" if classes else ""
 
 

@@ -20,7 +20,7 @@ DENSE_UP_TO = 1000  # beyond, d x d Hessians cost more than conjugate gradients 
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
 TINY = 1e-300  # a sample may be empty: then nothing is known but the penalty
 DAMPINGS = 20
-LEAST_DAMPING = 0.1  # as if a tenth of all rows were near the knot of a hinge of width one half
+LEAST_DAMPING = 0.1  # as if a tenth of all rows had a curvature of 1
 CG_STEPS = 200
 
 

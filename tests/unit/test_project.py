@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
+from statistics import median
 from zipfile import ZipFile
 
 import pytest
@@ -171,6 +172,40 @@ def test_what_is_special_about_an_engine_is_said_in_engine(file: PurePosixPath) 
 )
 def test_offences(file: str, line: str, allowed: bool) -> None:
     assert (offences(line, PurePosixPath(file)) == []) is allowed
+
+
+# Where these words are names. What a loss, a sign or lambda means is said there and nowhere else.
+ROOMS = {
+    "hinge": ("solve/loss/", "run/join_oracle.py"),
+    "sign": ("plan/target.py", "compile/"),
+    "lam": (
+        *("options.py", "estimator.py", "solve/penalty.py", "solve/descent.py", "run/train.py"),
+        *("model/model.py", "store/base.py", "show/models.py", "report/page.py"),
+    ),
+}
+
+
+def names_in(file: PurePosixPath) -> set[str]:
+    """In lower case: what the code of a file calls something, and texts that are one word."""
+    nodes = ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8")))
+    fields = (getattr(node, field, None) for node in nodes for field in ("id", "attr", "arg", "name", "value"))
+    return {name.lower() for name in fields if isinstance(name, str)}
+
+
+@pytest.mark.parametrize(("word", "rooms"), ROOMS.items(), ids=list(ROOMS))
+def test_a_word_stays_in_its_rooms(word: str, rooms: tuple[str, ...]) -> None:
+    found = {str(file) for file in MODULES if word in names_in(file)}
+    assert {name for name in found if not name.startswith(rooms)} == set()
+    assert {room for room in rooms if not any(name.startswith(room) for name in found)} == set()
+
+
+def test_functions_are_short() -> None:
+    """The body counts, without the signature: a command has a parameter for each of its options."""
+    nodes = (node for file in MODULES for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    lengths = {node.name: (node.end_lineno or 0) - node.body[0].lineno + 1 for node in functions}
+    assert {name: lines for name, lines in lengths.items() if lines > 50} == {}
+    assert median((node.end_lineno or 0) - node.lineno + 1 for node in functions) < 8
 
 
 def test_constraints_pin_every_dependency() -> None:
