@@ -1,7 +1,7 @@
 COMMENT ON SCHEMA sqlsvm IS 'Linear support vector machines that sqlsvm trained over joins';
 
--- pg_dump keeps what is in these tables. The form of the tables is the script's, not the data's. One call a statement:
--- each changes the same row of the catalog.
+-- pg_dump keeps the rows of these tables, except the form of the tables, which the script sets. Each call is a statement of
+-- its own, because all of them change the same row of the catalog.
 DO $$
 DECLARE
     kept oid;

@@ -1,4 +1,4 @@
--- Whom it is for stands in settings, so that this file can be run as it is:
+-- The roles are in settings, so that this file can be run unchanged:
 --     SET sqlsvm.reader = 'analyst'; SET sqlsvm.trainer = 'etl'; \i grants.sql
 DO $$
 DECLARE
@@ -10,8 +10,8 @@ DECLARE
     );
     somebody text;
 BEGIN
-    -- EXECUTE is everybody's, but not where ALTER DEFAULT PRIVILEGES has taken it from PUBLIC. A function that reads or
-    -- writes checks the rights on the tables, so readers get all of them.
+    -- PUBLIC has EXECUTE unless ALTER DEFAULT PRIVILEGES revoked it. Readers get EXECUTE on all functions, because a function
+    -- that reads or writes checks the rights on the tables.
     FOREACH somebody IN ARRAY array_remove(ARRAY[reader, trainer], NULL) LOOP
         EXECUTE format('GRANT USAGE ON SCHEMA sqlsvm TO %I', somebody);
         EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA sqlsvm TO %I', somebody);

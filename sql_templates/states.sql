@@ -4,7 +4,7 @@ CREATE TABLE sqlsvm.states (
     body TEXT NOT NULL
 );
 
-COMMENT ON TABLE sqlsvm.states IS 'One row a training that did not finish: what train --resume goes on from';
-COMMENT ON COLUMN sqlsvm.states.name IS 'The model that it was to become';
+COMMENT ON TABLE sqlsvm.states IS 'One row per unfinished training: train --resume continues it';
+COMMENT ON COLUMN sqlsvm.states.name IS 'The name of the model that it trains';
 COMMENT ON COLUMN sqlsvm.states.saved_at IS 'When the training ended';
-COMMENT ON COLUMN sqlsvm.states.body IS 'Its passes and what they are of, as JSON';
+COMMENT ON COLUMN sqlsvm.states.body IS 'Its passes and the facts that identify the training, as JSON';

@@ -3,7 +3,7 @@ CREATE TABLE sqlsvm.schema_version (
     installed_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
 
-COMMENT ON TABLE sqlsvm.schema_version IS 'The form of these tables; the highest number holds';
+COMMENT ON TABLE sqlsvm.schema_version IS 'The form of these tables: the highest number';
 COMMENT ON COLUMN sqlsvm.schema_version.version IS 'Counted up by each change of the tables';
 COMMENT ON COLUMN sqlsvm.schema_version.installed_at IS 'When the tables took this form';
 
@@ -15,7 +15,7 @@ CREATE TABLE sqlsvm.models (
     created_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
 
-COMMENT ON TABLE sqlsvm.models IS 'One row a model; what was learnt stands in its versions';
+COMMENT ON TABLE sqlsvm.models IS 'One row per model; the weights are in its versions';
 COMMENT ON COLUMN sqlsvm.models.name IS 'Any text that is not empty';
 COMMENT ON COLUMN sqlsvm.models.last_version IS 'The highest number ever given, also to versions that were dropped';
 COMMENT ON COLUMN sqlsvm.models.created_at IS 'When the first version was stored';
@@ -42,7 +42,7 @@ CREATE TABLE sqlsvm.versions (
     PRIMARY KEY (name, version)
 );
 
-COMMENT ON TABLE sqlsvm.versions IS 'One row a training: the certificate in columns, all of the model as JSON';
+COMMENT ON TABLE sqlsvm.versions IS 'One row per training: the certificate in columns, the whole model as JSON';
 COMMENT ON COLUMN sqlsvm.versions.name IS 'The model';
 COMMENT ON COLUMN sqlsvm.versions.version IS '1 for the first training of the model; a number is never given twice';
 COMMENT ON COLUMN sqlsvm.versions.created_at IS 'When it was stored';
@@ -52,14 +52,14 @@ COMMENT ON COLUMN sqlsvm.versions.label IS 'The column of the query that it pred
 COMMENT ON COLUMN sqlsvm.versions.lam IS 'lambda: the objective is the mean hinge loss + lambda |beta|^2';
 COMMENT ON COLUMN sqlsvm.versions.solver IS 'dane, bundle or descent';
 COMMENT ON COLUMN sqlsvm.versions.counting IS 'How rows were counted: exact, grid or sketch';
-COMMENT ON COLUMN sqlsvm.versions.join_rows IS 'Rows of the query; where they have weights, what they weigh in all';
+COMMENT ON COLUMN sqlsvm.versions.join_rows IS 'Rows of the query; their total weight if they have weights';
 COMMENT ON COLUMN sqlsvm.versions.passes IS 'Passes over the tables';
-COMMENT ON COLUMN sqlsvm.versions.seconds IS 'What the training took';
+COMMENT ON COLUMN sqlsvm.versions.seconds IS 'The time of the training';
 COMMENT ON COLUMN sqlsvm.versions.objective IS 'A lower bound on the objective of this model';
 COMMENT ON COLUMN sqlsvm.versions.objective_upper IS 'An upper bound on the objective of this model';
 COMMENT ON COLUMN sqlsvm.versions.lower_bound IS 'A lower bound on the objective of every model';
 COMMENT ON COLUMN sqlsvm.versions.gap IS '(objective_upper - lower_bound) / objective_upper';
-COMMENT ON COLUMN sqlsvm.versions.converged IS 'Whether the gap came down to what was asked for';
+COMMENT ON COLUMN sqlsvm.versions.converged IS 'Whether the gap reached the tolerance that was asked for';
 COMMENT ON COLUMN sqlsvm.versions.body IS 'The whole model, weights included, as JSON; infinite numbers as the text "Infinity"';
 
 CREATE TABLE sqlsvm.iterations (
@@ -75,7 +75,7 @@ CREATE TABLE sqlsvm.iterations (
     PRIMARY KEY (name, version, pass)
 );
 
-COMMENT ON TABLE sqlsvm.iterations IS 'One row a pass of a training: the certificate after it';
+COMMENT ON TABLE sqlsvm.iterations IS 'One row per pass of a training: the certificate after it';
 COMMENT ON COLUMN sqlsvm.iterations.name IS 'The model';
 COMMENT ON COLUMN sqlsvm.iterations.version IS 'Its version';
 COMMENT ON COLUMN sqlsvm.iterations.pass IS '1 for the first';
@@ -83,5 +83,5 @@ COMMENT ON COLUMN sqlsvm.iterations.objective IS 'A lower bound on the objective
 COMMENT ON COLUMN sqlsvm.iterations.objective_upper IS 'An upper bound on the objective of the best model so far';
 COMMENT ON COLUMN sqlsvm.iterations.lower_bound IS 'A lower bound on the objective of every model';
 COMMENT ON COLUMN sqlsvm.iterations.gap IS '(objective_upper - lower_bound) / objective_upper';
-COMMENT ON COLUMN sqlsvm.iterations.buckets IS 'How finely scores were counted; NULL where they were counted exactly';
-COMMENT ON COLUMN sqlsvm.iterations.seconds IS 'What the pass took';
+COMMENT ON COLUMN sqlsvm.iterations.buckets IS 'The buckets per unit of the score; NULL if scores were counted exactly';
+COMMENT ON COLUMN sqlsvm.iterations.seconds IS 'The time of the pass';

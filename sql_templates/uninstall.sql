@@ -1,4 +1,4 @@
--- Without CASCADE: what others have built on it keeps it where it is, and PostgreSQL names it.
+-- Without CASCADE: if other objects depend on these, PostgreSQL names them and drops nothing.
 DO $$
 DECLARE
     command text;

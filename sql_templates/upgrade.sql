@@ -1,4 +1,5 @@
--- Helpers of an older version go first: nobody but our own functions calls them, and a result cannot be replaced.
+-- Drop the helpers of an older version first. Only our own functions call them, and CREATE OR REPLACE cannot change a result
+-- type.
 DO $$
 DECLARE
     helpers CONSTANT text := (SELECT string_agg(p.oid::regprocedure::text, ', ') FROM pg_catalog.pg_proc AS p

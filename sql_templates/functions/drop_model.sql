@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     PERFORM sqlsvm._require('trainer');
     IF version IS NULL THEN
-        -- Whoever runs the program comes to an end first.
+        -- Wait for the end of all runs of the program.
         PERFORM pg_advisory_xact_lock(hashtextextended('sqlsvm.program ' || model, 0));
     END IF;
     DELETE FROM sqlsvm.iterations AS i
@@ -43,4 +43,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.drop_model(text, integer) IS
-    'Forgets a version of a model, or where none is given all of that name, program and unfinished training too; the versions that went';
+    'Deletes a version of a model, or without a version everything of that name, also its program and unfinished training; returns the deleted versions';

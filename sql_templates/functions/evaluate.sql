@@ -19,4 +19,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.evaluate(text, jsonb, integer) IS
-    'Confusion matrix, rates and ROC AUC over all rows of the join as it is now; lower = upper where exact';
+    'Confusion matrix, rates and ROC AUC over all rows of the join as it is now; lower = upper if exact';

@@ -38,4 +38,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.generalized_row_count(text, jsonb, float8, integer) IS
-    'Per label and k the largest threshold that at least count join rows reach with 1 - label * score';
+    'For each label and k the largest threshold that at least count join rows reach with 1 - label * score';

@@ -15,4 +15,4 @@ AS $$
     ORDER BY v.name COLLATE "C", v.version DESC
 $$;
 
-COMMENT ON FUNCTION sqlsvm.models() IS 'The stored models: every version, the newest first, with its certificate. Where rows have weights, join_rows is what they weigh in all';
+COMMENT ON FUNCTION sqlsvm.models() IS 'The stored models: every version, the newest first, with its certificate. If rows have weights, join_rows is their total weight';

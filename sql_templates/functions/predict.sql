@@ -15,4 +15,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.predict(text, jsonb, integer) IS
-    'The label of one row, as the text of the label''s own value; NULL where there is no score, or NaN';
+    'The label of one row, as the text of the label''s own value; NULL if there is no score or it is NaN';

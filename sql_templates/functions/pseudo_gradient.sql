@@ -28,4 +28,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.pseudo_gradient(text, jsonb, float8, float8) IS
-    'The paper''s pseudo-gradient on the original columns: rows farther than epsilon from the hinge''s flat side, + 2 lambda beta';
+    'The paper''s pseudo-gradient on the original columns: rows farther than epsilon from the flat side of the hinge, + 2 lambda beta';

@@ -36,4 +36,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.train(text, float8, float8, integer, text, integer, integer) IS
-    'Trains a compiled program on the data as it is now and keeps a new version of the model';
+    'Trains a compiled program on the data as it is now and stores a new version of the model';

@@ -3,4 +3,4 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$ SELECT '0.1.0'::text $$;
 
-COMMENT ON FUNCTION sqlsvm.version() IS 'The version of sqlsvm that these functions are of';
+COMMENT ON FUNCTION sqlsvm.version() IS 'The version of sqlsvm that these functions belong to';

@@ -15,4 +15,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm.weights(text, integer) IS
-    'score = intercept + sum of weight * column: the intercept, without a feature, then what decides most first';
+    'score = intercept + sum of weight * column: first the intercept, without a feature, then the largest scaled weights';

@@ -1,5 +1,4 @@
--- Rows of a class with a score above 0, thrice: as value, lower and upper bound. o is 1 for y = -1. Rows of a label weigh
--- that of their class as well; this takes it out again.
+-- Three times: as value, lower bound and upper bound. o is 1 for y = -1. The weight of the class is divided out.
 CREATE OR REPLACE FUNCTION sqlsvm._above(p sqlsvm._problem, answer jsonb, o integer)
 RETURNS float8[]
 LANGUAGE sql IMMUTABLE
@@ -8,4 +7,4 @@ AS $$
     FROM jsonb_to_recordset(answer) AS r (o integer, above float8) WHERE r.o = _above.o
 $$;
 
-COMMENT ON FUNCTION sqlsvm._above(sqlsvm._problem, jsonb, integer) IS 'Rows of a class above 0';
+COMMENT ON FUNCTION sqlsvm._above(sqlsvm._problem, jsonb, integer) IS 'Rows of a class with a score above 0, as value and bounds';

@@ -19,4 +19,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm._body(text, integer) IS
-    'All of a model, as it is stored: a version of it, or the newest where that is NULL';
+    'The stored JSON of a version of a model; the newest version if version is NULL';

@@ -1,5 +1,5 @@
--- How finely the next pass should count; NULL where counting is exact. The error of the grid falls with the square of the
--- buckets, and the price of a pass grows with them, so each pass is as coarse as its purpose allows.
+-- NULL if counting is exact. The error of the grid falls with the square of the buckets, and the cost of a pass grows with
+-- them, so each pass is as coarse as its purpose allows.
 CREATE OR REPLACE FUNCTION sqlsvm._buckets(
     p sqlsvm._problem, at sqlsvm._state, local sqlsvm._local, point float8[], tol float8)
 RETURNS integer

@@ -1,5 +1,4 @@
--- 7, 7.0 and 7.00 are one number, 'Red' and 'red' one citext. What does not look like a number is nobody's error, but a category
--- that no row has.
+-- 7, 7.0 and 7.00 are one number, 'Red' and 'red' one citext. A text that is not a number is a category that no row has.
 CREATE OR REPLACE FUNCTION sqlsvm._category_key(said text, type name)
 RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

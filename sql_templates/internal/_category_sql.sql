@@ -7,4 +7,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._category_sql(text, text, boolean) IS
-    'The weight of a categorical feature as an expression; 0 for a value that training has not seen';
+    'The weight of a categorical feature as an expression; 0 for a value that was not in the training';

@@ -1,4 +1,4 @@
--- A domain is what it is made of.
+-- Of a domain it is the base type.
 CREATE OR REPLACE FUNCTION sqlsvm._category_type(dictionary jsonb)
 RETURNS name
 LANGUAGE sql STABLE STRICT

@@ -1,4 +1,4 @@
--- All counts up to 1/epsilon are levels, then they grow by 1 + epsilon.
+-- All counts up to 1/epsilon are levels; above, levels grow by a factor of 1 + epsilon.
 CREATE OR REPLACE FUNCTION sqlsvm._check_levels(epsilon float8, rows float8)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
@@ -12,4 +12,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._check_levels(float8, float8) IS 'Refuses more levels than anybody would read';
+COMMENT ON FUNCTION sqlsvm._check_levels(float8, float8) IS 'Refuses an epsilon with too many levels';

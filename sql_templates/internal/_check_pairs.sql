@@ -1,4 +1,4 @@
--- Exact thresholds are read off a list of all pairs of scores that meet: where these are the join itself, nobody waits for it.
+-- Exact thresholds need a list of all pairs of scores that meet, which can be as long as the join itself.
 CREATE OR REPLACE FUNCTION sqlsvm._check_pairs(p sqlsvm._problem, theta float8[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE

@@ -1,4 +1,4 @@
--- Answers of the checks: their names say what is wrong where they count more than 0.
+-- The name of a check says what is wrong if it counts more than 0 rows.
 CREATE OR REPLACE FUNCTION sqlsvm._check_plan(p sqlsvm._problem, answers jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
@@ -15,7 +15,7 @@ BEGIN
             HINT = 'Compile the query again, under the same name: sqlsvm compile finds another way to count.';
     WHEN 'rounded' THEN
         RAISE EXCEPTION 'keys are compared by rounding them: %', about USING ERRCODE = 'SV004',
-            DETAIL = format('%s keys are not the same as others, and equal to them when they are compared.', rows),
+            DETAIL = format('%s different keys would count as equal.', rows),
             HINT = 'Compare keys as one type, by a CAST in the query, and compile it again: sqlsvm compile --name ...';
     WHEN 'types' THEN
         RAISE EXCEPTION 'keys, features or the label have other types than they had' USING ERRCODE = 'SV004',
@@ -29,15 +29,15 @@ BEGIN
             HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
     WHEN 'weight' THEN
         RAISE EXCEPTION 'the weight "%" is negative, NaN, infinite or NULL in % rows', about, rows USING ERRCODE = 'SV004',
-            DETAIL = 'Nothing could be proven of rows that count against others.',
-            HINT = 'Leave those rows out in the query, or say what they count; then compile it again.';
+            DETAIL = 'Nothing can be proven with such weights.',
+            HINT = 'Leave those rows out in the query, or correct their weights; then compile it again.';
     WHEN 'null' THEN
         RAISE EXCEPTION 'feature "%" is NULL in % rows', about, rows USING ERRCODE = 'SV004',
-            HINT = 'Compile it again and say what that means: sqlsvm compile --nulls mean (the mean of the others) or --nulls drop.';
+            HINT = 'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).';
     ELSE
         NULL;
     END CASE;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._check_plan(sqlsvm._problem, jsonb) IS 'Refuses data that a program was not compiled for';
+COMMENT ON FUNCTION sqlsvm._check_plan(sqlsvm._problem, jsonb) IS 'Refuses data that the program was not compiled for';

@@ -9,7 +9,7 @@ BEGIN
             HINT = 'Train on the primary server.';
     ELSIF NOT has_database_privilege(current_database(), 'TEMPORARY') THEN
         RAISE EXCEPTION 'role "%" may not make temporary tables', current_user USING ERRCODE = 'SV006',
-            HINT = format('Who owns the database can type: GRANT TEMPORARY ON DATABASE %I TO %I;',
+            HINT = format('The owner of the database can run: GRANT TEMPORARY ON DATABASE %I TO %I;',
                 current_database(), current_user);
     END IF;
 END

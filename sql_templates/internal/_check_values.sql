@@ -12,10 +12,10 @@ BEGIN
         ELSIF p.nulls = 'error' AND c ->> 'role' = 'missing' AND p.total[(c ->> 'place')::integer] > 0 THEN
             RAISE EXCEPTION 'feature "%" is NULL in % rows of the join', c ->> 'feature',
                 p.total[(c ->> 'place')::integer] USING ERRCODE = 'SV004',
-                HINT = 'Compile it again and say what that means: sqlsvm compile --nulls mean (the mean of the others) or --nulls drop.';
+                HINT = 'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).';
         END IF;
     END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._check_values(sqlsvm._problem) IS 'Refuses features that are no finite numbers';
+COMMENT ON FUNCTION sqlsvm._check_values(sqlsvm._problem) IS 'Refuses features that are not finite numbers';

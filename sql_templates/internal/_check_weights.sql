@@ -18,7 +18,7 @@ BEGIN
     LOOP
         IF c.categorical AND (jsonb_typeof(c.weight) <> 'object' OR EXISTS (
             SELECT FROM jsonb_each(c.weight) AS v WHERE jsonb_typeof(v.value) <> 'number')) THEN
-            RAISE EXCEPTION 'the weights of the categorical feature "%" are no object of numbers', c.feature
+            RAISE EXCEPTION 'the weights of the categorical feature "%" are not an object of numbers', c.feature
                 USING ERRCODE = 'SV003', HINT = format('Write {"%s": {"VALUE": 0.1}}.', c.feature);
         ELSIF NOT c.categorical AND jsonb_typeof(c.weight) <> 'number' THEN
             RAISE EXCEPTION 'the weight of "%" is not a number: %', c.feature, c.weight USING ERRCODE = 'SV003',

@@ -1,5 +1,4 @@
--- How many compressions stand behind a count at a bag, for links as pairs of bags: every other bag compresses its message,
--- and one with k neighbours k - 2 products.
+-- For links as pairs of bags: every other bag compresses its message, and a bag with k neighbours k - 2 products.
 CREATE OR REPLACE FUNCTION sqlsvm._compressions(links jsonb)
 RETURNS integer
 LANGUAGE sql IMMUTABLE

@@ -1,5 +1,5 @@
--- s with (sum of x x' / K over sqlsvm_near + ridge) s = b, to two digits: what is missing is left to the next Newton step.
--- Scaled by the diagonal, where rare categories have almost nothing and common ones much.
+-- s with (sum of x x' / K over sqlsvm_near + ridge) s = b, to two digits: the next Newton step corrects the rest. It is
+-- scaled by the diagonal, which is small for rare categories and large for common ones.
 CREATE OR REPLACE FUNCTION sqlsvm._conjugate_gradients(local sqlsvm._local, ridge float8[], b float8[])
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE

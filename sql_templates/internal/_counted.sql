@@ -1,4 +1,3 @@
--- The working tables, and what is counted of them once: N, N- and the moments of every coordinate.
 CREATE OR REPLACE FUNCTION sqlsvm._counted(p sqlsvm._problem)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql VOLATILE
@@ -26,4 +25,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._counted(sqlsvm._problem) IS 'Makes the working tables of a problem and counts its rows';
+COMMENT ON FUNCTION sqlsvm._counted(sqlsvm._problem) IS
+    'Makes the working tables of a problem and counts N, N- and the moments of every coordinate';

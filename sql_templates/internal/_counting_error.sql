@@ -1,4 +1,4 @@
--- E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away; 0 if exact.
+-- E = (1/N) sum over |total| < delta of (delta - |total|), where delta is the sum of the rounding errors; 0 if exact.
 CREATE OR REPLACE FUNCTION sqlsvm._counting_error(p sqlsvm._problem, answers jsonb, h float8)
 RETURNS float8
 LANGUAGE plpgsql IMMUTABLE

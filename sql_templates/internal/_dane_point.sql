@@ -1,6 +1,6 @@
--- The optimum of the tilted sample problem. Margins come with a density of about 0.3 at the hinge; with more than 2, they
--- come in heaps. Then, and after a soft pass, the next pass is soft as well, if passes may be; and from the first where
--- the rows on the hinge, as many as there are coordinates, are too large a part of the join to be counted whole.
+-- The optimum of the tilted sample problem. Usually the density of margins at the hinge is about 0.3; above 2 there are
+-- heaps of equal margins. Then the next pass is soft, if that is allowed, and also after a soft pass. The first pass is
+-- soft if as many rows as there are coordinates are a large part of the join.
 CREATE OR REPLACE FUNCTION sqlsvm._dane_point(
     tilted sqlsvm._tilted, soft boolean, full_hinge boolean, tol float8, stalls integer,
     OUT point float8[], OUT width float8)
@@ -23,4 +23,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._dane_point(sqlsvm._tilted, boolean, boolean, float8, integer) IS 'The next point of DANE, and how soft the pass should be';
+COMMENT ON FUNCTION sqlsvm._dane_point(sqlsvm._tilted, boolean, boolean, float8, integer) IS
+    'The next point of DANE, and the width of a soft pass';

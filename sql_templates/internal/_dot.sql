@@ -1,4 +1,4 @@
--- A product too small for float8 is an error in PostgreSQL; here it is 0, and a weight that shrinks forever may.
+-- PostgreSQL raises an error for a product too small for float8. Here it is 0, because weights may shrink without limit.
 CREATE OR REPLACE FUNCTION sqlsvm._dot(a float8[], b float8[])
 RETURNS float8
 LANGUAGE sql IMMUTABLE

@@ -1,5 +1,5 @@
--- The sample as DANE sees it. The points are drawn here, a list for each node: stratified over the whole join at the label's
--- node, uniform within what is left at every node below.
+-- Draws the points of a sample for each node: stratified over the whole join at the label's node, and uniform within the
+-- rest at every node below.
 CREATE OR REPLACE FUNCTION sqlsvm._draw(p sqlsvm._problem, effort jsonb, lambda float8)
 RETURNS sqlsvm._local
 LANGUAGE plpgsql VOLATILE

@@ -1,5 +1,5 @@
--- D(alpha) less whatever rounding may have added to it: never above the exact D of a feasible point. alpha may sum to
--- slightly more than 1, so it is first scaled below 1, and the zero cut takes the rest. A sum of n products is off by at
+-- D(alpha) minus the largest possible rounding error, so it never exceeds the exact D of a feasible point. alpha may sum
+-- to slightly more than 1, so it is first scaled below 1, and the zero cut takes the rest. A sum of n products is off by at
 -- most n eps times the sum of their absolute values, which bounds the linear term from below and the norm from above.
 CREATE OR REPLACE FUNCTION sqlsvm._dual_bound(alpha float8[], lambda float8)
 RETURNS float8

@@ -1,5 +1,5 @@
--- The step to the stationary point of a face of the simplex: its parts add up to 0. The matrix is lifted a little, so that
--- a flat direction gives a long step instead of none; the walk stops where the face ends.
+-- The step to the stationary point of a face; its parts add up to 0. The matrix is lifted a little, so that a flat direction
+-- gives a long step instead of none. The walk stops at the end of the face.
 CREATE OR REPLACE FUNCTION sqlsvm._face_step(hessian float8[], gradient float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE

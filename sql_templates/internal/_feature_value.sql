@@ -35,4 +35,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm._feature_value(jsonb, text) IS
-    'The value of a feature by its name as it is spelt, else but for its case; JSON null where it is not known';
+    'The value of a feature, found by its exact name, else ignoring case; JSON null if its value is unknown';

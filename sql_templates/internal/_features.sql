@@ -1,4 +1,4 @@
--- The features in their order, each with its place in theta; the intercept has an empty name.
+-- The intercept has an empty name.
 CREATE OR REPLACE FUNCTION sqlsvm._features(p sqlsvm._problem)
 RETURNS TABLE (place integer, raw integer, feature text, category text)
 LANGUAGE plpgsql VOLATILE

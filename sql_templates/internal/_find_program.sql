@@ -1,6 +1,6 @@
--- Who runs a program shares its lock until the end of the transaction; who replaces or deletes one holds it alone, as
--- sqlsvm compile, sqlsvm drop and drop_model do. VOLATILE, so that the program is read as it is once the lock is there: a
--- STABLE function would read what there was when its caller began, and the statements as they are by now.
+-- A run shares the lock of its program until the end of the transaction. sqlsvm compile, sqlsvm drop and drop_model, which
+-- replace or delete a program, hold it alone. The function is VOLATILE to read the program after it has the lock: a STABLE
+-- function would read the program as it was when its caller began, but the statements as they are now.
 CREATE OR REPLACE FUNCTION sqlsvm._find_program(name text)
 RETURNS sqlsvm.programs
 LANGUAGE plpgsql VOLATILE
@@ -24,4 +24,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._find_program(text) IS 'A compiled program by its name, which stays as it is until the end of the transaction';
+COMMENT ON FUNCTION sqlsvm._find_program(text) IS
+    'A compiled program by name; it does not change until the end of the transaction';

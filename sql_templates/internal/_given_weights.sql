@@ -1,5 +1,5 @@
--- Weights by name, {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}, after a look at every name;
--- none given means those of the newest version of the model, with what a NULL counted as when it was trained.
+-- Checks all names of {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}. Without beta these are the
+-- weights of the newest version of the model, with its replacements of NULL.
 CREATE OR REPLACE FUNCTION sqlsvm._given_weights(program sqlsvm.programs, beta jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE

@@ -1,4 +1,4 @@
--- The model as the Python driver would store it.
+-- The model has the same form as those of the Python driver.
 CREATE OR REPLACE FUNCTION sqlsvm._keep(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb, at sqlsvm._state, seconds float8)
 RETURNS sqlsvm.training
 LANGUAGE plpgsql VOLATILE

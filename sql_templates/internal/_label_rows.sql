@@ -1,4 +1,4 @@
--- Class weights aside, which are a matter of training; a row of weight w still counts as w rows.
+-- Without class weights, which belong to the training. A row of weight w counts as w rows.
 CREATE OR REPLACE FUNCTION sqlsvm._label_rows(p sqlsvm._problem)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE

@@ -7,4 +7,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._letter_pairs(text) IS
-    'The neighbouring letters of a word, its ends included, to tell how much two words have in common';
+    'The pairs of neighbouring letters of a word, including its ends, to compare words';

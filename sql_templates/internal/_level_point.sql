@@ -1,6 +1,6 @@
--- argmin |beta - centre|^2 where the cuts allow model(beta) <= level. The multiplier of the constraint makes it a proximal
--- step, a dual about a shifted centre; the model's value falls as the multiplier grows, so bisect on its logarithm. All of
--- that needs only products of slopes; the point itself is made last.
+-- argmin |beta - centre|^2 where the cuts allow model(beta) <= level. With a multiplier of the constraint this is a proximal
+-- step, whose dual has a shifted centre. The model's value falls as the multiplier grows, so bisect on its logarithm. That
+-- needs only products of slopes; the point itself is computed last.
 CREATE OR REPLACE FUNCTION sqlsvm._level_point(
     gram float8[], offsets float8[], centre float8[], level float8, lambda float8, start float8[])
 RETURNS float8[]

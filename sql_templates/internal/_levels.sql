@@ -1,6 +1,6 @@
--- 1 = f_0 < f_1 < ... up to the largest: f' = floor((1 + step) f) + 1, so that f' - 1 <= (1 + step) f. The step is taken
--- exactly: a double is a whole number of 2^-120 here, and numerics of whole numbers do not round. Beyond 2^53 a level is
--- cut to a double.
+-- 1 = f_0 < f_1 < ... up to the largest: f' = floor((1 + step) f) + 1, so that f' - 1 <= (1 + step) f. The step is exact:
+-- a double is a whole number of 2^-120 here, and numerics of whole numbers are not rounded. Above 2^53 a level is cut to a
+-- double.
 CREATE OR REPLACE FUNCTION sqlsvm._levels(step float8, largest float8)
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE

@@ -1,5 +1,5 @@
--- The lower triangle, row by row: numbers by numbers, in blocks, for PostgreSQL compares each aggregate of a statement with
--- every other; then the rows of the categories, which are sums over a category and counts of two together.
+-- The lower triangle, row by row: first numbers by numbers, in blocks, because PostgreSQL compares each aggregate of a
+-- statement with every other; then the rows of categories, which are sums over a category and counts of pairs.
 CREATE OR REPLACE FUNCTION sqlsvm._local_gram(local sqlsvm._local)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE

@@ -1,5 +1,6 @@
--- A query: over rows of the sample, the mean of some expressions, then of a form in each coordinate: the numbers z1 to zm,
--- and y in the rows of a category. A row without one has place d + 1, so only the set of all rows is without a place.
+-- A query over rows of the sample: the means of some expressions, then the mean of a form in each coordinate, which is one of
+-- the numbers z1 to zm, or y in the rows of a category. A row without a category has place d + 1, so only the set of all
+-- rows has no place.
 CREATE OR REPLACE FUNCTION sqlsvm._local_means(local sqlsvm._local, form text, source text, expressions text[] DEFAULT '{}')
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE
@@ -24,4 +25,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._local_means(sqlsvm._local, text, text, text[]) IS 'The text that takes means over rows of the sample';
+COMMENT ON FUNCTION sqlsvm._local_means(sqlsvm._local, text, text, text[]) IS
+    'The text of a query for means over rows of the sample';

@@ -1,5 +1,5 @@
--- CREATE TABLE sqlsvm_local: of every sampled row y times its numbers, scaled, as z1 to zm, then y, and for each dictionary
--- k which place in beta its category has, as nk; d + 1 for none. Only names of our own and numbers are in it.
+-- CREATE TABLE sqlsvm_local: for every sampled row y times its scaled numbers as z1 to zm, then y, then as nk the place in beta
+-- of its category in each dictionary k, or d + 1 for none. It contains only our own names and numbers.
 CREATE OR REPLACE FUNCTION sqlsvm._local_rows(p sqlsvm._problem)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE

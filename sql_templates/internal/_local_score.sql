@@ -7,4 +7,5 @@ AS $$
         SELECT format('y * $1[n%s]', k) FROM generate_series(0, local.dictionaries - 1) AS k) AS e (term)
 $$;
 
-COMMENT ON FUNCTION sqlsvm._local_score(sqlsvm._local) IS 'y times the score of a sampled row as an expression over $1, the weights and a 0';
+COMMENT ON FUNCTION sqlsvm._local_score(sqlsvm._local) IS
+    'y times the score of a sampled row, as an expression over $1: the weights and a 0';

@@ -1,4 +1,4 @@
--- Hinge part and slope of the sample at beta, the hinge smoothed over width:
+-- The hinge is smoothed over width:
 --     h(z) = 0 below -width, z above width, (z + width)^2 / (4 width) between; width 0 is the hinge itself.
 CREATE OR REPLACE FUNCTION sqlsvm._local_sums(
     local sqlsvm._local, beta float8[], width float8, OUT hinge float8, OUT slope float8[])

@@ -1,4 +1,4 @@
--- Each rate grows with the true positives and falls with the false ones, so the worst corner and the best are its bounds.
+-- Each rate grows with the true positives and falls with the false ones, so its bounds are at the worst and the best corner.
 CREATE OR REPLACE FUNCTION sqlsvm._measures(seen sqlsvm._seen)
 RETURNS TABLE (measure text, found float8[])
 LANGUAGE sql IMMUTABLE

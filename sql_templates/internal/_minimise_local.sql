@@ -1,8 +1,7 @@
--- argmin of the smoothed sample hinge + tilt.beta + lambda |beta|^2, by Newton's method, damped where it goes too far. A
--- coordinate whose rows are all away from the hinge has next to no curvature, and would be sent off until they are in the
--- way. Damping lends it that of all rows, with little effect on those that have their own. Up to 200 coordinates a step
--- is the solution of a dense system; beyond, that costs more than visits to the rows near the hinge. The Hessian is
--- (gram + ridge) / (2 width).
+-- argmin of the smoothed sample hinge + tilt.beta + lambda |beta|^2, by Newton's method, with damping if a step is too long. A
+-- coordinate whose rows are all far from the hinge has almost no curvature, so its step would be far too long. Damping adds
+-- the curvature of all rows, which hardly changes the other coordinates. For up to 200 coordinates a step solves a dense
+-- system; for more, it is cheaper to visit the rows near the hinge. The Hessian is (gram + ridge) / (2 width).
 CREATE OR REPLACE FUNCTION sqlsvm._minimise_local(local sqlsvm._local, start float8[], tilt float8[], width float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE

@@ -1,4 +1,4 @@
--- One row for each place in theta. A category that no row of the join has is there as well.
+-- One row for each place in theta, also for a category that no row of the join has.
 CREATE OR REPLACE FUNCTION sqlsvm._moments(design jsonb, answers jsonb)
 RETURNS TABLE (place integer, dictionary integer, total float8, squares float8, largest float8, negative float8)
 LANGUAGE plpgsql VOLATILE

@@ -15,4 +15,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._nearest(text, text[]) IS
-    'The known word that a mistyped one probably means: the one with most neighbouring letters in common; else NULL';
+    'The known word with the most neighbouring letters in common; NULL if no word is similar';

@@ -1,4 +1,4 @@
--- Categories of an older model may have the blanks that fill a character(n) up: they are known without them, too.
+-- Categories of an older model may have the blanks that pad a character(n). They are also returned without them.
 CREATE OR REPLACE FUNCTION sqlsvm._newest_weights(model text)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE

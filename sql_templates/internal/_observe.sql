@@ -1,4 +1,3 @@
--- A pass was made: the bundle grows, and with it the proof.
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
     before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8, seconds float8)
 RETURNS sqlsvm._state
@@ -26,8 +25,8 @@ BEGIN
     at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda), 0);
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
-            USING ERRCODE = 'SV004', DETAIL = 'So they were not of the same rows, and prove nothing together.',
-                HINT = 'Keep what changes while it is read, such as a foreign table, in a table first.';
+            USING ERRCODE = 'SV004', DETAIL = 'The passes read different rows, so they prove nothing together.',
+                HINT = 'First copy data that changes while it is read, such as a foreign table, to a table.';
     END IF;
     at.lower_bound := least(at.bound, at.objective_upper);
     at.gap := CASE WHEN at.objective_upper > 0 THEN (at.objective_upper - at.lower_bound) / at.objective_upper ELSE 0 END;
@@ -42,4 +41,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8, float8) IS 'Adds a cut to the bundle and says what is proven now';
+COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8, float8) IS
+    'Adds the cut of a pass to the bundle and updates the proof';

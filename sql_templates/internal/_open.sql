@@ -1,4 +1,4 @@
--- Everything that training, counting and evaluating do first: relations, working tables, checks, moments, scaling.
+-- Training, counting and evaluating begin with this: relations, working tables, checks, moments, scaling.
 CREATE OR REPLACE FUNCTION sqlsvm._open(program sqlsvm.programs, scale text)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql VOLATILE

@@ -13,4 +13,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._operand_sql(text, jsonb, jsonb, text) IS
-    'What is compared with the categories of a feature: a value as that which they are, or the column where there is no value';
+    'The value as the type of the categories that it is compared with; the column if there is no value';

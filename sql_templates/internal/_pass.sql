@@ -1,5 +1,5 @@
--- One pass: a global minorant of the hinge part R, R(b) >= intercept + slope.b, on raw coordinates. With a width, which
--- only one bag can have, rows near the hinge count in part; what that leaves out of R at theta is the blur.
+-- A global minorant of the hinge part R, R(b) >= intercept + slope.b. With a width, which is possible with one bag only, rows
+-- near the hinge count in part. The blur is the part of R at theta that is then not counted.
 CREATE OR REPLACE FUNCTION sqlsvm._pass(p sqlsvm._problem, theta float8[], buckets integer, width float8 DEFAULT 0)
 RETURNS sqlsvm._cut
 LANGUAGE plpgsql VOLATILE

@@ -1,6 +1,5 @@
--- Where to look next, and with what width. A pass that hardly shrank the gap is followed by one with a narrower hinge from
--- the best iterate, the next such by a level step, whose convergence needs no sample; and so in turn, until the level
--- bundle takes over.
+-- The next point and the width of its pass. After a pass that hardly shrank the gap, the next one is narrower and at the best
+-- iterate, or a level step, which converges without a sample. These two alternate until the level bundle takes over.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
     p sqlsvm._problem, at sqlsvm._state, local sqlsvm._local, lambda float8, tol float8,
     OUT point float8[], OUT width float8)

@@ -1,5 +1,5 @@
--- Scores may be known only within delta. Shifted, one statement gives the value and both bounds: rows above at 0, delta
--- and -delta; for the AUC two scores that are each off by delta may be 2 delta closer or further apart.
+-- Scores may be known only within delta. With shifts one statement gives the value and both bounds: for rows above, shifts of
+-- 0, delta and -delta; for the AUC twice that, because two scores that are each off by delta may be 2 delta apart.
 CREATE OR REPLACE FUNCTION sqlsvm._read_list(p sqlsvm._problem, asked sqlsvm._given, delta float8)
 RETURNS sqlsvm._seen
 LANGUAGE plpgsql VOLATILE

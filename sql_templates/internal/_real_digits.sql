@@ -8,4 +8,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._real_digits(numeric) IS
-    'The digits in which a real stands in JSON that is this double; NULL where none is';
+    'The shortest decimal of the real that equals this double; NULL if there is none';

@@ -17,7 +17,7 @@ BEGIN
             MESSAGE = format('role "%s" may not %s the models of sqlsvm', current_user,
                              CASE role WHEN 'reader' THEN 'read' ELSE 'change' END),
             DETAIL = format('That needs %s on the tables in schema sqlsvm.', array_to_string(rights, ', ')),
-            HINT = format('Who owns them can type: GRANT %s ON ALL TABLES IN SCHEMA sqlsvm TO %I;',
+            HINT = format('Their owner can run: GRANT %s ON ALL TABLES IN SCHEMA sqlsvm TO %I;',
                           array_to_string(rights, ', '), current_user);
     END IF;
     SELECT max(s.version) INTO form FROM sqlsvm.schema_version AS s;
@@ -32,4 +32,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm._require(text) IS
-    'Raises unless this role may do what a reader, or a trainer, does, and the tables have a form that is known';
+    'Raises an error unless this role may read, or train, and the form of the tables is known';

@@ -1,4 +1,4 @@
--- The statements of a part, in order: working tables are made and analysed; the rows of the others come back by name.
+-- In order: working tables are made and analysed; the rows of other statements are returned by name.
 CREATE OR REPLACE FUNCTION sqlsvm._run(program text, part text, given sqlsvm._given DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE

@@ -1,5 +1,5 @@
--- Rows enough for the curvature; where there are very many coordinates, most are categories, of which a row has but one. And
--- where the whole join is not much more, with no row repeated and all of one weight, all of it.
+-- Enough rows for the curvature. If there are very many coordinates, most are categories, and a row has only one. If the whole
+-- join is not much larger, no row is repeated and all have one weight, the sample is the whole join.
 CREATE OR REPLACE FUNCTION sqlsvm._sample_size(p sqlsvm._problem, asked integer)
 RETURNS integer
 LANGUAGE sql IMMUTABLE

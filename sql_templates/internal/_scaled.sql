@@ -1,4 +1,4 @@
--- Feature j is scale_j (x_j - centre_j), where a missing x_j is the mean of the others. Centring needs the constant.
+-- Feature j is scale_j (x_j - centre_j); a missing x_j is the mean of the others. Centring needs the constant.
 CREATE OR REPLACE FUNCTION sqlsvm._scaled(p sqlsvm._problem, how text)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql IMMUTABLE

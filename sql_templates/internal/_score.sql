@@ -10,4 +10,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._score(jsonb, jsonb) IS 'The score of one row: what score_sql says of its values';
+COMMENT ON FUNCTION sqlsvm._score(jsonb, jsonb) IS 'The score of one row: the value of the expression of _score_sql';

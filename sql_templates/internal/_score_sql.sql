@@ -1,4 +1,4 @@
--- All that comes from the model or from a row is quoted. Nothing that is stored becomes a part of the expression by itself.
+-- Everything that comes from the model or from a row is quoted, so it cannot become a part of the expression.
 CREATE OR REPLACE FUNCTION sqlsvm._score_sql(body jsonb, features jsonb)
 RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -33,4 +33,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm._score_sql(jsonb, jsonb) IS
-    'The score as an expression over the values in a JSON object or, where that is NULL, over columns; an unknown category weighs 0';
+    'The score as an expression over the values of a JSON object; over columns if that is NULL; an unknown category weighs 0';

@@ -1,5 +1,4 @@
--- The scores of all join rows as one list, and what is counted on it. Exact where the list is short enough; else on a grid
--- with at least `buckets` places over the range of the scores, with bounds.
+-- Exact if the list of scores is short enough. Otherwise on a grid with at least `buckets` places over the range, with bounds.
 CREATE OR REPLACE FUNCTION sqlsvm._scores(p sqlsvm._problem, theta float8[], buckets integer)
 RETURNS sqlsvm._seen
 LANGUAGE plpgsql VOLATILE
@@ -39,4 +38,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._scores(sqlsvm._problem, float8[], integer) IS 'What evaluation counts of the scores of all join rows';
+COMMENT ON FUNCTION sqlsvm._scores(sqlsvm._problem, float8[], integer) IS
+    'Confusion matrix and AUC from the scores of all join rows';

@@ -1,5 +1,5 @@
--- The solver: passes, each at the point where the ones before suggest to look, until the gap is proven. dane takes its
--- points from a sample of the join, bundle, or dane with too many numbers for that, from the cuts alone.
+-- Each pass is at the point that the passes before it suggest. dane takes its points from a sample of the join; bundle, or
+-- dane with too many numbers for that, from the cuts alone.
 -- sqlsvm_cuts is the bundle and the log of the passes. Pass 0 is the zero cut: the hinge is never below 0.
 CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, wanted jsonb)
 RETURNS sqlsvm._state

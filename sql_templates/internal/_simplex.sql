@@ -1,5 +1,5 @@
--- max offsets.alpha - alpha' gram alpha / (4 curvature) over the simplex, by an active set: grow the support by the
--- steepest index, then walk to the best point of its face. The answer is used only through a bound that holds for any.
+-- max offsets.alpha - alpha' gram alpha / (4 curvature) over the simplex, by an active set: add the steepest index to the
+-- support, then walk to the best point of its face. The result is used only in a bound that holds for any alpha.
 CREATE OR REPLACE FUNCTION sqlsvm._simplex(gram float8[], offsets float8[], curvature float8, start float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE

@@ -1,4 +1,4 @@
--- The levels that keep the counts of a sketch within 1 + epsilon; NULL where rows are counted exactly.
+-- They keep the counts within 1 + epsilon. NULL if rows are counted exactly.
 CREATE OR REPLACE FUNCTION sqlsvm._sketch_levels(p sqlsvm._problem, epsilon float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE

@@ -1,6 +1,6 @@
--- Narrows further, until a soft cut at the point is as good as a cut can be but for its share of tol. Where many margins lie
--- in a heap, an infinitesimal step moves all of it across the hinge: no cut that counts whole rows there has the slope that
--- the optimum needs, which counts them in part. A soft cut does.
+-- Narrows further, until a soft cut at the point is as good as possible, except for its share of tol. In a heap of equal
+-- margins an infinitesimal step moves the whole heap across the hinge. A cut that counts whole rows there cannot have the
+-- slope that the optimum needs. A soft cut counts rows in part, so it can.
 CREATE OR REPLACE FUNCTION sqlsvm._soft_optimum(
     tilted sqlsvm._tilted, start float8[], widest float8, tol float8, OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
@@ -28,4 +28,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._soft_optimum(sqlsvm._tilted, float8[], float8, float8) IS 'The next point of DANE, and the width of its pass, where margins come in heaps';
+COMMENT ON FUNCTION sqlsvm._soft_optimum(sqlsvm._tilted, float8[], float8, float8) IS
+    'The next point of DANE and the width of its pass if margins are in heaps';

@@ -1,5 +1,5 @@
--- x with A x = b by Cholesky's method; A is the lower triangle of a positive definite matrix, row by row. A pivot that
--- rounding has made too small is lifted: whoever asks uses the answer only as a step that is measured afterwards.
+-- x with A x = b by Cholesky's method; A is the lower triangle of a positive definite matrix, row by row. A pivot that rounding
+-- made too small is lifted: callers use the result only as a step that is measured afterwards.
 CREATE OR REPLACE FUNCTION sqlsvm._solve(a float8[], b float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE

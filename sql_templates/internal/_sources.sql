@@ -1,5 +1,5 @@
--- In READ COMMITTED every statement sees new data. So there all relations are copied first, by one statement, which sees
--- one snapshot; in a transaction that has one snapshot anyway they are read in place.
+-- In READ COMMITTED every statement sees new data, so one statement copies all relations from one snapshot. In a transaction
+-- with a single snapshot they are read in place.
 CREATE OR REPLACE FUNCTION sqlsvm._sources(program text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE

@@ -1,5 +1,5 @@
--- A column compares a category as its own type does. In JSON a real stands with the digits that tell it from other reals,
--- though the category is the double that it is.
+-- A column compares a category with the rules of its own type. In JSON a real has only the digits that distinguish it from
+-- other reals, but the category is a double.
 CREATE OR REPLACE FUNCTION sqlsvm._spellings(category jsonb, spelling text, value jsonb)
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -15,4 +15,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._spellings(jsonb, text, jsonb) IS
-    'The texts that a value is compared with to see whether it is a category; 7, 7.0 and "7" are the category 7';
+    'The texts that are compared with a value to find its category; 7, 7.0 and "7" are the category 7';

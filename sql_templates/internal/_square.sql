@@ -1,4 +1,3 @@
--- |beta|^2 of the scaled features that score as theta does.
 CREATE OR REPLACE FUNCTION sqlsvm._square(p sqlsvm._problem, theta float8[])
 RETURNS float8
 LANGUAGE sql IMMUTABLE
@@ -10,4 +9,4 @@ AS $$
         + coalesce((SELECT sum(t * t) FROM unnest(theta[p.coordinates + 1 :]) AS t), 0)
 $$;
 
-COMMENT ON FUNCTION sqlsvm._square(sqlsvm._problem, float8[]) IS 'The squared norm that the penalty is a multiple of';
+COMMENT ON FUNCTION sqlsvm._square(sqlsvm._problem, float8[]) IS '|beta|^2 of the scaled features with the same scores as theta';

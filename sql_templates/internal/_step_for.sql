@@ -1,5 +1,5 @@
--- The largest step that keeps (1 + step)^compressed <= 1 + epsilon. u = 1 + x rounds, but ln(u) / (u - 1) does not mind
--- which u it is, nor does (u - 1) / ln(u): so x ln(u) / (u - 1) is log(1 + x) to the last digits, and so back.
+-- The largest step with (1 + step)^compressed <= 1 + epsilon. u = 1 + x is rounded, but ln(u) / (u - 1) hardly depends on u,
+-- nor does its inverse: so x ln(u) / (u - 1) is log(1 + x) to the last digits, and the inverse likewise.
 CREATE OR REPLACE FUNCTION sqlsvm._step_for(epsilon float8, compressed integer)
 RETURNS float8
 LANGUAGE plpgsql IMMUTABLE

@@ -1,5 +1,5 @@
--- A power of two, so that weights and features in whole halves or quarters are not rounded at all; and not so large that a
--- score would be cut off at the largest bucket.
+-- A power of two, so that multiples of a half or a quarter are not rounded; and not so large that a score exceeds the largest
+-- bucket.
 CREATE OR REPLACE FUNCTION sqlsvm._steps_per_unit(spans jsonb, buckets integer)
 RETURNS float8
 LANGUAGE sql IMMUTABLE

@@ -1,4 +1,4 @@
--- Where a model does not say which features were padded, any blanks may be those of a character(n).
+-- If a model does not say which features are padded, all of them may be.
 CREATE OR REPLACE FUNCTION sqlsvm._stored_weights(body jsonb)
 RETURNS TABLE (
     place bigint, feature text, category jsonb, weight text, missing text, is_boolean boolean, spelling text, is_first boolean
@@ -14,4 +14,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._stored_weights(jsonb) IS
-    'The weights of a model in their order. Numbers are the stored text, which is a double to its last digit';
+    'The weights of a model in order. Numbers are the stored texts, which are exact doubles';

@@ -1,4 +1,3 @@
--- The sum for every place in theta, gathered from the answers of all nodes.
 CREATE OR REPLACE FUNCTION sqlsvm._sums(p sqlsvm._problem, answers jsonb)
 RETURNS float8[]
 LANGUAGE sql IMMUTABLE
@@ -15,4 +14,4 @@ AS $$
     ) AS s ON s.n = place
 $$;
 
-COMMENT ON FUNCTION sqlsvm._sums(sqlsvm._problem, jsonb) IS 'The sums over all coordinates from the answers of a program';
+COMMENT ON FUNCTION sqlsvm._sums(sqlsvm._problem, jsonb) IS 'The sum for every place in theta, from the answers of all nodes';

@@ -1,5 +1,5 @@
--- Weights by name on the raw coordinates; what they leave out, a category that they do not know for instance, weighs 0.
--- A category goes by its value, however it is spelled, and a real by the double that the driver reads, too.
+-- A weight that is not given is 0, also that of an unknown category. A category is matched by value, however it is spelled;
+-- a real also as the double that the driver reads.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE

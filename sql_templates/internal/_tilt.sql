@@ -1,4 +1,4 @@
--- A cut without a width stands for the hinge of any width; a soft one only for its own.
+-- A cut without a width holds for the hinge of any width, a soft cut only for its own.
 CREATE OR REPLACE FUNCTION sqlsvm._tilt(tilted sqlsvm._tilted, width float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
@@ -12,4 +12,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._tilt(sqlsvm._tilted, float8) IS 'What the slope of the sample lacks at the start';
+COMMENT ON FUNCTION sqlsvm._tilt(sqlsvm._tilted, float8) IS 'The difference of the slopes of join and sample at the start';

@@ -1,5 +1,4 @@
--- The optimum of the sample, tilted so that its slope at the start is that of the join. The widest smoothing that does not
--- cost more than its share of tol; what narrowing gains is measured on the true hinge.
+-- Uses the widest smoothing that costs no more than its share of tol. The gain of a narrower one is measured on the true hinge.
 CREATE OR REPLACE FUNCTION sqlsvm._tilted_optimum(
     tilted sqlsvm._tilted, tol float8, OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
@@ -22,4 +21,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._tilted_optimum(sqlsvm._tilted, float8) IS 'The next point of DANE where margins do not come in heaps';
+COMMENT ON FUNCTION sqlsvm._tilted_optimum(sqlsvm._tilted, float8) IS 'The next point of DANE if margins are not in heaps';

@@ -29,4 +29,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._unknown(text, integer) IS 'Complains that there is no such model, or no such version of it';
+COMMENT ON FUNCTION sqlsvm._unknown(text, integer) IS 'Raises the error for a model or a version that does not exist';

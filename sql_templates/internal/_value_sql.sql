@@ -10,4 +10,4 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION sqlsvm._value_sql(text, jsonb, text, boolean) IS
-    'A feature that is a number as an expression: its value, or the column where there is no value';
+    'A numeric feature as an expression: its value, or the column if there is no value';

@@ -1,4 +1,4 @@
--- From alpha to the best point of the face that the support spans; what reaches 0 on the way leaves the support.
+-- From alpha to the best point of the face of the support. An index whose alpha reaches 0 on the way leaves the support.
 CREATE OR REPLACE FUNCTION sqlsvm._walk_face(
     gram float8[], offsets float8[], curvature float8, INOUT alpha float8[], INOUT support integer[])
 LANGUAGE plpgsql IMMUTABLE

@@ -1,4 +1,4 @@
--- The options of a training: those that were compiled, but for what is given now.
+-- The options of the compiled program, except for those that are given now.
 CREATE OR REPLACE FUNCTION sqlsvm._wanted(
     program sqlsvm.programs, lambda float8, tol float8, max_passes integer, solver text, sample integer, seed integer)
 RETURNS jsonb

@@ -1,4 +1,4 @@
--- On the user's columns: what theta says of a raw coordinate, and what a NULL in it counts as.
+-- For the user's columns: the weight of each raw coordinate, and the value that replaces its NULLs.
 CREATE OR REPLACE FUNCTION sqlsvm._weights(p sqlsvm._problem, beta float8[])
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
@@ -32,4 +32,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._weights(sqlsvm._problem, float8[]) IS 'The weights of a model on the original columns';
+COMMENT ON FUNCTION sqlsvm._weights(sqlsvm._problem, float8[]) IS 'The weights of a model for the original columns';

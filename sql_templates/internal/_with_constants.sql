@@ -1,5 +1,5 @@
--- A constant has no variance at all. What hardly varies beside its size is no constant, but its sums have lost the
--- digits that tell one row from another. Only the range tells which of the two it is.
+-- A constant has no variance. A column whose variance is small compared to its mean is not constant, but its sums have lost
+-- the digits in which the rows differ. Only the range can tell these two cases apart.
 CREATE OR REPLACE FUNCTION sqlsvm._with_constants(p sqlsvm._problem, given sqlsvm._given)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql VOLATILE
@@ -38,4 +38,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._with_constants(sqlsvm._problem, sqlsvm._given) IS 'Knows constants by their range, and refuses features that are far from 0 beside how much they vary';
+COMMENT ON FUNCTION sqlsvm._with_constants(sqlsvm._problem, sqlsvm._given) IS
+    'Recognises constants by their range, and refuses features whose mean is much larger than their deviation';

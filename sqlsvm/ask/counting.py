@@ -1,4 +1,4 @@
-"""The paper's two counting queries for a given beta: `sqlsvm count`, and the building blocks of its descent."""
+"""The paper's two counting queries for a given beta. `sqlsvm count` runs them; the paper's descent is built on them."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ BUCKETS_A_UNIT = 64
 EPSILON = 0.1
 
 MOST_LEVELS = 1e6
-"""Thresholds that anybody would read, or a sketch could use."""
+"""More thresholds are too many to read, and too many for a sketch."""
 
 FORM = 'write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}'
 
@@ -63,7 +63,7 @@ class Threshold:
 
 
 def read_beta(scaling: Scaling, given: Given) -> Array:
-    """A vector over the features from a beta by name: what it leaves out weighs 0."""
+    """The vector of a beta that is given by names. A name that is left out has weight 0."""
     weights = _weights(scaling.design, given)
     beta = np.zeros(scaling.dimension)
     for e in scaling.elements():
@@ -76,7 +76,7 @@ def read_beta(scaling: Scaling, given: Given) -> Array:
 
 
 def _weights(design: Design, given: Given) -> Mapping[str, Any]:
-    """The weights, after a look at every name."""
+    """The weights, after all names are checked."""
     if not isinstance(given, Mapping) or not isinstance(given.get("weights", {}), Mapping):
         raise OptionError("beta is not an object of weights by name", hint=FORM)
     for name in given.keys() - {"intercept", "weights"}:
@@ -107,7 +107,7 @@ def _number(name: str, value: object) -> float:
 
 
 def row_count_program(plan: Plan) -> tuple[Statement, ...]:
-    """Row Counting for one label, in the way of the plan."""
+    """Row Counting for one label, with the plan's method."""
     if plan.method != "sketch":
         return tuple(row_count(plan))
     answers = (resolve(plan, bag.core, active_rows(bag.number), value_counts) for bag in plan.bags)
@@ -115,13 +115,9 @@ def row_count_program(plan: Plan) -> tuple[Statement, ...]:
 
 
 def row_counts(
-    problem: Problem,
-    beta: Array,
-    bound: float = 1.0,
-    buckets: int = BUCKETS_A_UNIT,
-    epsilon: float = EPSILON,
+    problem: Problem, beta: Array, bound: float = 1.0, buckets: int = BUCKETS_A_UNIT, epsilon: float = EPSILON
 ) -> Iterator[Count]:
-    """The paper's Row Counting for every feature, value and label; epsilon is for sketches."""
+    """The paper's Row Counting for every feature, value and label. Only sketches use epsilon."""
     program = Program(problem.work.engine, row_count_program(problem.plan))
     parameters: dict[str, object] = {BOUND: float(bound), BUCKETS: float(buckets)}
     if problem.plan.method == "sketch":
@@ -147,7 +143,7 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
 
 
 def generalised(problem: Problem, beta: Array, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
-    """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by 1 + epsilon."""
+    """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by a factor of 1 + epsilon."""
     moments = problem.moments
     _check_list(problem, beta)
     for label in LABELS:
@@ -162,7 +158,7 @@ def generalised(problem: Problem, beta: Array, epsilon: float, buckets: int = BU
 
 
 def _check_levels(epsilon: float, rows: float) -> None:
-    """All counts up to 1/epsilon are levels, then they grow by 1 + epsilon."""
+    """All counts up to 1/epsilon are levels; above, levels grow by a factor of 1 + epsilon."""
     if min(rows, (1 + log(max(1.0, epsilon * rows))) / epsilon) > MOST_LEVELS:
         raise OptionError(
             f"an epsilon of {epsilon:g} makes more than {MOST_LEVELS:,.0f} levels of {rows:.2g} rows",
@@ -171,8 +167,7 @@ def _check_levels(epsilon: float, rows: float) -> None:
 
 
 def _check_list(problem: Problem, beta: Array) -> None:
-    """Exact thresholds are read off a list of all pairs that meet at the centre. Where these are the join, nobody waits
-    for them."""
+    """Refuse a list that is too long: exact thresholds need a list of all pairs that meet at the centre."""
     plan, work = problem.plan, problem.work
     if plan.centre is None or plan.method != "exact":
         return
@@ -199,8 +194,8 @@ def _thresholds(problem: Problem, beta: Array, label: int, f: Array, buckets: in
 
 
 def _sketched_thresholds(problem: Problem, beta: Array, label: int, f: Array, buckets: int, epsilon: float) -> Array:
-    """The sketch has levels of its own, finer ones. It counts from below, so f_k rows reach the threshold that it has
-    for the first level >= f_k; none, where even all the rows that it has left are fewer."""
+    """The sketch has its own, finer levels, and its counts are lower bounds. So at least f_k rows reach its threshold
+    for the first level >= f_k. There is none if all rows that it counted are fewer."""
     given = {BOUND: 1.0, LEVELS: _sketching(problem, epsilon).for_thresholds(epsilon)}
     program = Program(problem.work.engine, reached_levels(problem.plan))
     answers = problem.work.run_and_drop(program, {**given, **_of_label(problem, beta, label)})

@@ -1,21 +1,14 @@
-"""How many rows each working table of a plan will have, from the sizes that the catalog knows.
+"""How many rows each working table of a plan will have, from the sizes in the catalog.
 
-Like the planner's costs these take keys as spread evenly and scores as spread over `buckets` different values a bag.
-What beta leaves out (rows that do not count, scores that are equal) makes a table smaller than its estimate.
+Like the planner's costs, the estimates assume that keys are spread evenly and that a bag has `buckets` different
+scores. Tables can be smaller: rows that do not count are left out, and scores can be equal.
 """
 
 from collections.abc import Iterator
 from math import inf
 
 from sqlsvm.compile.count import down_table, up_table
-from sqlsvm.compile.messages import (
-    CENTRE_TABLE,
-    Messages,
-    returned_table,
-    scored_table,
-    states_table,
-    value_table,
-)
+from sqlsvm.compile.messages import CENTRE_TABLE, Messages, returned_table, scored_table, states_table, value_table
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import codes_table, match_table, node_table
 from sqlsvm.compile.resolve import counts_table
@@ -25,13 +18,13 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import Sizes, distinct_at, list_sizes, node_rows
 
 RANGE = 4
-"""Scores and margins that matter lie within so many units: that many times the buckets of a unit are in use."""
+"""Scores and margins that matter are within this many units, so this many times the buckets of a unit are used."""
 
 Estimates = dict[str, float]
 
 
 def estimates(plan: Plan, catalog: Catalog, buckets: int) -> Estimates:
-    """Rows by table. Compressed messages are left out: how long they are is up to epsilon more than to the data."""
+    """Rows by table. Compressed messages are left out: their length depends more on epsilon than on the data."""
     found = dict([*_prepared(plan, catalog), *_counted(plan, catalog), *_scored(plan, catalog)])
     if plan.centre is None:
         return found
@@ -56,7 +49,7 @@ def _prepared(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
 
 
 def _counted(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
-    """Messages of counts hold a row for each key of the side that sends them."""
+    """Messages of counts have one row for each key of the side that sends them."""
     tree = counts_of(plan).tree
     for node, edge in tree.down():
         if edge is not None:
@@ -73,7 +66,7 @@ def _scored(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
 
 
 def _lists(messages: Messages, sizes: Sizes) -> Iterator[tuple[str, float]]:
-    """The lists on their way to the centre, and the values that come back for each of their entries."""
+    """The lists on their way to the centre, and the values that return for each of their entries."""
     lists = {bag: [states, *sizes.kept[bag]] for bag, states in sizes.states.items()}
     for bag, rows in lists.items():
         for step, entries in enumerate(rows):

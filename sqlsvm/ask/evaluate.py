@@ -1,7 +1,7 @@
-"""How good a model is on the rows of a join that is never made: confusion matrix, the usual rates, ROC AUC, histogram.
+"""The quality of a model on the rows of a join, which is not built: confusion matrix, rates, ROC AUC, histogram.
 
 A row is predicted +1 iff its score is above 0, as scikit-learn does; a score of exactly 0 predicts -1. A row of weight
-w counts as w rows; class weights, which are a matter of training, do not count.
+w counts as w rows. Class weights do not count: they belong to the training.
 """
 
 import logging
@@ -38,7 +38,7 @@ from sqlsvm.solve.oracle import Array
 steps = logging.getLogger(__name__)
 
 NUDGE = 1e-9
-"""Where scores were rounded at all, a billionth of a bucket more covers the rounding of the doubles themselves."""
+"""If scores were rounded, a billionth of a bucket more covers the rounding of the doubles."""
 
 NONE: Mapping[str, float] = {}
 
@@ -70,7 +70,7 @@ def evaluate_parts(
     buckets: int = 256,
     bins: int = 100,
 ) -> dict[Part, Evaluation]:
-    """The same for a model that was trained with a holdout: on the rows that its training saw, and on the others."""
+    """The same for a model that was trained with a holdout, on the rows of its training and on the rows held out."""
     options, holdout = options_of(model), Holdout.of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
@@ -109,10 +109,11 @@ def options_of(model: Model) -> ProblemOptions:
 
 
 def evaluate_plan(work: Workspace, plan: Plan, theta: Array, *, buckets: int = 256, bins: int = 100) -> Evaluation:
-    """Of theta on the raw coordinates of any plan, whatever filters its query has: for the rows held out, say.
+    """Evaluate theta, which is for the raw coordinates of the plan. The plan's query may have more filters, for example
+    to select the rows held out.
 
-    Exact where all scores fit into a list. Else they are put on a grid with at least `buckets` places over their range:
-    more places give narrower bounds. With two bags the confusion matrix is exact even then.
+    The result is exact if all scores fit into a list. Otherwise they are rounded to a grid with at least `buckets`
+    places over their range: more places give narrower bounds. With two bags the confusion matrix is always exact.
     """
     steps.info("counting the scores of the join")
     above = None
@@ -156,7 +157,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
 
 @dataclass(frozen=True)
 class _Asked:
-    """One theta over one plan, and the steps in which the scores are counted."""
+    """A theta, a plan, and the size of the steps in which scores are counted."""
 
     work: Workspace
     plan: Plan
@@ -164,13 +165,13 @@ class _Asked:
     steps: float = 1.0
     """Per unit of the score."""
     delta: float = 0.0
-    """How far from the truth a score of the list may be, in steps."""
+    """The largest error of a score in the list, in steps."""
 
     def run(self, *statements: Statement, parameters: Mapping[str, float] = NONE) -> dict[str, Rows]:
         return self.work.run(statements, {THETA: self.theta, BOUND: 0.0, BUCKETS: self.steps, **parameters})
 
     def list_exactly(self) -> bool:
-        """Makes the list, unless it would be too long."""
+        """Make the list of scores, unless it would be too long; return whether it was made."""
         if self.plan.centre is None:
             self.run(compiled.list_of_rows(self.plan))
             return True
@@ -196,8 +197,8 @@ def _on_grid(work: Workspace, plan: Plan, theta: Array, buckets: int) -> _Asked:
 
 
 def steps_per_unit(spans: Sequence[Rows], buckets: int) -> float:
-    """A power of two, so that weights and features in whole halves or quarters are not rounded at all; and not so large
-    that a score would be cut off at the largest bucket."""
+    """A power of two, so that multiples of a half or a quarter are not rounded; and not so large that a score exceeds
+    the largest bucket."""
     width = sum(float(span["largest"][0] - span["least"][0]) for span in spans)
     size = sum(max(abs(float(span[end][0])) for end in ("least", "largest")) for span in spans)
     if not size > 0:
@@ -209,7 +210,7 @@ def steps_per_unit(spans: Sequence[Rows], buckets: int) -> float:
 
 
 def _evaluation(asked: _Asked, bins: int, above: ByLabel | None) -> Evaluation:
-    """The list's numbers; `above` where the confusion matrix is known better than from the list."""
+    """The numbers of the list. `above` has the exact confusion matrix if the list does not."""
     scale = _class_scale(asked.plan)
     seen = [asked.run(compiled.above(), parameters={SHIFT: t})[compiled.ABOVE] for t in _shifts(asked.delta)]
     negatives, positives = (n * s for n, s in zip(_by_label(seen[0], "n"), scale, strict=True))
@@ -227,13 +228,13 @@ def _evaluation(asked: _Asked, bins: int, above: ByLabel | None) -> Evaluation:
 
 
 def _class_scale(plan: Plan) -> ByLabel:
-    """Rows of a label weigh that of their class as well; this takes it out again."""
+    """Factors that remove the class weights from the counts of each label."""
     negative, positive = plan.design.target.class_weights
     return 1 / negative, 1 / positive
 
 
 def _shifts(delta: float) -> tuple[float, ...]:
-    """The value, the lower bound, the upper bound; the value alone where it is exact."""
+    """The shifts for the value, the lower bound and the upper bound; only for the value if it is exact."""
     return (0.0, delta, -delta) if delta else (0.0,)
 
 
@@ -248,18 +249,18 @@ def _auc(asked: _Asked, pairs: float) -> Bounded | None:
 
 
 def _bounded(found: Sequence[float]) -> Bounded:
-    """Of value, lower and upper bound; or of the exact value alone."""
+    """From value, lower and upper bound, or from the exact value alone."""
     return Bounded(found[0], found[1 % len(found)], found[2 % len(found)])
 
 
 def _by_label(rows: Rows, name: str) -> ByLabel:
-    """o is 1 for y = -1."""
+    """The counts for y = -1, where o is 1, and for y = +1, where o is 0."""
     counts = dict(zip(rows[TIE].astype(int).tolist(), rows[name].astype(float).tolist(), strict=True))
     return counts.get(1, 0.0), counts.get(0, 0.0)
 
 
 def _histogram(asked: _Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogram:
-    """On the grid a bin holds a whole number of places, each in the middle of its own step: no comb in the picture."""
+    """On the grid a bin has a whole number of places, each in the middle of its step, so that bars have no gaps."""
     if not len(seen["n"]):
         return Histogram((), (), ())
     least, largest = float(seen["least"].min()), float(seen["largest"].max())

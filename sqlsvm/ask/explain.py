@@ -1,4 +1,4 @@
-"""What a training would do, and why: the plan, the sizes expected, the statements, and on request what these take."""
+"""What a training will do, and why: the plan, the expected sizes, the statements, and on request measured times."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +24,7 @@ from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
 from sqlsvm.plan.plan import Link, Plan
-from sqlsvm.plan.planner import (
-    EXACT_BUDGET,
-    distinct_keys,
-    half_joins,
-    list_sizes,
-    node_rows,
-    why_copied,
-)
+from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_sizes, node_rows, why_copied
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, labelled, prepared
@@ -54,7 +47,7 @@ class NodeFacts:
     rows: float
     bag: int
     copied: str | None
-    """Why it is made into a working table; None where it is read in place."""
+    """Why it is copied to a working table; None if it is read in place."""
     merged: bool
     folds_into: str | None
     placed: bool
@@ -63,14 +56,14 @@ class NodeFacts:
 
 @dataclass(frozen=True)
 class LinkFacts:
-    """A many-to-many edge, and what it would cost to let the messages meet there."""
+    """A many-to-many edge, and the cost of counting if the messages meet there."""
 
     link: Link
     keys: float
     half_join_rows: float
-    """What exact counting sorts."""
+    """The rows that exact counting sorts."""
     cost: float
-    """Entries touched by counting on the grid."""
+    """The entries that counting on the grid reads."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +92,7 @@ class Explanation:
         return any(s.seconds is not None for s in self.statements)
 
     def as_json(self, *, with_sql: bool = False) -> dict[str, Any]:
-        """The object that `explain --json` prints. Sizes are null where they are not known, or were not measured."""
+        """The object that `explain --json` prints. Sizes that are unknown or not measured are null."""
         tree = self.plan.tree
         return {
             "counting": self.plan.method,
@@ -143,7 +136,7 @@ def _as_json(facts: StatementFacts, with_sql: bool) -> dict[str, Any]:
 
 
 def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT) -> Explanation:
-    """The plan as it would be, without making a table."""
+    """Explain the plan without making a table."""
     plan, catalog = planned(engine, labelled(engine, text, options), options)
     return explained(engine, plan, catalog, options.counting, buckets, parts(plan, options.scale))
 
@@ -151,7 +144,7 @@ def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = B
 def analyze(
     engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT, beta: Given | None = None
 ) -> Explanation:
-    """The same, after one pass at beta, by default at 0, with what it took. Beta is for the columns as they are."""
+    """Run one pass at beta, by default at 0, and add the measured times. Beta is for the columns without scaling."""
     done: list[tuple[Statement, float, float]] = []
     raw = replace(options, scale="none", class_weight="none")
     query = labelled(engine, text, raw)
@@ -232,7 +225,7 @@ def _statements(
 
 
 def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Answers are numbered, for the driver to find them; here they are told by name."""
+    """Readable names of the answers, which the driver finds by number."""
     for node in range(len(plan.tree.nodes)):
         yield moments_name(node), f"moments of {plan.tree.name(node)}"
         yield sums_name(node), f"sums of {plan.tree.name(node)}"
@@ -246,9 +239,8 @@ def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
-    """All that runs: working tables, once; the sizes of the join, once; a pass, again and again. It is measured as if
-    every key that is worth a look found its row. Sketches answer for one label at a time, so what is shown for
-    them is the row counting of one label."""
+    """All statements: working tables and sizes of the join, which run once, and a pass, which runs many times. For the
+    sizes, assume that every key that is looked up finds its row. Of a sketch, show the row counting of one label."""
     measured = needed(plan, scale)
     counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
     known = counts.without(children)
@@ -262,7 +254,7 @@ def _pass_program(plan: Plan) -> Sequence[Statement]:
 
 
 def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Part]:
-    """What ran, by phases: how much is measured depends on the data, the rest does not."""
+    """The statements that ran, by phase. Only the number of those that measure depends on the data."""
     start, end = len(tuple(working_tables(plan))), len(statements) - len(_pass_program(plan))
     yield "prepare", statements[:start]
     yield "measure", statements[start:end]
@@ -283,14 +275,14 @@ def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:
 
 
 def pretty(text: str, dialect: str) -> str:
-    """A statement over several lines; left as it is where reading it would not give it back to the letter."""
+    """A statement on several lines; unchanged if sqlglot does not reproduce it exactly."""
     read = parse_one(text, read=dialect)
     return read.sql(dialect=dialect, pretty=True) if read.sql(dialect=dialect) == text else str(text)
 
 
 def script(found: Explanation) -> str:
-    """The statements of a pass, after those that prepare it, as a script. Names in comments are the user's: on one line
-    and printable, they cannot end the comment."""
+    """The statements that prepare and make a pass, as a script. The user's names in comments are printable
+    and on one line, so they cannot end the comment."""
     wanted = [s for s in found.statements if s.phase != "measure"]
     return "\n\n".join("\n".join(chain(_comments(s), (f"{text};" for text in s.texts))) for s in wanted)
 

@@ -1,7 +1,7 @@
-"""`sqlsvm inspect`: what a feature query joins, how, and how many rows that would be, before any training."""
+"""`sqlsvm inspect`: what a feature query joins, how, and how many rows the join has, before any training."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import CODE, binary
 from sqlsvm.query import FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import read_query, respelt
-from sqlsvm.query.variables import Variable
 from sqlsvm.run.workspace import Workspace, workspace
 
 steps = logging.getLogger(__name__)
@@ -53,7 +52,7 @@ class FeatureFacts:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The facts; `tree` has its edges marked by what was measured."""
+    """The facts. The edges of `tree` have the measured uniqueness."""
 
     tree: JoinTree
     relations: tuple[RelationFacts, ...]
@@ -72,7 +71,7 @@ def inspect(
     positive: str | None = None,
     categorical: Sequence[str] = (),
 ) -> Inspection:
-    """Read the facts of a feature query, all from one snapshot. The join is counted, never made."""
+    """Read the facts of a feature query from one snapshot. The join is counted, not built."""
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     with workspace(engine) as work:
         steps.info("looking at rows and keys of the tables")
@@ -97,7 +96,7 @@ def inspect(
 
 
 def inspect_model(engine: Engine, model: Model) -> Inspection:
-    """The same of the query that a model was trained on, as it is now."""
+    """The same for the query of a model, on the data as it is now."""
     asked = model.options.get("problem", {})
     return inspect(
         engine,
@@ -119,7 +118,7 @@ def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: st
 
 
 def _survivors(tree: JoinTree, alias: str) -> exp.Select:
-    """How many rows of a relation are part of a join row; the made-up row of a LEFT JOIN is none of them."""
+    """How many rows of a relation are part of a join row, without the made-up row of a LEFT JOIN."""
     node = tree.node_of(alias)
     whole = sql.table(total_table(node), "t")
     size: exp.Expression = sql.column("w", "t")
@@ -151,10 +150,12 @@ def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
     left_join = edge_left_join(tree, edge)
     if left_join:
         pairs = [(e.left, e.right) for e in left_join.equalities]
-        return _seen_from(tree, edge, left_join, catalog.left_join_edge(left_join.parent, left_join.relation, pairs))
+        facts = catalog.left_join_edge(left_join.parent, left_join.relation, pairs)  # the parent is on the left
+        return facts if left_join.parent in tree.nodes[edge.left] else facts.turned
     left, right = tree.nodes[edge.left], tree.nodes[edge.right]
     if len(left) == len(right) == 1:
-        return catalog.edge(left[0], right[0], list(edge_pairs(tree, edge)))
+        shared = [tree.variables[v] for v in edge.on]  # with the equalities that are implied
+        return catalog.edge(left[0], right[0], [(a, b) for v in shared for a in v.at(left[0]) for b in v.at(right[0])])
     ours, theirs = (_node_keys(node, edge) for node in (edge.left, edge.right))
     places = [(i, i) for i in range(len(edge.on))]
     return edge_facts(catalog.engine, ours, theirs, places, size=sql.sum_or_zero(sql.column("w")))
@@ -164,25 +165,13 @@ def edge_left_join(tree: JoinTree, edge: Edge) -> LeftJoin | None:
     return next((m for m in (tree.variables[v].match for v in edge.on) if m), None)
 
 
-def edge_pairs(tree: JoinTree, edge: Edge) -> list[tuple[Term, Term]]:
-    """The equalities of an edge between two relations, the implied ones included."""
-    (left,), (right,) = tree.nodes[edge.left], tree.nodes[edge.right]
-    shared: list[Variable] = [tree.variables[v] for v in edge.on]
-    return [(a, b) for v in shared for a in v.at(left) for b in v.at(right)]
-
-
-def _seen_from(tree: JoinTree, edge: Edge, left_join: LeftJoin, facts: EdgeFacts) -> EdgeFacts:
-    """Facts are parent first; the edge may be written the other way round."""
-    return facts if left_join.parent in tree.nodes[edge.left] else facts.turned
-
-
 def _node_keys(node: int, edge: Edge) -> exp.Select:
     keys = [(sql.column(key(v)), f"k{i}") for i, v in enumerate(edge.on)]
     return sql.select([*keys, (sql.column("w"), "w")], exp.to_table(node_table(node)))
 
 
 def _marked(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> Edge:
-    """Of nodes joined up front the tree could only infer what is unique; now it is measured."""
+    """Set the measured uniqueness at nodes of several relations. The tree could only infer it."""
     if len(tree.nodes[edge.left]) == len(tree.nodes[edge.right]) == 1 or edge_left_join(tree, edge):
         return edge
     return replace(edge, unique_left=facts.max_left <= 1, unique_right=facts.max_right <= 1)
@@ -212,14 +201,19 @@ def _spelled(query: FeatureQuery, left: Term, right: Term) -> str:
 # -- as JSON -----------------------------------------------------------------------------------------------------------
 
 
+_EDGE = ("max_left", "max_right", "dangling_left", "dangling_right", "null_keys")
+
+
+def _whole(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Counts as integers."""
+    return {name: int(value) if isinstance(value, float) else value for name, value in facts.items()}
+
+
 def as_json(found: Inspection) -> dict[str, Any]:
     """The object that `inspect --json` prints."""
     tree = found.tree
     return {
-        "relations": [
-            {"alias": r.alias, "table": r.table, "rows": int(r.rows), "rows_surviving": int(r.rows_surviving)}
-            for r in found.relations
-        ],
+        "relations": [_whole(vars(r)) for r in found.relations],
         "edges": [
             {
                 "left": tree.name(edge.left),
@@ -227,11 +221,7 @@ def as_json(found: Inspection) -> dict[str, Any]:
                 "on": edge_text(tree, edge),
                 "kind": edge.kind,
                 "join": "left" if edge_left_join(tree, edge) else "inner" if edge.on else "cross",
-                "max_left": int(facts.max_left),
-                "max_right": int(facts.max_right),
-                "dangling_left": int(facts.dangling_left),
-                "dangling_right": int(facts.dangling_right),
-                "null_keys": int(facts.null_keys),
+                **_whole({name: getattr(facts, name) for name in _EDGE}),
             }
             for edge, facts in zip(tree.edges, found.edges, strict=True)
         ],
@@ -239,17 +229,7 @@ def as_json(found: Inspection) -> dict[str, Any]:
         "root": tree.name(tree.root),
         "acyclic": tree.acyclic,
         "join_rows": found.join_rows,
-        "features": [
-            {
-                "name": f.name,
-                "relation": f.relation,
-                "kind": f.kind,
-                "nulls": int(f.nulls),
-                "nans": int(f.nans),
-                "infinite": int(f.infinite),
-            }
-            for f in found.features
-        ],
+        "features": [_whole(vars(f)) for f in found.features],
         "label": None
         if found.label is None
         else {
@@ -262,7 +242,7 @@ def as_json(found: Inspection) -> dict[str, Any]:
 
 
 def edge_text(tree: JoinTree, edge: Edge) -> str:
-    """The equalities of an edge in the words of the query; TRUE for a cross product."""
+    """The equalities of an edge as in the query; TRUE for a cross product."""
     left_join = edge_left_join(tree, edge)
     if left_join:
         return " AND ".join(_spelled(tree.query, e.left, e.right) for e in left_join.equalities)

@@ -1,4 +1,4 @@
-"""What about a join should make one think before training on it."""
+"""Notes and warnings about a join, to read before a training."""
 
 from collections.abc import Iterator
 
@@ -45,7 +45,7 @@ def _label_remarks(found: Inspection) -> Iterator[str]:
 
 
 def _dangling_remarks(found: Inspection, edge: Edge, facts: EdgeFacts) -> Iterator[str]:
-    """Rows of a single relation that are lost at an edge. The rows of several joined up front are not in a table."""
+    """Rows of a relation that are lost at an edge. Nodes of several relations have no table to compare with."""
     sides = (edge.left, edge.right, facts.dangling_left), (edge.right, edge.left, facts.dangling_right)
     for node, other, alone in sides:
         rows = _own_rows(found, node)
@@ -55,13 +55,13 @@ def _dangling_remarks(found: Inspection, edge: Edge, facts: EdgeFacts) -> Iterat
 
 
 def _own_rows(found: Inspection, node: int) -> float | None:
-    """All rows of a node of one relation."""
+    """All rows of a node, if it is one relation."""
     aliases = found.tree.nodes[node]
     return next(r.rows for r in found.relations if r.alias == aliases[0]) if len(aliases) == 1 else None
 
 
 def _reasons_of_emptiness(found: Inspection) -> Iterator[str]:
-    """Which relation has no row, or else which pair has no key in common, as far as the facts tell."""
+    """Which relation has no rows, or else which pair of relations has no common key, as far as it is known."""
     query = found.tree.query
     empty = [r.alias for r in found.relations if not r.rows and not query.is_optional(r.alias)]
     filtered = [] if empty else [alias for alias in _filtered_away(found) if not query.is_optional(alias)]
@@ -75,7 +75,7 @@ def _reasons_of_emptiness(found: Inspection) -> Iterator[str]:
 
 
 def _filtered_away(found: Inspection) -> Iterator[str]:
-    """Relations that bring no row at all: none has a key, nor lacks one."""
+    """Relations of which no row reaches an edge, neither with a key nor with a NULL key."""
     if len(found.relations) == 1:
         yield found.relations[0].alias
     nodes = {
@@ -91,7 +91,7 @@ def _filtered_away(found: Inspection) -> Iterator[str]:
 
 
 def _never_meeting(found: Inspection) -> Iterator[Edge]:
-    """Edges at which every row of a side is left alone; told only of one of which no condition hides how many come."""
+    """Edges where no row of a side has a partner. Sides with conditions are left out: how many rows pass is unknown."""
     for edge, facts in zip(found.tree.edges, found.edges, strict=True):
         if not edge.on or edge_left_join(found.tree, edge):
             continue
@@ -101,6 +101,6 @@ def _never_meeting(found: Inspection) -> Iterator[Edge]:
 
 
 def _unfiltered(found: Inspection, node: int) -> float | None:
-    """The rows of a node that brings all the rows of one relation to the join."""
+    """The rows of a node, if it is one relation without conditions."""
     relation = found.tree.query.relation(found.tree.nodes[node][0])
     return None if relation.filters or relation.late_filters else _own_rows(found, node)

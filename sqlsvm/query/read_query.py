@@ -37,14 +37,7 @@ def read_query(
     called = [name for view in views for name in functions_in(view, engine.dialect, engine.fold)]
     _refuse_volatile(engine, called, "a view that the query reads calls it")
     query = feature_query(
-        text,
-        tree,
-        columns,
-        engine.fold,
-        dialect=engine.dialect,
-        label=label,
-        weight=weight,
-        categorical=categorical,
+        text, tree, columns, engine.fold, dialect=engine.dialect, label=label, weight=weight, categorical=categorical
     )
     kinds = {alias: engine.describe(probe) for alias, probe in probes(query).items()}
     return with_implied_filters(with_kinds(query, kinds))
@@ -82,7 +75,5 @@ def _describe(engine: Engine, source: Source) -> tuple[Column, ...]:
         is_typo = bool(source.path) and error.kind == "no such name"
         hint = _meant(source.path, engine.table_names()) if is_typo else None
         raise QueryError(
-            f"cannot read {name}: {error.message}",
-            detail=error.detail,
-            hint=hint or error.hint or READABLE,
+            f"cannot read {name}: {error.message}", detail=error.detail, hint=hint or error.hint or READABLE
         ) from error

@@ -76,10 +76,7 @@ def _claim(model: Model) -> list[object]:
     best = f"No linear model can do better than {model.lower_bound:.6g}; this one reaches {objective(model)}."
     claim = [el("strong", best), f" It is within {percent(model.gap)} of the best there is, proven {over}."]
     if not model.converged:
-        claim += [
-            el("strong", " Not converged:"),
-            " the training stopped before it reached the gap that was asked for.",
-        ]
+        claim += [el("strong", " Not converged:"), " the training stopped before it reached the gap asked for."]
     return claim
 
 

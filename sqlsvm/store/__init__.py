@@ -1,4 +1,4 @@
-"""Where models are kept: the schema `sqlsvm` of a database, or a JSON file that holds one model."""
+"""Where models are stored: the schema `sqlsvm` of a database, or a JSON file with one model."""
 
 from os import PathLike
 
@@ -11,5 +11,5 @@ __all__ = ["Kept", "Store", "Stored", "open_store"]
 
 
 def open_store(place: Engine | str | PathLike[str]) -> Store:
-    """The store of an open database, or a file; nothing is made before the first save."""
+    """The store in an open database or in a file. Nothing is created before the first save."""
     return FileStore(place) if isinstance(place, str | PathLike) else DatabaseStore(place)

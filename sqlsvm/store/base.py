@@ -1,4 +1,4 @@
-"""What every store does, and how it complains."""
+"""The interface of all stores, and their error messages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NONE = "none is stored here; sqlsvm train stores one"
 
 @dataclass(frozen=True)
 class Stored:
-    """A line of the listing: a version of a model without its weights."""
+    """One version of a model, without its weights, as in the list of models."""
 
     name: str
     version: int
@@ -42,8 +42,8 @@ class Stored:
 
 @dataclass(frozen=True)
 class Kept:
-    """What there is under a name: the versions of a model, the program that PostgreSQL trains it by, what an unfinished
-    training has left. Each may be there without the others."""
+    """What is stored under a name: versions of a model, a program for PostgreSQL, the state of an unfinished training.
+    Each can exist without the others."""
 
     versions: tuple[int, ...] = ()
     program: bool = False
@@ -51,51 +51,51 @@ class Kept:
 
 
 class Store(Protocol):
-    """Versions are numbered 1, 2, ... under each name. Names are any text but the empty one."""
+    """Versions are numbered 1, 2, ... under each name. A name is any text that is not empty."""
 
     def check(self, name: str) -> None:
-        """Complain now if a model of that name could not be saved: training it may take long."""
+        """Raise an error if a model of that name cannot be saved. This is called before a long training."""
 
     def save(self, model: Model) -> int:
-        """Keep a model as the newest version of its name; the number it got."""
+        """Store a model as the newest version of its name, and return the number of the version."""
 
     def load(self, name: str, version: int | None = None) -> Model:
-        """A version, or the newest one."""
+        """The version, by default the newest."""
 
     def models(self) -> tuple[Stored, ...]:
-        """Every version of every model, by name, the newest first."""
+        """Every version of every model, ordered by name, the newest version first."""
 
     def kept(self, name: str, version: int | None = None) -> Kept:
-        """What `drop` would forget; an error where that is nothing."""
+        """What `drop` would delete. An error if there is nothing."""
 
     def drop(self, name: str, version: int | None = None) -> Kept:
-        """Forget a version and nothing else, or all that is kept under the name. What that was, or an error and nothing
-        is forgotten."""
+        """Delete a version, or without a version everything under the name. Return what was deleted; an error if there
+        is nothing."""
 
     def save_state(self, name: str, state: Mapping[str, Any]) -> None:
-        """Keep what a training of that name needs to be resumed, in place of what was kept before."""
+        """Store what a later run needs to resume a training. It replaces an older state of that name."""
 
     def load_state(self, name: str) -> Mapping[str, Any] | None:
-        """What was kept; None where nothing was."""
+        """The stored state, or None."""
 
     def drop_state(self, name: str) -> None:
-        """Forget it, if there is any."""
+        """Delete the stored state, if there is one."""
 
 
 def check_name(name: str) -> None:
-    """A name reaches the database only as a value, so all that it must be is text that can be stored."""
+    """A name is only ever a value in a statement, so any text that can be stored is allowed."""
     if not name or "\0" in name or any("\ud800" <= c <= "\udfff" for c in name):
         hint = "use any text of at least one character, without NUL"
         raise OptionError(f"a model cannot be named {name!r}", hint=hint)
 
 
 def ordered(listing: Iterable[Stored]) -> tuple[Stored, ...]:
-    """Not by the database, whose collation is its own."""
+    """Sorted here, because databases differ in their collations."""
     return tuple(sorted(listing, key=lambda stored: (stored.name, -stored.version)))
 
 
 def unknown(name: str, version: int | None, listing: Sequence[Stored]) -> OptionError:
-    """No such model; or no such version of it."""
+    """The error for a model or a version that does not exist."""
     versions = sorted(stored.version for stored in listing if stored.name == name)
     if versions and version is not None:
         return OptionError(

@@ -1,10 +1,10 @@
-"""The tables of sql_templates/tables.sql, in PostgreSQL and in DuckDB. All that a user named is a parameter."""
+"""Models in the tables of sql_templates/tables.sql, in PostgreSQL and in DuckDB. The user's names are parameters."""
 
 import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 SCHEMA = "sqlsvm"
 SCHEMA_VERSION = 2
-"""The newest form of the tables that is known. A store begins with form 1; `sqlsvm install` brings programs into it."""
+"""The newest known form of the tables. A store begins with form 1; `sqlsvm install` adds the tables of programs."""
 _WITH_PROGRAMS = 2
 
 _COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at", "weighted"))
@@ -34,27 +34,18 @@ _SCHEMAS = "SELECT COUNT(*) AS n FROM pg_catalog.pg_namespace WHERE nspname = $1
 _TABLES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'"
 _FORM = "SELECT MAX(version) AS version FROM sqlsvm.schema_version"
 
-# The row of the model is what two savers of one name meet at.
+# Two sessions that save the same name wait for each other at the row of the model.
 _NEXT_VERSION = """\
 INSERT INTO sqlsvm.models (name, last_version) VALUES ($1, 1)
 ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 RETURNING last_version"""
 
 _WEIGHT = "CAST(body AS JSON) -> 'options' -> 'problem' ->> 'weight'"
 
-_LOAD = """\
-SELECT version, body FROM sqlsvm.versions
-WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT)) ORDER BY version DESC LIMIT 1"""
-
-_VERSIONS = """\
-SELECT version FROM sqlsvm.versions
-WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT)) ORDER BY version"""
-
-_DROP_ITERATIONS = """\
-DELETE FROM sqlsvm.iterations WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"""
-
-_DROP_VERSIONS = """\
-DELETE FROM sqlsvm.versions WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"""
-
+_CHOSEN = " WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"
+_LOAD = "SELECT version, body FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version DESC LIMIT 1"
+_VERSIONS = "SELECT version FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version"
+_DROP_ITERATIONS = "DELETE FROM sqlsvm.iterations" + _CHOSEN
+_DROP_VERSIONS = "DELETE FROM sqlsvm.versions" + _CHOSEN
 _DROP_MODEL = """\
 DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.versions AS v WHERE v.name = $1)"""
 
@@ -67,9 +58,7 @@ INSERT INTO sqlsvm.states (name, body) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET body = EXCLUDED.body, saved_at = EXCLUDED.saved_at"""
 
 _LOAD_STATE = "SELECT body FROM sqlsvm.states WHERE name = $1"
-
 _COUNT_STATES = "SELECT COUNT(*) AS n FROM sqlsvm.states WHERE name = $1"
-
 _DROP_STATE = "DELETE FROM sqlsvm.states WHERE name = $1"
 
 _ATTEMPTS = 50
@@ -77,11 +66,11 @@ _CHANGE = "SELECT, INSERT, UPDATE, DELETE"
 
 
 class _Rehearsed(Exception):
-    """All went well, and is to be taken back."""
+    """The attempt succeeded; raised so that the transaction is rolled back."""
 
 
 class DatabaseStore(Store):
-    """The schema `sqlsvm` of a database, made by the first save. Not to be used inside a snapshot."""
+    """The schema `sqlsvm` of a database. The first save creates it. Do not use the store inside a snapshot."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -140,8 +129,8 @@ class DatabaseStore(Store):
     # -- one transaction -----------------------------------------------------------------------------------------------
 
     def transaction(self, work: Callable[[], T]) -> T:
-        """A session that loses a race against another, to make the tables say, starts again, and then sees what
-        the other has done."""
+        """Do the work in a transaction. If another session wins a race, for example to make the tables, start again:
+        then its changes are visible."""
         for _ in range(_ATTEMPTS):
             try:
                 with self._engine.turn, self._engine.snapshot():
@@ -195,8 +184,8 @@ class DatabaseStore(Store):
         self._fetch_nothing(_DROP_ITERATIONS, name, version)
         self._fetch_nothing(_DROP_VERSIONS, name, version)
         if found.program:
-            # A run that we have waited for may have saved the first version of all, which we do not see. Its row of the
-            # model is there by now: to write the same row loses the race, and the next attempt sees both.
+            # A run that we waited for may have saved a first version, which this transaction does not see. Writing the
+            # row of the model then fails as a lost race, and the next attempt sees the version.
             self._fetch_nothing(_NEXT_VERSION, name)
             self._fetch_nothing(_DROP_PROGRAM, name)
         if found.state:
@@ -212,7 +201,7 @@ class DatabaseStore(Store):
         form = self._form()
         if form > SCHEMA_VERSION:
             raise EngineError(
-                f"the models in {self._engine.url} are kept in form {form}, which this sqlsvm does not know",
+                f"the tables of models in {self._engine.url} have form {form}, which this sqlsvm does not know",
                 hint="use the sqlsvm that stored them, or a newer one",
             )
         return True
@@ -221,15 +210,15 @@ class DatabaseStore(Store):
         return int(self._fetch(_FORM)["version"][0])
 
     def make(self) -> None:
-        """The tables, where there are none yet; inside a transaction of the caller."""
+        """Make the tables if they do not exist, in the transaction of the caller."""
         if self._is_made():
             return
-        # The schema may be there already: an administrator made it for a role that may not make schemas.
+        # The schema may exist already: an administrator can make it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
         self._run(*names, "tables", "states", *(["references"] if self._engine.abilities.foreign_keys else []))
 
     def make_all(self) -> None:
-        """The same, with what older tables do without."""
+        """The same, with the table of states, which older stores do not have."""
         self.make()
         if not self._has_states():
             self._run("states")
@@ -253,7 +242,7 @@ class DatabaseStore(Store):
         self._engine.execute(self._placed(parse_one(text, read="postgres")), parameters)
 
     def _placed(self, statement: exp.Expr) -> exp.Expr:
-        """With the database before the schema: in a file sqlsvm.duckdb the word sqlsvm alone could mean either."""
+        """Put the database before the schema: with a file sqlsvm.duckdb the name sqlsvm alone is ambiguous."""
         for node in statement.find_all(exp.Table, exp.Column):
             if node.args.get("db") and node.name and node.args["db"].name == SCHEMA:
                 node.set("catalog", exp.to_identifier(self._catalog, quoted=True))
@@ -277,17 +266,8 @@ class DatabaseStore(Store):
 
     # -- rights --------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _denials(self, rights: str) -> Iterator[None]:
-        """PostgreSQL says what is forbidden; we add what would allow it."""
-        try:
-            yield
-        except StatementError as error:
-            if error.kind != "denied":
-                raise
-            raise EngineError(
-                f"this role may not use the model store: {error.message}", detail=error.detail, hint=self._grant(rights)
-            ) from error
+    def _denials(self, rights: str) -> AbstractContextManager[None]:
+        return explained(("denied",), lambda: self._grant(rights), "this role may not use the model store")
 
     def _grant(self, rights: str) -> str:
         who = self._engine.fetch(parse_one("SELECT CURRENT_USER AS role", read="postgres"))["role"][0]
@@ -296,6 +276,18 @@ class DatabaseStore(Store):
             return f"the owner of the database can allow it: GRANT CREATE ON DATABASE {database} TO {role}"
         allow = f"GRANT USAGE ON SCHEMA {SCHEMA} TO {role}; GRANT {rights} ON ALL TABLES IN SCHEMA {SCHEMA} TO {role}"
         return f"the owner of the schema can allow it: {allow}"
+
+
+@contextmanager
+def explained(kinds: tuple[str, ...], hint: Callable[[], str], fact: str | None = None) -> Iterator[None]:
+    """The database says what is wrong; add a hint to errors of these kinds, and the fact before their message."""
+    try:
+        yield
+    except StatementError as error:
+        if error.kind not in kinds:
+            raise
+        message = f"{fact}: {error.message}" if fact else error.message
+        raise EngineError(message, detail=error.detail, hint=hint()) from error
 
 
 def _listing(rows: Rows) -> Iterator[Stored]:

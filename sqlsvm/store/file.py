@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class FileStore(Store):
-    """A model file. Saving a model again counts its version up and replaces it; another model is never replaced."""
+    """A model file. Saving a model again replaces it with the next version. A different model is never replaced."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path).expanduser()
@@ -66,7 +66,7 @@ class FileStore(Store):
             _remove(self._path)
         return found
 
-    # -- the state of a training stands in a file beside ---------------------------------------------------------------
+    # -- the state of a training is in a file in the same folder -------------------------------------------------------
 
     @property
     def _state_path(self) -> Path:
@@ -87,12 +87,12 @@ class FileStore(Store):
     # ------------------------------------------------------------------------------------------------------------------
 
     def _before(self, name: str) -> Model | None:
-        """The model that one of that name would replace."""
+        """The model in the file, which a model of that name would replace."""
         check_name(name)
         if is_stream(self._path):
             raise OptionError(
                 f"cannot keep a model in {self._path}, which is a device or a pipe",
-                hint="name a file, for a model is read again; sqlsvm train --json prints one",
+                hint="name a file, because the model must be read again; sqlsvm train --json prints one",
             )
         before = self._model(_without_weights)
         if before is not None and before.name != name:
@@ -103,18 +103,18 @@ class FileStore(Store):
         return before
 
     def _model(self, made: Callable[[Mapping[str, Any]], Model]) -> Model | None:
-        """What is made of the file; None where there is none."""
+        """The content of the file; None if there is no file."""
         return _read(self._path, "model", lambda text: made(json.loads(text)))
 
 
 def _without_weights(found: Mapping[str, Any]) -> Model:
-    """They may be many: 100,000 take a quarter of a second."""
+    """Reading 100,000 weights takes a quarter of a second."""
     return Model.from_json({**found, "weights": ()})
 
 
 def laid_out(found: Mapping[str, Any]) -> str:
-    """A JSON object with a line for each of its members, and for each element of those that are lists: weights, passes.
-    The indent of the json module takes seconds over 100,000 weights.
+    """A JSON object with one line for each member, and for each element of a list (weights, passes). With `indent` the
+    json module takes seconds for 100,000 weights.
 
     >>> print(laid_out({"model": "churn", "weights": [{"feature": "age"}, {"feature": "city"}], "history": []}))
     {
@@ -150,10 +150,9 @@ def _read(path: Path, what: str, understood: Callable[[str], T]) -> T | None:
 
 
 def _write(path: Path, text: str) -> None:
-    """All of it or nothing."""
     try:
-        with replacing(path) as beside:
-            beside.write_text(text + "\n", encoding="utf-8")
+        with replacing(path) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise SqlsvmError(f"cannot write the model file {path}", detail=str(error)) from error
 

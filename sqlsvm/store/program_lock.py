@@ -1,7 +1,7 @@
 """The lock of a stored program.
 
-Who runs one shares it until the end of the transaction: internal/_find_program.sql. Who replaces or deletes one has
-it alone: a run whose statements were exchanged under it would mix cuts of two problems.
+A run of the program shares the lock until the end of its transaction (internal/_find_program.sql). A session that
+replaces or deletes the program holds it alone: otherwise a run could mix cuts of two problems.
 """
 
 import logging
@@ -17,12 +17,12 @@ _WAIT = "SELECT PG_ADVISORY_XACT_LOCK(HASHTEXTEXTENDED('sqlsvm.program ' || CAST
 
 
 def hold_alone(engine: Engine, name: str) -> None:
-    """Until the end of the transaction, which has to be one of `DatabaseStore.transaction`; PostgreSQL only.
+    """Hold the lock until the end of a `DatabaseStore.transaction`. PostgreSQL only.
 
-    Such a transaction is REPEATABLE READ, and its snapshot is taken before the lock is there: what others commit while
-    it waits is not seen. That does no harm. A row that they have changed or inserted cannot be changed or inserted
-    here: the attempt fails as a lost race, and the transaction begins again with a new snapshot.
+    The transaction is REPEATABLE READ, and its snapshot is older than the lock: it does not see what others commit
+    while it waits. If it then writes a row that they changed or inserted, it fails as a lost race and begins again with
+    a new snapshot.
     """
     if not engine.fetch(parse_one(_TRY, read="postgres"), [name])["held"][0]:
-        steps.info('waiting until nobody runs the program "%s"', name)
+        steps.info('waiting for the end of all runs of the program "%s"', name)
         engine.execute(parse_one(_WAIT, read="postgres"), [name])

@@ -1,4 +1,4 @@
-"""Fixed SQL out of sql_templates/."""
+"""The fixed SQL in sql_templates/."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _HERE = Path(__file__).parents[1]
 
 
 def folder() -> Path:
-    """sql_templates/: inside the package in a wheel, beside it in a checkout."""
+    """sql_templates/: inside the package in a wheel, next to it in a checkout."""
     packaged, sibling = _HERE / "sql_templates", _HERE.parent / "sql_templates"
     return packaged if packaged.is_dir() else sibling
 

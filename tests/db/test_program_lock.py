@@ -63,7 +63,7 @@ def test_whatever_runs_a_program_keeps_it(postgres: Engine, dsn: str, caplog: py
             caplog.clear()
             session.execute(f"SELECT * FROM sqlsvm.{run}".encode())
             assert sqlstate(lambda: save_program(postgres, "late", again)) == TIMED_OUT, run
-            assert 'waiting until nobody runs the program "late"' in caplog.messages
+            assert 'waiting for the end of all runs of the program "late"' in caplog.messages
             save_program(postgres, "another", again)
             session.rollback()
             save_program(postgres, "late", again)

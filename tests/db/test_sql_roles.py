@@ -92,7 +92,7 @@ def test_a_trainer_drops_and_does_not_change_the_form(dsn: str, roles: dict[str,
 def test_what_the_hint_says_is_typed_and_works(dsn: str, roles: dict[str, str], call: str) -> None:
     found = complaint(dsn, script(f"SELECT {call}"), given(roles["nobody"]))
     assert found["SQLSTATE"] == "SV006"
-    grant = found["HINT"].partition("can type: ")[2]
+    grant = found["HINT"].partition("can run: ")[2]
     assert answer(dsn, grant + script("BEGIN", f"SELECT {call} IS NULL", "ROLLBACK"), given(roles["nobody"])) == ["f"]
 
 

@@ -17,7 +17,7 @@ CREATE TABLE sqlsvm.iterations (
     seconds double precision
 );
 
-COMMENT ON TABLE sqlsvm.iterations IS 'One row a pass of a training: the certificate after it';
+COMMENT ON TABLE sqlsvm.iterations IS 'One row per pass of a training: the certificate after it';
 
 COMMENT ON COLUMN sqlsvm.iterations.name IS 'The model';
 
@@ -33,9 +33,9 @@ COMMENT ON COLUMN sqlsvm.iterations.lower_bound IS 'A lower bound on the objecti
 
 COMMENT ON COLUMN sqlsvm.iterations.gap IS '(objective_upper - lower_bound) / objective_upper';
 
-COMMENT ON COLUMN sqlsvm.iterations.buckets IS 'How finely scores were counted; NULL where they were counted exactly';
+COMMENT ON COLUMN sqlsvm.iterations.buckets IS 'The buckets per unit of the score; NULL if scores were counted exactly';
 
-COMMENT ON COLUMN sqlsvm.iterations.seconds IS 'What the pass took';
+COMMENT ON COLUMN sqlsvm.iterations.seconds IS 'The time of the pass';
 
 CREATE TABLE sqlsvm.models (
     name text NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE sqlsvm.models (
     created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL
 );
 
-COMMENT ON TABLE sqlsvm.models IS 'One row a model; what was learnt stands in its versions';
+COMMENT ON TABLE sqlsvm.models IS 'One row per model; the weights are in its versions';
 
 COMMENT ON COLUMN sqlsvm.models.name IS 'Any text that is not empty';
 
@@ -56,7 +56,7 @@ CREATE TABLE sqlsvm.schema_version (
     installed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL
 );
 
-COMMENT ON TABLE sqlsvm.schema_version IS 'The form of these tables; the highest number holds';
+COMMENT ON TABLE sqlsvm.schema_version IS 'The form of these tables: the highest number';
 
 COMMENT ON COLUMN sqlsvm.schema_version.version IS 'Counted up by each change of the tables';
 
@@ -83,7 +83,7 @@ CREATE TABLE sqlsvm.versions (
     body text NOT NULL
 );
 
-COMMENT ON TABLE sqlsvm.versions IS 'One row a training: the certificate in columns, all of the model as JSON';
+COMMENT ON TABLE sqlsvm.versions IS 'One row per training: the certificate in columns, the whole model as JSON';
 
 COMMENT ON COLUMN sqlsvm.versions.name IS 'The model';
 
@@ -107,7 +107,7 @@ COMMENT ON COLUMN sqlsvm.versions.join_rows IS 'Rows of the query';
 
 COMMENT ON COLUMN sqlsvm.versions.passes IS 'Passes over the tables';
 
-COMMENT ON COLUMN sqlsvm.versions.seconds IS 'What the training took';
+COMMENT ON COLUMN sqlsvm.versions.seconds IS 'The time of the training';
 
 COMMENT ON COLUMN sqlsvm.versions.objective IS 'A lower bound on the objective of this model';
 
@@ -117,7 +117,7 @@ COMMENT ON COLUMN sqlsvm.versions.lower_bound IS 'A lower bound on the objective
 
 COMMENT ON COLUMN sqlsvm.versions.gap IS '(objective_upper - lower_bound) / objective_upper';
 
-COMMENT ON COLUMN sqlsvm.versions.converged IS 'Whether the gap came down to what was asked for';
+COMMENT ON COLUMN sqlsvm.versions.converged IS 'Whether the gap reached the tolerance that was asked for';
 
 COMMENT ON COLUMN sqlsvm.versions.body IS 'The whole model, weights included, as JSON; infinite numbers as the text "Infinity"';
 

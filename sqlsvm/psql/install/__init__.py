@@ -1,4 +1,4 @@
-"""The SQL functions in PostgreSQL: in, up to date, and out again. What trains stands apart, in check.py."""
+"""Install, upgrade and remove the SQL functions in PostgreSQL. check.py, which also trains, is imported separately."""
 
 from sqlsvm.psql.install.found import FORMS, Found, look, own_version
 from sqlsvm.psql.install.put import install, upgrade

@@ -1,6 +1,6 @@
-"""Does it work here? A problem with a known optimum is trained and predicted, and everything is taken back.
+"""Check an installation: train a problem with a known optimum, predict, and roll everything back.
 
-Of the join rows three in four have y = x, and neither z nor the intercept tells anything. So with b the weight of x,
+Three in four join rows have y = x, and z and the intercept have no influence. So with b the weight of x,
 
     F(b) = 3/4 (1 - b) + 1/4 (1 + b) + lambda b^2 = 1 - b/2 + lambda b^2    for -1 <= b <= 1,
 
@@ -45,7 +45,7 @@ class Finding:
 
 
 def check(engine: Engine) -> tuple[Finding, ...]:
-    """What was checked, in order; where something is wrong the rest may be missing."""
+    """The findings, in order. After a failure the rest may be missing."""
     postgres = on_postgres(engine)
     before = look(postgres)
     found = [*_in_place(postgres, before)]
@@ -71,7 +71,7 @@ def _in_place(postgres: Programmable, before: Found) -> Iterator[Finding]:
 
 
 def _trial(postgres: Programmable, before: Found) -> Iterator[Finding]:
-    """Stops at the first error: what comes after it would fail for no reason of its own."""
+    """Stop at the first error, because the later steps depend on it."""
     step = "install"
     try:
         if before.version is None:
@@ -96,12 +96,12 @@ def _trained(postgres: Programmable) -> Iterator[Finding]:
     yield Finding("train", f"a gap of {gap:.2g}, and {TOL} was asked for", bool(said["converged"]))
     yield Finding("certificate", f"{low:.6f} <= {OPTIMUM} <= {high:.6f}", low <= OPTIMUM <= high)
     weight = float(str(row(postgres, _WEIGHT, _NAME)["weight"]))
-    # F grows by lambda |b - b*|^2 at least, away from its minimum.
+    # F(b) is at least lambda |b - b*|^2 above its minimum.
     yield Finding("weight", f"{weight:.4f}, and {WEIGHT} is known", abs(weight - WEIGHT) <= sqrt(gap * high / LAMBDA))
 
 
 def _predicted(postgres: Programmable) -> Iterator[Finding]:
-    """By functions row by row, and by the expression in one scan."""
+    """Compare the functions, row by row, with the expression in one scan."""
     expression = parse_one(str(row(postgres, "SELECT sqlsvm.SCORE_SQL($1) AS score", _NAME)["score"]), read="postgres")
     rows = exp.select("x", "z", exp.alias_(expression, "score")).from_(_select(_QUERY).subquery("r"))
     found = postgres.fetch(_select(_COUNTS).with_("q", as_=rows), [_NAME])

@@ -1,4 +1,4 @@
-"""The same objects as an extension of PostgreSQL: a control file, and one script made of the templates."""
+"""The same objects as an extension of PostgreSQL: a control file and one script, made from the templates."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from sqlsvm.errors import SqlsvmError
 from sqlsvm.psql.install.found import FORMS, TABLES, function_templates, own_version
 from sqlsvm.store.templates import template
 
-# PostgreSQL makes the schema itself. Nothing in the script asks for more than what the role has that runs it.
+# PostgreSQL makes the schema itself. The script needs no rights beyond those of the role that runs it.
 _CONTROL = """\
 comment = 'linear support vector machines over joins that are never built'
 default_version = '{version}'
@@ -18,7 +18,7 @@ trusted = true
 
 
 def write(folder: Path) -> tuple[Path, Path]:
-    """sqlsvm.control and sqlsvm--VERSION.sql, in a folder that is there."""
+    """Write sqlsvm.control and sqlsvm--VERSION.sql to an existing folder."""
     version = own_version()
     control, script = folder / "sqlsvm.control", folder / f"sqlsvm--{version}.sql"
     try:
@@ -28,12 +28,12 @@ def write(folder: Path) -> tuple[Path, Path]:
         raise SqlsvmError(
             f"cannot write the extension to {folder}",
             detail=str(error),
-            hint="name a folder that is there and that you may write to",
+            hint="name an existing folder that you may write to",
         ) from error
     return control, script
 
 
 def extension_script() -> str:
-    """All that `sqlsvm install` runs but the making of the schema, in the same order."""
+    """Everything that `sqlsvm install` runs, in the same order, except CREATE SCHEMA."""
     names = ("extension_begin", *TABLES, "references", *FORMS.values(), *function_templates(), "extension_end")
     return "\n".join(template(name) for name in names)

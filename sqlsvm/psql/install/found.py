@@ -1,22 +1,21 @@
-"""What sqlsvm puts into a PostgreSQL database, and what a database holds of it already."""
+"""What sqlsvm installs in a PostgreSQL database, and what a database already has of it."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine, Programmable, StatementError
-from sqlsvm.errors import EngineError, OptionError
-from sqlsvm.store.database import SCHEMA
+from sqlsvm.engine.base import Engine, Programmable
+from sqlsvm.errors import OptionError
+from sqlsvm.store.database import SCHEMA, explained
 from sqlsvm.store.templates import template, templates_in
 
 TABLES = ("tables", "states")
-"""The templates of the model store, which the driver makes too."""
+"""The templates of the model store, which the driver also runs."""
 
 FORMS: dict[int, str] = {2: "programs"}
-"""The templates that bring the tables from one form to the next, by the number that each writes into schema_version."""
+"""The templates that change the tables to the next form, by the number that each writes into schema_version."""
 
 FUNCTIONS = """\
 SELECT proname AS name FROM pg_catalog.pg_proc
@@ -35,18 +34,15 @@ SELECT CURRENT_USER AS role, CURRENT_DATABASE() AS database,
 
 @dataclass(frozen=True)
 class Found:
-    """What a database holds of sqlsvm."""
+    """What a database has of sqlsvm."""
 
     version: str | None
-    """Of the functions; None where there are none."""
+    """The version of the functions; None if there are none."""
     form: int
-    """Of the tables; 0 where there are none."""
+    """The form of the tables; 0 if there are none."""
     is_extension: bool
     server: int
     """The major version of PostgreSQL."""
-
-
-# -- what is to be there -----------------------------------------------------------------------------------------------
 
 
 def own_version() -> str:
@@ -70,9 +66,6 @@ def table_names() -> tuple[str, ...]:
     return tuple(name for text in texts for name in re.findall(rf"^CREATE TABLE {SCHEMA}\.(\w+)", text, re.MULTILINE))
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
-
-
 def look(engine: Engine) -> Found:
     postgres = on_postgres(engine)
     with rights(postgres, "look at"):
@@ -88,7 +81,7 @@ def found_in(postgres: Programmable) -> Found:
 
 def check_no_extension(found: Found, instead: str) -> None:
     if found.is_extension:
-        raise OptionError("sqlsvm is here as an extension, which PostgreSQL keeps in order", hint=f"in SQL: {instead}")
+        raise OptionError("sqlsvm is installed as an extension here", hint=f"in SQL: {instead}")
 
 
 def on_postgres(engine: Engine) -> Programmable:
@@ -114,18 +107,13 @@ def names(postgres: Programmable, text: str, *parameters: object) -> list[str]:
     return [str(name) for name in postgres.fetch(parse_one(text, read="postgres"), parameters)["name"]]
 
 
-@contextmanager
-def rights(postgres: Programmable, verb: str) -> Iterator[None]:
-    """PostgreSQL says what is forbidden; we add what would allow it."""
-    try:
-        yield
-    except StatementError as error:
-        if error.kind != "denied":
-            raise
-        facts = row(postgres, _WHO)
-        role, database = (exp.to_identifier(str(facts[k]), quoted=True).sql("postgres") for k in ("role", "database"))
-        hint = f"the owner of the database can allow it: GRANT CREATE ON DATABASE {database} TO {role}"
-        if facts["owner"] is not None:
-            hint = f"connect as {facts['owner']}, who owns the schema {SCHEMA}"
-        message = f"this role may not {verb} sqlsvm: {error.message}"
-        raise EngineError(message, detail=error.detail, hint=hint) from error
+def rights(postgres: Programmable, verb: str) -> AbstractContextManager[None]:
+    return explained(("denied",), lambda: _who_may(postgres), f"this role may not {verb} sqlsvm")
+
+
+def _who_may(postgres: Programmable) -> str:
+    facts = row(postgres, _WHO)
+    if facts["owner"] is not None:
+        return f"connect as {facts['owner']}, who owns the schema {SCHEMA}"
+    role, database = (exp.to_identifier(str(facts[k]), quoted=True).sql("postgres") for k in ("role", "database"))
+    return f"the owner of the database can allow it: GRANT CREATE ON DATABASE {database} TO {role}"

@@ -1,7 +1,7 @@
-"""Install and upgrade: fixed files of sql_templates/, sent as they are, in one transaction.
+"""Install and upgrade: run the files of sql_templates/ in one transaction.
 
-What there is to do depends on what a database holds already: nothing; the tables, where the driver has stored a model;
-the functions, of this version or another; or all of it as the extension, which PostgreSQL keeps in order itself.
+A database may have nothing yet, or the tables, if a model was stored, or the functions of some version. If sqlsvm is
+installed as an extension, PostgreSQL must do this itself.
 """
 
 import re
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sqlglot import parse_one
 
-from sqlsvm.engine.base import Engine, Programmable, StatementError
-from sqlsvm.errors import EngineError, OptionError, nearest
+from sqlsvm.engine.base import Engine, Programmable
+from sqlsvm.errors import OptionError, nearest
 from sqlsvm.psql.install.found import (
     FORMS,
     Found,
@@ -21,18 +21,18 @@ from sqlsvm.psql.install.found import (
     own_version,
     rights,
 )
-from sqlsvm.store.database import SCHEMA, DatabaseStore
+from sqlsvm.store.database import SCHEMA, DatabaseStore, explained
 from sqlsvm.store.templates import template
 
 OLDEST = 14
-"""The first PostgreSQL on which the functions run."""
+"""The oldest PostgreSQL on which the functions run."""
 
 _BEFORE = "SET LOCAL check_function_bodies = off"
-"""A function may call one that comes after it."""
+"""A function may call one that is made later."""
 
 
 def install(engine: Engine, readers: Sequence[str] = (), trainers: Sequence[str] = ()) -> Found:
-    """Schema, tables and functions: what is missing is made. Doing it twice changes nothing. What was there before."""
+    """Make the schema, tables and functions that are missing. Return what was there before."""
     postgres = on_postgres(engine)
 
     def work() -> Found:
@@ -49,18 +49,13 @@ def install(engine: Engine, readers: Sequence[str] = (), trainers: Sequence[str]
         _grant(postgres, readers, trainers)
         return found
 
-    try:
-        with rights(postgres, "install"):
-            return DatabaseStore(postgres).transaction(work)
-    except StatementError as error:
-        if error.kind not in ("exists", "taken"):
-            raise
-        hint = f"the schema {SCHEMA} holds something else of that name: move or drop it; nothing was installed"
-        raise EngineError(error.message, detail=error.detail, hint=hint) from error
+    hint = f"the schema {SCHEMA} holds something else of that name: move or drop it; nothing was installed"
+    with explained(("exists", "taken"), lambda: hint), rights(postgres, "install"):
+        return DatabaseStore(postgres).transaction(work)
 
 
 def upgrade(engine: Engine) -> Found:
-    """Functions and tables of an older version become those of this one; models stay. What was there before."""
+    """Bring functions and tables to this version; models stay. Return what was there before."""
     postgres = on_postgres(engine)
 
     def work() -> Found:

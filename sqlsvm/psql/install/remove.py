@@ -1,9 +1,9 @@
-"""Taking sqlsvm out of a database again."""
+"""Remove sqlsvm from a database."""
 
 from dataclasses import dataclass
 
-from sqlsvm.engine.base import Engine, Programmable, StatementError
-from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.engine.base import Engine, Programmable
+from sqlsvm.errors import OptionError
 from sqlsvm.psql.install.found import (
     FUNCTIONS,
     Found,
@@ -17,7 +17,7 @@ from sqlsvm.psql.install.found import (
     row,
     table_names,
 )
-from sqlsvm.store.database import SCHEMA, DatabaseStore
+from sqlsvm.store.database import SCHEMA, DatabaseStore, explained
 from sqlsvm.store.templates import template
 
 _RELATIONS = """\
@@ -36,13 +36,13 @@ class Removed:
     functions: int
     tables: int
     models: tuple[str, ...]
-    """Those that are compiled and not trained yet, or whose training did not finish, are among them."""
+    """Also those that are only compiled, or whose training did not finish."""
     schema: bool
-    """Whether the schema went too: one that an administrator made stays."""
+    """Whether the schema was dropped. A schema that an administrator made stays."""
 
 
 def uninstall(engine: Engine, *, force: bool = False) -> Removed:
-    """Functions, tables and schema go; models only by force. What others have built on them is never removed."""
+    """Drop functions, tables and schema; if there are models, only by force. Objects that depend on them stay."""
     postgres = on_postgres(engine)
 
     def work() -> Removed:
@@ -54,13 +54,8 @@ def uninstall(engine: Engine, *, force: bool = False) -> Removed:
         postgres.run_script(template("uninstall"))
         return removed
 
-    try:
-        with rights(postgres, "uninstall"):
-            return DatabaseStore(postgres).transaction(work)
-    except StatementError as error:
-        if error.kind != "depended on":
-            raise
-        raise EngineError(error.message, detail=error.detail, hint="drop that first; nothing was removed") from error
+    with explained(("depended on",), lambda: "drop that first; nothing was removed"), rights(postgres, "uninstall"):
+        return DatabaseStore(postgres).transaction(work)
 
 
 def _inventory(postgres: Programmable, found: Found) -> Removed:
