@@ -10,8 +10,6 @@ _FORMS = (
     "write postgresql://user@host/database, embedded: (a throw-away PostgreSQL), embedded:PATH, "
     "duckdb: (in memory) or duckdb:PATH"
 )
-_THROW_AWAY = ("duckdb:", "embedded:")
-_IN_MEMORY = "duckdb::memory:"
 
 
 def connect(url: str) -> Engine:
@@ -29,7 +27,9 @@ def connect(url: str) -> Engine:
         from sqlsvm.engine.postgres import Postgres
 
         return Postgres(url)
-    raise OptionError(_complaint(scheme, colon), hint=_FORMS)
+    # Only the scheme is repeated: what follows it may hold a password.
+    about = f'unknown kind of database URL "{scheme}:"' if colon else f'"{scheme}" is not a database URL'
+    raise OptionError(about if scheme else "the database URL is empty", hint=_FORMS)
 
 
 def dialect_of(url: str) -> str:
@@ -47,7 +47,7 @@ def lasting(url: str) -> bool:
     >>> lasting("duckdb:"), lasting("duckdb::memory:shop"), lasting("duckdb:shop.duckdb")
     (False, False, True)
     """
-    return url not in _THROW_AWAY and not url.startswith(_IN_MEMORY)
+    return url not in ("duckdb:", "embedded:") and not url.startswith("duckdb::memory:")
 
 
 def absent(url: str) -> bool:
@@ -65,10 +65,3 @@ def scratch() -> Engine:
     from sqlsvm.engine.duckdb import DuckDB
 
     return DuckDB(private=True)
-
-
-def _complaint(scheme: str, colon: str) -> str:
-    """Only the scheme is repeated: what follows it may hold a password."""
-    if not scheme:
-        return "the database URL is empty"
-    return f'unknown kind of database URL "{scheme}:"' if colon else f'"{scheme}" is not a database URL'

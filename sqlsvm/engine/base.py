@@ -6,7 +6,7 @@ expressed in that engine's own file: the compiler has no `if dialect`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -111,9 +111,9 @@ class Engine(ABC):
     def version(self) -> str:
         """For instance `PostgreSQL 15.18` or `DuckDB 2.0.0`."""
 
-    @abstractmethod
     def fold(self, name: str, quoted: bool) -> str:
         """The name that an identifier of the query means: two identifiers are one when their folds are equal."""
+        return "".join(c.lower() if c.isascii() else c for c in name)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -236,6 +236,18 @@ class Engine(ABC):
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything inside sees the same data; what it created is gone after it, unless committed by intent."""
 
+    @contextmanager
+    def bracket(self, begin: str, undo: str, end: str) -> Iterator[None]:
+        """Send `begin`, then `end`, or `undo` if something goes wrong in between."""
+        try:
+            self.execute(Text(begin))
+            yield
+        except BaseException:
+            with suppress(EngineError):  # the first error is the one to report
+                self.execute(Text(undo))
+            raise
+        self.execute(Text(end))
+
     @abstractmethod
     def work_in(self, schema: str) -> None:
         """Keep the temporary tables that are made from now on in this schema; an error where that cannot be."""
@@ -278,6 +290,12 @@ def as_values(cells: Iterable[object], kind: Kind) -> Values:
         return np.array([np.nan if cell is None else cell for cell in cells], dtype=float)
     values = np.array(cells)
     return values.astype(float) if values.dtype.kind == "O" else values
+
+
+def widened(values: Values) -> Values:
+    """Numbers in the byte order of this machine, and as wide as Python's own."""
+    wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[values.dtype.kind]
+    return values.astype(float if values.dtype == np.uint64 else wide)
 
 
 def as_rows(names: Sequence[str], columns: Iterable[Values]) -> Rows:

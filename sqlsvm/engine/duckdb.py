@@ -5,7 +5,7 @@ import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from secrets import token_hex
 from threading import Lock
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from sqlsvm.engine.base import (
     Values,
     as_rows,
     as_values,
+    widened,
 )
 from sqlsvm.errors import EngineError, OptionError
 
@@ -107,9 +108,6 @@ class DuckDB(Engine):
     def version(self) -> str:
         return f"DuckDB {duckdb.__version__}"
 
-    def fold(self, name: str, quoted: bool) -> str:
-        return "".join(c.lower() if c.isascii() else c for c in name)
-
     def text(self, statement: Sent) -> Text:
         """Nothing for ANALYZE, because DuckDB keeps its statistics by itself, and for a comment on a schema, which it
         cannot have."""
@@ -126,18 +124,16 @@ class DuckDB(Engine):
         return self._run(lambda: _rows(self._send(self.text(statement), parameters)))
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
-        text = self.text(exp.Describe(this=query.copy()))
-        answer = self._run(lambda: self._send(text).fetchall())
+        answer = self._ask(self.text(exp.Describe(this=query.copy())))
         return tuple(Column(name, type, _kind(type)) for name, type, *_ in answer)
 
     def table_names(self) -> tuple[str, ...]:
-        return tuple(name for (name,) in self._run(lambda: self._send(_TABLE_NAMES).fetchall()))
+        return tuple(name for (name,) in self._ask(_TABLE_NAMES))
 
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
         if self._volatile is None:  # the list takes longer to make than most queries; nobody else adds to it here
-            found = self._run(lambda: self._send(_VOLATILE_FUNCTIONS).fetchall())
-            self._volatile = frozenset(name for (name,) in found)
-        calls = {name: _CALLED.findall(text) for name, text in self._run(lambda: self._send(_MACROS).fetchall())}
+            self._volatile = frozenset(name for (name,) in self._ask(_VOLATILE_FUNCTIONS))
+        calls = {name: _CALLED.findall(text) for name, text in self._ask(_MACROS)}
         reached, unread = set[str](), [(name, name) for name in set(names)]
         while unread:
             name, by = unread.pop()
@@ -149,7 +145,7 @@ class DuckDB(Engine):
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         """And those of any views that a text of these seems to name, in whatever schema: nothing says what a view
         reads."""
-        views: dict[str, list[str]] = dict(self._run(lambda: self._send(_VIEWS).fetchall()))
+        views: dict[str, list[str]] = dict(self._ask(_VIEWS))
         found: list[str] = []
         unread = [table.name.lower() for table in tables]
         while unread:
@@ -159,7 +155,7 @@ class DuckDB(Engine):
         return tuple(found)
 
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        found = self._run(lambda: self._send(_UNIQUE_KEYS, [table.db or None, table.name]).fetchall())
+        found = self._ask(_UNIQUE_KEYS, [table.db or None, table.name])
         return tuple(frozenset(columns) for (columns,) in found)
 
     def blur(self, column: Column, of: exp.Query) -> str | None:
@@ -222,23 +218,12 @@ class DuckDB(Engine):
             raise EngineError("a snapshot is already open in this session")
         self._in_snapshot = True
         try:
-            with nullcontext() if self._private else self._transaction():
+            # A transaction keeps the memory of every table that is dropped in it: some hundred megabytes of a training.
+            # A private session does without one.
+            with nullcontext() if self._private else self.bracket("BEGIN TRANSACTION", "ROLLBACK", "COMMIT"):
                 yield
         finally:
             self._in_snapshot = False
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Until its end DuckDB keeps the memory of every table that was dropped in it: some hundred megabytes of a
-        training, which a session that is alone does without."""
-        try:
-            self._run(lambda: self._send("BEGIN TRANSACTION"))
-            yield
-        except BaseException:
-            with suppress(EngineError):  # the first error is the one to report
-                self._run(lambda: self._send("ROLLBACK"))
-            raise
-        self._run(lambda: self._send("COMMIT"))
 
     def work_in(self, schema: str) -> None:
         raise OptionError("only PostgreSQL has a use for a work schema", hint="leave --work-schema out")
@@ -249,6 +234,9 @@ class DuckDB(Engine):
     def close(self) -> None:
         self._worker.shutdown()
         self._connection.close()
+
+    def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
+        return self._run(lambda: self._send(text, parameters).fetchall())
 
     def _send(self, text: str, parameters: Parameters = ()) -> duckdb.DuckDBPyConnection:
         if self.on_statement:
@@ -323,8 +311,7 @@ def _from_numpy(values: Any) -> Values:
         return _none_where(missing, values)
     if missing.any():
         return np.where(missing, np.nan, values.astype(float))
-    wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[values.dtype.kind]
-    return np.asarray(values, dtype=float if values.dtype == np.uint64 else wide)
+    return widened(values)
 
 
 def _from_python(cells: tuple[object, ...], type: str) -> Values:

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, Literal, NoReturn, cast
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Literal, cast
 from urllib.parse import quote, urlencode
 
 import numpy as np
@@ -34,6 +34,7 @@ from sqlsvm.errors import EngineError, OptionError
 
 _IDENTIFIER_BYTES = 63
 _FIT_ON_A_PAGE = 900  # numbers
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _ANSWER = f"{sql.WORKING}answer"
 _READ_ONLY, _DENIED = "25006", "42501"
 _REFUSALS: dict[str, Refusal] = {
@@ -89,8 +90,7 @@ class Postgres(PgCatalog):
         return f"PostgreSQL {number.split()[0]}"
 
     def fold(self, name: str, quoted: bool) -> str:
-        if not quoted:
-            name = "".join(c.lower() if c.isascii() else c for c in name)
+        name = name if quoted else super().fold(name, quoted)
         return name.encode()[:_IDENTIFIER_BYTES].decode(errors="ignore")
 
     def text(self, statement: Sent) -> Text:
@@ -148,44 +148,40 @@ class Postgres(PgCatalog):
             name: wire.fitted(name, values, oid) for (name, values), oid in zip(columns.items(), oids, strict=True)
         }
         target = exp.Schema(this=table.copy(), expressions=names)
-        if all(
-            values.dtype != object and oid in wire.DTYPES for values, oid in zip(columns.values(), oids, strict=True)
-        ):
-            self._copy(_copy(target, "binary"), lambda copy: copy.write(wire.copy_rows(columns, oids)))
-        else:
-            self._copy(_copy(target, "text"), lambda copy: _write_rows(copy, columns))
+        binary = wire.DTYPES.keys() >= set(oids) and all(values.dtype != object for values in columns.values())
+        with self._driver_errors(), self._copy(target, "binary" if binary else "text") as copy:
+            if binary:
+                copy.write(wire.copy_rows(columns, oids))
+                return
+            for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+                copy.write_row(row)
 
     def copy_out(self, query: exp.Query) -> Iterator[Rows]:
         result = self._shape(query)
         names = _names(result)
         dtypes = [wire.COPIED[result.ftype(place)] for place in range(len(names))]
         with self._driver_errors():
-            for columns in wire.read_copy(self._messages(_copy(query.subquery(), "binary", "STDOUT")), dtypes):
+            for columns in wire.read_copy(self._messages(query), dtypes):
                 yield as_rows(names, columns)
 
     def csv(self, path: str) -> exp.Select:
         raise OptionError("the server cannot read a CSV file of this machine", hint="score files in DuckDB: duckdb:")
 
     def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
-        said = self._said(_copy(query.subquery(), "text", "STDOUT"))
-        with self._driver_errors(), self._connection.cursor().copy(said.encode()) as copy:
+        with self._driver_errors(), self._copy(query.subquery(), "text", "STDOUT") as copy:
             yield from copy.rows()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         if self._rehearsing:
-            with self._savepoint():
+            with self.bracket("SAVEPOINT sqlsvm", "ROLLBACK TO SAVEPOINT sqlsvm", "RELEASE SAVEPOINT sqlsvm"):
                 yield
             return
-        self._begin()
-        try:
+        self._check_idle()
+        with self.bracket(_BEGIN, "ROLLBACK", "COMMIT"):
             yield
-        except BaseException:
-            with suppress(EngineError):  # the first error is the one to report
-                self._send("ROLLBACK")
-            raise
-        if self._send("COMMIT").statusmessage == "ROLLBACK":
-            raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
+            if self._connection.info.transaction_status == pq.TransactionStatus.INERROR:
+                raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
 
     def work_in(self, schema: str) -> None:
         self._check_work_schema(schema)
@@ -193,7 +189,8 @@ class Postgres(PgCatalog):
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        self._begin()
+        self._check_idle()
+        self._send(_BEGIN)
         self._rehearsing = True
         try:
             yield
@@ -201,21 +198,9 @@ class Postgres(PgCatalog):
             self._rehearsing = False
             self._send("ROLLBACK")
 
-    def _begin(self) -> None:
+    def _check_idle(self) -> None:
         if self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
             raise EngineError("a snapshot is already open in this session")
-        self._send("BEGIN ISOLATION LEVEL REPEATABLE READ")
-
-    @contextmanager
-    def _savepoint(self) -> Iterator[None]:
-        self._send("SAVEPOINT sqlsvm")
-        try:
-            yield
-        except BaseException:
-            with suppress(EngineError):  # the first error is the one to report
-                self._send("ROLLBACK TO SAVEPOINT sqlsvm")
-            raise
-        self._send("RELEASE SAVEPOINT sqlsvm")
 
     def run_script(self, text: str) -> None:
         """Only the simple protocol takes several statements at once. It has neither parameters nor binary answers."""
@@ -265,15 +250,21 @@ class Postgres(PgCatalog):
         load = loader(oid, self._connection).load
         return (lambda cell: str(load(cell))) if oid == wire.UUID else load
 
-    def _copy(self, statement: exp.Copy, write: Callable[[psycopg.Copy], None]) -> None:
-        with self._driver_errors(), self._connection.cursor().copy(self._said(statement).encode()) as copy:
-            write(copy)
+    def _copy(
+        self, what: exp.Expr, format: Literal["binary", "text"], end: Literal["STDIN", "STDOUT"] = "STDIN"
+    ) -> AbstractContextManager[psycopg.Copy]:
+        choice = exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(format))
+        files = [exp.to_identifier(end)]
+        text = self.text(exp.Copy(this=what, kind=end == "STDIN", files=files, params=[choice]))
+        if self.on_statement:
+            self.on_statement(text)
+        return self._connection.cursor().copy(text.encode())
 
-    def _messages(self, statement: exp.Copy) -> Iterator[wire.Message]:
+    def _messages(self, query: exp.Query) -> Iterator[wire.Message]:
         """The rows of COPY ... TO STDOUT. psycopg waits for one; those that have come with it are taken from libpq
         without its help, which costs a microsecond a row."""
         pgconn = self._connection.pgconn
-        with self._connection.cursor().copy(self._said(statement).encode()) as copy:
+        with self._copy(query.subquery(), "binary", "STDOUT") as copy:
             while row := copy.read():
                 yield row
                 size, more = pgconn.get_copy_data(1)
@@ -286,31 +277,22 @@ class Postgres(PgCatalog):
                         raise psycopg.errors.error_from_result(results[0])
                     return
 
-    def _said(self, statement: Sent) -> Text:
-        text = self.text(statement)
-        if self.on_statement:
-            self.on_statement(text)
-        return text
-
     @contextmanager
     def _driver_errors(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
-            self._reraise(error)
+            said, sqlstate = error.diag, error.sqlstate or ""
+            if self._connection.closed or self._connection.broken:
+                raise EngineError(f"the connection to {self.url} was lost", detail=str(error).strip()) from error
+            raise StatementError(
+                said.message_primary or str(error).strip(),
+                detail=said.message_detail,
+                hint=said.message_hint or self._hint(sqlstate, said.message_primary or ""),
+                kind="value" if sqlstate.startswith("22") else _REFUSALS.get(sqlstate),
+            ) from error
 
-    def _reraise(self, error: psycopg.Error) -> NoReturn:
-        said = error.diag
-        if self._connection.closed or self._connection.broken:
-            raise EngineError(f"the connection to {self.url} was lost", detail=str(error).strip()) from error
-        raise StatementError(
-            said.message_primary or str(error).strip(),
-            detail=said.message_detail,
-            hint=said.message_hint or self._hint(error.sqlstate, said.message_primary or ""),
-            kind=_refusal(error.sqlstate or ""),
-        ) from error
-
-    def _hint(self, sqlstate: str | None, message: str) -> str | None:
+    def _hint(self, sqlstate: str, message: str) -> str | None:
         info = self._connection.info
         if sqlstate == _READ_ONLY:
             return "this session may only read: train and evaluate can with --offload --model-file FILE, predict to CSV"
@@ -319,10 +301,6 @@ class Postgres(PgCatalog):
         if sqlstate == _DENIED and (found := _ON.match(message)):
             return f"its owner can GRANT what is missing ON {found[1]} TO {info.user}"
         return None
-
-
-def _refusal(sqlstate: str) -> Refusal | None:
-    return "value" if sqlstate.startswith("22") else _REFUSALS.get(sqlstate)
 
 
 def _connect(dsn: str) -> psycopg.Connection[Any]:
@@ -389,15 +367,5 @@ def _parameter(value: object) -> object:
     return value
 
 
-def _copy(what: exp.Expr, format: Literal["binary", "text"], end: Literal["STDIN", "STDOUT"] = "STDIN") -> exp.Copy:
-    choice = exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(format))
-    return exp.Copy(this=what, kind=end == "STDIN", files=[exp.to_identifier(end)], params=[choice])
-
-
 def _with_nan(values: Values) -> Values:
     return np.ma.filled(values.astype(float), np.nan) if np.ma.isMaskedArray(values) else values
-
-
-def _write_rows(copy: psycopg.Copy, columns: Mapping[str, Values]) -> None:
-    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
-        copy.write_row(row)

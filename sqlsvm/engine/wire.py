@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.engine.base import Values
+from sqlsvm.engine.base import Values, widened
 from sqlsvm.errors import EngineError
 
 BOOLEAN, FLOAT8, FLOAT8_ARRAY, UUID = 16, 701, 1022, 2950
@@ -55,16 +55,11 @@ def read_column(cells: Sequence[bytes | None], oid: int) -> Values:
     """Cells of one result column -> numbers: NULL becomes nan, and then integers and booleans become floats."""
     wire = DTYPES[oid]
     if None not in cells:
-        return _native(np.frombuffer(b"".join(cells), dtype=wire))  # type: ignore[arg-type]
+        return widened(np.frombuffer(b"".join(cells), dtype=wire))  # type: ignore[arg-type]
     filler = bytes(wire.itemsize)
     values = np.frombuffer(b"".join(filler if cell is None else cell for cell in cells), dtype=wire).astype(float)
     values[[cell is None for cell in cells]] = np.nan
     return values
-
-
-def _native(values: Values) -> Values:
-    """In the machine's byte order, and as wide as Python's own numbers."""
-    return values.astype({"b": np.bool_, "i": np.int64, "f": np.float64}[values.dtype.kind])
 
 
 def float8_array(values: Values) -> bytes:
