@@ -27,7 +27,7 @@ BEGIN
         least := answers -> ('moments ' || c.node) -> 0 ->> ('least' || c.place - 1);
         most := answers -> ('moments ' || c.node) -> 0 ->> ('most' || c.place - 1);
         IF most - least > 1e-13 * greatest(abs(least), abs(most)) THEN
-            RAISE EXCEPTION 'feature "%" is between % and %: far from 0 beside how much it varies', c.feature, least, most
+            RAISE EXCEPTION 'feature "%" is between % and %: its mean is much larger than its deviation', c.feature, least, most
                 USING ERRCODE = 'SV004', DETAIL = 'Sums of such numbers lose the digits in which they differ.',
                 HINT = format('Subtract a constant in the query, about %s, and compile it again: sqlsvm compile --name ...',
                     to_char(floor(least), 'FM99999999999999999990'));

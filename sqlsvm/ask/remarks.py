@@ -39,7 +39,7 @@ def _label_remarks(found: Inspection) -> Iterator[str]:
     assert label
     for n, value in ((label.positive, "+1"), (label.negative, "-1")):
         if not n:
-            yield f"no row of the join has the label {value}: there is nothing to tell apart"
+            yield f"no row of the join has the label {value}: training needs rows of both classes"
     if label.nulls:
         yield f"the label is NULL in {row_count(label.nulls)} of the join"
 

@@ -42,7 +42,7 @@ def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]
     version = f", version {model.version}" if model.version else ""
     yield "model", f"{printable(model.name)}{version}, {place}"
     yield "objective", objective(model)
-    yield "lower bound", f"{model.lower_bound:.6g}: no weights whatever do better than that"
+    yield "lower bound", f"{model.lower_bound:.6g}: no weights have a lower objective"
     yield "gap", gap(model)
     yield "trained", f"{passes(model)} in {model.seconds:.2f} s, counting {model.counting}; {seconds:.2f} s in all"
     yield "join", f"would have been {_join(model)}; it was never made"

@@ -57,7 +57,7 @@ def check(engine: Engine) -> tuple[Finding, ...]:
 
 
 def _in_place(postgres: Programmable, before: Found) -> Iterator[Finding]:
-    yield Finding("server", f"{postgres.version}, and {OLDEST} or newer is needed", before.server >= OLDEST)
+    yield Finding("server", f"{postgres.version}; {OLDEST} or newer is needed", before.server >= OLDEST)
     if before.version is None:
         yield Finding("functions", "not installed here; installed for this check only", True)
         return
@@ -93,11 +93,11 @@ def _trial(postgres: Programmable, before: Found) -> Iterator[Finding]:
 def _trained(postgres: Programmable) -> Iterator[Finding]:
     said = row(postgres, _TRAIN, _NAME, TOL)
     low, high, gap = (float(str(said[k])) for k in ("lower_bound", "objective_upper", "gap"))
-    yield Finding("train", f"a gap of {gap:.2g}, and {TOL} was asked for", bool(said["converged"]))
+    yield Finding("train", f"a gap of {gap:.2g}; {TOL} was asked for", bool(said["converged"]))
     yield Finding("certificate", f"{low:.6f} <= {OPTIMUM} <= {high:.6f}", low <= OPTIMUM <= high)
     weight = float(str(row(postgres, _WEIGHT, _NAME)["weight"]))
     # F(b) is at least lambda |b - b*|^2 above its minimum.
-    yield Finding("weight", f"{weight:.4f}, and {WEIGHT} is known", abs(weight - WEIGHT) <= sqrt(gap * high / LAMBDA))
+    yield Finding("weight", f"{weight:.4f}; the optimum is {WEIGHT}", abs(weight - WEIGHT) <= sqrt(gap * high / LAMBDA))
 
 
 def _predicted(postgres: Programmable) -> Iterator[Finding]:
@@ -106,14 +106,14 @@ def _predicted(postgres: Programmable) -> Iterator[Finding]:
     rows = exp.select("x", "z", exp.alias_(expression, "score")).from_(_select(_QUERY).subquery("r"))
     found = postgres.fetch(_select(_COUNTS).with_("q", as_=rows), [_NAME])
     n, alike, predicted = (int(values[0]) for values in found.values())
-    yield Finding("score_sql", f"the score of decision_function in {alike} of {n} rows", alike == n)
+    yield Finding("score_sql", f"the same score as decision_function in {alike} of {n} rows", alike == n)
     yield Finding("predict", f"the likelier label in {predicted} of {n} rows", predicted == n)
 
 
 def _nothing_left(postgres: Programmable, before: Found) -> Finding:
     programs = names(postgres, "SELECT name FROM sqlsvm.programs WHERE name = $1", _NAME) if before.version else []
     clean = look(postgres) == before and not programs
-    return Finding("left behind", "nothing" if clean else "something of the check", clean)
+    return Finding("left behind", "nothing" if clean else "objects of the check", clean)
 
 
 def _select(text: str) -> exp.Select:

@@ -93,9 +93,6 @@ def on_postgres(engine: Engine) -> Programmable:
     return engine
 
 
-# -- statements --------------------------------------------------------------------------------------------------------
-
-
 def row(postgres: Programmable, text: str, *parameters: object) -> dict[str, object]:
     """The first row of an answer."""
     answer = postgres.fetch(parse_one(text, read="postgres"), parameters)
