@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
-from sqlsvm.demo.shop import Table, shop
+from sqlsvm.demo.shop import shop
 from sqlsvm.engine import lasting
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import OptionError
@@ -64,7 +64,8 @@ def make(engine: Engine, schema: str | None) -> Shop:
         _make_room(engine, schema, tables)
     for name, columns in tables.items():
         steps.info("making the table %s", name)
-        engine.execute(_create(name, columns, schema))
+        types = {column: _TYPES.get(column, "text") for column in columns}
+        engine.execute(exp.Create(this=_columns(exp.table_(name, schema), types), kind="TABLE"))
         engine.copy_in(exp.table_(name, schema), columns)
     rows = sum(len(next(iter(columns.values()))) for columns in tables.values())
     return Shop(_query(engine, schema), engine.version, engine.url, schema, rows, time.monotonic() - began)
@@ -90,11 +91,6 @@ def _exists(engine: Engine, table: exp.Table) -> bool:
         return bool(engine.describe(exp.select("*").from_(table)))
     except StatementError:
         return False
-
-
-def _create(name: str, columns: Table, schema: str | None) -> exp.Create:
-    types = {column: _TYPES.get(column, "text") for column in columns}
-    return exp.Create(this=_columns(exp.table_(name, schema), types), kind="TABLE")
 
 
 def _columns(table: exp.Table, types: dict[str, str]) -> exp.Schema:

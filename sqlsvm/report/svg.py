@@ -58,13 +58,13 @@ def _axes(chart: Chart, place: Place) -> Iterator[Element]:
     right, top = place(chart.x.high, chart.y.high)
     for value, name in chart.y.ticks:
         _, y = place(chart.x.low, value)
-        yield el("path", d=_path(((left, y), (right, y))), class_="grid")
+        yield el("path", d=path(((left, y), (right, y))), class_="grid")
         yield el("text", name, x=left - 6, y=y + 3.5, class_="end")
     for value, name in chart.x.ticks:
         x, _ = place(value, chart.y.low)
-        yield el("path", d=_path(((x, bottom), (x, bottom + 4))), class_="tick")
+        yield el("path", d=path(((x, bottom), (x, bottom + 4))), class_="tick")
         yield el("text", name, x=x, y=bottom + 16, class_="middle")
-    yield el("path", d=_path(((left, bottom), (right, bottom))), class_="tick")
+    yield el("path", d=path(((left, bottom), (right, bottom))), class_="tick")
     yield el("text", chart.x.label, x=(left + right) / 2, y=bottom + 34, class_="middle label")
     middle = (top + bottom) / 2
     yield el("text", chart.y.label, x=10, y=middle, class_="middle label", transform=f"rotate(-90 10 {middle:g})")
@@ -72,9 +72,9 @@ def _axes(chart: Chart, place: Place) -> Iterator[Element]:
 
 def _mark(chart: Chart, mark: Mark, place: Place) -> Iterator[Element]:
     if isinstance(mark, Area):
-        yield el("path", d=_path(_placed(mark.outline, place)) + "Z", class_=f"area {mark.style}")
+        yield el("path", d=path(_placed(mark.outline, place)) + "Z", class_=f"area {mark.style}")
     elif isinstance(mark, Line):
-        yield el("path", d=_path(_placed(mark.points, place)), class_=f"line {mark.style}")
+        yield el("path", d=path(_placed(mark.points, place)), class_=f"line {mark.style}")
         if mark.marked:
             yield from (_marker(*place(x, y), mark.style) for x, y in mark.points)
     elif isinstance(mark, Dot):
@@ -93,7 +93,7 @@ def _rule(chart: Chart, rule: Rule, place: Place) -> Iterator[Element]:
     else:
         ends = place(x.low, rule.at), place(x.high, rule.at)
         name = el("text", rule.name, x=ends[0][0] + 5, y=ends[0][1] - 5)
-    yield el("path", d=_path(ends), class_="rule")
+    yield el("path", d=path(ends), class_="rule")
     yield name
 
 
@@ -101,12 +101,12 @@ def _marker(x: float, y: float, style: str) -> Element:
     """A disc, or an open triangle."""
     if style == "first":
         return el("circle", cx=x, cy=y, r=3.2, class_=f"marker {style}")
-    return el("path", d=f"{_path(((x - 4, y + 3), (x, y - 4), (x + 4, y + 3)))}Z", class_=f"marker {style}")
+    return el("path", d=f"{path(((x - 4, y + 3), (x, y - 4), (x + 4, y + 3)))}Z", class_=f"marker {style}")
 
 
 def _placed(points: Points, place: Place) -> Points:
     return tuple(place(x, y) for x, y in points)
 
 
-def _path(points: Points) -> str:
+def path(points: Points) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)

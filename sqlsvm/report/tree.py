@@ -11,7 +11,7 @@ from sqlsvm.ask.remarks import node_name
 from sqlsvm.plan.catalog import EdgeFacts
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.report.markup import Element, el
-from sqlsvm.report.svg import picture
+from sqlsvm.report.svg import path, picture
 from sqlsvm.show.inspection import bag_number, condition, kind
 from sqlsvm.terminal import amount, row_count, share
 
@@ -150,12 +150,10 @@ def _end(x: float, y: float, way: tuple[float, float], one: bool) -> Element:
     """A bar across the line, or a fork that opens towards the box. `way` is the line's direction, away from the box."""
     (a, b), size = way, 4.0
     if one:
-        at = x + 5 * a, y + 5 * b
-        points = (at[0] - size * b, at[1] - size * a), (at[0] + size * b, at[1] + size * a)
-        return el("path", d="M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*points[0], *points[1]), class_="tick")
-    tip = x + 8 * a, y + 8 * b
+        x, y = x + 5 * a, y + 5 * b
     left, right = (x - size * b, y - size * a), (x + size * b, y + size * a)
-    return el("path", d="M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}".format(*left, *tip, *right), class_="tick")
+    points = (left, right) if one else (left, (x + 8 * a, y + 8 * b), right)
+    return el("path", d=path(points), class_="tick")
 
 
 def edge_condition(tree: JoinTree, edge: Edge) -> str:
