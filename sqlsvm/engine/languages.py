@@ -1,4 +1,4 @@
-"""How the SQL of each engine is read. A query can be read before its database is open, so no driver is needed here."""
+"""How the SQL of each engine is parsed. This needs no driver: a query can be read before its database is open."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ Trees = list[exp.Expr | None]
 
 @dataclass(frozen=True)
 class Language:
-    """What a query means to an engine, where engines differ."""
+    """How engines differ in reading a query."""
 
     parse: Callable[[list[Token], str], Trees]
     names_files: bool
-    """Is 'data/flights.csv' in FROM a relation with the name flights?"""
+    """Is 'data/flights.csv' in FROM a relation called flights?"""
     splits_rows: bool
     """Is (a, b) = (c, d) the same as a = c AND b = d? Else it compares two structs, in which NULL equals NULL."""
 
@@ -27,10 +27,10 @@ class Language:
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------
 
 _ALONE = ("DATE_PART", "LOG10", "TO_HEX", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
-"""Functions of PostgreSQL that sqlglot would turn into another, of another type or none at all, and those whose format
-of a time would get other capitals. They are sent as they are."""
+"""Functions of PostgreSQL that are sent as they are. sqlglot would replace some by functions of another type or that do
+not exist, and would change the case of formats of time."""
 _MARK = "\0"
-"""No query contains it."""
+"""It does not occur in queries."""
 
 
 def _postgres(tokens: list[Token], text: str) -> Trees:
@@ -42,8 +42,8 @@ def _postgres(tokens: list[Token], text: str) -> Trees:
 
 
 def _marked(tokens: list[Token]) -> list[Token]:
-    """The functions of _ALONE get names that sqlglot does not know. A parser of our own would not work with its
-    compiled build, whose classes have no subclasses."""
+    """The functions of _ALONE get names that sqlglot does not know. A subclass of the parser is not possible: the
+    compiled build of sqlglot does not allow it."""
     return [
         Token(t.token_type, t.text + _MARK, t.line, t.col, t.start, t.end, t.comments)
         if t.text.upper() in _ALONE and after and after.token_type is TokenType.L_PAREN
@@ -56,7 +56,7 @@ def _marked(tokens: list[Token]) -> list[Token]:
 
 
 class _DuckDB(DuckDB):
-    """In j ->> 'a.b' the key is a.b, of which sqlglot would make the path $.a.b: a key b inside a."""
+    """In j ->> 'a.b' the key is a.b. sqlglot would make it the path $.a.b: the key b inside a."""
 
     def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
         return super().to_json_path(path) if path and path.name.startswith("$") else path

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalog is asked: types and their kinds, tables, functions, keys, and what one may do."""
+"""Queries of PostgreSQL's catalog: types and their kinds, tables, functions, keys and rights."""
 
 import re
 from abc import abstractmethod
@@ -11,7 +11,7 @@ from sqlsvm.engine import wire
 from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable, Spelling
 from sqlsvm.errors import OptionError
 
-# What the catalog need not be asked about. money, oid and regclass count as numbers to PostgreSQL, not to us.
+# Known without a query. PostgreSQL counts money, oid and regclass as numbers too; here they are none.
 _KINDS: dict[int, Kind] = {
     wire.BOOLEAN: "boolean",
     **dict.fromkeys((20, 21, 23, 700, 701, 1700), "numeric"),
@@ -44,8 +44,8 @@ WITH RECURSIVE read (oid) AS (
 SELECT pg_get_viewdef(c.oid) FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'v'
 ORDER BY c.oid"""
 
-# A unique index on an inheritance parent says nothing of its children; on a partitioned table it does. Nor does one say
-# enough that compares otherwise than = does: under another collation, or by operators of another type.
+# A unique index on an inheritance parent does not cover its children; on a partitioned table it does. An index under
+# another collation, or with the operators of another type, does not compare as = does.
 _UNIQUE_KEYS = """\
 SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index AS i
 JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
@@ -62,7 +62,7 @@ HAVING bool_and(i.indcollation[at.j] IN (0, a.attcollation) AND o.opcdefault AND
     AND own.opcintype = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END))
 ORDER BY i.indexrelid"""
 
-# A table with parts is none: of all its parts the same places are kept, if they are heaps at all.
+# Not a table with partitions or children: the same places of each of them are kept, and they may not be heaps.
 _THINS = """\
 SELECT c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND a.amname = 'heap'
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_am AS a ON a.oid = c.relam
@@ -80,7 +80,7 @@ FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON
 
 _INTEGERS = ("smallint", "integer", "bigint")
 
-# Each is an integer in the server's binary format.
+# In the server's binary format these are integers.
 _TIMES = ("date", "time without time zone", "timestamp without time zone", "timestamp with time zone")
 
 _PORTABLE = {"boolean": exp.DType.BOOLEAN, **dict.fromkeys((*_INTEGERS, *_TIMES), exp.DType.BIGINT)}
@@ -89,7 +89,7 @@ _COLLATED = ("text", "character varying", "character", "bpchar", "name")
 
 
 class PgCatalog(Programmable):
-    """The part of an engine for PostgreSQL that is questions to pg_catalog. Who sends them is another's business."""
+    """The part of an engine for PostgreSQL that reads pg_catalog. A subclass sends the queries."""
 
     abilities = Abilities(
         subscripts=frozenset(_INTEGERS), inexact=frozenset(("real", "double precision")), portable=_PORTABLE
@@ -100,7 +100,7 @@ class PgCatalog(Programmable):
 
     @abstractmethod
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
-        """The rows of one of these queries."""
+        """The rows of a query."""
 
     def table_names(self) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_TABLE_NAMES))
@@ -131,8 +131,9 @@ class PgCatalog(Programmable):
         return column.kind == "other" and self._ask(_COMPOSITE, [column.type]) == [(True,)]
 
     def compared_as(self, types: Sequence[str]) -> str | None:
-        """A large number beside a float becomes a double. The blanks at the end of a character varying do not count
-        beside a character(n), and where clocks are put forward, two times without a zone are one with it."""
+        """In a comparison with a float a large number becomes a double. Blanks at the end of a character varying do not
+        count in a comparison with a character(n). In the hour in which clocks change, two times without a zone are one
+        time with a zone."""
         if any(
             type == "bigint" or type.startswith("numeric") for type in types
         ) and not self.abilities.inexact.isdisjoint(types):
@@ -145,12 +146,12 @@ class PgCatalog(Programmable):
         return None
 
     def _name(self, table: exp.Table) -> str:
-        """As to_regclass reads it: spelled as in the query, and a working table of ours by the name that it goes by."""
+        """As to_regclass reads it: a table as the query spells it, a working table by its present name."""
         parts = {name: table.args.get(name) for name in ("this", "db", "catalog")}
         return self.text(exp.Table(**{part: at.copy() for part, at in parts.items() if at}))
 
     def _check_work_schema(self, schema: str) -> None:
-        """Complain unless this user may make tables there."""
+        """Refuse a schema in which this user may not make tables."""
         ((known, allowed, quoted, user),) = self._ask(_WORK_SCHEMA, [schema])
         grant = f"GRANT USAGE, CREATE ON SCHEMA {quoted} TO {user}"
         if not known:
@@ -164,7 +165,7 @@ class PgCatalog(Programmable):
         return self._kinds[oid]
 
     def _types(self, oids: list[int], modifiers: list[int]) -> list[tuple[str, Kind]]:
-        """The names and kinds of types; a domain never arrives here, the server reports the type below it."""
+        """The names and kinds of types. No domains: the server reports the type below them."""
         answer = self._ask(_DESCRIBE_TYPES, (oids, modifiers))
         for oid, (_, is_category) in zip(oids, answer, strict=True):
             self._kinds.setdefault(oid, "categorical" if is_category else "other")

@@ -43,17 +43,17 @@ _REFUSALS: dict[str, Refusal] = {
     **dict.fromkeys(("42P06", "42P07"), "exists"),
     **dict.fromkeys(("42710", "42723", "42P13"), "taken"),
     "2BP01": "depended on",
-    # Serialisation failure, deadlock, and what two sessions meet when both are the first to make a table.
+    # Serialisation failure, deadlock, and the errors of two sessions that create the same table at the same time.
     **dict.fromkeys(("40001", "40P01", "23505", "XX000"), "lost race"),
 }
 _ON = re.compile(r"permission denied for (?:relation|table|view|materialized view|foreign table|(?=schema)) ?(.+)$")
 
 _SESSION = (
-    # Compilation costs more than it gains on statements that run for a second, and makes timings jump.
+    # For statements of about a second compilation costs more than it saves, and times vary.
     "SET jit = off",
-    # A scan that joins in where another one is reads rows in an order of the moment, and a seed would be no sample.
+    # A scan that starts where another one is has no fixed order of rows, and a seed would not fix the sample.
     "SET synchronize_seqscans = off",
-    # For our own working tables only: 3,000 sampled rows tell what a plan needs, and 30,000 cost a fifth of a pass.
+    # For working tables only: 3,000 sampled rows are enough for a plan, and 30,000 cost a fifth of a pass.
     "SET default_statistics_target = 10",
     "SET standard_conforming_strings = on",
 )
@@ -99,7 +99,7 @@ class Postgres(PgCatalog):
         return super().text(_fenced(self._unlogged.placed(statement) if self._unlogged else statement))
 
     def to_keep(self, name: str, query: exp.Query) -> Texts:
-        """Nobody else gathers statistics of a temporary table."""
+        """Autovacuum does not analyse temporary tables."""
         return (*super().to_keep(name, query), self.text(sql.analyse(name)))
 
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
@@ -111,8 +111,8 @@ class Postgres(PgCatalog):
         return as_rows(names, (self._column(result, place) for place in range(len(names))))
 
     def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
-        """Through a working table: COPY takes no parameters, but is several times as fast as cell by cell. A row has to
-        fit on a page."""
+        """Through a working table, whose rows must fit on a page: COPY takes no parameters, but is several times as
+        fast as reading cells."""
         if len(query.named_selects) > _FIT_ON_A_PAGE:
             yield self.fetch(query, parameters)
             return
@@ -132,8 +132,8 @@ class Postgres(PgCatalog):
         return tuple(Column(name, type, kind, spelling(type)) for name, (type, kind) in zip(names, types, strict=True))
 
     def row_hash(self, alias: str) -> exp.Expression:
-        """Hashed once more: that of a record is 31 times the one column plus the next, and summed up over the rows such
-        hashes hardly tell which values stand side by side."""
+        """Hashed twice: the hash of a record is 31 times the hash of one column plus that of the next. The sum of such
+        hashes over the rows hardly depends on which values are in one row."""
         seed = exp.Literal.number(0)
         of_columns = exp.Anonymous(this="hash_record_extended", expressions=[exp.column(alias), seed])
         return exp.Anonymous(this="hashint8extended", expressions=[of_columns, seed.copy()])
@@ -203,7 +203,7 @@ class Postgres(PgCatalog):
             raise EngineError("a snapshot is already open in this session")
 
     def run_script(self, text: str) -> None:
-        """Only the simple protocol takes several statements at once. It has neither parameters nor binary answers."""
+        """Only the simple protocol, without parameters and binary results, takes several statements at once."""
         if self.on_statement:
             self.on_statement(text)
         with self._driver_errors():
@@ -231,7 +231,7 @@ class Postgres(PgCatalog):
         return cursor.pgresult
 
     def _shape(self, query: exp.Query) -> pq.abc.PGresult:
-        """What a query would return, without a row of it."""
+        """The columns that a query returns, without rows."""
         nothing = exp.select("*").from_(query.copy().subquery("q")).limit(0)
         return self._result(self._send(self.text(nothing)))
 
@@ -261,8 +261,8 @@ class Postgres(PgCatalog):
         return self._connection.cursor().copy(text.encode())
 
     def _messages(self, query: exp.Query) -> Iterator[wire.Message]:
-        """The rows of COPY ... TO STDOUT. psycopg waits for one; those that have come with it are taken from libpq
-        without its help, which costs a microsecond a row."""
+        """The rows of COPY ... TO STDOUT. psycopg waits for a row; rows that have arrived with it come straight from
+        libpq, which saves a microsecond a row."""
         pgconn = self._connection.pgconn
         with self._copy(query.subquery(), "binary", "STDOUT") as copy:
             while row := copy.read():
@@ -271,7 +271,7 @@ class Postgres(PgCatalog):
                 while size > 0:
                     yield more
                     size, more = pgconn.get_copy_data(1)
-                if size < 0:  # psycopg has not seen the end, so the result is ours to fetch
+                if size < 0:  # psycopg has not seen the end: fetch the result here
                     results = list(iter(pgconn.get_result, None))
                     if results[0].status != pq.ExecStatus.COMMAND_OK:
                         raise psycopg.errors.error_from_result(results[0])
@@ -313,7 +313,7 @@ def _connect(dsn: str) -> psycopg.Connection[Any]:
             hint="write postgresql://user:password@host:5432/database; in it write @ / : as %40 %2F %3A",
         ) from error
     try:
-        # prepare_threshold: a statement is planned each time, for tables as large as they are by then.
+        # prepare_threshold: plan a statement at each execution, for the present sizes of the tables.
         return psycopg.connect(
             **options | {"fallback_application_name": "sqlsvm", "client_encoding": "UTF8"},
             autocommit=True,
@@ -330,14 +330,14 @@ def _connect_hint(said: str) -> str:
     if "password" in said or "authentication" in said:
         return "put the password into the URL, $PGPASSWORD or ~/.pgpass"
     if "role" in said and "does not exist" in said:
-        return "is the user's name right? `psql -c '\\du' postgres` lists them; `createuser NAME` makes one"
+        return "check the user's name: `psql -c '\\du' postgres` lists users; `createuser NAME` creates one"
     if "does not exist" in said:
-        return "check the names of database and user with `psql -l`; `createdb NAME` makes a database"
+        return "check the names of database and user with `psql -l`; `createdb NAME` creates a database"
     return "is the server running, and are host and port right? `embedded:` starts a PostgreSQL of its own"
 
 
 def _safe_url(info: psycopg.ConnectionInfo) -> str:
-    """Where a connection went, without the password. A socket directory cannot stand before the slash."""
+    """The URL of a connection without the password. A socket directory cannot be the host of a URL."""
     user, database = quote(info.user, safe=""), quote(info.dbname, safe="")
     if info.host.startswith(("/", "@")):
         return f"postgresql://{user}@/{database}?{urlencode({'host': info.host, 'port': info.port}, safe='/')}"
@@ -346,8 +346,8 @@ def _safe_url(info: psycopg.ConnectionInfo) -> str:
 
 
 def _fenced(statement: exp.Expr) -> exp.Expr:
-    """PostgreSQL would pull a fenced sub-query up and compute its expressions for every row that it is joined to.
-    OFFSET 0 stops that, and unlike a materialised CTE it leaves parallel plans alone."""
+    """PostgreSQL would pull a fenced sub-query up and compute its expressions for each row that it is joined to. OFFSET
+    0 prevents that. Unlike a materialised CTE it allows parallel plans."""
     if not any(node.meta.get(sql.FENCE) for node in statement.find_all(exp.Select)):
         return statement
     fenced = statement.copy()

@@ -1,13 +1,12 @@
-"""Runs one PostgreSQL for as long as the process that asked for it lives.
+"""Runs one PostgreSQL until the process that started it ends.
 
-A script of its own, not a module: it outlives its parent by a moment, so it imports the standard library only. It
-learns of the parent's end, be it close(), Ctrl-C, SIGTERM or kill -9, by the end of file on its standard input,
-then stops the server and removes what was temporary. It answers with one line of JSON on its standard output.
+This is a script, not a module. It ends a moment after its parent, so it imports only the standard library. When the
+parent ends, by close(), Ctrl-C, SIGTERM or kill -9, the script reads the end of file on standard input. Then it stops
+the server and removes temporary files. It answers with one line of JSON on standard output.
 
-The lock: whoever holds PATH/lock owns the server there; everybody else connects to it. The server inherits the lock,
-so a lock that can be had proves that no server of ours is left and that a postmaster.pid found there is stale.
-When the owner leaves, a kept server takes no new session and stops as soon as the sessions of the others end.
-"""
+The lock: the process that holds PATH/lock owns the server there. Other processes connect to it. The server inherits the
+lock. So if the lock is free, no such server is running, and a postmaster.pid is stale. When the owner ends, a kept
+server accepts no new sessions and stops when the sessions of other processes have ended."""
 
 import fcntl
 import json
@@ -27,11 +26,11 @@ from typing import IO, Any
 
 START_SECONDS = 60
 STOP_SECONDS = 30
-SOCKET_BYTES = 90  # sockaddr_un holds 104 bytes or more; `.s.PGSQL.5432` must fit as well
+SOCKET_BYTES = 90  # sockaddr_un has at least 104 bytes, which include `.s.PGSQL.5432`
 
 
 class Refusal(Exception):
-    """What the parent is to raise: message, detail, hint."""
+    """What the parent raises: message, detail, hint."""
 
     def __init__(self, message: str, detail: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -40,7 +39,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Account:
-    """Whom the server runs as: PostgreSQL refuses to run as root."""
+    """The user that the server runs as: PostgreSQL refuses to run as root."""
 
     uid: int
     gid: int
@@ -51,7 +50,7 @@ class Account:
         return {"cwd": "/", "umask": 0o077, **other}
 
     def reaches(self, path: Path) -> bool:
-        """Whether the account may enter a directory or run a program."""
+        """May the account enter a directory or run a program?"""
         return subprocess.run(["test", "-x", path], **self.switch()).returncode == 0
 
     def own(self, path: Path) -> None:
@@ -62,7 +61,7 @@ class Account:
 def main(order: dict[str, Any]) -> None:
     for end in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(end, lambda *_: sys.exit(1))
-    os.umask(0o022)  # the folders on the way to the data must let the server's account pass
+    os.umask(0o022)  # the server's account must be able to enter the folders above the data
     try:
         home = Path(order["path"]) if order["path"] else None
         account = _account(home)
@@ -98,7 +97,7 @@ def _supervise(home: Path | None, lock: IO[str] | None, account: Account, instal
 
 @contextmanager
 def _lock(home: Path | None, account: Account) -> Iterator[IO[str] | None]:
-    """Make the folder of a kept server and lock it; None where another process has the lock, or none is needed."""
+    """Make the folder of a kept server and lock it. None if another process has the lock, or no lock is needed."""
     if home is None:
         yield None
         return
@@ -112,7 +111,7 @@ def _lock(home: Path | None, account: Account) -> Iterator[IO[str] | None]:
 
 
 def _locked(file: IO[str], data: Path) -> bool:
-    """Wait for the lock as long as the other owner is starting or stopping."""
+    """Wait for the lock while its owner is starting or stopping the server."""
     for _ in range(START_SECONDS * 20):
         with suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,8 +120,8 @@ def _locked(file: IO[str], data: Path) -> bool:
             return False
         time.sleep(0.05)
     raise Refusal(
-        f"the server in {data.parent} is stopping, or starting, and does not come to an end",
-        hint="a session of another program is still open there: close it, or wait",
+        f"the server in {data.parent} has been starting or stopping for {START_SECONDS} s",
+        hint="a session of another program may still be open there: close it, or wait",
     )
 
 
@@ -135,7 +134,7 @@ def _pid_file(data: Path) -> list[str]:
 
 
 def _account(home: Path | None) -> Account:
-    """The owner of the data; nobody, if it is new and we are root."""
+    """The owner of the data. For root and new data it is the user nobody."""
     if os.getuid() != 0:
         return Account(os.getuid(), os.getgid())
     if home and (home / "data").exists():
@@ -147,19 +146,19 @@ def _account(home: Path | None) -> Account:
         raise Refusal("PostgreSQL does not run as root, and there is no user `nobody` to run it as") from None
     account = Account(nobody.pw_uid, nobody.pw_gid)
     if home and home.exists() and not home.is_dir():
-        raise Refusal(f"{home} is no folder", hint="embedded:PATH takes a folder, or one that is yet to be")
+        raise Refusal(f"{home} is not a folder", hint="embedded:PATH takes a folder, which need not exist")
     existing = next((path for path in (home, *home.parents) if path.exists()), home) if home else None
     if existing and not account.reaches(existing):
         raise Refusal(
             f"PostgreSQL does not run as root, and the user nobody cannot enter {existing}",
-            hint="choose a folder outside of private ones, for instance below /var/tmp, or do not run as root",
+            hint="choose a folder that all users can enter, for instance below /var/tmp, or do not run as root",
         )
     return account
 
 
 @contextmanager
 def _scratch(account: Account) -> Iterator[Path]:
-    """A directory of the account for the socket, which needs a short path, and for all that goes away in the end."""
+    """A directory of the account for temporary files and for the socket, which needs a short path."""
     roots = [Path(tempfile.gettempdir()), Path("/tmp")]
     root = next((r for r in roots if len(bytes(r)) + 20 <= SOCKET_BYTES and account.reaches(r)), None)
     if root is None:
@@ -173,7 +172,7 @@ def _scratch(account: Account) -> Iterator[Path]:
 
 
 def _programs(data: Path, installations: dict[str, str]) -> tuple[str, Path]:
-    """The preferred PostgreSQL for new data, the one that wrote them for old data."""
+    """The PostgreSQL that wrote the data. For new data it is the preferred one."""
     with suppress(FileNotFoundError):
         major = (data / "PG_VERSION").read_text().strip()
         if major not in installations:
@@ -187,8 +186,8 @@ def _programs(data: Path, installations: dict[str, str]) -> tuple[str, Path]:
 
 
 def _copy_programs(programs: Path, scratch: Path) -> Path:
-    """Out of a virtual environment in a private folder. The wheel's libraries lie beside its package, and the
-    programs look for them there."""
+    """A copy of the wheel's programs, if they are in a private folder. The programs look for their libraries in the
+    folder that contains the package."""
     package = programs.parent.parent
     if programs.parent.name != "pginstall":
         raise Refusal(
@@ -206,7 +205,7 @@ def _initdb(programs: Path, major: int, data: Path, account: Account) -> None:
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     else:
         locale = ["--locale=C.UTF-8" if sys.platform == "linux" else "--locale=C"]
-    fresh = data.with_name("data.new")  # renamed when complete, so that a killed initdb leaves no half data behind
+    fresh = data.with_name("data.new")  # renamed when complete: a killed initdb leaves no incomplete data
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
     account.own(fresh)
@@ -219,7 +218,7 @@ def _initdb(programs: Path, major: int, data: Path, account: Account) -> None:
 
 
 def _drop_stale_pid(data: Path) -> None:
-    """The server itself does not see that a pid now belongs to another program, and refuses to start."""
+    """A server does not start if another program now has the pid in the file, so the file is removed here."""
     lines = _pid_file(data)
     if not (lines and lines[0].isdigit() and "postgres" in _program_of(int(lines[0]))):
         (data / "postmaster.pid").unlink(missing_ok=True)
@@ -276,7 +275,7 @@ def _wait_until_ready(server: subprocess.Popen[bytes], data: Path, log: Path) ->
 
 
 def _stop(server: subprocess.Popen[bytes], kept: bool) -> None:
-    """Data that are thrown away need no checkpoint. Otherwise let the sessions of others end first."""
+    """Temporary data need no checkpoint. A kept server waits until the sessions of other processes have ended."""
     signal.signal(signal.SIGTERM, lambda *_: server.send_signal(signal.SIGINT))
     server.send_signal(signal.SIGTERM if kept else signal.SIGQUIT)
     try:
@@ -286,8 +285,8 @@ def _stop(server: subprocess.Popen[bytes], kept: bool) -> None:
 
 
 def _answer(**answer: str | None) -> None:
-    """Then be silent: an open pipe would make whoever reads the parent's output wait for this process."""
-    with suppress(BrokenPipeError):  # a parent that is gone already; the end of standard input follows
+    """Afterwards close the output: a reader of the parent's output would otherwise wait for this process."""
+    with suppress(BrokenPipeError):  # the parent has ended: the end of standard input follows
         os.write(1, json.dumps(answer).encode() + b"\n")
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)

@@ -3,8 +3,8 @@
     CREATE TEMPORARY TABLE sqlsvm_n0 AS SELECT d.v FROM sqlsvm_d0 AS d
     CREATE UNLOGGED TABLE work.sqlsvm_n0_7f3a90c1 AS SELECT d.v FROM work.sqlsvm_d0_7f3a90c1 AS d
 
-They are made, used and dropped in one transaction, so nobody else ever sees them, and a session that dies leaves none.
-The suffix keeps the sessions apart that work in one schema at the same time: they would wait for each other's names.
+One transaction creates, uses and drops them: other sessions never see them, and a session that fails leaves none. The
+suffix is different for each session. Without it sessions in the same schema would wait for each other's names.
 """
 
 from secrets import token_hex
@@ -13,7 +13,7 @@ from sqlglot import exp
 
 
 class Unlogged:
-    """What stands for the temporary tables of one session."""
+    """The tables that replace the temporary tables of one session."""
 
     def __init__(self, schema: str) -> None:
         self.schema = exp.to_identifier(schema, quoted=True)
@@ -21,7 +21,8 @@ class Unlogged:
         self._tables: dict[str, exp.Table] = {}
 
     def placed(self, statement: exp.Expr) -> exp.Expr:
-        """The statement with every table that was or is made temporary at its place in the schema."""
+        """The statement with the schema's tables in place of temporary ones, those that it makes and those made
+        before."""
         properties = statement.args.get("properties") if isinstance(statement, exp.Create) else None
         if properties and properties.find(exp.TemporaryProperty):
             name = statement.this.name
@@ -31,7 +32,7 @@ class Unlogged:
         return statement.transform(self._moved) if self._tables else statement
 
     def _moved(self, node: exp.Expr) -> exp.Expr:
-        """In FROM a table goes on by its old name, for columns may be qualified with it."""
+        """In FROM the table keeps its old name as an alias, as columns may be qualified with it."""
         is_ours = isinstance(node, exp.Table) and not (node.db or node.this.args.get("quoted"))
         if not is_ours or node.name not in self._tables:
             return node

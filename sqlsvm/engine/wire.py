@@ -34,7 +34,7 @@ _COPY_TRAILER = struct.pack(">h", -1)
 
 
 def fitted(name: str, values: Values, oid: int) -> Values:
-    """Numbers as wide as the table's column wants them; whatever is not a number is left to the server to parse."""
+    """Numbers in the width of the table's column. Other values stay as they are: the server parses them."""
     if np.ma.is_masked(values):
         return np.array([None if cell is np.ma.masked else cell for cell in values.astype(object)], dtype=object)
     if oid not in DTYPES or values.dtype.kind not in "biuf":
@@ -52,7 +52,7 @@ def _whole(values: Values, wanted: np.dtype[Any]) -> Values | None:
 
 
 def read_column(cells: Sequence[bytes | None], oid: int) -> Values:
-    """Cells of one result column -> numbers: NULL becomes nan, and then integers and booleans become floats."""
+    """Cells of one result column -> numbers. With a NULL, which becomes nan, integers and booleans become floats."""
     wire = DTYPES[oid]
     if None not in cells:
         return widened(np.frombuffer(b"".join(cells), dtype=wire))  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def float8_array(values: Values) -> bytes:
 
 
 def copy_rows(columns: Mapping[str, Values], oids: Sequence[int]) -> bytes:
-    """Whole columns as the body of COPY ... (FORMAT binary), each already of the width that its OID asks for."""
+    """Whole columns, each in the width of its OID, as the body of COPY ... (FORMAT binary)."""
     rows = np.empty(len(next(iter(columns.values()))), dtype=_row_layout([DTYPES[oid] for oid in oids]))
     rows["fields"] = len(oids)
     for place, (values, oid) in enumerate(zip(columns.values(), oids, strict=True)):
@@ -98,7 +98,7 @@ def read_copy(messages: Iterable[Message], dtypes: Sequence[np.dtype[Any]]) -> I
 
 
 def _columns(data: bytearray, ends: list[int], dtypes: Sequence[np.dtype[Any]]) -> list[Values]:
-    """Rows without a NULL are all of one width: then they are one array as they stand."""
+    """Rows without a NULL all have the same width: they are one array without a copy."""
     layout = _row_layout(dtypes)
     if ends[-1] == len(ends) * layout.itemsize:
         rows = np.frombuffer(data, dtype=layout, count=len(ends))

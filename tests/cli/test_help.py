@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (["inspect", *DUCKDB, "--query", "SELECT t.xx FROM 't.csv' AS t"], 1, "\nHINT: did you mean x?\n"),
         (["inspect", *DUCKDB, "--query", "SELECT t.x FROM 'tt.csv' AS t"], 1, "\nHINT: is the name right? FROM takes"),
-        (["inspect", "--dsn", "duckdb:no/x", *QUERY], 1, "\nHINT: is the path right? a file that is not there is made"),
+        (["inspect", "--dsn", "duckdb:no/x", *QUERY], 1, "\nHINT: check the path: a missing file is created"),
         (["show", "lat", *JSON], 1, 'error: there is no model "lat"\nHINT: did you mean late?\n'),
         (["show", "x", *JSON], 1, 'error: there is no model "x"\nHINT: stored are late\n'),
         (["show", "--model-file", "n.json"], 1, "error: no model is stored here\nHINT: sqlsvm train stores one"),
