@@ -1,10 +1,9 @@
-"""RelationalSVC: training, scoring and evaluation in the manners of scikit-learn, which it does not need."""
+"""RelationalSVC: training, scoring and evaluation with the interface of scikit-learn, which need not be installed."""
 
-import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -34,12 +33,13 @@ class ConvergenceWarning(UserWarning):
     """The passes ran out before the gap was proven."""
 
 
+@dataclass(eq=False, repr=False)
 class RelationalSVC:
-    """A linear SVM over the rows of a query. The options are those of `sqlsvm train`, and so are their defaults.
+    """A linear SVM over the rows of a query. The options and their defaults are those of `sqlsvm train`.
 
     `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows; `holdout` is the
-    share of the label's rows that is kept from the training, for `evaluate(part="holdout")`;
-    with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, and it trains there.
+    share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`;
+    with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
 
     After `fit`:
         coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
@@ -53,58 +53,37 @@ class RelationalSVC:
         model_              all of it
     """
 
-    coef_: Values
-    intercept_: Values
-    feature_names_in_: Values
-    classes_: Values
-    n_iter_: int
-    objective_: float
-    objective_upper_: float
-    lower_bound_: float
-    gap_: float
-    history_: tuple[Mapping[str, Any], ...]
-    model_: Model
+    lam: float = 1e-4
+    _: KW_ONLY
+    tol: float = 1e-3
+    solver: Solver = "dane"
+    counting: Counting = "auto"
+    epsilon: float = 0.1
+    max_passes: int = 100
+    scale: Scale = "standard"
+    intercept: bool = True
+    class_weight: ClassWeights | None = "none"
+    nulls: Nulls = "error"
+    positive: str | float | None = None
+    categorical: Sequence[str] = ()
+    weight: str | None = None
+    sample: int | Literal["auto"] = "auto"
+    holdout: float | None = None
+    seed: int = 0
+    offload: bool = False
+    work_schema: str | None = None
 
-    def __init__(
-        self,
-        lam: float = 1e-4,
-        *,
-        tol: float = 1e-3,
-        solver: Solver = "dane",
-        counting: Counting = "auto",
-        epsilon: float = 0.1,
-        max_passes: int = 100,
-        scale: Scale = "standard",
-        intercept: bool = True,
-        class_weight: ClassWeights | None = "none",
-        nulls: Nulls = "error",
-        positive: str | float | None = None,
-        categorical: Sequence[str] = (),
-        weight: str | None = None,
-        sample: int | Literal["auto"] = "auto",
-        holdout: float | None = None,
-        seed: int = 0,
-        offload: bool = False,
-        work_schema: str | None = None,
-    ) -> None:
-        self.lam = lam
-        self.tol = tol
-        self.solver = solver
-        self.counting = counting
-        self.epsilon = epsilon
-        self.max_passes = max_passes
-        self.scale = scale
-        self.intercept = intercept
-        self.class_weight = class_weight
-        self.nulls = nulls
-        self.positive = positive
-        self.categorical = categorical
-        self.weight = weight
-        self.sample = sample
-        self.holdout = holdout
-        self.seed = seed
-        self.offload = offload
-        self.work_schema = work_schema
+    coef_: Values = field(init=False)
+    intercept_: Values = field(init=False)
+    feature_names_in_: Values = field(init=False)
+    classes_: Values = field(init=False)
+    n_iter_: int = field(init=False)
+    objective_: float = field(init=False)
+    objective_upper_: float = field(init=False)
+    lower_bound_: float = field(init=False)
+    gap_: float = field(init=False)
+    history_: tuple[Mapping[str, Any], ...] = field(init=False)
+    model_: Model = field(init=False)
 
     # -- parameters ----------------------------------------------------------------------------------------------------
 
@@ -112,7 +91,7 @@ class RelationalSVC:
         return {name: getattr(self, name) for name in _defaults()}
 
     def set_params(self, **params: Any) -> Self:
-        """All of them or, if one is unknown, none."""
+        """Set all of them or, if one is unknown, none."""
         for name in params:
             if name not in _defaults():
                 hint = nearest(name, _defaults()) or f"there are {', '.join(_defaults())}"
@@ -122,12 +101,12 @@ class RelationalSVC:
         return self
 
     def __repr__(self) -> str:
-        """Only what is not as it would be anyway."""
+        """Only the parameters that differ from their defaults."""
         given = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(_defaults()[n])]
         return f"RelationalSVC({', '.join(given)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pickle holds no session, and no password that a URL may have in it."""
+        """A pickle holds neither a session nor a URL, which may have a password."""
         return {name: value for name, value in vars(self).items() if name != "_database"}
 
     # -- training ------------------------------------------------------------------------------------------------------
@@ -164,9 +143,8 @@ class RelationalSVC:
         self.feature_names_in_ = np.array([_name(w) for w in model.weights], dtype=object)
         self.classes_ = np.array(model.trained_on.label_values)
         self.n_iter_ = model.passes
-        self.objective_, self.objective_upper_ = model.objective, model.objective_upper
-        self.lower_bound_, self.gap_ = model.lower_bound, model.gap
-        self.history_ = model.history
+        for name in ("objective", "objective_upper", "lower_bound", "gap", "history"):
+            setattr(self, f"{name}_", getattr(model, name))
 
     # -- use -----------------------------------------------------------------------------------------------------------
 
@@ -178,20 +156,19 @@ class RelationalSVC:
         """The label's own value for each row: the positive one where the score is above 0."""
         found = self.decision_function(frame)
         if (lost := int(np.isnan(found).sum())) > 0:
-            raise DataError(
-                f"{lost:,} rows have no score: a feature is missing in them", hint="train with nulls='mean'"
-            )
+            hint = "train with nulls='mean'"
+            raise DataError(f"{lost:,} rows have no score: a feature is missing in them", hint=hint)
         return np.asarray(self.classes_[(found > 0).astype(int)])
 
     def score_sql(self, dialect: str | None = None, of: predicting.Of = "features") -> str:
-        """The score as one SQL expression, to take elsewhere."""
+        """The score as one SQL expression, for use anywhere."""
         return predicting.score_sql(self._fitted(), dialect, of)
 
     def evaluate(
         self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
     ) -> Evaluation:
-        """How good the model is on the rows of its own query, or of another with the same outputs: on all of them, or
-        on one part of those that `holdout` has parted."""
+        """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
+        one part if `holdout` has split them."""
         if part not in (None, *PARTS):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
@@ -212,22 +189,18 @@ class RelationalSVC:
 
 
 def _defaults() -> dict[str, Any]:
-    found = inspect.signature(RelationalSVC).parameters
-    return {name: parameter.default for name, parameter in found.items()}
+    return {f.name: f.default for f in fields(RelationalSVC) if f.init}
 
 
 @contextmanager
 def _opened(database: str | Engine) -> Iterator[Engine]:
-    """An engine is the caller's to close."""
-    if not isinstance(database, str):
-        yield database
-        return
-    with connect(database) as engine:
+    """The caller closes an engine that it has opened."""
+    with connect(database) if isinstance(database, str) else nullcontext(database) as engine:
         yield engine
 
 
 def _as_option(name: str, value: Any) -> Any:
-    """numpy and scikit-learn write some values in another form than the command line."""
+    """The value as the options have it: numpy and scikit-learn write some in another form."""
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     match name:
         case "sample":

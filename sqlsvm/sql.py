@@ -197,6 +197,13 @@ def table(name: str, alias: str) -> exp.Expr:
     return exp.alias_(exp.to_table(name), alias, table=True)
 
 
+def users_table(name: str, alias: str) -> exp.Expression:
+    """A table that stands for a relation of the user, under the relation's alias."""
+    found = exp.to_table(name)
+    found.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return found
+
+
 def derived(query: exp.Query, alias: str) -> exp.Subquery:
     return query.subquery(alias, copy=False)
 

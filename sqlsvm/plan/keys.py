@@ -1,9 +1,8 @@
 """Checks of keys whose types or collations differ.
 
 Counts travel in groups of equal keys, so keys that are equal in one relation must be equal to the same keys in any
-other. A comparison that converts one type into the other can break this: 'a' and 'A' are one citext and two texts, 2^53
-and 2^53 + 1 are two integers and one double, 'CA' and 'CA ' are two varying texts and one padded text. So can two
-collations, if only one of them takes 'a' for 'A'.
+other. A comparison that converts types can break this: 'a' and 'A' are one citext and two texts, 2^53 and 2^53 + 1 are
+two integers and one double, 'CA' and 'CA ' are two varying texts and one padded text. Two collations can break it too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,20 +15,20 @@ from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.catalog import Catalog, own_rows_of
 from sqlsvm.query import FeatureQuery, Term
-from sqlsvm.query.variables import Variable, join_variables
+from sqlsvm.query.variables import Variable, inner_variables
 
 Held = tuple[Term, Column]
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """A key that is compared as a type that rounds or pads it. No two different values may become one."""
+    """A key that is compared as a type that rounds or pads it. Different values must stay different."""
 
     type: str
     exact: tuple[Term, ...]
 
     def counts(self, query: FeatureQuery) -> exp.Select:
-        """SELECT how many there are of them, and how many are left when they are rounded."""
+        """SELECT how many different values there are, and how many after rounding."""
         first, *others = (own_rows_of(query.relation(t.relation), [(t.expression.copy(), "k")]) for t in self.exact)
         rows: exp.Query = first
         for other in others:
@@ -43,7 +42,7 @@ def check_keys(catalog: Catalog) -> None:
     for pair in _pairs(catalog):
         if catalog.engine.composite(pair[1]):
             raise _composite(catalog, pair)
-    for variable in _inner(catalog):
+    for variable in inner_variables(catalog.query):
         held = _held(catalog, variable)
         if len({column.blur for _, column in held}) > 1:
             raise _blurred(catalog, held)
@@ -52,19 +51,15 @@ def check_keys(catalog: Catalog) -> None:
 
 
 def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
-    """The keys that `check_keys` looks at in the data, for a stored program to check them again."""
-    return filter(None, (_rounded(catalog, _held(catalog, variable)) for variable in _inner(catalog)))
-
-
-def _inner(catalog: Catalog) -> Iterator[Variable]:
-    return (variable for variable in join_variables(catalog.query) if not variable.match)
+    """The keys whose values `check_keys` reads; a stored program checks them again."""
+    return filter(None, (_rounded(catalog, _held(catalog, v)) for v in inner_variables(catalog.query)))
 
 
 def _pairs(catalog: Catalog) -> Iterator[Held]:
     """All keys, those of LEFT JOINs too."""
-    for variable in _inner(catalog):
-        yield from _held(catalog, variable)
     query = catalog.query
+    for variable in inner_variables(query):
+        yield from _held(catalog, variable)
     for term in (t for j in query.left_joins for e in j.equalities for t in (e.left, e.right)):
         rows = sql.select([(term.expression.copy(), "k")], query.relation(term.relation).source.copy())
         (column,) = catalog.engine.describe(rows)
@@ -79,7 +74,7 @@ def _composite(catalog: Catalog, held: Held) -> QueryError:
     (key,) = _spelled(catalog, held)
     return QueryError(
         f"the key {key} is of the composite type {held[1].type}",
-        detail="where its fields are NULL it is NULL, and equal to others for all that",
+        detail="if its fields are NULL it is NULL, and still equal to others",
         hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y",
     )
 
@@ -87,10 +82,12 @@ def _composite(catalog: Catalog, held: Held) -> QueryError:
 def _blurred(catalog: Catalog, held: Sequence[Held]) -> QueryError:
     blurred = next(pair for pair in held if pair[1].blur)
     other = next(pair for pair in held if pair[1].blur != blurred[1].blur)
+    (ours, theirs), collation = _spelled(catalog, blurred, other), blurred[1].collation
+    collated = f"compare them under one collation: {ours} {collation} = {theirs} {collation}"
     return QueryError(
         _are(catalog, blurred, other),
-        detail="two that are equal as the one need not be equal as the other",
-        hint=_collate(catalog, blurred, other) if blurred[1].collation else _cast(catalog, blurred, other, "text"),
+        detail="keys that are equal in one way need not be equal in the other",
+        hint=collated if collation else _cast(catalog, blurred, other, "text"),
     )
 
 
@@ -132,8 +129,3 @@ def _kind(column: Column) -> str:
 def _cast(catalog: Catalog, cast: Held, other: Held, as_type: str) -> str:
     ours, theirs = _spelled(catalog, cast, other)
     return f"compare them as one type: CAST({ours} AS {as_type}) = {theirs}"
-
-
-def _collate(catalog: Catalog, collated: Held, other: Held) -> str:
-    ours, theirs = _spelled(catalog, collated, other)
-    return f"compare them under one collation: {ours} {collated[1].collation} = {theirs} {collated[1].collation}"

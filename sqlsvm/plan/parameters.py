@@ -1,25 +1,25 @@
 """The parameters of compiled statements, by name.
 
-The driver sends them by these names. A stored program has them in a fixed order, that of the type sqlsvm._given.
+The driver sends them by these names. A stored program has them in a fixed order.
 """
 
 THETA = "theta"
-"""An array: what each coordinate weighs."""
+"""An array: the weight of each coordinate."""
 
 BOUND = "bound"
 """The residual of a row is z = bound - sign * score."""
 
 WIDTH = "width"
-"""How far from 0 a residual is still counted in part; of a histogram, how wide a bin is."""
+"""The distance from 0 up to which a residual is counted in part; for a histogram, the width of a bin."""
 
 LABEL = "label"
-"""The code of the rows that are counted, where it is one class at a time."""
+"""The code of the rows to count, where one class is counted at a time."""
 
 WEIGHT_NEGATIVE, WEIGHT_POSITIVE = "weight_negative", "weight_positive"
-"""What a row of each class counts."""
+"""How much a row of each class counts."""
 
 BUCKETS = "buckets"
-"""Places of the grid in one unit of the score."""
+"""The places of the grid in one unit of the score."""
 
 LEVELS = "levels"
 """An array: the counts to which a sketch rounds down."""
@@ -34,13 +34,20 @@ LOWEST = "lowest"
 """Where a histogram begins."""
 
 DENSITY = "density"
-"""Points of a sample in one unit of the interval that they are drawn from."""
+"""The points of a sample in one unit of the interval from which they are drawn."""
 
 SEED = "seed"
-"""By which a database thins a table."""
+"""The seed by which a database thins a table."""
 
 POINTS = "points"
-"""An array for each node, of places in [0, N) for the label's node and of numbers in [0, 1) for any other."""
+"""An array for each node: places in [0, N) for the label's node, numbers in [0, 1) for any other."""
+
+
+IN_ORDER = (
+    *(THETA, BOUND, BUCKETS, LABEL, LEVELS, SLACK, SHIFT, LOWEST, WIDTH, POINTS),
+    *(WEIGHT_NEGATIVE, WEIGHT_POSITIVE, DENSITY),
+)
+"""The fields of the type sqlsvm._given. A stored program numbers its parameters so."""
 
 
 def points(node: int) -> str:

@@ -49,11 +49,16 @@ def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
     return (*inner, *matches)
 
 
+def inner_variables(query: FeatureQuery) -> list[Variable]:
+    """The variables of inner joins."""
+    return [v for v in join_variables(query) if v.match is None]
+
+
 def with_implied_filters(query: FeatureQuery) -> FeatureQuery:
     """The query with the filters that its equalities imply: a.x = b.k AND a.y = b.k implies a.x = a.y, because a row of
     a with another y meets no row of b."""
-    for variable in join_variables(query):
-        for alias in () if variable.match else variable.holders:
+    for variable in inner_variables(query):
+        for alias in variable.holders:
             first, *others = variable.at(alias)
             equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
             query = query.where(alias, *equal)

@@ -1,10 +1,9 @@
-"""Rows held out: a part of the label's relation that the training never sees, so that it can be asked about them.
+"""Rows held out: a part of the label's relation that the training does not see, to measure the model on it.
 
-A row is held out iff the MD5 of a seed and of its values, as text, is below the fraction. The values are those of the
-columns that the query uses: rows that are equal there stand on the same side, however often they occur and wherever
-they are stored, and a column that is added to the table later moves none. Numbers and moments are written in one way
-whatever type, engine or session they come from, up to non-integers beyond 1e15; other values as the database casts them
-to text.
+A row is held out iff the MD5 of a seed and of its values, as text, is below the fraction. Only the columns count that
+the query uses: rows that are equal there are in the same part, and a column that is added later changes nothing.
+Numbers and times have the same text for any type, engine and session, but for non-integers beyond 1e15. Other values
+are cast to text by the database.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,9 +32,9 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 KEPT = "sqlsvm_part"
 DIGITS = 13
-"""Hexadecimal digits of the MD5 that decide: all that a double has."""
+"""The hexadecimal digits of the MD5 that are compared: as many as a double has."""
 WHOLE = 1e16
-"""Below it a whole number is written without a point or an exponent."""
+"""Smaller whole numbers are written without a point or an exponent."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Holdout:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Holdout | None":
-        """What the options of a training, or those that a model keeps, say of it."""
+        """From the options of a training, or those stored with a model."""
         fraction = options.get("holdout")
         return cls(float(fraction), int(options["effort"]["seed"])) if fraction else None
 
@@ -54,7 +53,7 @@ class Holdout:
 
 
 def marked(query: FeatureQuery, holdout: Holdout) -> FeatureQuery:
-    """The query, and which rows of the label's relation are held out of it."""
+    """The query with the condition by which rows of the label's relation are held out."""
     return replace(query, held_out=_held_out(query, _label_relation(query), holdout))
 
 
@@ -92,20 +91,18 @@ def _written(column: Column, alias: str) -> exp.Expression:
 
 
 def _number_written(value: exp.Expression) -> exp.Expression:
-    """3 is 3, be it 3, 3.0 or 3.00: engines agree on the text of an integer and of most that is none."""
-    whole = [
-        sql.equal(value, exp.Floor(this=value.copy())),
-        exp.LT(this=exp.Abs(this=value.copy()), expression=sql.number(WHOLE)),
-    ]
-    return sql.case(sql.every(whole), sql.text(exp.cast(value.copy(), exp.DType.BIGINT)), sql.text(value.copy()))
+    """The same text for 3, 3.0 and 3.00: engines agree on that of integers, and of most other numbers."""
+    is_small = exp.LT(this=exp.Abs(this=value.copy()), expression=sql.number(WHOLE))
+    whole = sql.every([sql.equal(value, exp.Floor(this=value.copy())), is_small])
+    return sql.case(whole, sql.text(exp.cast(value.copy(), exp.DType.BIGINT)), sql.text(value.copy()))
 
 
 # -- its rows ----------------------------------------------------------------------------------------------------------
 
 
 def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
-    """The same query over a working table that holds the label's relation, filtered: the catalog and every pass would
-    otherwise hash all its rows again. A LEFT JOINed relation stays: what WHERE says of it holds only after the join."""
+    """The same query over a working table with the filtered rows of the label's relation: else the catalog and every
+    pass would hash all rows again. A LEFT JOINed relation stays, as conditions of WHERE apply after the join."""
     alias = _label_relation(query)
     if query.is_optional(alias):
         return query
@@ -113,16 +110,14 @@ def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
     columns = [sql.named(c.name, alias) for c in query.used_columns(alias)]
     rows = exp.select(*columns).from_(relation.source.copy()).where(*(f.copy() for f in relation.filters))
     work.run([Statement(f"rows of {alias} on one side", rows, KEPT)])
-    table = exp.to_table(KEPT)
-    table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-    changed = replace(relation, source=table, filters=())
+    changed = replace(relation, source=sql.users_table(KEPT, alias), filters=())
     return replace(query, relations=tuple(changed if r.alias == alias else r for r in query.relations))
 
 
 def prepared_part(
     work: Workspace, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
 ) -> Problem:
-    """A side of a marked query, ready to be passed over. Which label is the positive one is a matter of both sides."""
+    """A part of a marked query, ready for passes. The values of both parts decide which label is positive."""
     target = binary(work.engine, query, options.positive)
     with _told_of(holdout, part):
         return prepared(work, kept(work, part_of(query, part)), options, target)
@@ -131,7 +126,7 @@ def prepared_part(
 def counted_part(
     work: Workspace, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
 ) -> Moments:
-    """How many join rows of each class a side of a marked query has; an error where it lacks one. Nothing is left."""
+    """How many join rows of each class a part of a marked query has; an error if it lacks one. Leaves no table."""
     target = binary(work.engine, query, options.positive)
     query = part_of(drop_nulls(query) if options.nulls == "drop" else query, part)
     with _told_of(holdout, part), work.scratch():
@@ -145,7 +140,7 @@ def counted_part(
 
 @contextmanager
 def _told_of(holdout: Holdout, part: Part) -> Iterator[None]:
-    """Errors say which rows they are about."""
+    """Errors name the part in which they occur."""
     try:
         yield
     except DataError as error:

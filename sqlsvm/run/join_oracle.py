@@ -1,4 +1,4 @@
-"""The join as an oracle for the solvers: passes through the database in, cuts out."""
+"""The join as an oracle for the solvers: each pass through the database gives a cut."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -45,7 +45,7 @@ class JoinOracle:
 
     @property
     def soft(self) -> bool:
-        """With one bag every row of the join is at hand, and may as well count in part."""
+        """With one bag a pass reads every row of the join, and can count a part of it."""
         return self.plan.centre is None
 
     @cached_property
@@ -80,7 +80,7 @@ class JoinOracle:
         """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""
         blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
         delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
-        if delta > reach(self.plan) + 1:  # a score beyond all buckets: `near` looked too close, but |error| <= delta
+        if delta > reach(self.plan) + 1:  # a score beyond all buckets: `near` has too few rows, but |error| <= delta
             return delta / h
         near = answers[NEAR]
         slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
@@ -88,7 +88,7 @@ class JoinOracle:
 
 
 def sums(plan: Plan, answers: Answers) -> Array:
-    """The sum for every coordinate, gathered from whatever answer has its column."""
+    """The sum for every coordinate, from the answer that has its column."""
     g = np.zeros(plan.design.size)
     columns = {name: values for rows in answers.values() for name, values in rows.items()}
     for c in plan.design.coordinates:

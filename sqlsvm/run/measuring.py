@@ -29,9 +29,10 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
                 found[name][c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
     for d in design.dictionaries:
         here = slice(d.offset, d.offset + len(d.categories))
-        if (rows := answers.get(category_moments_name(d.number))) is None:
-            for name in EVERY:
-                found[name][here] = np.nan
+        rows = answers.get(category_moments_name(d.number))
+        if rows is None:
+            for values in found.values():
+                values[here] = np.nan
             continue
         places = rows["n"].astype(int) - 1
         of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows["negative"]}
@@ -43,12 +44,12 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
 
 
 SAME = 1e-13
-"""A smaller relative difference between two numbers is the rounding of their inputs."""
+"""A smaller relative difference between two numbers comes from rounding."""
 
 
 def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
-    """Moments in which a constant has no variance at all. A feature whose mean is much larger than its deviation is
-    refused: its sums have lost the digits in which rows differ, and prove nothing."""
+    """Moments in which a constant has no variance. A feature whose mean is much larger than its deviation is refused:
+    its sums have lost the digits in which rows differ, and prove nothing."""
     suspects = flat(plan.design, found)
     if not suspects:
         return found
@@ -68,15 +69,15 @@ def _too_far_from_zero(plan: Plan, c: Coordinate, least: float, most: float) -> 
     query = plan.tree.query
     own = next(f.expression for f in query.features if f.name == c.feature).sql(query.dialect)
     return DataError(
-        f"feature {c.feature} is between {least:.15g} and {most:.15g}: far from 0 beside how much it varies",
+        f"feature {c.feature} is between {least:.15g} and {most:.15g}: much larger than its deviation",
         detail="sums of such numbers lose the digits in which they differ",
         hint=f"subtract a constant in the query: {own} - {floor(least)} AS {c.feature}",
     )
 
 
 def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Iterator[Statement]:
-    """The moments, after a look at which keys always find a partner. Tables made for that look are used again, unless
-    they hold less than is needed now."""
+    """The moments, after a query that finds the keys that always have a partner. Its tables are used again, unless
+    they hold too little."""
     counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
     answers = work.run(partners(counts, children))
     known = counts.without(child for child in children if not answers[PARTNERS][lost(child)][0])

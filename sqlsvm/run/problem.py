@@ -1,4 +1,4 @@
-"""From a feature query to a problem: everything that training, counting and explaining do first."""
+"""From a feature query to a problem: the first steps of training, counting and explaining."""
 
 import logging
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ steps = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Problem:
-    """A query on one snapshot of its data, ready to be passed over."""
+    """A query on one snapshot of its data, ready for passes."""
 
     work: Workspace
     query: FeatureQuery
-    """As it was asked; that of the plan may leave out rows with NULLs."""
+    """As the user wrote it. The plan's query may leave out rows with NULLs."""
     catalog: Catalog
     plan: Plan
     moments: Moments
@@ -38,7 +38,7 @@ class Problem:
 
 @contextmanager
 def open_problem(engine: Engine, text: str, options: ProblemOptions) -> Iterator[Problem]:
-    """Names and types are read before the snapshot, rows inside; the working tables go with it."""
+    """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
     query = labelled(engine, text, options)
     with workspace(engine) as work:
         yield prepared(work, query, options)
@@ -51,7 +51,7 @@ def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None) -> Problem:
-    """Balanced class weights are known only after a count of the classes: then all is made once more with them."""
+    """Balanced class weights need a count of the classes. After it, all tables are made again with the weights."""
     plan, catalog = planned(work.engine, query, options, target)
     if isinstance(options.class_weight, tuple):
         plan = _weighted(plan, options.class_weight)
@@ -79,7 +79,7 @@ def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
 
 
 def check_rows(plan: Plan, moments: Moments) -> None:
-    """There is nothing to learn from no rows, or from one class."""
+    """Refuse a join without rows, or with one class."""
     label = plan.design.target.label.name
     if moments.n_unlabelled > 0:
         raise DataError(
@@ -87,9 +87,8 @@ def check_rows(plan: Plan, moments: Moments) -> None:
             hint="leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
         )
     if not moments.n > 0:
-        weight = plan.design.weight
+        weight, held = plan.design.weight, plan.tree.query.held_out is not None
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
-        held = plan.tree.query.held_out is not None
         hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
         raise DataError(what, hint=hint)
     for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
@@ -101,6 +100,6 @@ def check_rows(plan: Plan, moments: Moments) -> None:
 
 
 def balanced(moments: Moments) -> tuple[float, float]:
-    """(W-, W+) with which both classes weigh the same in all, and a row weighs 1 on average."""
+    """(W-, W+) such that both classes have the same total weight, and the average weight of a row is 1."""
     negative = moments.n_negative
     return moments.n / (2 * negative), moments.n / (2 * (moments.n - negative))

@@ -24,13 +24,13 @@ LABELS = (-1.0, 1.0)
 
 @dataclass(frozen=True)
 class Sketching:
-    """The levels that keep a plan's answers within 1 + epsilon."""
+    """The levels with which a plan's answers are within a factor of 1 + epsilon."""
 
     plan: Plan
     smallest: float
-    """No positive count of a message is smaller, ..."""
+    """No positive count of a message is smaller."""
     largest: float
-    """... and none is larger: rows that the join leaves out are part of messages too."""
+    """No count is larger. Messages also count rows that the join leaves out."""
 
     def for_counts(self, epsilon: float) -> Array:
         return self._levels(step_for(epsilon, self._compressions))
@@ -50,7 +50,7 @@ class Sketching:
 
 
 def sketching(work: Workspace, plan: Plan) -> Sketching:
-    """Measures once what the messages of any pass can count."""
+    """Measure once the smallest and the largest count that a message of any pass can have."""
     answers = work.run(sizes(plan), {THETA: np.zeros(plan.design.size)})
     found = [answers[size_name(bag)] for bag in plan.bags]
     smallest = prod(min(1.0, float(answer["smallest"][0])) for answer in found)
@@ -58,11 +58,11 @@ def sketching(work: Workspace, plan: Plan) -> Sketching:
 
 
 class PseudoJoinOracle:
-    """What descent asks, on an engine; counts are sketched, or exact where the plan counts exactly.
+    """The oracle of descent. Counts are sketched, or exact if the plan counts exactly.
 
-    |beta|.|x| is taken over the raw coordinates. That is the |beta|.|x| of the scaled features as long as in any row
-    each feature is one coordinate times a number: true without scaling and with maxabs, where a feature is its own
-    coordinate or the indicator that it is missing, never both. Standard scaling centres; descent must not use it.
+    |beta|.|x| is computed on raw coordinates. It is the same on scaled features if, in each row, a feature is a number
+    times one coordinate. That is so without scaling and with maxabs, where a feature is its own coordinate or the
+    indicator that it is missing, never both. It is not so for standard scaling, which centres.
     """
 
     def __init__(self, problem: Problem) -> None:

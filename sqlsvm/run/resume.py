@@ -1,13 +1,12 @@
-"""What a training that did not finish leaves behind, and how far another one can go on from there.
+"""The state of a training that did not finish, and how another one goes on from it.
 
-Cuts bound the objective on the rows on which they were counted, and on no others. So a state holds the query, the
-options that define the objective, and a digest of every relation, taken inside the snapshot. If all of these are the
-same, its cuts are used again, and the run goes on as if it had never stopped. If something has changed, they prove
-nothing, but its best weights are still a good start.
+Cuts bound the objective only for the rows on which they were counted. So a state holds the query, the options that
+define the objective, and a digest of every relation, taken inside the snapshot. If all of these are the same, its cuts
+are used again, and the run goes on as if it had not stopped. If not, its best weights are still a good start.
 
-The digest costs a scan of every relation. It is taken once: after the first pass that leaves something to do where the
-join is small, else when the passes have taken some seconds, or the run gives up. Whatever ends the run later, a lost
-connection included, the digest is here by then; and what ends sooner is soon done again.
+The digest costs a scan of every relation. It is taken once: for a small join after the first pass that is not the last,
+else when the passes have taken some seconds, or when the run gives up. So a run that ends later, even by a lost
+connection, has a digest; one that ends sooner is soon repeated.
 """
 
 from base64 import b64decode, b64encode
@@ -30,16 +29,16 @@ from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import State
 
 Column = tuple[str, str, Any]
-"""Feature, role and category: what a raw coordinate is of."""
+"""The feature, role and category of a raw coordinate."""
 
 SMALL = 100_000
-"""With no more join rows than this, a scan of the tables costs next to nothing."""
+"""Up to this many join rows, a scan of the tables costs almost nothing."""
 
 PATIENCE = 5.0
-"""Seconds of passes that are worth a digest."""
+"""After this many seconds of passes, a digest is worth its cost."""
 
 LARGEST_STATE = 4_000_000
-"""Numbers: of a larger state only the best weights are kept."""
+"""Numbers. If a state is larger, only the best weights are kept."""
 
 _ARRAYS = tuple(field.name for field in fields(State) if field.name != "start")
 
@@ -51,13 +50,13 @@ class Saved:
     objective: Mapping[str, Any]
     """The query and every option that the cuts depend on, by name."""
     digests: Mapping[str, str] | None
-    """Of the rows of each relation; None where the run ended before they were taken."""
+    """Of the rows of each relation; None if the run ended before they were taken."""
     columns: tuple[Column, ...]
     theta: Array
     """The best weights, on raw coordinates."""
     passes: int
     state: State | None
-    """None where it was too large to keep."""
+    """None if it was too large to keep."""
 
     def as_json(self) -> dict[str, Any]:
         arrays = self.state and {name: _packed(getattr(self.state, name)) for name in _ARRAYS}
@@ -72,7 +71,7 @@ class Saved:
 
 
 def _packed(values: Array) -> dict[str, Any]:
-    """To the last bit, and shorter than digits."""
+    """Exact, and shorter than decimal digits."""
     return {"shape": list(values.shape), "float64": b64encode(values.astype("<f8").tobytes()).decode()}
 
 
@@ -81,7 +80,7 @@ def _unpacked(found: Mapping[str, Any]) -> Array:
 
 
 class Continuation:
-    """Ties a training to the one before it, if there was one, and keeps what the next one would need."""
+    """Starts a training from the state of the one before it, if there is one, and keeps the state for the next one."""
 
     def __init__(self, before: Saved | None = None, say: Callable[[str], None] = lambda text: None) -> None:
         self.before = before
@@ -91,7 +90,7 @@ class Continuation:
         self._digests: Mapping[str, str] | None = None
 
     def begin(self, problem: Problem, objective: Mapping[str, Any], penalty: L2) -> State | None:
-        """What the solver is to go on from. Inside the snapshot, like all that follows."""
+        """The state from which the solver goes on. Called inside the snapshot, like the other methods."""
         self._problem, self._objective, self._penalty = problem, plain(objective), penalty
         before = self.before
         if before is None:
@@ -108,7 +107,7 @@ class Continuation:
         return State.at(_start(before, problem))
 
     def remember(self, state: State, *, last: bool = False) -> None:
-        """First without the digests: should taking them be interrupted, the weights are not lost."""
+        """Keep the state, first without digests: if these are interrupted, the weights are not lost."""
         kept = state if state.points.size + state.slopes.size <= LARGEST_STATE else None
         theta = self._problem.scaling.to_raw(_best(state, self._penalty))
         columns = tuple(_columns(self._problem.plan.design))
@@ -122,7 +121,7 @@ class Continuation:
         return self._digests
 
     def _change(self, before: Saved) -> str | None:
-        """Why the cuts count no longer; None if they do."""
+        """Why the cuts cannot be used; None if they can."""
         if others := [name for name, value in self._objective.items() if before.objective.get(name) != value]:
             return f"another {', '.join(others).replace('_', ' ')}"
         if before.state is None:
@@ -135,8 +134,8 @@ class Continuation:
 
 
 def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
-    """Of the rows that each relation brings to the join, in all that the query makes of them: the same columns may be
-    another label tomorrow, by CURRENT_DATE, or in another time zone."""
+    """Of the values that the query computes in each relation. The same columns may give another label tomorrow, by
+    CURRENT_DATE, or in another time zone."""
     for relation in query.relations:
         found = {e.sql(query.dialect): e for e in _made(query, relation.alias)}
         values = [(e, f"c{place}") for place, e in enumerate(found.values())] or [(sql.integer(1), "one")]
@@ -144,8 +143,8 @@ def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
 
 
 def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
-    """Features, label, weight, keys, and what is asked after a LEFT JOIN. What is no number and no category counts as
-    its text: not every type has a hash."""
+    """Features, label, weight, keys, and conditions after a LEFT JOIN. Values that are neither numbers nor categories
+    are cast to text, because not every type has a hash."""
     yield from (f.expression.copy() for f in query.outputs if f.relation == alias)
     plain = {c.name for c in query.relation(alias).columns if c.kind != "other"}
     for term in (t for t in query.terms if t.relation == alias):
@@ -155,7 +154,7 @@ def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
 
 
 def _best(state: State, penalty: L2) -> Array:
-    """The point with the least upper bound on the objective; for descent, which has none, the least value."""
+    """The point with the least upper bound on the objective; for descent, which has no bounds, the least value."""
     bounds = state.lows + np.nan_to_num(state.errors) + np.array([penalty.value(point) for point in state.points])
     best: Array = state.points[int(np.argmin(bounds))]
     return best
@@ -167,7 +166,7 @@ def _columns(design: Design) -> Iterator[Column]:
 
 
 def _start(before: Saved, problem: Problem) -> Array:
-    """The old weights by name; what is new weighs 0."""
+    """The old weights by name; new features have weight 0."""
     known = dict(zip(before.columns, before.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])
     return problem.scaling.to_scaled(theta)

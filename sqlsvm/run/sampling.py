@@ -1,6 +1,6 @@
-"""Rows of the join as a solver wants them: drawn in the database, scaled here."""
+"""A sample of the join for a solver: drawn in the database, scaled here."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import ceil
 
 import numpy as np
@@ -20,24 +20,27 @@ from sqlsvm.solve.rows import Places, SampleRows, Singles
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 MANY = 1000
-"""From so many rows on it does not matter that a thinned table keeps a few more or less than were asked for."""
+"""From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
 
 def drawn_sample(problem: Problem, size: int, seed: int) -> Sample:
-    """Rows drawn with their weights, so that all weigh the same here. Fewer than asked for where that many would not
-    fit in memory."""
+    """Rows drawn in proportion to their weights, so that all have weight 1 here. There are fewer than asked for if so
+    many would not fit in memory."""
     work, plan, moments = problem.work, problem.plan, problem.moments
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
-    statements = list(sample(plan, thinned=size >= MANY and _thins(work, plan)))
+    table = thinnable(plan) if size >= MANY else None
+    statements = list(sample(plan, thinned=table is not None and work.engine.thins(table)))
     places = _places(plan, moments, size, seed)
     with work.scratch():
         work.run((s for s in statements if s.table), places)
-        return _sample(_Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places))
+        reader, rows = _Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
+        numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, rows), strict=True))
+    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:
-    """A block at a time; all at once where what belongs to a row is in several answers."""
+    """A block at a time, or all at once if several answers hold the parts of a row."""
     if len(answers) == 1:
         yield from work.blocks(answers[0], places)
         return
@@ -49,17 +52,12 @@ def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object
 
 
 def _enough(plan: Plan, moments: Moments) -> int:
-    """One point a row, where that is the whole join: where no row is repeated and all weigh the same."""
+    """With one bag and no weights the rows of the join are those of a table, and one point a row takes them all."""
     return ceil(moments.n) if plan.centre is None and not plan.design.weighted else LARGEST_SAMPLE
 
 
-def _thins(work: Workspace, plan: Plan) -> bool:
-    table = thinnable(plan)
-    return table is not None and work.engine.thins(table)
-
-
 def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, object]:
-    """Stratified over the whole join at the root, uniform within what is left at every node below."""
+    """Points that are stratified over the whole join at the root, and uniform in [0, 1) at every other node."""
     rng = np.random.default_rng(seed)
     places = {points(node): rng.random(size) for node, _ in drawn_nodes(plan)}
     root = points(plan.label_node)
@@ -67,20 +65,14 @@ def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, obj
     return places | {root: stratified, DENSITY: size / moments.n, SEED: float(seed)}
 
 
-def _sample(reader: "_Reader", blocks: Iterable[Rows]) -> Sample:
-    numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, blocks), strict=True))
-    rows = SampleRows(numbers, ones, reader.scaling.dimension)
-    return Sample(rows, labels, np.ones(len(labels)))
-
-
 class _Reader:
-    """Blocks of the answer as beta sees them: scaled numbers, then a 0/1 column for each category."""
+    """Turns blocks of the answer into features: scaled numbers, then a 0/1 column for each category."""
 
     def __init__(self, scaling: Scaling) -> None:
         self.scaling, self.design, self.matrix = scaling, scaling.design, scaling.matrix
 
     def read(self, rows: Rows) -> tuple[Singles, Places, Array]:
-        """Numbers, places of ones, labels: of each row as often as it was drawn."""
+        """Numbers, places of ones, labels: each row as often as it was drawn."""
         times = rows[TIMES].astype(int)
         numbers, ones, labels = self._numbers(rows), self._ones(rows), rows[CODE].astype(float)
         if (times == 1).all():

@@ -1,7 +1,7 @@
 """The weight of a row of the join must be a number that is not negative.
 
-All proofs rest on that. A row with a negative weight would lift a cut above the objective, and a row whose weight is
-NULL would not count, without a message.
+All proofs need that. A row with a negative weight could raise a cut above the objective, and a row whose weight is NULL
+would be ignored without a message.
 """
 
 from collections.abc import Callable
@@ -19,38 +19,36 @@ from sqlsvm.run.workspace import Workspace
 
 
 def check_weight(work: Workspace, plan: Plan) -> None:
-    """Looks at the rows of its relation; if some are wrong, at the join, which may leave them out."""
+    """Check the rows of its relation. If some are wrong, check the join, which may leave them out."""
     weight, query = plan.design.weight, plan.tree.query
     if weight is None:
         return
-    values = [(weight.expression.copy(), "w")]
-    rows = rows_of(query, weight.relation, values)
-    w = sql.column("w")
+    w, rows = sql.column("w"), rows_of(query, weight.relation, [(weight.expression.copy(), "w")])
     counts = [(sql.total(_one_if(sql.is_null(w))), "missing"), (sql.total(_one_if(is_odd(w))), "odd")]
     found = work.engine.fetch(sql.select(counts, sql.derived(rows, "r")))
     own = weight.expression.sql(query.dialect)
     if found["odd"][0] > 0 and (n := _in_the_join(work, plan, is_odd)):
         raise DataError(
             f"the weight {weight.name} is negative, NaN or infinite in {n:,.0f} rows of the join",
-            detail="nothing can be proven of rows that count against others",
+            detail="the proofs need weights of at least 0",
             hint=f"leave them out: WHERE {own} >= 0 AND {own} < 'Infinity'",
         )
     if found["missing"][0] > 0 and (n := _in_the_join(work, plan, sql.is_null)):
         raise DataError(
             f"the weight {weight.name} is NULL in {n:,.0f} rows of the join",
-            hint=f"say what they count: COALESCE({own}, 1) AS {weight.name}; or leave them out: --nulls drop",
+            hint=f"say how much they count: COALESCE({own}, 1) AS {weight.name}; or leave them out: --nulls drop",
         )
 
 
 def is_odd(w: exp.Expression) -> exp.Expression:
-    """NOT (w >= 0 AND w < infinity): to both engines NaN is greater than all numbers. A NULL is not odd."""
+    """NOT (w >= 0 AND w < infinity). On both engines NaN is greater than all numbers. A NULL is not odd."""
     number, infinity = sql.double(w.copy()), sql.double(exp.Literal.string("Infinity"))
     not_negative = exp.GTE(this=number, expression=sql.integer(0))
     return exp.not_(exp.and_(not_negative, exp.LT(this=number.copy(), expression=infinity)))
 
 
 def _in_the_join(work: Workspace, plan: Plan, bad: Callable[[exp.Expression], exp.Expression]) -> float:
-    """How many rows of the join have such a weight: what all weigh where these count one and the others nothing."""
+    """How many rows of the join have such a weight: the total if these weigh 1 and the others 0."""
     weight, design = plan.design.weight, plan.design
     assert weight is not None
     mark = replace(weight, expression=_one_if(bad(weight.expression)))

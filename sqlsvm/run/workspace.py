@@ -1,4 +1,4 @@
-"""Running compiled statements: in order, on one engine, leaving nothing behind."""
+"""Run compiled statements in order on one engine, and leave nothing behind."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,8 +15,8 @@ from sqlsvm.errors import EngineError
 
 
 class Program:
-    """Statements that run together, again and again. They are rendered once, and each of their tables is dropped after
-    the last statement that reads it."""
+    """Statements that run together many times. They are rendered once, and each of their tables is dropped after the
+    last statement that reads it."""
 
     def __init__(self, engine: Engine, statements: Iterable[Statement]) -> None:
         self.statements = tuple(statements)
@@ -41,28 +41,28 @@ class Program:
 
 
 def rendered(engine: Engine, statement: Statement) -> Texts:
-    """What is sent for a statement."""
+    """The texts that are sent for a statement."""
     return engine.to_keep(statement.table, statement.query) if statement.table else (engine.text(statement.query),)
 
 
 class Workspace:
-    """The working tables of one run: what it made, it drops, whatever happens."""
+    """The working tables of one run. It drops all that it made, also after an error."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.on_done: Callable[[Statement, float, float], None] | None = None
-        """Told of each statement when it is done: how many rows it kept or answered, and in how many seconds."""
+        """Called after each statement with the number of rows that it kept or returned, and its seconds."""
         self._tables: list[str] = []
 
     def run(self, statements: Iterable[Statement], parameters: Mapping[str, object] | None = None) -> dict[str, Rows]:
-        """Execute in order; the answers of those that keep no table, by name."""
+        """Execute in order. Returns the answers of those that keep no table, by name."""
         answers: dict[str, Rows] = {}
         for statement in statements:
             answers |= self._answers(statement, rendered(self.engine, statement), parameters or {})
         return answers
 
     def run_and_drop(self, program: Program, parameters: Mapping[str, object]) -> dict[str, Rows]:
-        """The same of a program, which leaves no table."""
+        """The same for a program. No table is left."""
         answers: dict[str, Rows] = {}
         for statement, texts, spent in zip(program.statements, program.texts, program.spent, strict=True):
             answers |= self._answers(statement, texts, parameters)
@@ -70,7 +70,7 @@ class Workspace:
         return answers
 
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
-        """The answer of a statement, where that may be long."""
+        """The answer of a statement, a block at a time."""
         rows, started = 0, perf_counter()
         for block in self.engine.blocks(statement.query, [parameters[p] for p in statement.parameters]):
             rows += len(next(iter(block.values())))
@@ -79,7 +79,7 @@ class Workspace:
             self.on_done(statement, rows, perf_counter() - started)
 
     def _answers(self, statement: Statement, texts: Texts, parameters: Mapping[str, object]) -> dict[str, Rows]:
-        """The answer by its name; none of a statement that keeps a table."""
+        """The answer by its name; a statement that keeps a table has none."""
         values, started = [parameters[p] for p in statement.parameters], perf_counter()
         answer = self._send(statement, texts, values)
         seconds = perf_counter() - started
@@ -102,7 +102,7 @@ class Workspace:
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """What is made inside is dropped at its end; after an error the rollback of the workspace does that."""
+        """Tables made inside are dropped at the end. After an error, the rollback of the workspace removes them."""
         before = len(self._tables)
         yield
         self.drop(self._tables[before:])
@@ -115,13 +115,13 @@ class Workspace:
 
 @contextmanager
 def workspace(engine: Engine) -> Iterator[Workspace]:
-    """One snapshot of the data for all statements inside; after it the working tables are gone."""
+    """One snapshot of the data for all statements inside. At its end the working tables are dropped."""
     with engine.snapshot(), _own_names(engine):
         made = Workspace(engine)
         try:
             yield made
         except BaseException:
-            with suppress(EngineError):  # the rollback removes them where a failed transaction refuses the DROP
+            with suppress(EngineError):  # if a failed transaction refuses the DROP, the rollback removes them
                 made.drop()
             raise
         made.drop()
@@ -129,8 +129,8 @@ def workspace(engine: Engine) -> Iterator[Workspace]:
 
 @contextmanager
 def _own_names(engine: Engine) -> Iterator[None]:
-    """A temporary table is found before any other of its name, by the query and by views and functions that it uses. So
-    where tables are called like working tables, these are called otherwise."""
+    """A temporary table hides any other of its name from the query and from its views and functions. If there are
+    tables with names of working tables, give the working tables other names."""
     taken = [name for table in engine.table_names() if (name := table.lower().split(".")[-1]).startswith(sql.WORKING)]
     ends = (f"_{n}" for n in count())
     engine.suffix = next(end for end in ends if not any(name.endswith(end) for name in taken)) if taken else ""

@@ -1,4 +1,4 @@
-"""What a plan takes for granted, as queries to be asked before it is run."""
+"""The assumptions of a plan, as queries that check them before it runs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.engine.base import Engine
+from sqlsvm.model.score import literal
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.keys import Rounded
 from sqlsvm.plan.plan import Plan
@@ -36,7 +37,7 @@ Kind = Literal["types", "unique", "rounded", "label", "weight", "null"]
 
 @dataclass(frozen=True)
 class Check:
-    """A query whose n is above 0 where something that the plan takes for granted no longer holds."""
+    """A query whose n is above 0 if an assumption of the plan no longer holds."""
 
     kind: Kind
     about: str
@@ -45,7 +46,7 @@ class Check:
 
     @property
     def statement(self) -> Statement:
-        """_check_plan.sql reads the kind and what it is about from the name, which are parted by the first blank."""
+        """_check_plan.sql reads the kind from the name, up to the first blank, and after it what the check is about."""
         return statement(f"{self.kind} {self.about}" if self.about else self.kind, self.query)
 
 
@@ -61,19 +62,18 @@ def checks(
     yield _other_labels(plan, label_values)
     if query.weight:
         yield _odd_weights(plan, query.weight)
-    missing = {c.feature for c in plan.design.coordinates if c.role == "missing"}
     for c in plan.design.coordinates:
-        if c.role == "value" and c.feature not in missing:
+        if c.role == "value" and c.feature not in plan.design.indicators:
             yield _nulls(plan, c.feature)
 
 
 def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
-    """Of keys, features, label and weight, each with its collation where that takes some texts for one another."""
+    """The types of keys, features, label and weight, each with its collation if that makes different texts equal."""
     return tuple(str(engine.fetch(sql.select([(type, "t")]))["t"][0]) for type in _types(query))
 
 
 def _other_types(query: FeatureQuery, known: Iterable[str]) -> Check:
-    """SELECT how many are of others now: what is equal may be so no more, and what is certain uncertain."""
+    """SELECT how many types have changed: other values may be equal now."""
     same = (sql.equal(now, exp.Literal.string(then)) for now, then in zip(_types(query), known, strict=True))
     changed = sql.plus(*(sql.case(one, sql.number(0), sql.number(1)) for one in same))
     return Check("types", "", sql.select([(changed, "n")]))
@@ -100,7 +100,7 @@ def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Check:
 
 
 def _spelt(plan: Plan, node: int, variable: int) -> str:
-    """A key as the query spells it at a node; what ties a LEFT JOINed relation to its parent may be more than one."""
+    """A key as the query spells it at a node. A LEFT JOIN may have more than one."""
     found = plan.tree.variables[variable]
     if found.match:
         return ", ".join(e.right.expression.sql(plan.tree.query.dialect) for e in found.match.equalities)
@@ -125,7 +125,7 @@ def _excess(about: str, rows: exp.Expr, keys: list[exp.Column]) -> Check:
 
 
 def _merged(query: FeatureQuery, rounded: Rounded) -> Check:
-    """SELECT how many keys are lost where they are rounded."""
+    """SELECT how many keys become equal to others when they are rounded."""
     keys = " and ".join(term.expression.sql(query.dialect) for term in rounded.exact)
     lost = exp.Sub(this=sql.column("exact", "c"), expression=sql.column("rounded", "c"))
     counts = sql.derived(rounded.counts(query), "c")
@@ -133,9 +133,9 @@ def _merged(query: FeatureQuery, rounded: Rounded) -> Check:
 
 
 def _other_labels(plan: Plan, label_values: LabelValues) -> Check:
-    """A third value would silently count as the negative class."""
+    """SELECT how many rows have a third value: it would count as the negative class, without a message."""
     label, v = plan.design.target.label, sql.column("v", "r")
-    known = [sql.equal(v.copy(), _literal(value)) for value in label_values]
+    known = [sql.equal(v.copy(), literal(value)) for value in label_values]
     is_known = exp.Or(this=known[0], expression=known[1])
     other = sql.case(is_known, sql.number(0)).when(sql.not_null(v), sql.number(1))
     return _counted(plan, "label", label, other)
@@ -155,9 +155,3 @@ def _nulls(plan: Plan, feature: str) -> Check:
 def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression) -> Check:
     rows = rows_of(plan.tree.query, feature.relation, [(feature.expression.copy(), "v")])
     return Check(kind, feature.name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))
-
-
-def _literal(value: object) -> exp.Expression:
-    if isinstance(value, bool):
-        return exp.Boolean(this=value)
-    return exp.Literal.number(repr(value)) if isinstance(value, int | float) else exp.Literal.string(str(value))

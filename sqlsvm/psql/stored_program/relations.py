@@ -1,4 +1,4 @@
-"""What a program reads and what it is given: relations under names of its own, parameters by their place."""
+"""The relations of a program, under its own names, and its parameters, numbered by their place."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,30 +8,9 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.catalog import rows_of
-from sqlsvm.plan.parameters import (
-    BOUND,
-    BUCKETS,
-    DENSITY,
-    LABEL,
-    LEVELS,
-    LOWEST,
-    POINTS,
-    SHIFT,
-    SLACK,
-    THETA,
-    WEIGHT_NEGATIVE,
-    WEIGHT_POSITIVE,
-    WIDTH,
-    family,
-)
+from sqlsvm.plan.parameters import IN_ORDER, family
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
-
-PARAMETERS = (
-    *(THETA, BOUND, BUCKETS, LABEL, LEVELS, SLACK, SHIFT, LOWEST, WIDTH, POINTS),
-    *(WEIGHT_NEGATIVE, WEIGHT_POSITIVE, DENSITY),
-)
-"""The fields of the type sqlsvm._given, in their order."""
 
 
 def own_relation(number: int) -> str:
@@ -39,24 +18,18 @@ def own_relation(number: int) -> str:
 
 
 def over_own_relations(plan: Plan) -> Plan:
-    """The same plan over relations of these names; how many rows they have was asked of the real ones."""
+    """The same plan over relations of these names. Their sizes are known from the real ones."""
     query = plan.tree.query
-    renamed = tuple(replace(r, source=_renamed(i, r.alias)) for i, r in enumerate(query.relations))
+    own = [sql.users_table(own_relation(i), r.alias) for i, r in enumerate(query.relations)]
+    renamed = tuple(replace(r, source=source) for r, source in zip(query.relations, own, strict=True))
     return replace(plan, tree=replace(plan.tree, query=replace(query, relations=renamed)))
 
 
-def _renamed(number: int, alias: str) -> exp.Expression:
-    found = exp.to_table(own_relation(number))
-    found.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-    return found
-
-
 def sources(query: FeatureQuery) -> Iterator[Statement]:
-    """SELECT the columns that are used FROM each of the user's relations."""
+    """SELECT the used columns FROM each of the user's relations."""
     for number, relation in enumerate(query.relations):
-        used = sorted({c.name for c in _columns(query) if c.table == relation.alias})
-        outputs: list[exp.Expr] = [exp.column(name, table=relation.alias, quoted=True) for name in used]
-        outputs = outputs or [exp.alias_(sql.integer(1), "one")]
+        names = sorted(c.name for c in query.used_columns(relation.alias))
+        outputs = [sql.named(name, relation.alias) for name in names] if names else [sql.integer(1).as_("one")]
         yield Statement(relation.alias, exp.select(*outputs).from_(relation.source.copy()), own_relation(number))
 
 
@@ -68,21 +41,14 @@ def row_counts(plan: Plan) -> Iterator[Statement]:
         yield statement(r.alias, sql.select([(sql.count(), "n")], sql.derived(rows, "r")))
 
 
-def _columns(query: FeatureQuery) -> Iterator[exp.Column]:
-    expressions = [o.expression for o in query.valued]
-    expressions += [f for r in query.relations for f in (*r.filters, *r.late_filters)]
-    for expression in expressions:
-        yield from expression.find_all(exp.Column)
-
-
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
 def numbered(given: Statement) -> Statement:
-    """$1, $2, ... by the place of their names in PARAMETERS; the sample's points are made as they are needed."""
+    """The statement with $1, $2, ... by the place of each name in IN_ORDER. All arrays of points have one place."""
     query = given.query.copy()
     for placeholder in list(query.find_all(exp.Placeholder, exp.Parameter)):
         own = isinstance(placeholder, exp.Placeholder)
         name = placeholder.name if own else given.parameters[int(placeholder.name) - 1]
-        placeholder.replace(exp.Parameter(this=sql.integer(PARAMETERS.index(family(name)) + 1)))
+        placeholder.replace(exp.Parameter(this=sql.integer(IN_ORDER.index(family(name)) + 1)))
     return replace(given, query=query)

@@ -3,8 +3,6 @@
 import json
 from shlex import quote
 
-from sqlglot import parse_one
-
 from sqlsvm.engine.base import Engine, Programmable, StatementError, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import plain
@@ -29,25 +27,24 @@ VALUES ($1, $2, $3, $4, $5, $6)"""
 
 
 def check_place(engine: Engine, name: str) -> None:
-    """Complain before any work if a program of that name could not be saved."""
+    """Refuse, before any work, a name or a place where no program can be saved."""
     check_name(name)
     if not isinstance(engine, Programmable):
         raise OptionError(f"{engine.version} cannot run a stored program", hint="--dsn postgresql://user@host/database")
-    if not engine.fetch(parse_one(_INSTALLED, read="postgres"))["n"][0]:
-        raise EngineError(
-            f"the SQL functions are not in {engine.url}", hint=f"sqlsvm install --dsn {quote(engine.url)}"
-        )
+    if not engine.fetch(Text(_INSTALLED))["n"][0]:
+        hint = f"sqlsvm install --dsn {quote(engine.url)}"
+        raise EngineError(f"the SQL functions are not in {engine.url}", hint=hint)
 
 
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
-    """In place of what was stored under the name, once nobody runs it; a model of that name and its versions stay."""
+    """Replace the program of this name, as soon as no session runs it. A model of that name and its versions stay."""
     check_place(engine, name)
     try:
         DatabaseStore(engine).transaction(lambda: _save(engine, name, program))
     except StatementError as error:
         if error.kind != "denied":
             raise
-        hint = "who owns the schema sqlsvm can allow it: sqlsvm install --trainer ROLE"
+        hint = "the owner of the schema sqlsvm can allow it: sqlsvm install --trainer ROLE"
         raise EngineError(f"this role may not store programs: {error.message}", hint=hint) from error
 
 
@@ -59,6 +56,6 @@ def _save(engine: Engine, name: str, program: StoredProgram) -> None:
     engine.execute(Text(_SAVE), [name, program.query, program.label, *described])
     for part, made in program.parts.items():
         for place, one in enumerate(made):
-            # a source is made in one of two ways
+            # a run makes a source a copy or a view
             texts = (engine.text(one.query),) if part == SOURCES else rendered(engine, one)
             engine.execute(Text(_SAVE_STATEMENT), [name, part, place, one.name, one.table, [*map(str, texts)]])

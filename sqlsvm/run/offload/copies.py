@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,8 @@ from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
-from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output, shared
+from sqlsvm.query.variables import inner_variables
+from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output
 
 REPORT_SECONDS = 5.0
 
@@ -25,30 +26,22 @@ steps = logging.getLogger(__name__)
 
 @contextmanager
 def brought(engine: Engine, query: FeatureQuery, offload: bool) -> Iterator[tuple[Engine, FeatureQuery]]:
-    """Where the work is done: on the database itself, or on copies in this process."""
-    if not offload:
-        yield engine, query
-        return
-    with offloaded(engine, query) as found:
+    """The engine that does the work, and the query over its tables: the database itself, or copies in this process."""
+    with offloaded(engine, query) if offload else nullcontext((engine, query)) as found:
         yield found
 
 
 @contextmanager
 def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, FeatureQuery]]:
-    """A DuckDB in memory with one snapshot of the rows, and the query over them. The server is asked for rows and for
-    nothing else: it may be a replica, and the role may be one that only reads."""
+    """A DuckDB in memory with one snapshot of the rows, and the query over them. The server is only read: it may be a
+    replica, and the role may be one that cannot write."""
     if engine.abilities.in_process:
         raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
     with scratch() as local:
         with engine.snapshot():
-            here = _copied(engine, local, query)
-        yield local, here
-
-
-def _copied(engine: Engine, local: Engine, query: FeatureQuery) -> FeatureQuery:
-    made = exports(checked(engine, query))
-    copies = [_copy(engine, local, number, export) for number, export in enumerate(made)]
-    return _query_over(copies, query, local.dialect)
+            made = exports(checked(engine, query))
+            copies = [_copy(engine, local, number, export) for number, export in enumerate(made)]
+        yield local, _query_over(copies, query, local.dialect)
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -60,14 +53,14 @@ class Copy:
     table: str
     columns: tuple[Column, ...]
     no_match: Mapping[str, exp.Expression]
-    """The columns that are not NULL where a LEFT JOIN finds no row, COALESCE(x, 0) say, with what they are there."""
+    """Columns that are not NULL where a LEFT JOIN finds no row, such as COALESCE(x, 0), with their values there."""
 
     def value(self, name: str) -> exp.Expression:
         alias = self.export.relation.alias
-        own = exp.column(name, table=alias, quoted=True)
+        own = sql.named(name, alias)
         if name not in self.no_match:
             return own
-        missing = sql.is_null(exp.column(KEEP, table=alias, quoted=True))
+        missing = sql.is_null(sql.named(KEEP, alias))
         return sql.case(missing, self.no_match[name].copy(), own)
 
     def term(self, name: str) -> Term:
@@ -92,7 +85,7 @@ def _copy(engine: Engine, local: Engine, number: int, export: Export) -> Copy:
 
 
 def _told(blocks: Iterator[Rows], name: str) -> Iterator[Rows]:
-    """Says every few seconds how many rows have come."""
+    """Logs every few seconds how many rows have come."""
     steps.info("copying %s", name)
     came, last = 0, time.monotonic()
     for rows in blocks:
@@ -114,9 +107,8 @@ def _categories(engine: Engine, codes: exp.Query) -> list[object]:
 
 
 def _spell(local: Engine, table: str, raw: str, export: Export, categories: Categories) -> None:
-    """The table with its categories instead of their numbers, as an enumeration: as small, as fast, and in order."""
-    found, source = exp.select(), exp.to_table(raw)
-    found = found.from_(source)
+    """The table with categories in place of numbers. An enumeration is as small and as fast, and keeps the order."""
+    found = exp.select().from_(raw)
     outputs: list[tuple[exp.Expression, str]] = []
     for c in export.columns:
         value: exp.Expression = sql.column(c.name, raw)
@@ -131,7 +123,7 @@ def _spell(local: Engine, table: str, raw: str, export: Export, categories: Cate
 
 
 def _enumerate(local: Engine, table: str, column: str, values: list[object]) -> str:
-    """Makes the type of a column's values; a table of their numbers n and texts v."""
+    """Make the type of a column's values, and a table of their numbers n and texts v; its name."""
     words = f"{table}_{column}"
     _create(local, words, {"n": exp.DType.BIGINT, "v": exp.DType.TEXT})
     local.copy_in(exp.to_table(words), {"n": np.arange(1, len(values) + 1), "v": np.array(values, dtype=object)})
@@ -147,9 +139,8 @@ def _enumeration(table: str, column: str) -> exp.DataType:
 
 def _no_match(engine: Engine, table: str, export: Export, categories: Categories) -> dict[str, exp.Expression]:
     (row,) = engine.copy_out(export.no_match)
-    return {
-        c.name: _constant(c, row, table, categories) for c in export.columns if not np.ma.getmaskarray(row[c.name])[0]
-    }
+    present = [c for c in export.columns if not np.ma.getmaskarray(row[c.name])[0]]
+    return {c.name: _constant(c, row, table, categories) for c in present}
 
 
 def _constant(c: Carried, row: Rows, table: str, categories: Categories) -> exp.Expression:
@@ -166,7 +157,7 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
     """Plain columns of the copies, joined as the originals are."""
     of = {copy.export.relation.alias: copy for copy in copies}
     features = {f: replace(f, expression=of[f.relation].value(output(n))) for n, f in enumerate(query.outputs)}
-    spelling = {term: key(v.index) for v in shared(query) for term in v.terms}
+    spelling = {term: key(v.index) for v in inner_variables(query) for term in v.terms}
     joined = (
         Equality(of[e.left.relation].term(spelling[e.left]), of[e.right.relation].term(spelling[e.right]))
         for e in query.equalities
@@ -185,12 +176,10 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
 
 
 def _relation(copy: Copy) -> Relation:
-    """Its filters were for the server; but what WHERE says of a match that was not found is said after the join."""
+    """The server has applied the filters. The conditions of WHERE on a missing match are applied after the join."""
     old = copy.export.relation
-    source = exp.to_table(copy.table)
-    source.set("alias", exp.TableAlias(this=exp.to_identifier(old.alias, quoted=True)))
     late = (copy.value(KEEP),) if old.late_filters else ()
-    return Relation(old.alias, old.table, source, copy.columns, (), late)
+    return Relation(old.alias, old.table, sql.users_table(copy.table, old.alias), copy.columns, (), late)
 
 
 def _left_join(of: Mapping[str, Copy], number: int, old: LeftJoin) -> LeftJoin:

@@ -1,13 +1,13 @@
-"""FeatureQuery -> Exports: for each relation the SELECT, for the server, of all that training needs of its rows.
+"""FeatureQuery -> Exports: for each relation the SELECT that the server runs to copy its rows.
 
     SELECT CAST(f.distance AS double precision) AS c0, f.late AS c1, f.plane AS k0, o1.n AS k1
     FROM flights AS f JOIN (SELECT v, ROW_NUMBER() OVER (ORDER BY v) AS n FROM ...) AS o1 ON f.carrier = o1.v
     WHERE f.cancelled = 0 AND NOT f.plane IS NULL
 
-Integers, booleans and times, which are integers on the wire, are the same numbers to everybody. Of nothing else is it
-certain that what is equal here is equal elsewhere: 1.0 and 1.00, 'a' and 'A' under citext or some collations, 'a' and
-'a ' as character(2), the two zeros, NaN. Any other key or category travels as its number among the distinct values of
-one relation, in their order: the server counts, and it knows which values are distinct.
+Integers, booleans and times, which are integers on the wire, are equal on both engines. Other values that are equal on
+one may differ on the other: 1.0 and 1.00, 'a' and 'A' under citext or some collations, 'a' and 'a ' as character(2),
+the two zeros, NaN. Such a key or category travels as its number among the distinct values of one relation, in their
+order. The server numbers them, because it knows which values are distinct.
 """
 
 import re
@@ -22,19 +22,19 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.engine.base import Column
 from sqlsvm.plan.catalog import Catalog, no_match
 from sqlsvm.plan.planner import KEPT_IN_PLACE
-from sqlsvm.query import FeatureQuery, Relation, Term
-from sqlsvm.query.variables import Variable, join_variables
+from sqlsvm.query import Relation, Term
+from sqlsvm.query.variables import Variable, inner_variables
 
 KEEP = "keep"
-"""Of the optional side of a LEFT JOIN: does WHERE let the row through? It is NULL only where there was no match."""
+"""A column of the optional side of a LEFT JOIN: does WHERE keep the row? It is NULL only if there was no match."""
 
 HELD = "held"
-"""Of the label's relation: `FeatureQuery.held_out`."""
+"""A column of the label's relation: `FeatureQuery.held_out`."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """A value of every row on its way into the column `name` of a copy."""
+    """A value that is copied into the column `name`."""
 
     name: str
     expression: exp.Expression
@@ -42,9 +42,9 @@ class Carried:
     codes: exp.Query | None = None
     """SELECT v, n: it travels as the number n of its value v."""
     spelled: bool = False
-    """On arrival it is v again: a category must not lose its name."""
+    """In the copy it is v again: a category must keep its name."""
     needed: bool = False
-    """An inner join is on it: a row without it meets nothing."""
+    """An inner join is on it: a row without it has no partner."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,18 @@ class Export:
     columns: tuple[Carried, ...]
     optional: bool
     reduced: tuple[exp.Expression, ...] = ()
-    """Conjuncts for which rows are left out that meet nothing in another relation."""
+    """Conditions that leave out rows without a partner in another relation."""
 
     @cached_property
     def rows(self) -> exp.Select:
-        """SELECT columns of the rows that can be in the join; of an optional relation all that can be a match."""
+        """SELECT columns of the rows that can be in the join. In an optional relation each row can be a match."""
         whole = [sql.not_null(c.expression) for c in self.columns if c.needed and not c.codes]
         found = self._from(exp.select().from_(self.relation.source.copy()))
         return found.where(*(f.copy() for f in self.relation.filters), *whole, *self.reduced)
 
     @cached_property
     def no_match(self) -> exp.Select:
-        """SELECT columns where a LEFT JOIN finds no row."""
+        """SELECT columns of the row that stands for no match of a LEFT JOIN."""
         return self._from(no_match(self.relation))
 
     def _from(self, rows: exp.Select) -> exp.Select:
@@ -88,11 +88,6 @@ def output(place: int) -> str:
     return f"c{place}"
 
 
-def shared(query: FeatureQuery) -> list[Variable]:
-    """The variables of inner joins."""
-    return [v for v in join_variables(query) if v.match is None]
-
-
 def exports(catalog: Catalog) -> tuple[Export, ...]:
     made = _Exporter(catalog)
     return tuple(made.export(relation) for relation in catalog.query.relations)
@@ -102,7 +97,7 @@ class _Exporter:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.query = catalog.query
-        self.variables = shared(self.query)
+        self.variables = inner_variables(self.query)
         self.types = _types(catalog)
         self.portable = catalog.engine.abilities.portable
 
@@ -118,7 +113,7 @@ class _Exporter:
         return Export(relation, tuple(columns), optional, tuple(reduced))
 
     def _outputs(self, alias: str) -> Iterator[Carried]:
-        """Numbers as training in place sees them: integers as they are, any other as a double."""
+        """Numbers are the same as in place: integers stay as they are, others become doubles."""
         for place, f in enumerate(self.query.outputs):
             if f.relation != alias:
                 continue
@@ -140,7 +135,7 @@ class _Exporter:
                 yield Carried(key(v.index), term.expression, known or exp.DType.BIGINT, codes, needed=needed)
 
     def _match_keys(self, alias: str) -> Iterator[Carried]:
-        """What a LEFT JOIN looks for is numbered among what there is to be found."""
+        """The keys of a LEFT JOIN are numbered among those of its optional side."""
         for number, left_join in enumerate(self.query.left_joins):
             found = self.query.relation(left_join.relation)
             for place, equality in enumerate(left_join.equalities):
@@ -153,20 +148,20 @@ class _Exporter:
                         yield Carried(name, term.expression, known or exp.DType.BIGINT, codes)
 
     def _alike(self, terms: Iterable[Term]) -> exp.DType | None:
-        """The type as which keys travel that can be compared anywhere: all of one portable type, or all integers."""
+        """The type of keys that both engines compare alike: all of one portable type, or all integers."""
         columns = [self.types[t.relation, t.expression] for t in terms]
         types = {re.sub(r"\(\d+\)", "", column.type) for column in columns}
         comparable = len(types) == 1 or {column.kind for column in columns} == {"numeric"}
         return self.portable[types.pop()] if comparable and types <= self.portable.keys() else None
 
     def _codes(self, v: Variable) -> exp.Select:
-        """The values of the relation with the fewest rows; a value that it lacks is in no join row."""
+        """Numbers for the values of the relation with the fewest rows; no join row has another value."""
         alias = min(sorted(v.holders), key=lambda a: (self.query.is_optional(a), self.catalog.rows(a)))
         return sql.numbered(self.catalog.rows_of(alias, [(v.at(alias)[0].expression.copy(), "v")]))
 
     def _reduced(self, alias: str) -> Iterator[exp.Expression]:
-        """term IN (SELECT theirs FROM neighbour WHERE ...) for each neighbour whose filters leave so little that a look
-        at it costs less than the rows of which it saves us. Numbered keys are looked up in one of them anyway."""
+        """term IN (SELECT theirs FROM neighbour WHERE ...) for each neighbour whose filters leave few rows: this
+        costs less than to copy the rows that it leaves out. Numbered keys are looked up in a neighbour anyway."""
         for v in self.variables:
             if alias in v.holders and self._alike(v.terms):
                 for other in sorted(v.holders - {alias}):
@@ -175,17 +170,14 @@ class _Exporter:
                         yield v.at(alias)[0].expression.copy().isin(query=theirs)
 
     def _is_small_beside(self, other: str, alias: str) -> bool:
-        rows = self.catalog.rows
-        filtered = self.query.relation(other).filters
-        return (
-            bool(filtered)
-            and rows(other) < KEPT_IN_PLACE * self.catalog.table_rows(other)
-            and rows(other) <= rows(alias)
-        )
+        if not self.query.relation(other).filters:
+            return False
+        rows = self.catalog.rows(other)
+        return rows < KEPT_IN_PLACE * self.catalog.table_rows(other) and rows <= self.catalog.rows(alias)
 
 
 def _types(catalog: Catalog) -> dict[tuple[str, exp.Expression], Column]:
-    """What the server says of everything that has to travel."""
+    """The types, on the server, of all values that are copied."""
     query, found = catalog.query, dict[tuple[str, exp.Expression], Column]()
     for r in query.relations:
         own = list(dict.fromkeys(o.expression for o in query.valued if o.relation == r.alias))
