@@ -147,12 +147,10 @@ def _feature_facts(catalog: Catalog) -> tuple[FeatureFacts, ...]:
 
 
 def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
-    left_join = edge_left_join(tree, edge)
-    if left_join:
-        pairs = [(e.left, e.right) for e in left_join.equalities]
-        facts = catalog.left_join_edge(left_join.parent, left_join.relation, pairs)  # the parent is on the left
-        return facts if left_join.parent in tree.nodes[edge.left] else facts.turned
     left, right = tree.nodes[edge.left], tree.nodes[edge.right]
+    if left_join := edge_left_join(tree, edge):
+        pairs = [(e.left, e.right) if e.left.relation in left else (e.right, e.left) for e in left_join.equalities]
+        return catalog.edge(pairs[0][0].relation, pairs[0][1].relation, pairs, before_where=True)
     if len(left) == len(right) == 1:
         shared = [tree.variables[v] for v in edge.on]  # with the equalities that are implied
         return catalog.edge(left[0], right[0], [(a, b) for v in shared for a in v.at(left[0]) for b in v.at(right[0])])

@@ -1,4 +1,4 @@
-"""What evaluation found: numbers, each with its bounds, and everything that follows from them."""
+"""The result of an evaluation: counts with their bounds, and the measures that follow from them."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Bounded:
-    """A number, and what it cannot be below or above."""
+    """A number with a lower and an upper bound."""
 
     value: float
     lower: float
@@ -27,7 +27,7 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Rows per bin and label; bin i is from edges[i] to edges[i + 1], and only the last one includes its end."""
+    """Rows per bin and label. Bin i goes from edges[i] to edges[i + 1]; only the last one includes its end."""
 
     edges: tuple[float, ...]
     negative: tuple[float, ...]
@@ -36,7 +36,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class RocPoint:
-    """The shares of both classes whose score is at or above a threshold."""
+    """The share of each class whose score is at or above a threshold."""
 
     threshold: float
     false_positive_rate: Bounded
@@ -50,10 +50,10 @@ class Evaluation:
     true_positive: Bounded
     false_positive: Bounded
     auc: Bounded | None
-    """None where one of the classes has no rows."""
+    """None if one of the classes has no rows."""
     histogram: Histogram
     blur: float
-    """So far a row may be from where the histogram has it; 0 where scores are exact."""
+    """The largest error of a score in the histogram; 0 if scores are exact."""
 
     @property
     def true_negative(self) -> Bounded:
@@ -63,7 +63,7 @@ class Evaluation:
     def false_negative(self) -> Bounded:
         return _rest(self.positives, self.true_positive)
 
-    # Each rate grows with tp and falls with fp, so that the worst corner and the best corner are its bounds.
+    # Each rate grows with tp and falls with fp, so its bounds are those of tp and the opposite ones of fp.
 
     @property
     def accuracy(self) -> Bounded:
@@ -71,7 +71,7 @@ class Evaluation:
 
     @property
     def precision(self) -> Bounded:
-        """0 where nothing is predicted positive."""
+        """0 if no row is predicted positive."""
         return self._rate(lambda tp, fp: _ratio(tp, tp + fp))
 
     @property
@@ -92,10 +92,10 @@ class Evaluation:
 
     @property
     def roc(self) -> tuple[RocPoint, ...]:
-        """The curve at every edge of the histogram, from (0, 0) to (1, 1); empty where a class has no rows.
+        """The curve at every edge of the histogram, from (0, 0) to (1, 1); empty if a class has no rows.
 
-        A row may be `blur` from where the histogram has it: so those surely above t are in the bins that begin at
-        t + blur or later, and those possibly above it are all but the bins that end before t - blur."""
+        A score may be wrong by `blur`: rows surely above t are in the bins that begin at t + blur or later, and rows
+        possibly above it are in all bins but those that end before t - blur."""
         if not (self.negatives > 0 and self.positives > 0):
             return ()
         edges, thresholds = self.histogram.edges, reversed(self.histogram.edges)
@@ -112,7 +112,7 @@ class Evaluation:
         return all(measure.exact for measure in self._measures().values() if measure)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain numbers; `bounds` has [lower, upper] of those that are not exact."""
+        """Plain numbers; `bounds` has [lower, upper] for those that are not exact."""
         measures = self._measures()
         found: dict[str, Any] = {"exact": self.exact, "label_rows": {"-1": self.negatives, "1": self.positives}}
         found |= {name: measure and measure.value for name, measure in measures.items()}
@@ -128,7 +128,7 @@ class Evaluation:
 
 
 def _shares_above(rows: Sequence[float]) -> list[float]:
-    """The share of the rows that are in bin i or later, for every edge i."""
+    """For every edge i, the share of the rows in bin i or later."""
     above = [*reversed(list(accumulate(reversed(rows)))), 0.0]
     return [n / above[0] for n in above]
 

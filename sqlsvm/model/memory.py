@@ -1,4 +1,4 @@
-"""The score of rows in memory: to the last bit that of `score.score`. tests/db/test_scorers.py compares them.
+"""The score of rows in memory, equal to that of `score.score` to the last bit: tests/db/test_scorers.py compares them.
 
 DuckDB could evaluate that expression, but CASE compares a value with one category after the other. With 10,000
 categories one row takes 4 s there and 10 ms with a dictionary; 100,000 rows of 20 numbers take 28 ms and 18 ms.
@@ -21,7 +21,7 @@ class Frame(Protocol):
 
 
 def scores(model: Model, frame: Frame) -> Values:
-    """One for each row; nan for a row with a NULL that the model has no value for."""
+    """One for each row; nan for a row with a NULL that the model does not replace."""
     names = _names(frame)
     if names and not _column(frame, names[0]).shape:
         raise OptionError(f"the rows have one {names[0]}, not a column of them", hint="for one row write [value]")
@@ -44,7 +44,7 @@ def _names(frame: Frame) -> list[str]:
 
 
 def _found(feature: str, names: Iterable[str]) -> str:
-    """The column of a feature: as it is spelt, else but for its case."""
+    """The column with the name of a feature, else one that differs in case only."""
     by_name = {str(name).casefold(): name for name in names} | {name: name for name in names}
     for name in (feature, feature.casefold()):
         if name in by_name:
@@ -82,7 +82,7 @@ def _numbers(feature: str, values: Values) -> Values:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, nan, or a missing value of pandas, which equals nothing, not even for sure."""
+    """Is it None, nan, or a missing value of pandas, whose comparison with itself is not even a boolean?"""
     same = value == value
     return value is None or not isinstance(same, bool | np.bool_) or not same
 
@@ -91,9 +91,9 @@ def _is_missing(value: Any) -> bool:
 
 
 def category_weights(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
-    """The weight of a value of one categorical feature: 0 for one that training has not seen.
+    """The weight of a value of one categorical feature; 0 for a value that training has not seen.
 
-    Blanks that fill a text up do not count, unless categories are told apart by them; 7, 7.0 and "7" are one number.
+    Blanks at the end of a padded text are ignored, unless categories differ in them. 7, 7.0 and "7" are one number.
     """
     if isinstance(weights[0].category, str):
         return _weights_of_texts(weights, spelling)
@@ -118,8 +118,8 @@ def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling) -> Callable
 
 
 def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
-    """Two integers are compared as such: beyond 2^53 doubles do not tell them apart. Any other two are doubles, and a
-    real may come by the few digits that tell it from other reals."""
+    """Integers are compared as integers, because beyond 2^53 doubles are not exact. Other numbers are compared as
+    doubles, and a real may also be given by the few digits in which it is written."""
     feature = weights[0].feature
     known: dict[object, float] = {w.category: w.weight for w in weights}
     doubles = {_as_double(feature, category): weight for category, weight in known.items()}
@@ -136,8 +136,8 @@ def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
 
 
 def _real_digits(double: float) -> float:
-    """The double of the digits in which a real is written that is this double; any other as it is, and so a whole one,
-    whose digits would be those of another."""
+    """If a double is a real, the double of the digits in which that real is written; else the double itself. So is a
+    whole one, because these digits may be those of another whole number."""
     with np.errstate(over="ignore"):
         real = np.float32(double)
     return float(str(real)) if float(real) == double and not double.is_integer() else double

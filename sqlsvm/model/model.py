@@ -1,4 +1,4 @@
-"""What training leaves behind: weights on the user's own columns, the proof, and what it was trained on."""
+"""The result of a training: weights on the user's own columns, the proof, and facts about the data."""
 
 import math
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from sqlsvm.errors import OptionError
 TermKind = Literal["numeric", "boolean", "categorical"]
 
 FORMAT = 1
-"""The form of `Model.as_json`. Models that were stored without a number have this form too."""
+"""The number of the form of `Model.as_json`. Models stored without a number have this form."""
 
 
 @dataclass(frozen=True)
 class Weight:
-    """score = intercept + sum of weight * column; `scaled_weight` is on the features as they were scaled for training.
+    """score = intercept + sum of weight * column. `scaled_weight` is on the features as scaled for training.
 
-    A category is a column that is 1 where the feature has that value. `missing` is what a NULL counts as: None where
-    NULLs are refused or their rows dropped."""
+    A category is a column that is 1 where the feature has that value. `missing` replaces a NULL; it is None if NULLs
+    are refused or their rows dropped."""
 
     feature: str
     category: object
@@ -38,7 +38,7 @@ class Term:
     feature: str
     weights: tuple[Weight, ...]
     kind: TermKind
-    """Of its column. Categories have the kind of the column that they were read from."""
+    """The kind of its column, for categories too."""
     spelling: Spelling
     """How its texts are compared."""
 
@@ -50,7 +50,7 @@ class Term:
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """Facts about the query and its data at the time of the training. None and {} mean: not known."""
+    """Facts about the query and its data when the model was trained. None and {} mean: not known."""
 
     fingerprint: str | None = None
     """Of the query."""
@@ -73,7 +73,7 @@ class TrainedOn:
     """Rows of each class that the training did not see."""
 
     def spelling(self, feature: str) -> Spelling:
-        """Where the padded features are not known, any feature may be one."""
+        """If the padded features are not known, any feature may be one."""
         if feature in self.caseless:
             return "caseless"
         return "padded" if self.padded is None or feature in self.padded else "exact"
@@ -121,7 +121,7 @@ class Model:
 
     @property
     def weighted(self) -> bool:
-        """Did a column say how much a row counts? Then the numbers of rows are what these rows weigh in all."""
+        """Did rows have weights? Then a number of rows is the total weight of these rows."""
         return bool(self.options.get("problem", {}).get("weight"))
 
     @property
@@ -136,10 +136,9 @@ class Model:
         return Term(feature, weights, kind, self.trained_on.spelling(feature))
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `train --json` prints, and what is stored: strict JSON, see `plain`."""
+        """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
         found = {name: plain(value) for name, value in vars(self).items() if name != "trained_on"}
-        found["model"] = found.pop("name")
-        found["lambda"] = found.pop("lam")
+        found["model"], found["lambda"] = found.pop("name"), found.pop("lam")
         return found | {"trained_on": self.trained_on.as_json(), "features": len(self.terms), "format": FORMAT}
 
     @classmethod
@@ -162,13 +161,13 @@ _FLOATS = ("join_rows", "seconds", "objective", "objective_upper", "lower_bound"
 
 
 def plain(value: object) -> Any:
-    """A value as strict JSON can hold it. JSON has no infinite numbers: they become the texts that PostgreSQL casts.
+    """A value in strict JSON. JSON has no infinite numbers: they become texts that PostgreSQL can cast.
 
     >>> plain({"gap": float("inf"), "weights": (np.float64(1), None)})
     {'gap': 'Infinity', 'weights': [1.0, None]}
     """
     if value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value)):
-        return value  # almost everything is, where a category has 100,000 weights
+        return value  # first, for speed: a category may have 100,000 weights
     if isinstance(value, Weight):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):

@@ -1,6 +1,6 @@
-"""What a model says of rows: as SQL to take elsewhere, as a table or a view, or row by row as CSV.
+"""The predictions of a model: as an SQL expression, as a table or a view, or as CSV.
 
-The rows are those of the query that the model was trained on, or any others whose columns are named as its features.
+The rows are those of the model's query, or any others whose columns have the names of its features.
 """
 
 import csv
@@ -37,9 +37,8 @@ def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select
     columns = _described(engine, source, rows)
     for column in columns:
         if engine.fold(column.name, True) in (SCORE, PREDICTION):
-            raise OptionError(
-                f"the rows have a column {column.name} already", hint="give it another name in a SELECT of your own"
-            )
+            hint = "give it another name in a SELECT of your own"
+            raise OptionError(f"the rows have a column {column.name} already", hint=hint)
     return predictions(source, score(model, _operands(engine, model, columns)), model.trained_on.label_values)
 
 
@@ -68,8 +67,7 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features") -> 
 
 
 def _own_expressions(model: Model) -> dict[str, exp.Expression]:
-    """The outputs of the query as they were typed, by name. What `*` stands for is not among them, but is a column of
-    the feature's name anyway."""
+    """The outputs of the query as typed, by name. Those of `*` are missing, but each has its feature's name anyway."""
     found: dict[str, exp.Expression] = {}
     for item in parse(model.query, model.dialect).expressions:
         inner = own = item.unalias()
@@ -84,7 +82,7 @@ def _own_expressions(model: Model) -> dict[str, exp.Expression]:
 
 
 def query_rows(engine: Engine, model: Model) -> exp.Select:
-    """The model's query, each output under the name of its feature even where it was given none."""
+    """The model's query, with each output under the name of its feature."""
     text = respelt(engine, model.query, model.dialect)
     outputs = read_query(engine, text).features
     select = parse(text, engine.dialect)
@@ -93,13 +91,13 @@ def query_rows(engine: Engine, model: Model) -> exp.Select:
 
 
 def _output(feature: Feature) -> exp.Expr:
-    """As the query has it: of a character(n) not the text that it is read as."""
+    """As the query has it: for a character(n), without the cast to text."""
     own = feature.expression.this if feature.spelling == "padded" else feature.expression
     return exp.alias_(own.copy(), feature.name, quoted=True)
 
 
 def input_rows(engine: Engine, text: str) -> exp.Query:
-    """SELECT * FROM the table or file of that name; or the SELECT itself."""
+    """SELECT * FROM the table or file of this name, or the SELECT itself."""
     if text.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
         return engine.csv(text)
     try:
@@ -117,7 +115,7 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
 
 
 def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:
-    """The columns by name: as it is spelt, else as the engine reads it, else but for its case."""
+    """The columns by name: the same, else the same as the engine reads it, else one that differs in case only."""
     by_name = {c.name.casefold(): c for c in columns}
     by_name |= {engine.fold(c.name, True): c for c in columns} | {c.name: c for c in columns}
 
@@ -126,10 +124,8 @@ def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Oper
         names = (feature, engine.fold(feature, True), feature.casefold())
         column = next((by_name[n] for n in names if n in by_name), None)
         if column is None:
-            hint = (
-                nearest(feature, (c.name for c in columns))
-                or "give each feature's name to a column, with SELECT ... AS"
-            )
+            near = nearest(feature, (c.name for c in columns))
+            hint = near or "give each feature's name to a column, with SELECT ... AS"
             raise OptionError(f"the rows have no column {feature}, a feature of model {model.name}", hint=hint)
         return _operand(model, term, column)
 
@@ -149,7 +145,7 @@ def _operand(model: Model, term: Term, column: Column) -> Operand:
 
 
 def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, overwrite: bool = False) -> None:
-    """CREATE TABLE or VIEW name AS the predictions; what stands there goes only if told to, and only if all is well."""
+    """CREATE TABLE or VIEW name AS the predictions. With `overwrite` an existing one is replaced, if nothing fails."""
     target = _target(engine, name)
     steps.info("writing the predictions")
     try:
@@ -161,7 +157,7 @@ def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, 
         if overwrite and error.kind == "no such name":
             raise OptionError(
                 f"cannot replace {name}: {error.message}",
-                detail="what is replaced cannot be read for it",
+                detail="a table cannot be replaced by a query that reads it",
                 hint="write the predictions to another table",
             ) from error
         if overwrite or error.kind not in ("exists", "taken"):
@@ -181,11 +177,11 @@ def _target(engine: Engine, name: str) -> exp.Table:
 
 
 def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
-    """All rows with a line of names above them; how many there were. A NULL is an empty cell."""
+    """Write a line of names, then all rows; a NULL is an empty cell. Returns the number of rows."""
     writer = csv.writer(out, lineterminator="\n")
     columns = engine.describe(found)
     with engine.snapshot(), closing(engine.texts(_texts(found, len(columns)))) as rows:
-        first = next(rows, None)  # before the names are written: what goes wrong goes wrong here
+        first = next(rows, None)  # before the names are written, so that an error leaves no output
         writer.writerow([column.name for column in columns])
         written = 0
         for row in chain([first] if first else [], rows):
@@ -195,7 +191,7 @@ def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
 
 
 def _texts(found: exp.Select, width: int) -> exp.Select:
-    """All cells as the engine's own text, named c0, c1, ... : two columns of theirs may have one name."""
+    """All cells as the engine's own text, named c0, c1, ..., because two columns may have the same name."""
     names = [exp.to_identifier(f"c{i}") for i in range(width)]
     source = exp.Subquery(this=found, alias=exp.TableAlias(this=exp.to_identifier("p"), columns=names))
     return sql.select([(sql.text(sql.column(name.name)), name.name) for name in names], source)

@@ -3,8 +3,8 @@
         CAST(0.5e0 AS DOUBLE PRECISION) + CAST(-0.25e0 AS DOUBLE PRECISION) * CAST("distance" AS DOUBLE PRECISION)
             + CASE "carrier" WHEN 'UA' THEN CAST(0.1e0 AS DOUBLE PRECISION) ELSE CAST(0e0 AS DOUBLE PRECISION) END
 
-A value that training has not seen weighs 0. A NULL is what the model took it for: the mean of the others where it has
-stored one; no category; and where rows with a NULL were left out of training, the score is NULL.
+A value that training has not seen has weight 0. A NULL in a number is replaced by the stored mean, and a NULL in a
+category has weight 0. If rows with a NULL were left out of the training, the score is NULL.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ SCORE, PREDICTION = "score", "prediction"
 
 @dataclass(frozen=True)
 class Operand:
-    """Where the values of a feature are found, and of what kind they are there."""
+    """The values of a feature in the rows to score, and their kind there."""
 
     value: exp.Expression
     kind: Kind
@@ -33,14 +33,13 @@ Operands = Callable[[Term], Operand]
 
 def predictions(rows: exp.Query, score: exp.Expression, labels: tuple[object, object]) -> exp.Select:
     """SELECT r.*, score, prediction FROM (rows) AS r; the expression sees the columns of r."""
-    outputs = [(score, SCORE)]
-    scored = _with_more(rows, outputs, "r")
+    scored = _with_more(rows, [(score, SCORE)], "r")
     return _with_more(scored, [(prediction(exp.column(SCORE, table="s"), labels), PREDICTION)], "s")
 
 
 def prediction(score: exp.Expression, labels: tuple[object, object]) -> exp.Expression:
-    """The label's own value, (negative, positive): negative for a score of 0, none without a score. NaN is none either,
-    though to both engines it is greater than all numbers."""
+    """The label's own value, from (negative, positive): negative for a score of 0, NULL for NULL or NaN. On both
+    engines NaN is greater than all numbers."""
     negative, positive = (literal(value) for value in labels)
     is_negative = exp.LTE(this=score.copy(), expression=sql.integer(0))
     is_number = exp.LT(this=score.copy(), expression=sql.double(exp.Literal.string("NaN")))
@@ -91,7 +90,7 @@ def _category_weight(weights: Sequence[Weight], operand: Operand, nulls: str) ->
 
 
 def _comparable(operand: Operand, category: object) -> exp.Expression:
-    """The value in a type that compares with the categories. A text that is no number or boolean is refused then."""
+    """The value in a type that compares with the categories. The cast refuses a text that is no number or boolean."""
     own = operand.value.copy()
     if isinstance(category, bool):
         return own if operand.kind == "boolean" else exp.cast(own, exp.DType.BOOLEAN)
@@ -104,7 +103,7 @@ def _comparable(operand: Operand, category: object) -> exp.Expression:
 
 
 def exact(value: float) -> exp.Expression:
-    """A double to its last bit: with an exponent no engine reads it as a decimal of fewer digits on the way.
+    """An exact double. Because of the exponent, no engine reads it as a decimal with fewer digits.
 
     >>> exact(-0.1).sql("postgres")
     'CAST(-0.1e0 AS DOUBLE PRECISION)'

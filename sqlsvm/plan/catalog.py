@@ -1,7 +1,7 @@
-"""What the database knows of the relations of a query: sizes, keys, NULLs.
+"""Facts about the relations of a query: sizes, keys, NULLs.
 
-Almost everything is read by plain SELECTs over the relations themselves, so that tables, views, materialised views,
-partitions, foreign tables and sub-queries are all the same to us and SELECT is the only privilege needed.
+Almost all are read by plain SELECTs over the relations. So tables, views, materialised views, partitions, foreign
+tables and sub-queries are treated alike, and SELECT is the only privilege needed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
     """SELECT outputs over the rows that a relation brings to the join.
 
     The optional side of a LEFT JOIN brings one row more, all NULL, which stands for "no match": with it, the LEFT JOIN
-    is an inner join. What WHERE says of that side is said of this row too, as SQL does after the join.
+    is an inner join. Conditions of WHERE on that side apply to this row too, as they do after the join.
     """
     relation = query.relation(alias)
     matched = own_rows_of(relation, outputs)
@@ -52,12 +52,12 @@ def no_match(relation: Relation) -> exp.Select:
 
 
 EARLY = 5000
-"""Rows among which most keys that repeat do so already."""
+"""Most keys that are not unique repeat among this many rows."""
 
 
 @dataclass(frozen=True)
 class KeyFacts:
-    """How a key is spread over the rows of a relation."""
+    """The sizes of the groups of a key: all rows, those with a NULL, how many groups, and the largest."""
 
     rows: float
     nulls: float
@@ -80,19 +80,10 @@ class EdgeFacts:
     def null_keys(self) -> float:
         return self.null_left + self.null_right
 
-    @property
-    def turned(self) -> "EdgeFacts":
-        """The same, seen from the other side."""
-        return EdgeFacts(
-            *(self.max_right, self.max_left),
-            *(self.dangling_right, self.dangling_left),
-            *(self.null_right, self.null_left),
-        )
-
 
 @dataclass(frozen=True)
 class Oddities:
-    """In how many rows of its relation a feature is no finite number."""
+    """In how many rows of its relation a feature is not a finite number."""
 
     nulls: float
     nans: float = 0.0
@@ -113,45 +104,44 @@ class Catalog:
     def rows_of(self, alias: str, outputs: Outputs) -> exp.Query:
         return rows_of(self.query, alias, outputs)
 
-    def own_rows(self, alias: str, terms: tuple[Term, ...]) -> exp.Query:
-        """The keys of the rows that are really there: without the made-up one of a LEFT JOIN."""
-        return own_rows_of(self.query.relation(alias), _keyed(terms))
+    def own_rows(self, alias: str, terms: tuple[Term, ...], *, before_where: bool = False) -> exp.Query:
+        """The keys of the rows of the relation itself, without the one that stands for no match of a LEFT JOIN."""
+        relation = self.query.relation(alias)
+        return own_rows_of(replace(relation, late_filters=()) if before_where else relation, _keyed(terms))
 
     def table_rows(self, alias: str) -> float:
         """All rows of the table, before any filter."""
-        return self._one(sql.select([(sql.count(), "n")], self.query.relation(alias).source))["n"]
+        return self._count(self.query.relation(alias).source)
 
     def rows(self, alias: str) -> float:
         return self.key(alias, ()).rows
 
     def rows_up_to(self, alias: str, most: float) -> float:
-        """How many rows a relation has after its own filters, if these are no more; else that many. Reads no more."""
-        first = self.own_rows(alias, ()).limit(ceil(most))
-        return self._one(sql.select([(sql.count(), "n")], sql.derived(first, "r")))["n"]
+        """How many rows a relation has after its own filters, but at most `most`. Reads no more than these."""
+        return self._count(sql.derived(self.own_rows(alias, ()).limit(ceil(most)), "r"))
 
     def held(self, variable: Variable) -> list[Column]:
-        """A variable as the database describes it at each of its holders."""
+        """The columns of a variable, as the database describes them at each of its holders."""
         if variable.index not in self._variables:
-            held = [self.column(self.own_rows(t.relation, (t,))) for t in variable.terms]
-            self._variables[variable.index] = held
+            self._variables[variable.index] = [self.column(self.own_rows(t.relation, (t,))) for t in variable.terms]
         return self._variables[variable.index]
 
     def column(self, rows: exp.Query) -> Column:
-        """The one column of these, with what blurs it."""
+        """The only column of these rows, with its blur."""
         (column,) = self.engine.describe(rows)
         return replace(column, blur=self.engine.blur(column, rows))
 
     def alike(self, variable: Variable) -> bool:
-        """Is a variable of one type wherever it is held, or a number?"""
+        """Does a variable have one type at all its holders, or is it a number?"""
         described = self.held(variable)
         return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
 
     def subscripts(self, variable: Variable) -> bool:
-        """May a variable be a place in an array, wherever it is held?"""
+        """Can a variable be a place in an array at all its holders?"""
         return self.engine.abilities.subscripts.issuperset(d.type for d in self.held(variable))
 
     def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
-        """The least and the largest of whole numbers; None where there are none."""
+        """The least and the largest of whole numbers; None if there are none."""
         k, rows = sql.column("k0"), self.own_rows(alias, variable.at(alias)[:1])
         ends = sql.select([(exp.Min(this=k), "first"), (sql.largest(k.copy()), "last")], sql.derived(rows, "r"))
         first, last = (values[0] for values in self.engine.fetch(ends).values())
@@ -166,14 +156,14 @@ class Catalog:
         return self._unique[alias, terms]
 
     def _found_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        if terms and (alias, terms) not in self._keys:  # a key that repeats among the first rows is proof enough
+        if terms and (alias, terms) not in self._keys:  # if a key repeats among the first rows, read no others
             first = self.own_rows(alias, terms).limit(EARLY)
             if key_facts(self.engine, first, len(terms)).largest > 1:
                 return False
         return self.key(alias, terms).largest <= 1
 
     def _declared_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        """A constraint saves the scan, where the terms are bare columns of a table."""
+        """If the terms are columns of a table, a constraint saves the scan."""
         source = self.query.relation(alias).source
         columns = {self.engine.fold(t.expression.name, True) for t in terms if isinstance(t.expression, exp.Column)}
         if not columns or not isinstance(source, exp.Table) or _renames_columns(source):
@@ -188,39 +178,35 @@ class Catalog:
         return self._keys[alias, terms]
 
     def match_key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
-        """The key by which a LEFT JOINed relation is looked up: over its own rows, WHERE and "no match" aside."""
-        relation = self.query.relation(alias)
-        return key_facts(self.engine, _before_where(relation, terms), len(terms))
+        """The key of a LEFT JOINed relation, before WHERE."""
+        return key_facts(self.engine, self.own_rows(alias, terms, before_where=True), len(terms))
 
-    def edge(self, left: str, right: str, pairs: Sequence[tuple[Term, Term]]) -> EdgeFacts:
-        """How two relations of the query meet over pairs of equal terms."""
+    def edge(
+        self, left: str, right: str, pairs: Sequence[tuple[Term, Term]], *, before_where: bool = False
+    ) -> EdgeFacts:
+        """How two relations of the query meet over pairs of equal terms. A LEFT JOIN happens before WHERE."""
         ours, theirs, equal = _sides(pairs)
-        return edge_facts(self.engine, self.own_rows(left, ours), self.own_rows(right, theirs), equal)
-
-    def left_join_edge(self, parent: str, relation: str, pairs: Sequence[tuple[Term, Term]]) -> EdgeFacts:
-        """The same before WHERE, which sees only what the LEFT JOIN has found."""
-        ours, theirs, equal = _sides(pairs)
-        left, right = self.query.relation(parent), self.query.relation(relation)
-        return edge_facts(self.engine, _before_where(left, ours), _before_where(right, theirs), equal)
+        a, b = (self.own_rows(*side, before_where=before_where) for side in ((left, ours), (right, theirs)))
+        return edge_facts(self.engine, a, b, equal)
 
     def oddities(self, alias: str, features: Sequence[Feature]) -> dict[str, Oddities]:
-        """NULL, NaN and infinity in each feature over the rows of its relation; that of "no match" is none."""
+        """NULL, NaN and infinity in each feature over the rows of its relation, without the one for no match."""
         relation = self.query.relation(alias)
         counts = [(_how_many(odd), f"{name}{i}") for i, f in enumerate(features) for name, odd in _odd(f).items()]
         with _in_every_row(alias, features):
-            found = self._one(sql.select(counts, relation.source).where(*relation.filters, *relation.late_filters))
+            found = _one(self.engine, own_rows_of(relation, counts))
         return {f.name: Oddities(**{name: found[f"{name}{i}"] for name in _odd(f)}) for i, f in enumerate(features)}
 
     def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:
-        """NULLs of each feature over the rows that a relation brings to the join, the made-up one included."""
+        """NULLs of each feature over the rows that a relation brings to the join, with the one for no match."""
         values: Outputs = [(f.expression.copy(), f"v{i}") for i, f in enumerate(features)]
         counts = [(_how_many(sql.is_null(sql.column(name))), name) for _, name in values]
         with _in_every_row(alias, features):
-            found = self._one(sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
+            found = _one(self.engine, sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
         return {f.name: found[f"v{i}"] for i, f in enumerate(features)}
 
-    def _one(self, query: exp.Query) -> dict[str, float]:
-        return _one(self.engine, query)
+    def _count(self, source: exp.Expr) -> float:
+        return _one(self.engine, sql.select([(sql.count(), "n")], source))["n"]
 
 
 def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
@@ -229,7 +215,7 @@ def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
 
 @contextmanager
 def _in_every_row(alias: str, features: Sequence[Feature]) -> Iterator[None]:
-    """A feature is computed for all rows of its relation, and may fail for some that the join would have left out."""
+    """A feature is computed for all rows of its relation. It may fail for a row that the join leaves out."""
     try:
         yield
     except StatementError as error:
@@ -252,7 +238,7 @@ def _renames_columns(source: exp.Table) -> bool:
 
 
 def _odd(feature: Feature) -> dict[str, exp.Expression]:
-    """What to count of a feature. Both engines sort NaN above infinity, and so NaN equals itself."""
+    """The conditions to count. Both engines sort NaN above infinity, and so NaN equals itself."""
     odd = {"nulls": sql.is_null(feature.expression)}
     if feature.kind == "numeric":
         value, infinity = sql.double(feature.expression.copy()), sql.double(exp.Literal.string("Infinity"))
@@ -269,12 +255,8 @@ def _sides(
     return ours, theirs, [(ours.index(a), theirs.index(b)) for a, b in pairs]
 
 
-def _before_where(relation: Relation, terms: tuple[Term, ...]) -> exp.Query:
-    return sql.select(_keyed(terms), relation.source).where(*(f.copy() for f in relation.filters))
-
-
 def _keyed(terms: tuple[Term, ...]) -> Outputs:
-    """Terms under the names k0, k1 ...; a bare 1 where there is no term, because SELECT wants one output."""
+    """Terms under the names k0, k1 ...; a 1 if there is none, because SELECT needs an output."""
     return [(t.expression.copy(), f"k{i}") for i, t in enumerate(terms)] or [(sql.integer(1), "one")]
 
 
@@ -299,7 +281,7 @@ def _whole(names: Iterable[str], table: str | None = None) -> exp.Expression:
 
 
 def key_facts(engine: Engine, rows: exp.Query, width: int, size: exp.Expression | None = None) -> KeyFacts:
-    """Of a SELECT whose first outputs are k0, k1, ..., one scan: sizes of the groups of equal keys."""
+    """The facts of a key, in one scan of a SELECT whose first outputs are k0, k1, ..."""
     names = _names(width)
     whole, c = _whole(names), sql.column("c")
     measures: Outputs = [
@@ -319,10 +301,10 @@ def edge_facts(
     equal: Sequence[tuple[int, int]],
     size: exp.Expression | None = None,
 ) -> EdgeFacts:
-    """Of two SELECTs of keys k0, k1, ... that meet where k_i of the left equals k_j of the right, for (i, j) in equal.
-    `size` is how many rows a group is, COUNT(*) unless the rows carry a multiplicity.
+    """The facts of two SELECTs of keys k0, k1, ... joined where k_i of the left equals k_j of the right, for (i, j) in
+    equal. `size` is the number of rows of a group: COUNT(*), unless the rows have a multiplicity.
 
-    Both are grouped by key first, so the join below has at most one row a key: it never sees a product.
+    Both are grouped by key first, so the join has at most one row a key, and no product.
     """
     if not equal:
         a, b = (key_facts(engine, side, 0, size).rows for side in (left, right))
@@ -336,7 +318,7 @@ def edge_facts(
 
 
 def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:
-    """Over outer-joined groups of keys: where only the other side has the key, ours and its size c are NULL."""
+    """Over outer-joined groups of keys. If only the other side has a key, ours and its size c are NULL."""
     c, whole, alone = sql.column("c", side), _whole(names, side), sql.is_null(sql.column("c", other))
     return [
         (sql.or_zero(sql.largest(sql.case(whole, c))), f"max_{side}"),
@@ -346,7 +328,7 @@ def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:
 
 
 def check_left_joins(catalog: Catalog) -> None:
-    """A LEFT JOIN must find one row or none: else its parent's rows would be repeated."""
+    """A LEFT JOIN must find at most one row, else it would repeat its parent's rows."""
     for left_join in catalog.query.left_joins:
         found = catalog.match_key(left_join.relation, tuple(e.right for e in left_join.equalities))
         if found.largest > 1:

@@ -1,16 +1,18 @@
 """FeatureQuery -> JoinTree: which relations share which values, and the tree along which counts will travel.
 
 A *variable* is one value that several relations share: an equivalence class of the sides of the query's equalities.
-A join tree connects the relations so that, for every variable, those that hold it are connected. Among all spanning
-trees weighted by the number of shared variables the join trees are exactly the heaviest ones, and one exists iff that
-weight is sum over the variables of (holders - 1) (Bernstein and Goodman 1981); it is the same class of queries that
-GYO ear removal empties. The spanning-tree form lets us choose among all join trees, and so prefer paths.
+In a join tree the holders of every variable are connected. Weight each edge of a spanning tree by the number of shared
+variables: the join trees are the heaviest spanning trees, if their weight is sum over the variables of (holders - 1);
+else there is none (Bernstein and Goodman 1981). GYO ear removal empties the same queries. With spanning trees we can
+choose among all join trees, and so prefer paths.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from math import prod
 from typing import Literal, Protocol
 
 from sqlsvm.query import FeatureQuery, Term
@@ -18,20 +20,20 @@ from sqlsvm.query.variables import Variable, join_variables
 
 EdgeKind = Literal["foreign-key", "many-to-many"]
 Block = tuple[str, ...]
-"""Aliases of relations that are one node of the tree: one alias, or several where a cycle has to be joined up front."""
+"""The aliases of the relations of one node of the tree: one, or several if a cycle has to be joined up front."""
 
 
 class Facts(Protocol):
-    """What the choice of a tree needs to know of the data."""
+    """What the choice of a tree must know about the data."""
 
     def rows(self, alias: str) -> float:
         """Rows that a relation brings to the join: after its own filters."""
 
     def distinct(self, alias: str, terms: tuple[Term, ...]) -> float:
-        """Distinct values of a key, NULLs aside."""
+        """Distinct values of a key, without NULL."""
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        """No value of the key occurs twice, NULLs aside."""
+        """Is no value of the key repeated, NULL aside?"""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class JoinTree:
             todo.extend((e.other(node), e) for e in reversed(self.edges_of(node)) if e is not parent)
 
     def beyond(self, node: int, edge: Edge) -> Iterator[int]:
-        """A node, and whatever else is on its side of an edge."""
+        """A node, and all others on its side of an edge."""
         yield node
         for e in self.edges_of(node):
             if e != edge:
@@ -102,9 +104,9 @@ class JoinTree:
     def folds(self) -> dict[int, Edge]:
         """Which node folds along which edge: its key is unique there, so each row of the other side meets at most one.
 
-        An edge carries one fold at most, a node folds once at most. Leaves first, a node prefers an edge that no
-        child needs over the one to its parent: the exchange argument for matchings in trees makes that maximal, so
-        the number of bags is minimal.
+        An edge has at most one fold, and a node folds at most once. Leaves first, a node prefers an edge that no child
+        needs to the one to its parent. By the exchange argument for matchings in trees the number of folds is maximal,
+        so that of bags is minimal.
         """
         folds: dict[int, Edge] = {}
         for node, parent in reversed(list(self.down())):
@@ -147,7 +149,7 @@ def join_tree(query: FeatureQuery, facts: Facts) -> JoinTree:
     def cost(edges: frozenset[tuple[int, int]]) -> tuple[int, ...]:
         t = tree(edges)
         typed = sum(any(frozenset((p, q)) in written for p in blocks[a] for q in blocks[b]) for a, b in edges)
-        return len(t.bags), _branching_of_bags(t), _branching(len(blocks), edges), -typed
+        return len(t.bags), _branching_of_bags(t), _branching(edges), -typed
 
     return tree(_best_spanning_tree(blocks, variables, cost))
 
@@ -166,7 +168,7 @@ def is_acyclic(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> bo
 
 
 def _heaviest(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> frozenset[tuple[int, int]]:
-    """Kruskal. Pairs that share nothing weigh 0 and connect what is a cross product."""
+    """Kruskal. Pairs that share nothing weigh 0; they are cross products."""
     component = list(range(len(blocks)))
     chosen = set()
     pairs = combinations(range(len(blocks)), 2)
@@ -182,8 +184,8 @@ def _best_spanning_tree(
     variables: tuple[Variable, ...],
     cost: Callable[[frozenset[tuple[int, int]]], tuple[int, ...]],
 ) -> frozenset[tuple[int, int]]:
-    """Walk over the heaviest trees by exchanging one edge for one of equal weight while that lowers the cost: each
-    exchange keeps the weight, so the result stays a join tree."""
+    """Exchange an edge for one of equal weight while that lowers the cost. The weight stays the same, so the result is
+    a join tree."""
     weight = {(a, b): len(_shared(blocks[a], blocks[b], variables)) for a, b in combinations(range(len(blocks)), 2)}
     best = _heaviest(blocks, variables)
     best_cost = cost(best)
@@ -218,18 +220,15 @@ def _path(edges: frozenset[tuple[int, int]], start: int, goal: int) -> list[tupl
     raise AssertionError("a spanning tree connects every pair")
 
 
-def _branching(n: int, edges: Iterable[tuple[int, int]]) -> int:
-    """How far a tree is from being a path: neighbours beyond the second, each of which would cost a product."""
-    degrees = [0] * n
-    for a, b in edges:
-        degrees[a] += 1
-        degrees[b] += 1
-    return sum(max(0, d - 2) for d in degrees)
+def _branching(edges: Iterable[tuple[int, int]]) -> int:
+    """How far a tree is from a path: the number of neighbours beyond the second. Each costs a product."""
+    degrees = Counter(node for edge in edges for node in edge)
+    return sum(max(0, d - 2) for d in degrees.values())
 
 
 def _branching_of_bags(tree: JoinTree) -> int:
     between = [e for e in tree.edges if e not in tree.folds.values()]
-    return _branching(len(tree.nodes), ((tree.core(e.left), tree.core(e.right)) for e in between))
+    return _branching((tree.core(e.left), tree.core(e.right)) for e in between)
 
 
 def _edge(a: int, b: int, blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> Edge:
@@ -238,8 +237,8 @@ def _edge(a: int, b: int, blocks: tuple[Block, ...], variables: tuple[Variable, 
 
 
 def _unique(block: Block, on: tuple[int, ...], variables: tuple[Variable, ...], facts: Facts) -> bool:
-    """Do these variables determine the row? Within a block by closure: a member that is unique on determined variables
-    is determined, and so are all its variables."""
+    """Do these variables determine the row of a block? If they determine the row of a member, they also determine its
+    other variables."""
     known = set(on)
     open_ = list(block)
     while open_:
@@ -263,8 +262,8 @@ def _member_unique(alias: str, known: set[int], variables: tuple[Variable, ...],
 
 
 def decompose(blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> tuple[Block, ...]:
-    """Group relations so that the groups, each joined up front, form an acyclic query: the grouping that joins the
-    fewest rows. All groupings are tried up to eight relations, beyond that pairs are merged greedily."""
+    """Group relations so that the groups, each joined up front, form an acyclic query with the fewest joined rows. For
+    up to eight relations all groupings are tried, for more a pair is merged at a time."""
     if len(blocks) <= 8:
         groupings = (g for g in _groupings(blocks) if all(_connected(b, variables) for b in g))
         return min((g for g in groupings if is_acyclic(g, variables)), key=lambda g: _total(g, variables, facts))
@@ -300,17 +299,15 @@ def _connected(block: Block, variables: tuple[Variable, ...]) -> bool:
 
 
 def _total(blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> tuple[float, int]:
-    """Rows that have to be joined up front, and by how many relations: a relation alone stays where it is."""
+    """The rows that are joined up front, and of how many relations. A relation alone is not joined."""
     joined = [b for b in blocks if len(b) > 1]
     return sum(estimated_rows(b, variables, facts) for b in joined), sum(map(len, joined))
 
 
 def estimated_rows(block: Block, variables: tuple[Variable, ...], facts: Facts) -> float:
     """The textbook estimate: the product of the rows, divided for every shared variable by all distinct counts but the
-    smallest, as if values were spread evenly and the smaller set of values lay within the larger."""
-    size = 1.0
-    for alias in block:
-        size *= max(1.0, facts.rows(alias))
+    smallest. It assumes uniform values, and that each smaller set of values is part of the larger ones."""
+    size = prod(max(1.0, facts.rows(alias)) for alias in block)
     for v in variables:
         held = sorted(_distinct(v, alias, facts) for alias in block if alias in v.holders)
         for d in held[1:]:

@@ -5,6 +5,7 @@ A cost is a number of rows touched. It only has to put plans in order; each heur
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from sqlglot import exp
 
@@ -191,11 +192,9 @@ def _walk(tree: JoinTree, catalog: Catalog, bag: int, towards: Link, buckets: fl
 
 def key_sets(tree: JoinTree, catalog: Catalog, bag: int, links: Iterable[Link]) -> float:
     """How many different combinations of keys of these links the rows of a bag have, if the keys are independent."""
-    product = 1.0
-    for v in {v for link in links for v in link.edge.on}:
-        holder = next(n for n in bags_of(tree)[bag].nodes if v in tree.variables_of(n))
-        product *= max(1.0, distinct_at(tree, catalog, (v,), holder))
-    return product
+    variables = {v for link in links for v in link.edge.on}
+    holders = {v: next(n for n in bags_of(tree)[bag].nodes if v in tree.variables_of(n)) for v in variables}
+    return prod(max(1.0, distinct_at(tree, catalog, (v,), holder)) for v, holder in holders.items())
 
 
 def node_rows(tree: JoinTree, catalog: Catalog, node: int) -> float:
@@ -204,8 +203,6 @@ def node_rows(tree: JoinTree, catalog: Catalog, node: int) -> float:
 
 def distinct_keys(tree: JoinTree, catalog: Catalog, link: Link) -> float:
     """Distinct keys over a link: those of the smaller side. A cross product has one key."""
-    if not link.edge.on:
-        return 1.0
     return max(1.0, min(distinct_at(tree, catalog, link.edge.on, node) for node in (link.edge.left, link.edge.right)))
 
 

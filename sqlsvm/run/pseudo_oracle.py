@@ -33,17 +33,14 @@ class Sketching:
     """No count is larger. Messages also count rows that the join leaves out."""
 
     def for_counts(self, epsilon: float) -> Array:
-        return self._levels(step_for(epsilon, self._compressions))
+        return self._levels(epsilon, 0)
 
     def for_thresholds(self, epsilon: float) -> Array:
         """The list of all join rows is compressed once more."""
-        return self._levels(step_for(epsilon, self._compressions + 1))
+        return self._levels(epsilon, 1)
 
-    @property
-    def _compressions(self) -> int:
-        return compressions([link.bags for link in self.plan.links])
-
-    def _levels(self, step: float) -> Array:
+    def _levels(self, epsilon: float, more: int) -> Array:
+        step = step_for(epsilon, compressions([link.bags for link in self.plan.links]) + more)
         if self.plan.design.weighted:
             return real_levels(step, self.smallest, self.largest)
         return levels(step, self.largest)
@@ -96,8 +93,8 @@ class PseudoJoinOracle:
 
     def _asked(self, beta: Array, label: float, epsilon: float) -> dict[str, object]:
         theta = self.problem.scaling.to_raw(label * np.asarray(beta, dtype=float))
-        given = {THETA: theta, LABEL: label, BOUND: 1.0, SLACK: epsilon}
-        return {**given, LEVELS: self.sketching.for_counts(epsilon)}
+        levels = self.sketching.for_counts(epsilon)
+        return {THETA: theta, LABEL: label, BOUND: 1.0, SLACK: epsilon, LEVELS: levels}
 
 
 def far_sums(plan: Plan) -> Iterator[Statement]:

@@ -1,4 +1,4 @@
-"""Training end to end: a problem is opened, a solver makes passes, a model with its certificate comes out."""
+"""Training from end to end: open a problem, let a solver make passes, return a model with its certificate."""
 
 import hashlib
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Training:
     solver: Solver = DEFAULTS["solver"]
     effort: Effort = field(default_factory=Effort)
     holdout: float | None = DEFAULTS["holdout"]
-    """The share of the rows of the label's relation that is kept from the training; `effort.seed` says which."""
+    """The share of the rows of the label's relation that is kept out of the training; `effort.seed` selects them."""
     offload: bool = DEFAULTS["offload"]
 
     def __post_init__(self) -> None:
@@ -46,26 +46,21 @@ class Training:
         if self.solver == "descent" and self.problem.scale == "standard":
             raise OptionError("descent needs features in [-1, 1]", hint="use --scale maxabs")
         if self.solver == "descent" and self.problem.counting == "grid":
-            raise OptionError(
-                "descent needs counts within a factor, and the grid gives none", hint="use --counting sketch, or exact"
-            )
+            hint = "use --counting sketch, or exact"
+            raise OptionError("descent needs counts within a factor, and the grid gives none", hint=hint)
         if self.solver != "descent" and self.problem.counting == "sketch":
-            raise OptionError(
-                "sketched counts prove nothing: they are no cuts", hint="use --solver descent, or --counting grid"
-            )
+            hint = "use --solver descent, or --counting grid"
+            raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)
 
     @classmethod
     def of(cls, **options: Any) -> "Training":
-        """Each option goes where its field is."""
-        mine = {f.name for f in fields(cls)}
-        own = {name: value for name, value in options.items() if name in mine}
-        effort = {f.name: options[f.name] for f in fields(Effort) if f.name in options}
-        rest = {name: value for name, value in options.items() if name not in own.keys() | effort.keys()}
-        return cls(ProblemOptions(**rest), effort=Effort(**effort), **own)
+        """Each option is a field here, of the effort, or of the problem."""
+        own, effort = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in (cls, Effort))
+        return cls(ProblemOptions(**options), effort=Effort(**effort), **own)
 
     @property
     def options(self) -> dict[str, Any]:
-        """By name, wherever they are held."""
+        """All of them, by name."""
         own = {name: value for name, value in vars(self).items() if name in OPTIONS}
         return vars(self.problem) | vars(self.effort) | own
 
@@ -86,7 +81,7 @@ def train(
     on_pass: OnPass | None = None,
     continuation: Continuation | None = None,
 ) -> Model:
-    """Everything happens on one snapshot of the data, and leaves nothing behind in the database but what it was."""
+    """Train on one snapshot of the data. The database is left as it was."""
     query = labelled(engine, text, training.problem)
     if training.held:
         query = marked(query, training.held)
@@ -106,7 +101,7 @@ def train(
 
 
 def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
-    """The problem that is trained on, and the sizes of what is held out of it."""
+    """The problem to train on, and the sizes of the part that is held out."""
     holdout = training.held
     if holdout is None:
         return prepared(work, query, training.problem), None
@@ -115,7 +110,7 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Pr
 
 
 def descending(problem: Problem, scale: Scale) -> Problem:
-    """What the paper's bounds rest on: features in [-1, 1], and counts within a factor, which no grid keeps."""
+    """The paper's bounds need features in [-1, 1], and counts within a factor, which a grid does not give."""
     plan = problem.plan
     if scale == "none":
         largest = read_moments(problem.work, plan, frozenset({"largest"})).largest
@@ -129,8 +124,8 @@ def descending(problem: Problem, scale: Scale) -> Problem:
 
 
 def objective(database: str, text: str, training: Training) -> dict[str, Any]:
-    """All that the cuts of a training depend on besides the rows: they serve dane and bundle alike, for any lambda. The
-    steps of descent are its own."""
+    """All but the rows that the cuts of a training depend on. Dane and bundle share them, for any lambda. Descent has
+    steps of its own."""
     descends = training.solver == "descent"
     shared = {"objective", "steps"} if descends else {"objective"}
     found = {OPTIONS[name].said: value for name, value in training.options.items() if OPTIONS[name].changes in shared}
@@ -140,7 +135,7 @@ def objective(database: str, text: str, training: Training) -> dict[str, Any]:
 
 
 def solve(problem: Problem, training: Training, **going: Unpack[Going]) -> Solution:
-    """Passes that were made before are not counted against max_passes."""
+    """Passes of the state do not count against max_passes."""
     effort, state = training.effort, going.get("state")
     effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
@@ -182,9 +177,7 @@ def model_of(
         label_rows=rows,
         passes=len(solution.history),
         seconds=sum(record.seconds for record in solution.history),
-        objective=proof.objective,
-        objective_upper=proof.objective_upper,
-        lower_bound=proof.lower_bound,
+        **asdict(proof),
         gap=proof.gap,
         converged=solution.converged,
         intercept=float(intercept),
@@ -205,7 +198,7 @@ def as_json(record: Record) -> dict[str, Any]:
 
 
 def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, float]) -> dict[str, float]:
-    """Class weights aside, which are a matter of training; a row of weight w still counts as w rows."""
+    """The rows of each class, without class weights. A row of weight w counts as w rows."""
     counts = (moments.n_negative, moments.n - moments.n_negative)
     rows = [count / weight for count, weight in zip(counts, class_weights, strict=True)]
     negative, positive = rows if design.weight else (float(round(n)) for n in rows)
@@ -213,7 +206,7 @@ def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, fl
 
 
 def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
-    """On the user's columns: what theta says of a raw coordinate, and what a NULL in it counts as."""
+    """On the user's columns: the weight of each raw coordinate, and the number that replaces a NULL in it."""
     scaling = problem.scaling
     theta = scaling.to_raw(beta)
     filled = means(scaling.design, problem.moments) if nulls == "mean" else {}

@@ -36,7 +36,7 @@ Parts = Mapping[str, tuple[Statement, ...]]
 
 @dataclass(frozen=True)
 class StoredProgram:
-    """What the tables `programs` and `statements` hold of one name."""
+    """The rows of the tables `programs` and `statements` for one name."""
 
     query: str
     label: str
@@ -46,13 +46,13 @@ class StoredProgram:
 
 
 def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
-    """Reads names, types, keys and sizes, and no more of the data than `explain` does."""
+    """Compile a program. This reads names, types, keys and sizes, like `explain`."""
     asked = training.problem
     _check_training(training)
     query = labelled(engine, text, asked)
     target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
     values = read_label_values(engine, query, target)
-    _check_classes(query, values)
+    _check_classes(target.label.name, values)
     plan, catalog = lasting(engine, query, asked, target)
     plan, query = over_own_relations(plan), catalog.query
     parts = _parts(plan, query, checks(plan, rounded_keys(catalog), types(engine, query), values), asked.scale)
@@ -78,16 +78,14 @@ def _check_training(training: Training) -> None:
         )
 
 
-def _check_classes(query: FeatureQuery, values: LabelValues) -> None:
+def _check_classes(label: str, values: LabelValues) -> None:
     if None in values:
-        assert query.label is not None
-        raise DataError(
-            f"the label {query.label.name} has one class only", hint="compile when both of its values are in the data"
-        )
+        hint = "compile when both of its values are in the data"
+        raise DataError(f"the label {label} has one class only", hint=hint)
 
 
 def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Scale) -> dict[str, tuple[Statement, ...]]:
-    """By the names under which the functions of sql_templates/ ask for them."""
+    """The statements by the names that the functions of sql_templates/ use."""
     sketched = replace(plan, method="sketch") if plan.method == "grid" else plan
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
@@ -127,21 +125,19 @@ def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
 
 
 def _description(plan: Plan) -> dict[str, Any]:
-    """What the functions have to know of the design and the plan."""
+    """The facts about the design and the plan that the functions need."""
     made, tree = plan.design, plan.tree
-    node_of = {alias: n for n, block in enumerate(tree.nodes) for alias in block}
-    kinds = {f.name: f.kind for f in tree.query.features}
     return {
         "relations": [r.alias for r in tree.query.relations],
         "coordinates": [
-            {"place": c.index + 1, "feature": c.feature, "role": c.role, "node": node_of[c.relation]}
+            {"place": c.index + 1, "feature": c.feature, "role": c.role, "node": tree.node_of(c.relation)}
             for c in made.coordinates
         ],
         "dictionaries": [
-            {"number": d.number, "feature": d.feature, "node": node_of[d.relation], "table": d.table}
+            {"number": d.number, "feature": d.feature, "node": tree.node_of(d.relation), "table": d.table}
             for d in made.dictionaries
         ],
-        "booleans": [name for name, kind in kinds.items() if kind == "boolean"],
+        "booleans": [f.name for f in tree.query.features if f.kind == "boolean"],
         "bags": len(plan.bags),
         "links": [list(link.bags) for link in plan.links],
         "method": plan.method,
