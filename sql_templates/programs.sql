@@ -35,7 +35,7 @@ COMMENT ON COLUMN sqlsvm.statements.name IS 'What it makes';
 COMMENT ON COLUMN sqlsvm.statements.working_table IS 'The temporary table for its rows; NULL if they are an answer';
 COMMENT ON COLUMN sqlsvm.statements.texts IS 'What is executed: the statement, and for a working table its ANALYZE';
 
--- The order is that of PARAMETERS in the compiler: $1 is theta, $2 is bound, and so on.
+-- The order is that of IN_ORDER in plan/parameters.py: $1 is theta, $2 is bound, and so on.
 CREATE TYPE sqlsvm._given AS (
     theta float8[], bound float8, buckets float8, label float8, levels float8[], slack float8,
     shift float8, lowest float8, width float8, points float8[],

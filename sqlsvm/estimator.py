@@ -1,8 +1,8 @@
 """RelationalSVC: training, scoring and evaluation with the interface of scikit-learn, which need not be installed."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
@@ -192,11 +192,9 @@ def _defaults() -> dict[str, Any]:
     return {f.name: f.default for f in fields(RelationalSVC) if f.init}
 
 
-@contextmanager
-def _opened(database: str | Engine) -> Iterator[Engine]:
+def _opened(database: str | Engine) -> AbstractContextManager[Engine]:
     """The caller closes an engine that it has opened."""
-    with connect(database) if isinstance(database, str) else nullcontext(database) as engine:
-        yield engine
+    return connect(database) if isinstance(database, str) else nullcontext(database)
 
 
 def _as_option(name: str, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any, Literal
 
@@ -148,16 +148,13 @@ class Model:
                 f"model {found['model']} is stored in format {found['format']}, which this sqlsvm does not know",
                 hint="read it with a newer sqlsvm",
             )
-        fields = {k: v for k, v in found.items() if k not in ("model", "lambda", "features", "format")}
-        fields |= {k: float(found[k]) for k in _FLOATS}
-        fields["label_rows"] = {k: float(v) for k, v in found["label_rows"].items()}
-        fields["weights"] = tuple(_weight(w) for w in found["weights"])
-        fields["trained_on"] = TrainedOn.from_json(found.get("trained_on", {}))
-        fields["history"] = tuple({k: _number(v) for k, v in record.items()} for record in found.get("history", ()))
-        return cls(name=found["model"], lam=float(found["lambda"]), **fields)
-
-
-_FLOATS = ("join_rows", "seconds", "objective", "objective_upper", "lower_bound", "gap", "intercept")
+        values = {k: v for k, v in found.items() if k not in ("model", "lambda", "features", "format")}
+        values |= {f.name: float(values[f.name]) for f in fields(cls) if f.type is float and f.name in values}
+        values["label_rows"] = {k: float(v) for k, v in found["label_rows"].items()}
+        values["weights"] = tuple(_weight(w) for w in found["weights"])
+        values["trained_on"] = TrainedOn.from_json(found.get("trained_on", {}))
+        values["history"] = tuple({k: _number(v) for k, v in record.items()} for record in found.get("history", ()))
+        return cls(name=found["model"], lam=float(found["lambda"]), **values)
 
 
 def plain(value: object) -> Any:

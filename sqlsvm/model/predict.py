@@ -104,14 +104,12 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
         (tree,) = statements(text, engine.dialect)
     except (SqlglotError, ValueError) as error:
         raise OptionError("the input is neither a table nor one SELECT", detail=text) from error
-    if isinstance(tree, exp.Query) and not tree.find(exp.DML):
-        sql.keep_names(tree)
-        return tree
     if isinstance(tree, exp.Column | exp.Dot):
-        found = exp.select("*").from_(exp.to_table(text, dialect=engine.dialect))
-        sql.keep_names(found)
-        return found
-    raise OptionError("the input is neither a table nor one SELECT", detail=text)
+        tree = exp.select("*").from_(exp.to_table(text, dialect=engine.dialect))
+    if not isinstance(tree, exp.Query) or tree.find(exp.DML):
+        raise OptionError("the input is neither a table nor one SELECT", detail=text)
+    sql.keep_names(tree)
+    return tree
 
 
 def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:

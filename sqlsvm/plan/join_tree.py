@@ -188,21 +188,13 @@ def _best_spanning_tree(
     a join tree."""
     weight = {(a, b): len(_shared(blocks[a], blocks[b], variables)) for a, b in combinations(range(len(blocks)), 2)}
     best = _heaviest(blocks, variables)
-    best_cost = cost(best)
-    improved = True
-    while improved:
-        improved = False
-        for new in weight.keys() - best:
-            for old in _path(best, *new):
-                if weight[old] != weight[new]:
-                    continue
-                candidate = best - {old} | {new}
-                if (c := cost(candidate)) < best_cost:
-                    best, best_cost, improved = candidate, c, True
-                    break
-            if improved:
-                break
-    return best
+    while True:
+        pairs = ((new, old) for new in weight.keys() - best for old in _path(best, *new) if weight[old] == weight[new])
+        candidates, least = (best - {old} | {new} for new, old in pairs), cost(best)
+        better = next((candidate for candidate in candidates if cost(candidate) < least), None)
+        if better is None:
+            return best
+        best = better
 
 
 def _path(edges: frozenset[tuple[int, int]], start: int, goal: int) -> list[tuple[int, int]]:

@@ -156,12 +156,10 @@ def is_discrete(tree: JoinTree, node: int) -> bool:
 
 def half_joins(tree: JoinTree, catalog: Catalog, link: Link) -> float:
     """The rows of the two joins that remain when a link is cut. Exact counting has to sort them."""
-    return sum(_joined_rows(tree, catalog, side_of(tree, link, bag)) for bag in link.bags)
-
-
-def _joined_rows(tree: JoinTree, catalog: Catalog, bags: tuple[int, ...]) -> float:
-    aliases = tuple(a for b in bags for n in bags_of(tree)[b].nodes for a in tree.nodes[n])
-    return estimated_rows(aliases, tree.variables, catalog)
+    bags = bags_of(tree)
+    nodes = ([n for b in side_of(tree, link, bag) for n in bags[b].nodes] for bag in link.bags)
+    sides = (tuple(alias for n in side for alias in tree.nodes[n]) for side in nodes)
+    return sum(estimated_rows(side, tree.variables, catalog) for side in sides)
 
 
 def list_sizes(tree: JoinTree, catalog: Catalog, centre: Link, buckets: float = BUCKETS_PER_BAG) -> Sizes:

@@ -53,9 +53,10 @@ class Check:
 def checks(
     plan: Plan, rounded: Iterable[Rounded], known_types: Iterable[str], label_values: LabelValues
 ) -> Iterator[Check]:
-    yield _other_types(plan.tree.query, known_types)
-    yield from (_repeated(plan, node, on) for node, on in _unique_nodes(plan))
     query = plan.tree.query
+    unique = {(n, e.on) for e in plan.tree.edges for n in (e.left, e.right) if e.unique_at(n)}
+    yield _other_types(query, known_types)
+    yield from (_repeated(plan, node, on) for node, on in sorted(unique))
     yield from (_merged(query, key) for key in rounded)
     for left_join in query.left_joins:
         yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
@@ -88,15 +89,9 @@ def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
         yield type.subquery()
 
 
-def _unique_nodes(plan: Plan) -> list[tuple[int, tuple[int, ...]]]:
-    edges = [(n, e.on) for e in plan.tree.edges for n in (e.left, e.right) if e.unique_at(n)]
-    return sorted(set(edges))
-
-
 def _repeated(plan: Plan, node: int, on: tuple[int, ...]) -> Check:
     keys = [sql.column(key(v), "r") for v in on]
-    terms = [_spelt(plan, node, v) for v in on]
-    return _excess(", ".join(terms), source(plan, node), keys)
+    return _excess(", ".join(_spelt(plan, node, v) for v in on), source(plan, node), keys)
 
 
 def _spelt(plan: Plan, node: int, variable: int) -> str:

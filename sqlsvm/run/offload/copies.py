@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,11 +24,9 @@ REPORT_SECONDS = 5.0
 steps = logging.getLogger(__name__)
 
 
-@contextmanager
-def brought(engine: Engine, query: FeatureQuery, offload: bool) -> Iterator[tuple[Engine, FeatureQuery]]:
+def brought(engine: Engine, query: FeatureQuery, offload: bool) -> AbstractContextManager[tuple[Engine, FeatureQuery]]:
     """The engine that does the work, and the query over its tables: the database itself, or copies in this process."""
-    with offloaded(engine, query) if offload else nullcontext((engine, query)) as found:
-        yield found
+    return offloaded(engine, query) if offload else nullcontext((engine, query))
 
 
 @contextmanager

@@ -138,14 +138,12 @@ class _Exporter:
         """The keys of a LEFT JOIN are numbered among those of its optional side."""
         for number, left_join in enumerate(self.query.left_joins):
             found = self.query.relation(left_join.relation)
-            for place, equality in enumerate(left_join.equalities):
-                for term in (equality.left, equality.right):
-                    if term.relation == alias:
-                        known = self._alike((equality.left, equality.right))
-                        rows = sql.select([(equality.right.expression.copy(), "v")], found.source.copy())
-                        codes = None if known else sql.numbered(rows.where(*(f.copy() for f in found.filters)))
-                        name = match_key(number, place)
-                        yield Carried(name, term.expression, known or exp.DType.BIGINT, codes)
+            for place, e in enumerate(left_join.equalities):
+                for term in (t for t in (e.left, e.right) if t.relation == alias):
+                    known = self._alike((e.left, e.right))
+                    rows = sql.select([(e.right.expression.copy(), "v")], found.source.copy())
+                    codes = None if known else sql.numbered(rows.where(*found.filters))
+                    yield Carried(match_key(number, place), term.expression, known or exp.DType.BIGINT, codes)
 
     def _alike(self, terms: Iterable[Term]) -> exp.DType | None:
         """The type of keys that both engines compare alike: all of one portable type, or all integers."""
