@@ -81,7 +81,7 @@ def found_in(postgres: Programmable) -> Found:
 
 def check_no_extension(found: Found, instead: str) -> None:
     if found.is_extension:
-        raise OptionError("sqlsvm is installed as an extension here", hint=f"in SQL: {instead}")
+        raise OptionError("sqlsvm is here as an extension, which PostgreSQL manages", hint=f"in SQL: {instead}")
 
 
 def on_postgres(engine: Engine) -> Programmable:
