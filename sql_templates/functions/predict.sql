@@ -7,10 +7,12 @@ DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
     score CONSTANT double precision := sqlsvm._score(body, features);
 BEGIN
-    RETURN CASE  -- NaN is greater than all numbers
-        WHEN score <= 0 THEN sqlsvm._label_value(body, -1)
-        WHEN score < 'NaN' THEN sqlsvm._label_value(body, 1)
-    END;
+    RETURN (
+        SELECT CASE jsonb_typeof(l.value) WHEN 'number' THEN trim_scale((l.value #>> '{}')::numeric)::text
+            ELSE l.value #>> '{}' END
+        FROM (SELECT coalesce(body #> '{trained_on,label_values}', '[-1, 1]')
+            -> CASE WHEN score <= 0 THEN 0 WHEN score < 'NaN' THEN 1 END) AS l (value)  -- NaN is greater than all numbers
+    );
 END
 $$;
 

@@ -10,16 +10,28 @@ DECLARE
     given_weights jsonb := sqlsvm._given_weights(program, beta);
     weight float8 := coalesce(lambda, (program.options ->> 'lam')::float8);
     p sqlsvm._problem;
+    given sqlsvm._given;
     theta float8[];
     levels float8[];
     slope float8[];
+    label integer;
 BEGIN
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
     PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
     p := sqlsvm._open(program, 'none');
     theta := sqlsvm._theta(p, given_weights);
     levels := sqlsvm._sketch_levels(p, epsilon);
-    slope := sqlsvm._from_raw(p, sqlsvm._far_slope(p, theta, levels, epsilon));
+    -- -(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, on raw coordinates: one run for each label.
+    slope := array_fill(0::float8, ARRAY[p.size]);
+    FOREACH label IN ARRAY ARRAY[-1, 1] LOOP
+        given := sqlsvm._arguments(p, theta, label);
+        given.bound := 1;
+        given.slack := epsilon;
+        given.levels := levels;
+        slope := sqlsvm._plus(slope, -label / p.n, sqlsvm._sums(p, sqlsvm._run(p.program, 'far sums', given)));
+        PERFORM sqlsvm._drop(p.program, 'far sums');
+    END LOOP;
+    slope := sqlsvm._from_raw(p, slope);
     RETURN QUERY
         SELECT n.feature, n.category, slope[n.place], slope[n.place] + 2 * weight * theta[n.raw]
         FROM sqlsvm._features(p) AS n ORDER BY n.place;

@@ -14,13 +14,12 @@ BEGIN
     sizes := answers -> ('moments ' || (p.design ->> 'label_node')) -> 0;
     p.n := sizes ->> 'n';
     p.n_negative := sizes ->> 'n_negative';
-    PERFORM sqlsvm._check_rows(p, (sizes ->> 'n_unlabelled')::float8);
     SELECT array_agg(m.dictionary ORDER BY m.place), array_agg(m.total ORDER BY m.place), array_agg(m.squares ORDER BY m.place),
         array_agg(m.largest ORDER BY m.place), array_agg(m.negative ORDER BY m.place)
     INTO p.dictionary, p.total, p.squares, p.largest, p.negative
     FROM sqlsvm._moments(p.design, answers) AS m;
     p.size := coalesce(cardinality(p.total), 0);
-    PERFORM sqlsvm._check_values(p);
+    PERFORM sqlsvm._check_moments(p, (sizes ->> 'n_unlabelled')::float8);
     RETURN sqlsvm._with_constants(p, given);
 END
 $$;

@@ -6,13 +6,10 @@ LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     n integer := cardinality(gradient);
-    lift float8 := (SELECT greatest(1e-12 * max(abs(v)), 1e-30) FROM unnest(hessian) AS v);
-    u float8[];
-    v float8[];
+    lift float8[] := array_fill((SELECT greatest(1e-12 * max(abs(v)), 1e-30) FROM unnest(hessian) AS v), ARRAY[n]);
+    u float8[] := sqlsvm._solve(hessian, lift, gradient);
+    v float8[] := sqlsvm._solve(hessian, lift, array_fill(1::float8, ARRAY[n]));
 BEGIN
-    hessian := sqlsvm._lifted(hessian, array_fill(lift, ARRAY[n]));
-    u := sqlsvm._solve(hessian, gradient);
-    v := sqlsvm._solve(hessian, array_fill(1::float8, ARRAY[n]));
     RETURN sqlsvm._plus(u, -(SELECT sum(x) FROM unnest(u) AS x) / (SELECT sum(x) FROM unnest(v) AS x), v);
 END
 $$;

@@ -41,7 +41,11 @@ BEGIN
     END LOOP;
     RETURN sqlsvm._plus(
         sqlsvm._plus(array_fill(0::float8, ARRAY[cardinality(centre)]), best_share, centre),
-        -1 / (2 * best_curvature), sqlsvm._combined(best_alpha));
+        -1 / (2 * best_curvature),
+        (SELECT array_agg(e.v ORDER BY e.i) FROM (
+            SELECT s.i, sum(best_alpha[c.pass + 1] * s.a) AS v
+            FROM pg_temp.sqlsvm_cuts AS c, unnest(c.slope) WITH ORDINALITY AS s (a, i)
+            WHERE best_alpha[c.pass + 1] <> 0 GROUP BY s.i) AS e));
 END
 $$;
 

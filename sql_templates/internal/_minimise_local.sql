@@ -28,7 +28,7 @@ BEGIN
             ridge := ARRAY(SELECT 2 * width * (2 * local.lambda + damping * s.square)
                 FROM unnest(local.squares) WITH ORDINALITY AS s (square, i) ORDER BY i);
             step := CASE WHEN gram IS NULL THEN sqlsvm._conjugate_gradients(local, ridge, here.gradient)
-                ELSE sqlsvm._solve(sqlsvm._lifted(gram, ridge), here.gradient) END;
+                ELSE sqlsvm._solve(gram, ridge, here.gradient) END;
             descent := -2 * width * sqlsvm._dot(here.gradient, step);
             trial := sqlsvm._plus(beta, -2 * width, step);
             SELECT * INTO there FROM sqlsvm._local_problem(local, trial, tilt, width);

@@ -1,17 +1,21 @@
--- x with A x = b by Cholesky's method; A is the lower triangle of a positive definite matrix, row by row. A pivot that rounding
+-- x with (A + ridge) x = b by Cholesky's method; A is the lower triangle of a matrix, row by row. A pivot that rounding
 -- made too small is lifted: callers use the result only as a step that is measured afterwards.
-CREATE OR REPLACE FUNCTION sqlsvm._solve(a float8[], b float8[])
+CREATE OR REPLACE FUNCTION sqlsvm._solve(a float8[], ridge float8[], b float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     d integer := cardinality(b);
-    smallest float8 := (SELECT greatest(1e-14 * max(abs(v)), 1e-44) FROM unnest(a) AS v);
+    smallest float8;
     x float8[] := b;
     row_i integer;
     row_j integer;
     s float8;
 BEGIN
+    FOR i IN 1 .. d LOOP
+        a[i * (i + 1) / 2] := a[i * (i + 1) / 2] + ridge[i];
+    END LOOP;
+    smallest := (SELECT greatest(1e-14 * max(abs(v)), 1e-44) FROM unnest(a) AS v);
     FOR i IN 1 .. d LOOP
         row_i := i * (i - 1) / 2;
         FOR j IN 1 .. i LOOP
@@ -43,4 +47,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._solve(float8[], float8[]) IS 'Solves a positive definite system';
+COMMENT ON FUNCTION sqlsvm._solve(float8[], float8[], float8[]) IS 'Solves a positive definite system';

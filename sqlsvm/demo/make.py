@@ -89,7 +89,9 @@ def _make_room(engine: Engine, schema: str, names: Iterable[str]) -> None:
 def _exists(engine: Engine, table: exp.Table) -> bool:
     try:
         return bool(engine.describe(exp.select("*").from_(table)))
-    except StatementError:
+    except StatementError as error:
+        if error.kind != "no such name":
+            raise
         return False
 
 

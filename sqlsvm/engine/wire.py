@@ -39,16 +39,13 @@ def fitted(name: str, values: Values, oid: int) -> Values:
         return np.array([None if cell is np.ma.masked else cell for cell in values.astype(object)], dtype=object)
     if oid not in DTYPES or values.dtype.kind not in "biuf":
         return values.astype(object)
-    fitted = np.asarray(values, dtype=float) if DTYPES[oid].kind == "f" else _whole(values, DTYPES[oid])
-    if fitted is None:
+    if DTYPES[oid].kind == "f":
+        return values.astype(float)
+    with np.errstate(invalid="ignore"):
+        fitted = values.astype(DTYPES[oid])
+    if not np.array_equal(fitted, values):
         raise EngineError(f'column "{name}" holds a value that its type in the table cannot hold')
     return fitted
-
-
-def _whole(values: Values, wanted: np.dtype[Any]) -> Values | None:
-    with np.errstate(invalid="ignore"):
-        fitted = values.astype(wanted)
-    return fitted if np.array_equal(fitted, values) else None
 
 
 def read_column(cells: Sequence[bytes | None], oid: int) -> Values:

@@ -1,0 +1,33 @@
+CREATE OR REPLACE FUNCTION sqlsvm._check_moments(p sqlsvm._problem, unlabelled float8)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    c jsonb;
+BEGIN
+    IF unlabelled > 0 THEN
+        RAISE EXCEPTION 'the label "%" is NULL in % rows of the join', p.label, unlabelled USING ERRCODE = 'SV004',
+            HINT = 'Leave them out: WHERE ... IS NOT NULL in the query, or sqlsvm compile --nulls drop.';
+    ELSIF NOT p.n > 0 THEN
+        RAISE EXCEPTION 'the join of "%" has no rows', p.program USING ERRCODE = 'SV004',
+            HINT = 'sqlsvm inspect shows which key loses them.';
+    ELSIF NOT p.n_negative > 0 OR NOT p.n > p.n_negative THEN
+        RAISE EXCEPTION 'the label "%" has one class only', p.label USING ERRCODE = 'SV004',
+            DETAIL = format('No row of the join is %s.', CASE WHEN p.n_negative > 0 THEN 'positive' ELSE 'negative' END),
+            HINT = 'sqlsvm inspect shows the classes before and after the join.';
+    END IF;
+    FOR c IN SELECT i FROM jsonb_array_elements(p.design -> 'coordinates') AS i LOOP
+        IF p.total[(c ->> 'place')::integer] IN ('NaN', 'Infinity', '-Infinity') THEN
+            RAISE EXCEPTION 'feature "%" is NaN or infinite in some rows of the join', c ->> 'feature'
+                USING ERRCODE = 'SV004', HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
+        ELSIF p.nulls = 'error' AND c ->> 'role' = 'missing' AND p.total[(c ->> 'place')::integer] > 0 THEN
+            RAISE EXCEPTION 'feature "%" is NULL in % rows of the join', c ->> 'feature',
+                p.total[(c ->> 'place')::integer] USING ERRCODE = 'SV004',
+                HINT = 'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).';
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._check_moments(sqlsvm._problem, float8) IS
+    'Refuses no rows, one class, rows without a label, and features that are not finite numbers';
