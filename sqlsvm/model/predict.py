@@ -153,11 +153,8 @@ def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, 
             engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found))
     except StatementError as error:
         if overwrite and error.kind == "no such name":
-            raise OptionError(
-                f"cannot replace {name}: {error.message}",
-                detail="a table cannot be replaced by a query that reads it",
-                hint="write the predictions to another table",
-            ) from error
+            detail, hint = "a query that reads a table cannot replace it", "write the predictions to another table"
+            raise OptionError(f"cannot replace {name}: {error.message}", detail=detail, hint=hint) from error
         if overwrite or error.kind not in ("exists", "taken"):
             raise
         raise OptionError(f"{name} exists already", hint="choose another name, or say --overwrite") from error

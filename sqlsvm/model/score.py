@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind
 from sqlsvm.model.model import Model, Term, Weight
+from sqlsvm.plan.design import as_number
 
 SCORE, PREDICTION = "score", "prediction"
 
@@ -67,18 +68,10 @@ def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
     number = term.number
     if number is None:
         return _category_weight(term.weights, operand, nulls)
-    value = as_number(operand)
+    value = as_number(operand.value, operand.kind)
     if number.missing is not None:
         value = sql.coalesce(value, exact(number.missing))
     return sql.product(exact(number.weight), value)
-
-
-def as_number(operand: Operand) -> exp.Expression:
-    """A boolean is 1 or 0."""
-    own = operand.value
-    if operand.kind != "boolean":
-        return sql.double(own.copy())
-    return sql.by_truth(own, sql.number(1), sql.number(0))
 
 
 def _category_weight(weights: Sequence[Weight], operand: Operand, nulls: str) -> exp.Expression:

@@ -17,6 +17,7 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.engine.base import Kind
 from sqlsvm.errors import DataError
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.target import Binary
@@ -139,17 +140,18 @@ def _coordinates(
     if intercept:
         yield Coordinate(next(index), label.relation, "", "intercept", sql.number(1))
     for f in (f for f in query.features if f.kind != "categorical"):
-        value, has_nulls = _number(f), bool(missing.get(f.name))
+        value, has_nulls = as_number(f.expression, f.kind), bool(missing.get(f.name))
         yield Coordinate(next(index), f.relation, f.name, "value", sql.or_zero(value) if has_nulls else value)
         if has_nulls:
             is_missing = sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))
             yield Coordinate(next(index), f.relation, f.name, "missing", is_missing)
 
 
-def _number(feature: Feature) -> exp.Expression:
-    if feature.kind == "boolean":
-        return sql.by_truth(feature.expression, sql.number(1), sql.number(0))
-    return sql.double(feature.expression.copy())
+def as_number(value: exp.Expression, kind: Kind) -> exp.Expression:
+    """A number as a double; a boolean as 1 or 0."""
+    if kind == "boolean":
+        return sql.by_truth(value, sql.number(1), sql.number(0))
+    return sql.double(value.copy())
 
 
 def _few(categories: Sequence[object]) -> bool:

@@ -33,7 +33,7 @@ class Facts(Protocol):
         """Distinct values of a key, without NULL."""
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        """Is no value of the key repeated, NULL aside?"""
+        """Is no value of the key repeated, apart from NULL?"""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,8 @@ def join_tree(query: FeatureQuery, facts: Facts) -> JoinTree:
     def cost(edges: frozenset[tuple[int, int]]) -> tuple[int, ...]:
         t = tree(edges)
         typed = sum(any(frozenset((p, q)) in written for p in blocks[a] for q in blocks[b]) for a, b in edges)
-        return len(t.bags), _branching_of_bags(t), _branching(edges), -typed
+        links = ((t.core(e.left), t.core(e.right)) for e in t.edges if e not in t.folds.values())
+        return len(t.bags), _branching(links), _branching(edges), -typed
 
     return tree(_best_spanning_tree(blocks, variables, cost))
 
@@ -216,11 +217,6 @@ def _branching(edges: Iterable[tuple[int, int]]) -> int:
     """How far a tree is from a path: the number of neighbours beyond the second. Each costs a product."""
     degrees = Counter(node for edge in edges for node in edge)
     return sum(max(0, d - 2) for d in degrees.values())
-
-
-def _branching_of_bags(tree: JoinTree) -> int:
-    between = [e for e in tree.edges if e not in tree.folds.values()]
-    return _branching((tree.core(e.left), tree.core(e.right)) for e in between)
 
 
 def _edge(a: int, b: int, blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> Edge:

@@ -69,7 +69,7 @@ def _too_far_from_zero(plan: Plan, c: Coordinate, least: float, most: float) -> 
     query = plan.tree.query
     own = next(f.expression for f in query.features if f.name == c.feature).sql(query.dialect)
     return DataError(
-        f"feature {c.feature} is between {least:.15g} and {most:.15g}: much larger than its deviation",
+        f"feature {c.feature} is between {least:.15g} and {most:.15g}: its mean is much larger than its deviation",
         detail="sums of such numbers lose the digits in which they differ",
         hint=f"subtract a constant in the query: {own} - {floor(least)} AS {c.feature}",
     )

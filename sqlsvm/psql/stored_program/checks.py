@@ -63,9 +63,9 @@ def checks(
     yield _other_labels(plan, label_values)
     if query.weight:
         yield _odd_weights(plan, query.weight)
-    for c in plan.design.coordinates:
-        if c.role == "value" and c.feature not in plan.design.indicators:
-            yield _nulls(plan, c.feature)
+    never_null = [f for f in query.features if f.kind != "categorical" and f.name not in plan.design.indicators]
+    is_null = sql.case(sql.is_null(sql.column("v", "r")), sql.number(1))
+    yield from (_counted(plan, "null", f, is_null.copy()) for f in never_null)
 
 
 def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
@@ -140,11 +140,6 @@ def _odd_weights(plan: Plan, weight: Feature) -> Check:
     v = sql.column("v", "r")
     bad = exp.Or(this=sql.is_null(v), expression=exp.paren(is_odd(v)))
     return _counted(plan, "weight", weight, sql.case(bad, sql.number(1)))
-
-
-def _nulls(plan: Plan, feature: str) -> Check:
-    found = next(f for f in plan.tree.query.features if f.name == feature)
-    return _counted(plan, "null", found, sql.case(sql.is_null(sql.column("v", "r")), sql.number(1)))
 
 
 def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression) -> Check:

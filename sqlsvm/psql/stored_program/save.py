@@ -3,13 +3,13 @@
 import json
 from shlex import quote
 
-from sqlsvm.engine.base import Engine, Programmable, StatementError, Text
+from sqlsvm.engine.base import Engine, Programmable, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.psql.stored_program.make import SOURCES, StoredProgram
 from sqlsvm.run.workspace import rendered
 from sqlsvm.store.base import check_name
-from sqlsvm.store.database import DatabaseStore
+from sqlsvm.store.database import DatabaseStore, explained
 from sqlsvm.store.program_lock import hold_alone
 
 _SAVE = """\
@@ -39,13 +39,9 @@ def check_place(engine: Engine, name: str) -> None:
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
     """Replace the program of this name, as soon as no session runs it. A model of that name and its versions stay."""
     check_place(engine, name)
-    try:
+    hint = "the owner of the schema sqlsvm can allow it: sqlsvm install --trainer ROLE"
+    with explained(("denied",), lambda: hint, "this role may not store programs"):
         DatabaseStore(engine).transaction(lambda: _save(engine, name, program))
-    except StatementError as error:
-        if error.kind != "denied":
-            raise
-        hint = "the owner of the schema sqlsvm can allow it: sqlsvm install --trainer ROLE"
-        raise EngineError(f"this role may not store programs: {error.message}", hint=hint) from error
 
 
 def _save(engine: Engine, name: str, program: StoredProgram) -> None:
@@ -56,6 +52,6 @@ def _save(engine: Engine, name: str, program: StoredProgram) -> None:
     engine.execute(Text(_SAVE), [name, program.query, program.label, *described])
     for part, made in program.parts.items():
         for place, one in enumerate(made):
-            # a run makes a source a copy or a view
+            # a run makes each source a table or a view
             texts = (engine.text(one.query),) if part == SOURCES else rendered(engine, one)
             engine.execute(Text(_SAVE_STATEMENT), [name, part, place, one.name, one.table, [*map(str, texts)]])

@@ -57,7 +57,7 @@ class Export:
 
     @cached_property
     def rows(self) -> exp.Select:
-        """SELECT columns of the rows that can be in the join. In an optional relation each row can be a match."""
+        """SELECT columns of the rows that can be in the join, or that can be a match of a LEFT JOIN."""
         whole = [sql.not_null(c.expression) for c in self.columns if c.needed and not c.codes]
         found = self._from(exp.select().from_(self.relation.source.copy()))
         return found.where(*(f.copy() for f in self.relation.filters), *whole, *self.reduced)
