@@ -4,7 +4,8 @@ Our own names are plain lower-case identifiers. The user's names come quoted ins
 those that begin like a working table.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from sqlglot import exp
 
@@ -143,13 +144,19 @@ def _chain(operator: type[exp.Mul | exp.Add], operands: Iterable[exp.Expression]
     return made
 
 
+def minus(left: exp.Expression, right: exp.Expression) -> exp.Sub:
+    return exp.Sub(this=left, expression=right)
+
+
 def every(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """a AND b AND ...; TRUE for none."""
-    made: exp.Expression | None = None
-    for condition in conditions:
-        wrapped = exp.paren(condition, copy=False) if isinstance(condition, exp.Or | exp.And) else condition
-        made = wrapped if made is None else exp.And(this=made, expression=wrapped)
-    return exp.true() if made is None else made
+    wrapped = [exp.paren(c, copy=False) if isinstance(c, exp.Or | exp.And) else c for c in conditions]
+    return reduce(lambda made, c: exp.And(this=made, expression=c), wrapped) if wrapped else exp.true()
+
+
+def positive(value: exp.Expression) -> exp.Expression:
+    """value > 0"""
+    return exp.GT(this=value.copy(), expression=integer(0))
 
 
 def equal(left: exp.Expr, right: exp.Expr) -> exp.Expression:
@@ -169,27 +176,33 @@ def _side(expression: exp.Expr) -> exp.Expr:
     return exp.paren(expression, copy=False) if isinstance(expression, _LOOSE) else expression
 
 
+def same(names: Iterable[str], left: str, right: str) -> list[exp.Expression]:
+    """The conditions left.name = right.name."""
+    return [equal(column(n, left), column(n, right)) for n in names]
+
+
+def columns(names: Iterable[str], table: str | None = None) -> Named:
+    """Columns under their own names, as outputs."""
+    return [(column(n, table), n) for n in names]
+
+
 def select(outputs: Outputs, source: exp.Expr | None = None) -> exp.Select:
     """SELECT expression AS name, ... FROM source.
 
     This and the next functions do not copy their parts: nested sub-queries are deep trees, and a complete statement is
     copied once before it is sent."""
-    made = exp.Select().select(*_named(outputs), copy=False)
+    made = also(exp.Select(), outputs)
     return made if source is None else made.from_(source, copy=False)
 
 
 def also(query: exp.Select, outputs: Outputs) -> exp.Select:
     """The SELECT with more outputs."""
-    return _again(query).select(*_named(outputs), copy=False)
+    return _again(query).select(*(exp.alias_(e, name, copy=False) for e, name in outputs), copy=False)
 
 
 def where(query: exp.Select, *conditions: exp.Expression) -> exp.Select:
     """The SELECT with more conditions."""
     return _again(query).where(*conditions, copy=False) if conditions else query
-
-
-def _named(outputs: Outputs) -> Iterator[exp.Expr]:
-    return (exp.alias_(e, name, copy=False) for e, name in outputs)
 
 
 def table(name: str, alias: str) -> exp.Expr:
@@ -239,7 +252,16 @@ def join(query: exp.Select, source: exp.Expr, on: Iterable[exp.Expression], kind
 
 
 def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
-    return _again(query).group_by(*keys, copy=False) if keys else query
+    return _again(query).group_by(*(k.copy() for k in keys), copy=False) if keys else query
+
+
+def grouped(keys: Named, sums: Outputs, source: exp.Expr) -> exp.Select:
+    """SELECT keys, sums FROM source GROUP BY keys"""
+    return group(select([*keys, *sums], source), [key for key, _ in keys])
+
+
+def union_all(first: exp.Query, second: exp.Query) -> exp.Union:
+    return exp.union(first, second, distinct=False)
 
 
 def _again(query: exp.Select) -> exp.Select:

@@ -12,8 +12,8 @@ def placed(found: exp.Select, d: Dictionary, rows: str) -> tuple[exp.Select, exp
     """A SELECT that has rows with categories, able to say their place n; NULL where a row has no category."""
     if d.listed:
         return found, d.listing(sql.integer, rows)
-    meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, rows))]
-    return sql.join(found, exp.to_table(d.table), meet, "left"), sql.column("n", d.table)
+    same = sql.equal(sql.column("v", d.table), sql.column(d.column, rows))
+    return sql.join(found, exp.to_table(d.table), [same], "left"), sql.column("n", d.table)
 
 
 def by_category(
@@ -21,14 +21,12 @@ def by_category(
 ) -> exp.Select:
     """SELECT SUM(added), n FROM rows GROUP BY n, for the place n of each of these dictionaries, under its name; grouped
     by the categories themselves first, as g. n is NULL for a row without a category."""
-    values = [sql.column(d.column, rows.alias_or_name) for d, _ in numbers]
-    summed = [(sql.total(value), name) for value, name in added]
-    found = sql.select([*((v, v.name) for v in values), *summed], rows.copy())
-    grouped = sql.derived(sql.group(found, [v.copy() for v in values]), "g")
-    found = sql.select([(sql.column(name, "g"), name) for _, name in added], grouped)
+    values = sql.columns((d.column for d, _ in numbers), rows.alias_or_name)
+    grouped = sql.grouped(values, [(sql.total(value), name) for value, name in added], rows.copy())
+    found = sql.select(sql.columns((name for _, name in added), "g"), sql.derived(grouped, "g"))
     for d, name in numbers:
         found, n = placed(found, d, "g")
-        found = found.select(exp.alias_(n, name))
+        found = sql.also(found, [(n, name)])
     return found
 
 

@@ -24,29 +24,24 @@ def levels_statement() -> Statement:
 def compressed(entries: exp.Select, keys: list[str]) -> exp.Select:
     """SELECT keys, s, c: a sketch of entries (keys, s, c) in which no (keys, s) occurs twice."""
     level = sql.column("level")
-    before = sql.window(exp.Lag(this=level), keys, ["level"])
-    c = exp.Sub(this=level.copy(), expression=sql.or_zero(before))
-    columns = [(sql.column(n), n) for n in (*keys, "s")]
-    return sql.select([*columns, (c, "c")], sql.derived(reached(entries, keys), "t"))
+    before = sql.window(exp.Lag(this=level.copy()), keys, ["level"])
+    c = (sql.minus(level, sql.or_zero(before)), "c")
+    return sql.select([*sql.columns([*keys, "s"]), c], sql.derived(reached(entries, keys), "t"))
 
 
 def reached(entries: exp.Select, keys: list[str]) -> exp.Select:
     """SELECT keys, level, MIN(s) AS s: for each level that a cumulative count is rounded down to, where it is first."""
-    f, level = sql.column("f"), sql.column("level")
+    f, first = sql.column("f"), exp.Min(this=sql.column("s"))
     floor = sql.window(sql.largest(f), [], ["n", "f"], running=True)
-    looked_up = [*((sql.column(n), n) for n in (*keys, "s", "f")), (floor, "level")]
-    floored = sql.derived(sql.select(looked_up, sql.derived(_with_levels(entries, keys), "m")), "n")
-    groups = [*(sql.column(k) for k in keys), level]
-    first = sql.select([*((g, g.name) for g in groups), (exp.Min(this=sql.column("s")), "s")], floored)
-    found = first.where(sql.is_null(f), sql.not_null(level))
-    return sql.group(found, [g.copy() for g in groups])
+    looked_up = [*sql.columns([*keys, "s", "f"]), (floor, "level")]
+    floored = sql.select(looked_up, sql.derived(_with_levels(entries, keys), "m"))
+    found = sql.grouped(sql.columns([*keys, "level"]), [(first, "s")], sql.derived(floored, "n"))
+    return sql.where(found, sql.is_null(f), sql.not_null(sql.column("level")))
 
 
 def _with_levels(entries: exp.Select, keys: list[str]) -> exp.Query:
     """Entries with cumulative counts n, and the levels. Of equal n the level comes first: its f is not NULL."""
     n = sql.window(sql.total(sql.column("c")), keys, ["s"], running=True)
-    columns = [(sql.column(name), name) for name in (*keys, "s")]
-    counts = sql.select([*columns, (n, "n"), (sql.double(exp.null()), "f")], sql.derived(entries, "e"))
-    nothing = [(exp.null(), name) for name in (*keys, "s")]
-    of_levels = sql.select([*nothing, (sql.column("f"), "n"), (sql.column("f"), "f")], exp.to_table(LEVELS_TABLE))
-    return exp.union(counts, of_levels, distinct=False)
+    own = [*sql.columns([*keys, "s"]), (n, "n"), (sql.double(exp.null()), "f")]
+    of_levels = [*((exp.null(), name) for name in (*keys, "s")), (sql.column("f"), "n"), (sql.column("f"), "f")]
+    return sql.union_all(sql.select(own, sql.derived(entries, "e")), sql.select(of_levels, exp.to_table(LEVELS_TABLE)))

@@ -40,8 +40,7 @@ def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     values = rows_of(plan.tree.query, d.relation, [(d.value.copy(), "v")])
     before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
     place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, sql.row_number("v"))
-    distinct = sql.distinct(sql.derived(values, "r"))
-    return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(distinct, "d"))
+    return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(sql.distinct(sql.derived(values, "r")), "d"))
 
 
 def _size_of(d: Dictionary) -> exp.Expression:
@@ -53,7 +52,5 @@ def _size_of(d: Dictionary) -> exp.Expression:
 def _merged(plan: Plan, node: int) -> exp.Select:
     """Equal rows once, with their number, or the sum of their weights, as w."""
     found = rows(plan, node)
-    names = [sql.column(n) for n in found.named_selects if n != "w"]
     size = sql.total(sql.column("w")) if "w" in found.named_selects else sql.count()
-    merged = sql.select([*((n, n.name) for n in names), (size, "w")], sql.derived(found, "r"))
-    return sql.group(merged, names)
+    return sql.grouped(sql.columns(n for n in found.named_selects if n != "w"), [(size, "w")], sql.derived(found, "r"))

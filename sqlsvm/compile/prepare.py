@@ -19,7 +19,6 @@ from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
 from sqlsvm.plan.catalog import no_match
 from sqlsvm.plan.join_tree import JoinTree
-from sqlsvm.query import LeftJoin
 from sqlsvm.query.variables import Variable
 from sqlsvm.sql import Named
 
@@ -59,9 +58,8 @@ def prepare_merged(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statem
     yield from prepare_matches(tree, outputs)
     for node in range(len(tree.nodes)):
         rows = node_rows(tree, node, outputs)
-        names = [sql.column(o) for o in rows.named_selects]
-        merged = sql.select([*((n, n.name) for n in names), (sql.count(), "w")], sql.derived(rows, "r"))
-        yield Statement(f"rows of {tree.name(node)}", sql.group(merged, names), node_table(node))
+        merged = sql.grouped(sql.columns(rows.named_selects), [(sql.count(), "w")], sql.derived(rows, "r"))
+        yield Statement(f"rows of {tree.name(node)}", merged, node_table(node))
 
 
 def node_rows(tree: JoinTree, node: int, outputs: Sequence[Output]) -> exp.Query:
@@ -80,10 +78,8 @@ def node_rows(tree: JoinTree, node: int, outputs: Sequence[Output]) -> exp.Query
         home = {**dict.fromkeys(keys, alias), **home}
         todo = [a for a in todo if a != alias]
     picked: Named = [(sql.column(k, _member(tree, home[k])), k) for k in sorted(home)]
-    picked += [
-        (sql.column(o.name, _member(tree, o.relation)), o.name) for o in outputs if o.relation in tree.nodes[node]
-    ]
-    return sql.also(joined, picked)
+    wanted = [o for o in outputs if o.relation in tree.nodes[node]]
+    return sql.also(joined, [*picked, *((sql.column(o.name, _member(tree, o.relation)), o.name) for o in wanted)])
 
 
 def _member(tree: JoinTree, alias: str) -> str:
@@ -98,20 +94,19 @@ def relation_keys(tree: JoinTree, alias: str) -> list[str]:
 def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.Query:
     """SELECT k0, ..., outputs over one relation."""
     relation = tree.query.relation(alias)
-    own = _match_of(tree, alias)
+    own = next((v for v in tree.variables if v.match and v.match.relation == alias), None)
     if own is None:
         found = _from_source(tree, alias, [*_keys(tree, alias), *_outputs(alias, outputs)])
         return sql.where(found, *(f.copy() for f in (*relation.filters, *relation.late_filters)))
     names = [key(own.index), *(name for _, name in (*_keys(tree, alias), *_outputs(alias, outputs)))]
-    numbered = sql.select([(sql.column(n), n) for n in names], exp.to_table(match_table(own)))
-    return exp.union(numbered.where(sql.column("keep")), _no_match(tree, own, alias, outputs), distinct=False)
+    numbered = sql.select(sql.columns(names), exp.to_table(match_table(own))).where(sql.column("keep"))
+    return sql.union_all(numbered, _no_match(tree, own, alias, outputs))
 
 
 def _no_match(tree: JoinTree, own: Variable, alias: str, outputs: Sequence[Output]) -> exp.Select:
     """The row number 0: every column NULL, every expression what it is over NULLs."""
-    zero: Named = [(sql.integer(0), key(own.index))]
-    relation = tree.query.relation(alias)
-    found = _with_matches(tree, alias, no_match(relation), [*zero, *_keys(tree, alias), *_outputs(alias, outputs)])
+    relation, zero = tree.query.relation(alias), (sql.integer(0), key(own.index))
+    found = _with_matches(tree, alias, no_match(relation), [zero, *_keys(tree, alias), *_outputs(alias, outputs)])
     return sql.where(found, *(f.copy() for f in relation.late_filters))
 
 
@@ -121,21 +116,12 @@ def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[State
         assert variable.match
         alias = variable.match.relation
         relation = tree.query.relation(alias)
-        terms = _match_terms(variable.match)
-        looked_up: Named = [(t.copy(), f"m{i}") for i, t in enumerate(terms)]
+        looked_up: Named = [(e.right.expression.copy(), f"m{i}") for i, e in enumerate(variable.match.equalities)]
         keep = sql.every(f.copy() for f in relation.late_filters)
         rest = [*_keys(tree, alias), *_outputs(alias, outputs)]
         rows = _from_source(tree, alias, [(sql.row_number(), key(variable.index)), *looked_up, *rest, (keep, "keep")])
         rows = sql.where(rows, *(f.copy() for f in relation.filters))
         yield Statement(f"numbered rows of {alias}", rows, match_table(variable))
-
-
-def _match_terms(match: LeftJoin) -> list[exp.Expression]:
-    return [e.right.expression for e in match.equalities]
-
-
-def _match_of(tree: JoinTree, alias: str) -> Variable | None:
-    return next((v for v in tree.variables if v.match and v.match.relation == alias), None)
 
 
 def _from_source(tree: JoinTree, alias: str, outputs: Named) -> exp.Select:
@@ -146,10 +132,8 @@ def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) 
     """The rows with the numbers of their matches in the relations that are LEFT JOINed to them."""
     for v in tree.variables:
         if v.match and v.match.parent == alias:
-            name = match_table(v)
-            on = [
-                sql.equal(e.left.expression.copy(), sql.column(f"m{i}", name)) for i, e in enumerate(v.match.equalities)
-            ]
+            name, sides = match_table(v), (e.left.expression.copy() for e in v.match.equalities)
+            on = [sql.equal(side, sql.column(f"m{i}", name)) for i, side in enumerate(sides)]
             rows = sql.join(rows, exp.to_table(name), on, "left")
     return sql.also(rows, outputs or [(sql.integer(1), "one")])
 

@@ -61,20 +61,16 @@ def _reaches_features(plan: Plan, node: int) -> bool:
 def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
     """The counts of the parent's rows, added up over its key, are the counts of the child's row with that key. They are
     no table where one statement looks at them."""
-    keys = [sql.column(key(v), "r") for v in edge.on]
-    size = sql.total(sql.column(COUNT, "r"))
-    if not keys:  # then there is one row even where nothing was counted
-        size = sql.or_zero(size)
-    summed = sql.select([*((k, k.name) for k in keys), (size, COUNT)], counted.copy())
-    grouped = sql.group(summed, [k.copy() for k in keys])
+    names, c = [key(v) for v in edge.on], sql.column(COUNT, "r")
+    size = sql.total(c) if names else sql.sum_or_zero(c)  # without keys there is one row even if nothing was counted
+    grouped = sql.grouped(sql.columns(names, "r"), [(size, COUNT)], counted.copy())
     counts = sql.table(counts_table(child), "t")
     if _readers(plan, child, answer) == 1:
         counts = sql.derived(grouped, "t")
     else:
         yield statement(f"counts back to {plan.tree.name(child)}", grouped, counts_table(child))
     everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), sql.column(COUNT, "t")]
-    meet = [sql.equal(sql.column(key(v), "q"), sql.column(key(v), "t")) for v in edge.on]
-    met = sql.join(exp.select(*everything).from_(counts), source(plan, child, "q"), meet)
+    met = sql.join(exp.select(*everything).from_(counts), source(plan, child, "q"), sql.same(names, "q", "t"))
     yield from resolve(plan, child, sql.derived(met, "r"), answer)
 
 
@@ -90,10 +86,8 @@ def _readers(plan: Plan, node: int, answer: Answer) -> int:
 def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) -> Iterator[Statement]:
     """SELECT SUM(c * x7) AS x7, ..., and other totals if asked for; for a dictionary SELECT n, SUM(c) AS c. Where the
     categories are few, one statement has it all, by combination of categories: its reader adds them up."""
-    c = sql.column(COUNT, "r")
-    added = _products(plan.coordinates(node), totals)
-    together = cells(plan.dictionaries(node))
-    if together:
+    c, added = sql.column(COUNT, "r"), _products(plan.coordinates(node), totals)
+    if together := cells(plan.dictionaries(node)):
         numbers = [(d, number_column(d)) for d in together]
         yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted))
     elif added:
@@ -131,9 +125,8 @@ def value_counts(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement
         if c.role == "value":
             value: exp.Expression = sql.column(c.column, "r")
             if c.feature in missing:
-                absent = exp.GT(this=sql.column(missing[c.feature].column, "r"), expression=sql.integer(0))
-                value = sql.case(absent, exp.null(), value)
-            found = sql.select([(value, "value"), (sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
-            yield statement(values_name(c), sql.group(found, [value.copy()]))
+                value = sql.case(sql.positive(sql.column(missing[c.feature].column, "r")), exp.null(), value)
+            found = sql.grouped([(value, "value")], [(sql.total(sql.column(COUNT, "r")), COUNT)], counted.copy())
+            yield statement(values_name(c), found)
     for d in plan.dictionaries(node):
         yield statement(category_name(d), by_category([(d, "n")], [(sql.column(COUNT, "r"), COUNT)], counted))
