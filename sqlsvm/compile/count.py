@@ -23,6 +23,7 @@ from sqlsvm.compile.prepare import key, node_table
 from sqlsvm.compile.statement import Statement
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.plan.target import CODE
+from sqlsvm.sql import Named
 
 
 def up_table(node: int) -> str:
@@ -38,16 +39,12 @@ def total_table(node: int) -> str:
     return f"sqlsvm_total{node}"
 
 
-def merged_rows(node: int) -> exp.Expr:
-    return sql.table(node_table(node), "n")
-
-
 @dataclass(frozen=True)
 class Counts:
     """The messages of a tree over whatever its nodes are read from."""
 
     tree: JoinTree
-    rows: Callable[[int], exp.Expr] = merged_rows
+    rows: Callable[[int], exp.Expr] = lambda node: sql.table(node_table(node), "n")
     """A node as an item of FROM, called n."""
     weighted: Callable[[int], bool] = lambda node: True
     """Do its rows have a column w?"""
@@ -71,11 +68,11 @@ class Counts:
             if parent:
                 yield Statement(f"count down to {self.tree.name(node)}", self.down(node, parent), down_table(node))
 
-    def joined(self, node: int, outputs: list[tuple[exp.Expression, str]], but: str | None = None) -> exp.Select:
+    def joined(self, node: int, outputs: Named, but: str | None = None) -> exp.Select:
         """SELECT outputs FROM node n JOIN every message that arrives there, but for one."""
         found = sql.select(outputs, self.rows(node))
         for edge, table in self._arriving(node, but):
-            found = sql.join(found, self._message(node, edge, table), _meet(edge, table))
+            found = sql.join(found, self._message(node, edge, table), sql.same(map(key, edge.on), "n", table))
         return found
 
     def _message(self, node: int, edge: Edge, table: str) -> exp.Expr:
@@ -99,18 +96,15 @@ class Counts:
         if node == self.tree.root:
             assert self.is_negative is not None
             return sql.case(self.is_negative(sql.column(CODE, "n")), self.total(node, but), sql.number(0))
-        arriving = [table for _, table in self._arriving(node, but)]
-        counts = [sql.column("neg" if table == down_table(node) else "c", table) for table in arriving]
+        down = down_table(node)
+        counts = [sql.column("neg" if table == down else "c", table) for _, table in self._arriving(node, but)]
         return sql.product(*self._weight(node), *counts)
 
     def _weight(self, node: int) -> list[exp.Expression]:
         return [sql.double(sql.column("w", "n"))] if self.weighted(node) else []
 
-    def _parent(self, node: int) -> Edge | None:
-        return next(parent for n, parent in self.tree.down() if n == node)
-
     def _arriving(self, node: int, but: str | None = None) -> list[tuple[Edge, str]]:
-        parent = self._parent(node)
+        parent = dict(self.tree.down())[node]
         found = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
         found += [(parent, down_table(node))] if parent else []
         return [(edge, table) for edge, table in found if table != but and table not in self.needless]
@@ -121,9 +115,8 @@ class Counts:
 
     def entries(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, w * children AS c FROM node JOIN children, where no two rows have the same key"""
-        keys = [sql.column(key(v), "n") for v in parent.on]
         size = (self.total(node, down_table(node)), "c")
-        return self.joined(node, [*((k, k.name) for k in keys), size], down_table(node))
+        return self.joined(node, [*sql.columns(map(key, parent.on), "n"), size], down_table(node))
 
     def down(self, node: int, parent: Edge) -> exp.Select:
         """SELECT key, SUM(w * all others) AS c FROM parent JOIN all others GROUP BY key"""
@@ -131,10 +124,12 @@ class Counts:
         sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.apart else [])]
         return self._sent(above, parent, sizes, came)
 
-    def _sent(self, node: int, over: Edge, sizes: list[tuple[exp.Expression, str]], but: str) -> exp.Select:
-        keys = [sql.column(key(v), "n") for v in over.on]
+    def _sent(self, node: int, over: Edge, sizes: Named, but: str) -> exp.Select:
+        """GROUP BY key; without a key one row, or none if there is nothing to count."""
+        keys = sql.columns(map(key, over.on), "n")
         sums = [(sql.total(size), name) for size, name in sizes]
-        return _grouped(self.joined(node, [*((k, k.name) for k in keys), *sums], but), keys, sizes[0][0])
+        found = self.joined(node, [*keys, *sums], but)
+        return sql.group(found, [k for k, _ in keys]) if keys else found.having(sql.not_null(sums[0][0]))
 
 
 def count_pass(tree: JoinTree) -> Iterator[Statement]:
@@ -145,14 +140,3 @@ def count_pass(tree: JoinTree) -> Iterator[Statement]:
     for node, _ in tree.down():
         found = counts.joined(node, [(counts.total(node), "total")])
         yield Statement(f"totals of {tree.name(node)}", found.select(everything), total_table(node))
-
-
-def _grouped(found: exp.Select, keys: list[exp.Column], size: exp.Expression) -> exp.Select:
-    """GROUP BY key; without a key one row, or none where there is nothing to count."""
-    if keys:
-        return sql.group(found, [k.copy() for k in keys])
-    return found.having(sql.not_null(sql.total(size.copy())))
-
-
-def _meet(edge: Edge, table: str) -> list[exp.Expression]:
-    return [sql.equal(sql.column(key(v), "n"), sql.column(key(v), table)) for v in edge.on]

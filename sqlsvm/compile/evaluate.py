@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, tie_of
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.scores import scored
+from sqlsvm.compile.scores import scored, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
@@ -47,9 +47,8 @@ def list_of_rows(plan: Plan) -> Statement:
     """One bag: SELECT p AS s, sign < 0 AS o, SUM(w) AS c FROM scored rows GROUP BY s, o."""
     rows = scored(plan, plan.bags[0].core)
     y = sql.column(CODE)
-    columns: Named = [(sql.column("p"), "s"), (tie_of(plan, y), TIE)]
-    w = sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1)
-    return _listed(sql.select([*columns, (w, COUNT)], sql.derived(rows, "r")).where(sql.not_null(y)))
+    entry: Named = [(sql.column("p"), "s"), (tie_of(plan, y), TIE), (weight_of(rows), COUNT)]
+    return _listed(sql.select(entry, sql.derived(rows, "r")).where(sql.not_null(y)))
 
 
 def towards_centre(plan: Plan) -> Iterator[Statement]:
@@ -65,11 +64,9 @@ def list_of_pairs(plan: Plan) -> Statement:
 
 
 def _listed(entries: exp.Select) -> Statement:
-    keys = [sql.column(n) for n in ("s", TIE)]
     c = sql.total(sql.column(COUNT))
-    rows = sql.select([*((k, k.name) for k in keys), (c, COUNT)], sql.derived(entries, "e"))
-    some = sql.group(rows, [k.copy() for k in keys]).having(exp.GT(this=c.copy(), expression=sql.integer(0)))
-    return statement("scores of the join", some, LIST)
+    found = sql.grouped(sql.columns(["s", TIE]), [(c, COUNT)], sql.derived(entries, "e"))
+    return statement("scores of the join", found.having(sql.positive(c)), LIST)
 
 
 def _messages(plan: Plan) -> Messages:
@@ -83,22 +80,20 @@ def pairs(plan: Plan) -> Statement:
     """How many pairs of entries meet at the centre."""
     messages = _messages(plan)
     keys = messages.centre_keys()
-    sides = []
-    for bag in (messages.left, messages.right):
-        columns: Named = [(sql.column(k), k) for k in keys]
-        size = sql.select([*columns, (sql.count(), "n")], exp.to_table(messages.last(bag)))
-        sides.append(sql.group(size, [c.copy() for c, _ in columns]))
+
+    def side(bag: int, alias: str) -> exp.Expr:
+        entries = exp.to_table(messages.last(bag))
+        return sql.derived(sql.grouped(sql.columns(keys), [(sql.count(), "n")], entries), alias)
+
     met = sql.sum_or_zero(sql.product(sql.column("n", "l"), sql.column("n", "r")))
-    meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
-    made = sql.select([(met, "n")], sql.derived(sides[0], "l"))
-    return statement(PAIRS, sql.join(made, sql.derived(sides[1], "r"), meet))
+    made = sql.select([(met, "n")], side(messages.left, "l"))
+    return statement(PAIRS, sql.join(made, side(messages.right, "r"), sql.same(keys, "l", "r")))
 
 
 def span(plan: Plan, bag: Bag) -> Statement:
     """SELECT the least and the largest score of a bag."""
     p = sql.column("p")
-    outputs: Named = [(sql.or_zero(exp.Min(this=p)), "least")]
-    outputs.append((sql.or_zero(sql.largest(p.copy())), "largest"))
+    outputs: Named = [(sql.or_zero(exp.Min(this=p)), "least"), (sql.or_zero(sql.largest(p.copy())), "largest")]
     return statement(span_name(bag), sql.select(outputs, sql.derived(scored(plan, bag.core), "s")))
 
 
@@ -114,20 +109,19 @@ def above_at_centre(plan: Plan) -> Statement:
     -s that stand before it."""
     messages = _messages(plan)
     keys = messages.centre_keys()
-    same: Named = [(sql.column(k), k) for k in keys]
     s, c, zero = sql.column("s"), sql.column("c"), sql.number(0)
-    left: Named = [*same, (sql.column(TIE), TIE), (s, "at"), (sql.integer(0), "rank"), (c, "c"), (zero, "partners")]
-    right: Named = [*same, (sql.integer(0), TIE), (exp.Neg(this=s.copy()), "at"), (sql.integer(1), "rank")]
-    right += [(zero.copy(), "c"), (c.copy(), "partners")]
-    both = exp.union(
-        sql.select(left, exp.to_table(messages.last(messages.left))),
-        sql.select(right, exp.to_table(messages.last(messages.right))),
-        distinct=False,
-    )
+
+    def side(bag: int, o: exp.Expression, at: exp.Expression, rank: int, sizes: Named) -> exp.Select:
+        place: Named = [(o, TIE), (at, "at"), (sql.integer(rank), "rank")]
+        return sql.select([*sql.columns(keys), *place, *sizes], exp.to_table(messages.last(bag)))
+
+    left = side(messages.left, sql.column(TIE), s, 0, [(c, "c"), (zero, "partners")])
+    right = side(messages.right, sql.integer(0), exp.Neg(this=s), 1, [(zero, "c"), (c, "partners")])
     partners = sql.window(sql.total(sql.column("partners")), keys, ["at", "rank"], running=True)
-    counted = sql.select([(sql.column(TIE), TIE), (sql.product(c.copy(), partners), "above")], sql.derived(both, "e"))
-    found = sql.select([(sql.column(TIE), TIE), (sql.total(sql.column("above")), "above")], sql.derived(counted, "t"))
-    return statement(ABOVE, sql.group(found, [sql.column(TIE)]))
+    above = (sql.product(c, partners), "above")
+    counted = sql.select([*sql.columns([TIE]), above], sql.derived(sql.union_all(left, right), "e"))
+    found = [(sql.total(sql.column("above")), "above")]
+    return statement(ABOVE, sql.grouped(sql.columns([TIE]), found, sql.derived(counted, "t")))
 
 
 # -- what leaves the database ------------------------------------------------------------------------------------------
@@ -137,37 +131,30 @@ def above() -> Statement:
     """SELECT o, all rows, those with s > shift, and the range of s."""
     s, c = sql.column("s"), sql.column(COUNT)
     more = sql.case(exp.GT(this=s, expression=sql.parameter(SHIFT)), c, sql.number(0))
-    outputs: Named = [(sql.column(TIE), TIE), (sql.total(c.copy()), "n"), (sql.total(more), "above")]
-    outputs += [(exp.Min(this=s.copy()), "least"), (sql.largest(s.copy()), "largest")]
-    return statement(ABOVE, sql.group(sql.select(outputs, exp.to_table(LIST)), [sql.column(TIE)]))
+    counts: Named = [(sql.total(c), "n"), (sql.total(more), "above")]
+    limits: Named = [(exp.Min(this=s), "least"), (sql.largest(s), "largest")]
+    return statement(ABOVE, sql.grouped(sql.columns([TIE]), [*counts, *limits], exp.to_table(LIST)))
 
 
 def area() -> Statement:
     """SELECT SUM(positive * (negatives below + equal ones / 2)), the negatives moved up by the shift."""
     s, c, zero = sql.column("s"), sql.column(COUNT), sql.number(0)
     is_negative = sql.equal(sql.column(TIE), sql.integer(1))
-    moved = sql.case(is_negative, sql.plus(s, sql.parameter(SHIFT)), s.copy())
-    apart: Named = [(moved, "at"), (sql.case(is_negative.copy(), c, zero), "negative")]
-    apart.append((sql.case(is_negative.copy(), zero.copy(), c.copy()), "positive"))
-    summed: Named = [(sql.column("at"), "at")]
-    summed += [(sql.total(sql.column(n)), n) for n in ("negative", "positive")]
-    places = sql.select(summed, sql.derived(sql.select(apart, exp.to_table(LIST)), "a"))
-    places = sql.group(places, [sql.column("at")])
+    moved = sql.case(is_negative, sql.plus(s, sql.parameter(SHIFT)), s)
+    negative, positive = sql.case(is_negative, c, zero), sql.case(is_negative, zero, c)
+    apart = sql.select([(moved, "at"), (negative, "negative"), (positive, "positive")], exp.to_table(LIST))
+    sums = [(sql.total(sql.column(n)), n) for n in ("negative", "positive")]
+    places = sql.grouped(sql.columns(["at"]), sums, sql.derived(apart, "a"))
     up_to_here = sql.window(sql.total(sql.column("negative")), [], ["at"], running=True)
-    half = sql.product(sql.number(0.5), sql.column("negative"))
-    below = exp.Sub(this=up_to_here, expression=half)
+    below = sql.minus(up_to_here, sql.product(sql.number(0.5), sql.column("negative")))
     ranked = sql.select([(sql.product(sql.column("positive"), below), "area")], sql.derived(places, "p"))
     return statement(AREA, sql.select([(sql.sum_or_zero(sql.column("area")), "area")], sql.derived(ranked, "r")))
 
 
 def histogram() -> Statement:
     """SELECT bin, o, rows: the bins have equal widths and begin at the lowest score."""
-    place = exp.Sub(this=sql.column("s"), expression=sql.parameter(LOWEST))
+    place = sql.minus(sql.column("s"), sql.parameter(LOWEST))
     number = exp.Floor(this=exp.Div(this=exp.paren(place), expression=sql.parameter(WIDTH)))
-    entries = sql.select(
-        [(exp.cast(number, exp.DType.BIGINT), "bin"), (sql.column(TIE), TIE), (sql.column(COUNT), COUNT)],
-        exp.to_table(LIST),
-    )
-    keys = [sql.column("bin"), sql.column(TIE)]
-    found = sql.select([*((k, k.name) for k in keys), (sql.total(sql.column(COUNT)), COUNT)], sql.derived(entries, "e"))
-    return statement(BINS, sql.group(found, [k.copy() for k in keys]))
+    in_bin = (exp.cast(number, exp.DType.BIGINT), "bin")
+    entries = sql.derived(sql.select([in_bin, *sql.columns([TIE, COUNT])], exp.to_table(LIST)), "e")
+    return statement(BINS, sql.grouped(sql.columns(["bin", TIE]), [(sql.total(sql.column(COUNT)), COUNT)], entries))

@@ -15,8 +15,9 @@ so each bag learns, for each of its states, in how many join rows with total < 0
 at more than (states x entries of a message with that key), and no product of messages is ever made twice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 from sqlglot import exp
 
@@ -89,24 +90,33 @@ class Step:
     tie_message: bool
 
 
+def bag_name(plan: Plan, bag: int) -> str:
+    return plan.tree.name(plan.bags[bag].core)
+
+
+def link_keys(plan: Plan, bag: int) -> list[str]:
+    return sorted({link_key(v) for link in plan.links if bag in link.bags for v in link.edge.on})
+
+
+def states(plan: Plan, bag: int, *, tied: bool = False) -> Statement:
+    """SELECT keys, s, SUM(w) AS c FROM scored rows GROUP BY keys, s"""
+    keys = sql.columns([*link_keys(plan, bag), "s", *([TIE] if tied else [])])
+    made = sql.grouped(keys, [(sql.total(sql.column("w")), "c")], exp.to_table(scored_table(bag)))
+    return statement(f"states of {bag_name(plan, bag)}", made, states_table(bag, 0))
+
+
 class Messages:
     """The statements that take the states of every bag to the centre and back."""
 
     def __init__(self, plan: Plan, *, ties: bool) -> None:
         assert plan.centre is not None
-        self.plan = plan
-        self.ties = ties
-        self.centre = plan.centre
-        label = plan.bag_of(plan.label_node)
-        sides = [[b for b, _ in plan.upwards(bag, plan.centre)] for bag in plan.centre.bags]
-        ours = 0 if label in sides[0] else 1
-        self.left, self.right = self.centre.bags[ours], self.centre.bags[1 - ours]
-        self.label_bag = label
+        self.plan, self.ties, self.centre = plan, ties, plan.centre
+        self.label_bag = plan.bag_of(plan.label_node)
+        first, second = plan.centre.bags
+        is_first = any(b == self.label_bag for b, _ in plan.upwards(first, plan.centre))
+        self.left, self.right = (first, second) if is_first else (second, first)
 
     # -- the shape of the lists
-
-    def link_keys(self, bag: int) -> list[str]:
-        return sorted({link_key(v) for link in self.plan.links if bag in link.bags for v in link.edge.on})
 
     def centre_keys(self) -> list[str]:
         return [link_key(v) for v in self.centre.edge.on]
@@ -115,22 +125,17 @@ class Messages:
         order = [*self.plan.upwards(self.left, self.centre), *self.plan.upwards(self.right, self.centre)]
         return next(link for b, link in order if b == bag)
 
-    def holds_label(self, bag: int) -> bool:
-        """Is the label's bag this one, or behind it?"""
-        return any(b == self.label_bag for b, _ in self.plan.upwards(bag, self.towards(bag)))
-
     def tied(self, bag: int, step: int) -> bool:
-        """Do the states carry o?"""
-        if not self.ties:
-            return False
+        """Do the states carry o? They do if the label's bag is this one, or behind a message that they have met."""
         met = self.plan.children(bag, self.towards(bag))[:step]
-        return bag == self.label_bag or any(self.holds_label(link.other(bag)) for link in met)
+        behind = {b for link in met for b, _ in self.plan.upwards(link.other(bag), link)}
+        return self.ties and self.label_bag in {bag, *behind}
 
     def steps(self, bag: int) -> list[Step]:
         """The messages that a bag meets, in order, and which keys are still needed after each."""
         towards = self.towards(bag)
         children = self.plan.children(bag, towards)
-        steps, keys = [], self.link_keys(bag)
+        steps, keys = [], link_keys(self.plan, bag)
         for i, link in enumerate(children):
             needed = {link_key(v) for later in (*children[i + 1 :], towards) for v in later.edge.on}
             rest = [k for k in keys if k in needed]
@@ -150,32 +155,30 @@ class Messages:
     def forward(self) -> Iterator[Statement]:
         for side in (self.left, self.right):
             for bag, _ in self.plan.upwards(side, self.centre):
-                yield self._states(bag)
+                yield states(self.plan, bag, tied=self.tied(bag, 0))
                 for step in self.steps(bag):
                     yield self._extend(step)
 
-    def _states(self, bag: int) -> Statement:
-        """SELECT keys, s, SUM(w) AS c FROM scored rows GROUP BY keys, s"""
-        names = [*self.link_keys(bag), "s", *([TIE] if self.tied(bag, 0) else [])]
-        columns = [sql.column(n) for n in names]
-        size = sql.total(sql.column("w"))
-        made = sql.select([*((c, c.name) for c in columns), (size, "c")], exp.to_table(scored_table(bag)))
-        return statement(f"states of {self._name(bag)}", sql.group(made, columns), states_table(bag, 0))
-
     def _extend(self, step: Step) -> Statement:
         """SELECT rest, q.s + m.s AS s, SUM(q.c * m.c) AS c FROM states q JOIN message m GROUP BY rest, q.s + m.s"""
-        total: exp.Expression = sql.plus(sql.column("s", "q"), sql.column("s", "m"))
-        placed = self.placed(step.bag, step.step + 1)
-        plain = step.rest[1:] if placed else step.rest
-        outputs: Named = [(sql.column(k, "q"), k) for k in plain]
-        outputs.append((place(sql.column(step.rest[0], "q"), total), PLACE) if placed else (total, "s"))
-        outputs += [(e, TIE) for e in [_tie(step)] if e is not None]
-        keys = [e.copy() for e, _ in outputs]
+        plain, total, tie = self._extended(step)
+        keys = [*sql.columns(plain, "q"), total, *tie]
         size = sql.total(sql.product(sql.column("c", "q"), sql.column("c", "m")))
-        made = sql.group(self._met([*outputs, (size, "c")], step), keys)
-        name = f"{self._name(step.bag)} meets {self._name(step.child)}"
-        found = self._unplaced(made, step.rest[0]) if placed else made
+        made = sql.group(self._met([*keys, (size, "c")], step), [key for key, _ in keys])
+        name = f"{bag_name(self.plan, step.bag)} meets {bag_name(self.plan, step.child)}"
+        found = self._unplaced(made, step.rest[0]) if self.placed(step.bag, step.step + 1) else made
         return statement(name, found, states_table(step.bag, step.step + 1))
+
+    def _extended(self, step: Step) -> tuple[tuple[str, ...], tuple[exp.Expression, str], Named]:
+        """What an extended state has: keys of q, its s or its place, and its o. At most one of q and m has o, because
+        the label is in one place."""
+        s = sql.plus(sql.column("s", "q"), sql.column("s", "m"))
+        ties: Named = [
+            (sql.column(TIE, of), TIE) for of, tied in (("q", step.tie_states), ("m", step.tie_message)) if tied
+        ]
+        if self.placed(step.bag, step.step + 1):
+            return step.rest[1:], (place(sql.column(step.rest[0], "q"), s), PLACE), ties[:1]
+        return step.rest, (s, "s"), ties[:1]
 
     def placed(self, bag: int, step: int) -> bool:
         """Do these states have a place?"""
@@ -186,14 +189,12 @@ class Messages:
         at = exp.cast(sql.column(PLACE), exp.DType.BIGINT)
         high = exp.BitwiseRightShift(this=at, expression=sql.integer(WIDTH))
         whole = sql.plus(sql.product(exp.paren(high), sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)))
-        low = exp.Sub(this=at, expression=exp.paren(whole))
-        kept: Named = [(sql.column(n), n) for n in states.named_selects if n != PLACE]
-        return sql.select([(high, code), (low, "s"), *kept], sql.derived(states, "e"))
+        kept = sql.columns(n for n in states.named_selects if n != PLACE)
+        return sql.select([(high, code), (sql.minus(at, exp.paren(whole)), "s"), *kept], sql.derived(states, "e"))
 
     def _met(self, outputs: Named, step: Step) -> exp.Select:
         made = sql.select(outputs, sql.table(states_table(step.bag, step.step), "q"))
-        meet = [sql.equal(sql.column(k, "q"), sql.column(k, "m")) for k in step.meet]
-        return sql.join(made, sql.table(self.last(step.child), "m"), meet)
+        return sql.join(made, sql.table(self.last(step.child), "m"), sql.same(step.meet, "q", "m"))
 
     # -- at the centre
 
@@ -202,21 +203,20 @@ class Messages:
         counts the right ones before it; a right entry counts the left ones after it."""
         keys = self.centre_keys()
         tie = self.tied(self.left, len(self.steps(self.left)))
-        left, right = self._side(self.left, keys, tie, True), self._side(self.right, keys, tie, False)
-        merged = exp.union(left, right, distinct=False)
-        columns = [*keys, "s", *([TIE] if tie else []), "side"]
+        merged = sql.union_all(self._side(self.left, tie, is_left=True), self._side(self.right, tie, is_left=False))
+        columns = sql.columns([*keys, "s", *([TIE] if tie else []), "side"])
         place = ("at", "rank")
         before = sql.window(sql.total(sql.column("cr")), keys, place, running=True)
         after = sql.window(sql.total(sql.column("cl")), keys, place, running=True, descending=True)
         v = sql.case(sql.equal(sql.column("side"), sql.integer(0)), before, after)
-        made = sql.select([*((sql.column(n), n) for n in columns), (v, "v")], sql.derived(merged, "e"))
+        made = sql.select([*columns, (v, "v")], sql.derived(merged, "e"))
         yield statement("the two sides meet", made, CENTRE_TABLE)
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
-            names = [*keys, "s", *([TIE] if carries else []), "v"]
-            kept: Named = [(sql.column(n), n) for n in names]
+            kept = sql.columns([*keys, "s", *([TIE] if carries else []), "v"])
             own = sql.select([*kept, *self._place(bag, len(self.steps(bag)), kept)], exp.to_table(CENTRE_TABLE))
-            own = own.where(sql.equal(sql.column("side"), sql.integer(side)), _positive("v"))
-            yield statement(f"values of {self._name(bag)}", own, value_table(bag, len(self.steps(bag))))
+            # Entries that count nothing have nothing to hand back. About half of them are such.
+            own = sql.where(own, sql.equal(sql.column("side"), sql.integer(side)), sql.positive(sql.column("v")))
+            yield statement(f"values of {bag_name(self.plan, bag)}", own, value_table(bag, len(self.steps(bag))))
 
     def _place(self, bag: int, step: int, columns: Named) -> Named:
         """The place that these columns of a list of states make, where such states have one."""
@@ -225,42 +225,38 @@ class Messages:
         named = {name: column for column, name in columns}
         return [(place(named[self.steps(bag)[step - 1].rest[0]], named["s"]), PLACE)]
 
-    def _side(self, bag: int, keys: list[str], tie: bool, is_left: bool) -> exp.Select:
-        s, c, zero = sql.column("s"), sql.column("c"), sql.number(0)
-        outputs: Named = [(sql.column(k), k) for k in keys]
-        outputs.append((s, "s"))
-        if tie:
-            outputs.append((sql.column(TIE) if is_left else sql.integer(0), TIE))
+    def _side(self, bag: int, tie: bool, *, is_left: bool) -> exp.Select:
+        s, c, zero, side = sql.column("s"), sql.column("c"), sql.number(0), sql.integer(0 if is_left else 1)
+        o = [(sql.column(TIE) if is_left else sql.integer(0), TIE)] if tie else []
         # In the order of `at`, entries at equal places stand as: left (total < 0), right, left (total <= 0).
-        rank = sql.product(sql.integer(2), sql.column(TIE)) if tie and is_left else sql.integer(0 if is_left else 1)
-        outputs += [(exp.Neg(this=s.copy()) if is_left else s.copy(), "at"), (rank, "rank")]
-        outputs += [(c if is_left else zero, "cl"), (zero.copy() if is_left else c.copy(), "cr")]
-        outputs.append((sql.integer(0 if is_left else 1), "side"))
-        return sql.select(outputs, exp.to_table(self.last(bag)))
+        rank = sql.product(sql.integer(2), sql.column(TIE)) if tie and is_left else side.copy()
+        at, cl, cr = (exp.Neg(this=s), c, zero) if is_left else (s, zero, c)
+        placed: Named = [(at, "at"), (rank, "rank"), (cl, "cl"), (cr, "cr"), (side, "side")]
+        return sql.select([*sql.columns([*self.centre_keys(), "s"]), *o, *placed], exp.to_table(self.last(bag)))
 
     def across(self, outputs: Named) -> exp.Select:
         """SELECT outputs FROM the left list l JOIN the right list r: every pair of entries. Only for few of them."""
-        keys = self.centre_keys()
-        meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
-        return sql.join(
-            sql.select(outputs, sql.table(self.last(self.left), "l")), sql.table(self.last(self.right), "r"), meet
-        )
+        left, right = sql.table(self.last(self.left), "l"), sql.table(self.last(self.right), "r")
+        return sql.join(sql.select(outputs, left), right, sql.same(self.centre_keys(), "l", "r"))
 
     def near(self, reach: int, name: str) -> Statement:
         """SELECT total, how many join rows, for the totals within `reach` buckets of 0."""
-        keys = self.centre_keys()
-        totals: exp.Query = exp.select(exp.alias_(sql.integer(-reach), "total"))
-        for total in range(-reach + 1, reach + 1):
-            totals = exp.union(totals, exp.select(exp.alias_(sql.integer(total), "total")), distinct=False)
+        each: list[exp.Query] = [sql.select([(sql.integer(i), "total")]) for i in range(-reach, reach + 1)]
         size = sql.total(sql.product(sql.column("c", "l"), sql.column("c", "r")))
-        made = sql.select([(sql.column("total", "t"), "total"), (size, "c")], sql.table(self.last(self.left), "l"))
-        made = sql.join(made, sql.derived(totals, "t"), [])
-        opposite = exp.Sub(this=sql.column("total", "t"), expression=sql.column("s", "l"))
-        meet = [sql.equal(sql.column(k, "l"), sql.column(k, "r")) for k in keys]
-        made = sql.join(made, sql.table(self.last(self.right), "r"), [*meet, sql.equal(sql.column("s", "r"), opposite)])
-        return statement(name, sql.group(made, [sql.column("total", "t")]))
+        made = sql.grouped(sql.columns(["total"], "t"), [(size, "c")], sql.table(self.last(self.left), "l"))
+        made = sql.join(made, sql.derived(reduce(sql.union_all, each), "t"), [])
+        opposite = sql.equal(sql.column("s", "r"), sql.minus(sql.column("total", "t"), sql.column("s", "l")))
+        meet = [*sql.same(self.centre_keys(), "l", "r"), opposite]
+        return statement(name, sql.join(made, sql.table(self.last(self.right), "r"), meet))
 
     # -- and back
+
+    def exchange(self, between: Iterable[Statement] = ()) -> Iterator[Statement]:
+        """To the centre and back."""
+        yield from self.forward()
+        yield from self.merge()
+        yield from between
+        yield from self.backward()
 
     def backward(self) -> Iterator[Statement]:
         for side in (self.left, self.right):
@@ -271,50 +267,25 @@ class Messages:
     def _return(self, step: Step) -> Iterator[Statement]:
         """The value of an extended state, handed back to the states and to the messages that made it: one meeting of
         the three lists, grouped both ways at once."""
-        own = [*(sql.column(k, "q") for k in step.keys), sql.column("s", "q")]
-        own += [sql.column(TIE, "q")] if step.tie_states else []
-        sent = [*(sql.column(k, "m") for k in step.meet), sql.column("s", "m")]
-        sent += [sql.column(TIE, "m")] if step.tie_message else []
+        own = [sql.column(n, "q") for n in (*step.keys, "s", *([TIE] if step.tie_states else []))]
+        sent = [sql.column(n, "m") for n in (*step.meet, "s", *([TIE] if step.tie_message else []))]
         columns = [(e, f"{e.table}_{e.name}") for e in (*own, *sent)]
-        v = sql.column("v", "a")
-        sums = [
-            (sql.total(sql.product(sql.column("c", other), v)), f"{side}_v") for side, other in (("q", "m"), ("m", "q"))
-        ]
+        v_of = {of: sql.total(sql.product(sql.column("c", other), sql.column("v", "a"))) for of, other in ("qm", "mq")}
+        sums = [(v, f"{of}_v") for of, v in v_of.items()]
         to_message = exp.Grouping(expressions=[sql.column("s", "q")])
         made = self._met([*columns, *sums, (to_message, "side")], step)
         made = sql.join(made, sql.table(value_table(step.bag, step.step + 1), "a"), self._extension(step))
         table = returned_table(step.bag, step.step)
-        yield statement(f"{self._name(step.bag)} returns", sql.grouping_sets(made, own, sent), table)
+        yield statement(f"{bag_name(self.plan, step.bag)} returns", sql.grouping_sets(made, own, sent), table)
         to_states, to_messages = (step.bag, step.step, own), (step.child, len(self.steps(step.child)), sent)
         for side, of, (bag, at, keys) in ((0, "q", to_states), (1, "m", to_messages)):
             picked: Named = [(sql.column(f"{of}_{e.name}"), e.name) for e in keys]
-            v = sql.column(f"{of}_v")
-            rows = sql.select([*picked, *self._place(bag, at, picked), (v, "v")], exp.to_table(table))
+            v = (sql.column(f"{of}_v"), "v")
+            rows = sql.select([*picked, *self._place(bag, at, picked), v], exp.to_table(table))
             rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
-            yield statement(f"values of {self._name(bag)}", rows, value_table(bag, at))
+            yield statement(f"values of {bag_name(self.plan, bag)}", rows, value_table(bag, at))
 
     def _extension(self, step: Step) -> list[exp.Expression]:
         """The extended state a that q and m make."""
-        total: exp.Expression = sql.plus(sql.column("s", "q"), sql.column("s", "m"))
-        placed = self.placed(step.bag, step.step + 1)
-        if placed:
-            total = place(sql.column(step.rest[0], "q"), total)
-        on = [sql.equal(sql.column(PLACE if placed else "s", "a"), total)]
-        on += [sql.equal(sql.column(k, "a"), sql.column(k, "q")) for k in (step.rest[1:] if placed else step.rest)]
-        tie = _tie(step)
-        return on + ([sql.equal(sql.column(TIE, "a"), tie)] if tie is not None else [])
-
-    def _name(self, bag: int) -> str:
-        return self.plan.tree.name(self.plan.bags[bag].core)
-
-
-def _positive(name: str) -> exp.Expression:
-    """Entries that count nothing have nothing to hand back; about half of them are such."""
-    return exp.GT(this=sql.column(name), expression=sql.integer(0))
-
-
-def _tie(step: Step) -> exp.Expression | None:
-    """o of the extended state: at most one of the two has it, because the label is in one place."""
-    if step.tie_states:
-        return sql.column(TIE, "q")
-    return sql.column(TIE, "m") if step.tie_message else None
+        plain, total, tie = self._extended(step)
+        return [sql.equal(sql.column(n, "a"), e) for e, n in (total, *sql.columns(plain, "q"), *tie)]

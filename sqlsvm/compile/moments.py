@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category
 from sqlsvm.compile.count import Counts, down_table
-from sqlsvm.compile.scores import source
+from sqlsvm.compile.scores import number_columns, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.options import Scale
 from sqlsvm.plan.plan import Plan
@@ -64,14 +64,12 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     root, dictionaries = node == counts.tree.root, plan.dictionaries(node) if "negative" in measured else ()
     counted = [(counts.total(node), "total")]
     counted += [(counts.negative(node), "negative")] if root or "negative" in measured else []
-    columns = [(c.of("n"), c.column) for c in plan.coordinates(node) if c.role != "intercept"]
-    columns += [(sql.column(d.column, "n"), d.column) for d in dictionaries]
-    columns += [(sql.column(CODE, "n"), CODE)] if root else []
-    rows = counts.joined(node, [*columns, *counted])
+    columns = [*number_columns(plan, node), *(d.column for d in dictionaries), *([CODE] if root else [])]
+    rows = counts.joined(node, [*sql.columns(columns, "n"), *counted])
     if sums := [*_measures(plan, node, measured), *(_sizes() if root else ())]:
         yield statement(moments_name(node), sql.select(sums, sql.derived(rows, "t")))
     for d in dictionaries:
-        found = by_category([(d, "n")], [(sql.column(c, "t"), c) for _, c in counted], sql.derived(rows.copy(), "t"))
+        found = by_category([(d, "n")], sql.columns((c for _, c in counted), "t"), sql.derived(rows.copy(), "t"))
         known = sql.not_null(sql.column(d.column, "g"))
         yield statement(category_moments_name(d.number), found.where(known))
 
@@ -92,9 +90,8 @@ def _measures(plan: Plan, node: int, measured: frozenset[str]) -> Iterator[tuple
 
 def _counting(x: exp.Expression, total: exp.Expression) -> exp.Expression:
     """CASE WHEN total > 0 AND x <> 0 THEN x END"""
-    zero = sql.integer(0)
-    counts = exp.GT(this=total.copy(), expression=zero)
-    return sql.case(sql.every([counts, exp.NEQ(this=x.copy(), expression=zero.copy())]), x.copy())
+    is_met = [sql.positive(total), exp.NEQ(this=x.copy(), expression=sql.integer(0))]
+    return sql.case(sql.every(is_met), x.copy())
 
 
 Made = Callable[[exp.Expression, exp.Expression, exp.Expression], exp.Expression]

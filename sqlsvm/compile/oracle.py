@@ -29,7 +29,7 @@ def oracle_pass(plan: Plan, weighting: Weighting = STEP) -> Iterator[Statement]:
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
-    yield from _met(plan, tally) if plan.centre else [tally.one_bag()]
+    yield from tally.active(_counting(plan, tally))
     totals, home = _signed(plan) if plan.centre else tally.totals(), _home(plan)
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
@@ -39,17 +39,11 @@ def oracle_pass(plan: Plan, weighting: Weighting = STEP) -> Iterator[Statement]:
         yield from resolve(plan, bag.core, active_rows(bag.number), answer)
 
 
-def _met(plan: Plan, tally: Tally) -> Iterator[Statement]:
-    """The counts of several bags, and on the grid what rounding may have changed."""
+def _counting(plan: Plan, tally: Tally) -> Iterator[Statement]:
+    """The messages of several bags, and on the grid what rounding may have changed."""
     messages = Messages(plan, ties=tally.ties)
-    yield from tally.scores()
-    yield from messages.forward()
-    yield from messages.merge()
-    if plan.method == "grid":
-        yield messages.near(reach(plan), NEAR)
-        yield from (rounding(bag) for bag in plan.bags if plan.scored(bag))
-    yield from messages.backward()
-    yield from tally.counts(messages)
+    rounded = (rounding(bag) for bag in plan.bags if plan.scored(bag))
+    yield from messages.exchange([messages.near(reach(plan), NEAR), *rounded] if plan.method == "grid" else ())
 
 
 def totals_name(plan: Plan) -> str:

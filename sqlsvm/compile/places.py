@@ -20,7 +20,7 @@ def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expressi
     CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END
 
     The condition is that of `within`: nobody promises that it is looked at before the place is reckoned."""
-    place = exp.cast(exp.Sub(this=at.copy(), expression=sql.integer(places.first - 1)), exp.DType.INT)
+    place = exp.cast(sql.minus(at.copy(), sql.integer(places.first - 1)), exp.DType.INT)
     found = exp.Bracket(this=_array(places, scores, at.name), expressions=[place], offset=1)
     return sql.case(sql.every(within(places, at)), found)
 
@@ -39,5 +39,5 @@ def _array(places: Places, scores: exp.Select, key: str) -> exp.Subquery:
     every = exp.ExplodingGenerateSeries(start=sql.integer(places.first), end=sql.integer(places.last))
     alias = exp.TableAlias(this=exp.to_identifier("e"), columns=[exp.to_identifier("place")])
     found = sql.select([(in_order, "scores")], exp.Table(this=every, alias=alias))
-    meet = [sql.equal(sql.column(key, "f"), place.copy())]
-    return sql.join(found, sql.derived(scores, "f"), meet, "left").subquery(copy=False)
+    same = sql.equal(sql.column(key, "f"), place.copy())
+    return sql.join(found, sql.derived(scores, "f"), [same], "left").subquery(copy=False)

@@ -27,7 +27,7 @@ from sqlsvm.compile.categories import number_column, placed
 from sqlsvm.compile.count import Counts, down_table, up_table
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.scores import source
+from sqlsvm.compile.scores import number_columns, source, value_columns
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import DENSITY, SEED, points
@@ -113,12 +113,7 @@ def _columns(plan: Plan, node: int) -> list[str]:
 
 
 def _values(plan: Plan, node: int) -> list[str]:
-    code = [CODE] if node == plan.label_node else []
-    return [*code, *_numbers(plan, node), *(d.column for d in plan.dictionaries(node))]
-
-
-def _numbers(plan: Plan, node: int) -> list[str]:
-    return [c.column for c in plan.coordinates(node) if c.role != "intercept"]
+    return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node)]
 
 
 def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
@@ -129,20 +124,21 @@ def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
     columns, size = _columns(plan, node), sql.column("size")
     through = sql.window(sql.total(size), running=True)
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
-    ends = sql.derived(sql.select([*_same([*columns, "size"]), (through, "high")], rows), "e")
-    low = exp.Sub(this=sql.column("high"), expression=size.copy())
-    laid = sql.derived(sql.select([*_same([*columns, "size", "high"]), (low, "low")], ends), "l")
+    ends = sql.derived(sql.select([*sql.columns([*columns, "size"]), (through, "high")], rows), "e")
+    low = (sql.minus(sql.column("high"), size), "low")
+    laid = sql.derived(sql.select([*sql.columns([*columns, "size", "high"]), low], ends), "l")
     holds = exp.GT(this=_points_below("high", node), expression=_points_below("low", node))
     wanted = exp.paren(exp.Or(this=holds, expression=sql.equal(sql.column("low"), sql.number(0))))
-    hit = sql.where(sql.select(_same([*columns, "low"]), laid), _positive(size), wanted)
-    return sql.select([*_same([*columns, "low"]), (sql.row_number("low"), "number")], sql.derived(hit, "h"))
+    kept = sql.columns([*columns, "low"])
+    hit = sql.where(sql.select(kept, laid), sql.positive(size), wanted)
+    return sql.select([*kept, (sql.row_number("low"), "number")], sql.derived(hit, "h"))
 
 
 def _points_below(place: str, node: int) -> exp.Expression:
     """How many of the root's points lie below a place: one for each whole K-th, and perhaps that of the next."""
     whole = exp.Floor(this=sql.product(sql.column(place), sql.parameter(DENSITY)))
     next_ = exp.cast(exp.Add(this=whole.copy(), expression=sql.integer(1)), exp.DType.INT)
-    point = exp.Bracket(this=exp.paren(_places(node), copy=False), expressions=[next_], offset=1)
+    point = exp.Bracket(this=exp.paren(sql.array(points(node)), copy=False), expressions=[next_], offset=1)
     below = exp.LT(this=point, expression=sql.column(place))
     return sql.plus(whole, sql.case(below, sql.integer(1), sql.integer(0)))
 
@@ -152,70 +148,52 @@ def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Selec
     columns, size = _columns(plan, node), sql.column("size")
     shared = _keys(parent)
     order = [*shared, *(c for c in columns if c not in shared)]
-    end = sql.window(sql.total(size), shared, order, running=True)
-    low = exp.Sub(this=end, expression=size.copy())
-    numbered: Named = [(sql.row_number(*order), "number"), (low, "low")]
+    low = sql.minus(sql.window(sql.total(size), shared, order, running=True), size)
+    laid: Named = [*sql.columns(columns), (sql.row_number(*order), "number"), (low, "low")]
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
-    found = sql.select([*_same(columns), *numbered], rows)
-    return sql.where(found, _positive(size))
+    return sql.where(sql.select(laid, rows), sql.positive(size))
 
 
 def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Select:
     """SELECT columns, w * what came up from the children AS size: the rows without a partner below drop out."""
     above = down_table(node)
-    outputs: Named = [*((sql.column(c, "n"), c) for c in columns), (counts.total(node, above), "size")]
-    return counts.joined(node, outputs, above)
+    return counts.joined(node, [*sql.columns(columns, "n"), (counts.total(node, above), "size")], above)
 
 
 def _hit(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
     """SELECT j, columns: for every point the last interval of its key that starts at or before it."""
     shared, columns = _keys(parent), _columns(plan, node)
     last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
-    merged = sql.derived(exp.union(_starts(node, shared), _points(node, parent), distinct=False), "m")
-    looked_up = sql.derived(sql.select([(sql.column("j"), "j"), (last, "number")], merged), "h")
+    merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
+    looked_up = sql.derived(sql.select([*sql.columns(["j"]), (last, "number")], merged), "h")
     intervals = intervals_table(node)
-    picked: Named = [(sql.column("j", "h"), "j"), *((sql.column(c, intervals), c) for c in columns)]
-    meet = [sql.equal(sql.column("number", "h"), sql.column("number", intervals))]
-    found = sql.join(sql.select(picked, looked_up), exp.to_table(intervals), meet)
+    picked = sql.select([*sql.columns(["j"], "h"), *sql.columns(columns, intervals)], looked_up)
+    found = sql.join(picked, exp.to_table(intervals), sql.same(["number"], "h", intervals))
     return sql.where(found, sql.not_null(sql.column("j", "h")))
 
 
 def _starts(node: int, shared: list[str]) -> exp.Select:
-    keys = [(sql.column(k), k) for k in shared]
-    place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind")]
-    row: Named = [(sql.column("number"), "number"), (_no_number(), "j")]
-    return sql.select([*keys, *place, *row], exp.to_table(intervals_table(node)))
+    place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind"), (sql.column("number"), "number")]
+    return sql.select([*sql.columns(shared), *place, (_no_number(), "j")], exp.to_table(intervals_table(node)))
 
 
 def _points(node: int, parent: Edge | None) -> exp.Select:
     """The points with their keys, as the message spells them. At a start they come after it: it is theirs."""
     came, p = up_table(node), "p"
     u = sql.product(sql.column("u", p), *([sql.column("c", came)] if parent else []))
-    keys = [(sql.column(k, came), k) for k in _keys(parent)]
-    row: Named = [(_no_number(), "number"), (sql.column("j", p), "j")]
-    found = sql.select([*keys, (u, "place"), (sql.integer(1), "kind"), *row]).from_(_unnested(node))
+    place: Named = [(u, "place"), (sql.integer(1), "kind"), (_no_number(), "number"), (sql.column("j", p), "j")]
+    found = sql.select([*sql.columns(_keys(parent), came), *place], _unnested(node))
     if not parent:
         return found
     above = drawn_table(parent.other(node))
-    found = sql.join(found, exp.to_table(above), [sql.equal(sql.column("j", above), sql.column("j", p))])
-    return sql.join(found, exp.to_table(came), _meet(parent, above, came))
-
-
-def _positive(size: exp.Column) -> exp.Expression:
-    return exp.GT(this=size.copy(), expression=sql.integer(0))
+    found = sql.join(found, exp.to_table(above), sql.same(["j"], above, p))
+    return sql.join(found, exp.to_table(came), sql.same(_keys(parent), above, came))
 
 
 def _unnested(node: int) -> exp.Unnest:
     """p(u, j): the points in their order."""
-    return exp.Unnest(expressions=[_places(node)], alias=exp.TableAlias(this="p", columns=["u", "j"]), offset=True)
-
-
-def _places(node: int) -> exp.Expression:
-    return sql.array(points(node))
-
-
-def _same(names: list[str]) -> Named:
-    return [(sql.column(n), n) for n in names]
+    alias = exp.TableAlias(this="p", columns=["u", "j"])
+    return exp.Unnest(expressions=[sql.array(points(node))], alias=alias, offset=True)
 
 
 def _no_number() -> exp.Expression:
@@ -225,9 +203,9 @@ def _no_number() -> exp.Expression:
 def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """SELECT j, columns: along a foreign key a row meets one row, and there is nothing to draw."""
     above = drawn_table(parent.other(node))
-    columns = [(sql.column(c, "n"), c) for c in _columns(plan, node)]
-    found = sql.select([(sql.column("j", above), "j"), *columns], exp.to_table(above))
-    return sql.join(found, source(plan, node, "n"), _meet(parent, above, "n"))
+    columns = [*sql.columns(["j"], above), *sql.columns(_columns(plan, node), "n")]
+    found = sql.select(columns, exp.to_table(above))
+    return sql.join(found, source(plan, node, "n"), sql.same(_keys(parent), above, "n"))
 
 
 def _answer(plan: Plan, nodes: list[int]) -> exp.Select:
@@ -236,19 +214,20 @@ def _answer(plan: Plan, nodes: list[int]) -> exp.Select:
     first, *others = names.values()
     found = sql.select([(sql.number(1), TIMES)], exp.to_table(first))
     for table in others:
-        found = sql.join(found, exp.to_table(table), [sql.equal(sql.column("j", table), sql.column("j", first))])
+        found = sql.join(found, exp.to_table(table), sql.same(["j"], table, first))
     return _with_values(plan, found, names).order_by(sql.column("j", first))
 
 
 def _met_everywhere(plan: Plan, rows: exp.Select) -> exp.Select:
     """SELECT times, x.., category numbers, y FROM rows of the root JOIN every other node"""
     root = plan.label_node
-    found = sql.select([(sql.column(TIMES, "n"), TIMES)], sql.derived(rows, "n"))
+    found = sql.select(sql.columns([TIMES], "n"), sql.derived(rows, "n"))
     names = {root: "n"}
     for node, parent in plan.tree.down(root):
         if parent:
             above, names[node] = names[parent.other(node)], f"n{node}"
-            found = sql.join(found, source(plan, node, names[node]), _meet(parent, above, names[node]))
+            meet = sql.same(_keys(parent), above, names[node])
+            found = sql.join(found, source(plan, node, names[node]), meet)
     return _with_values(plan, found, names)
 
 
@@ -257,7 +236,7 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
     for node, name in names.items():
         if node == plan.label_node:
             found = sql.also(found, [(plan.design.target.sign(sql.column(CODE, name)), CODE)])
-        found = sql.also(found, ((sql.column(c, name), c) for c in _numbers(plan, node)))
+        found = sql.also(found, sql.columns(number_columns(plan, node), name))
         for d in plan.dictionaries(node):
             found, n = placed(found, d, name)
             found = sql.also(found, [(n, number_column(d))])
@@ -281,8 +260,8 @@ def _thinned_rows(plan: Plan) -> exp.Select:
     table.set("sample", exp.TableSample(method="BERNOULLI", percent=percent, seed=sql.parameter(SEED)))
     relations = tuple(replace(r, source=table) if r.alias == alias else r for r in query.relations)
     thin = replace(plan, tree=replace(plan.tree, query=replace(query, relations=relations)))
-    rows = [(sql.column(c, "l"), c) for c in _root_columns(plan)]
-    return sql.select([*rows, (sql.number(1), TIMES)], source(thin, plan.label_node, "l"))
+    rows = [*sql.columns(_root_columns(plan), "l"), (sql.number(1), TIMES)]
+    return sql.select(rows, source(thin, plan.label_node, "l"))
 
 
 def _root_columns(plan: Plan) -> list[str]:
@@ -296,19 +275,15 @@ def _hit_rows(plan: Plan) -> exp.Select:
     that a planner expects no more of a number than there is."""
     root, columns = plan.label_node, _root_columns(plan)
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
-    hits = sql.group(sql.select([(hit, "place"), (sql.count(), TIMES)]).from_(_unnested(root)), [hit.copy()])
-    first = exp.paren(exp.Sub(this=sql.row_number(), expression=sql.integer(1)))
-    n = exp.Round(this=exp.Div(this=sql.double(exp.ArraySize(this=_places(root))), expression=sql.parameter(DENSITY)))
+    hits = sql.grouped([(hit, "place")], [(sql.count(), TIMES)], _unnested(root))
+    first = exp.paren(sql.minus(sql.row_number(), sql.integer(1)))
+    size = sql.double(exp.ArraySize(this=sql.array(points(root))))
+    n = exp.Round(this=exp.Div(this=size, expression=sql.parameter(DENSITY)))
     place = exp.Mod(this=first, expression=exp.cast(n, exp.DType.BIGINT))
-    rows = sql.select([*((sql.column(c, "r"), c) for c in columns), (place, "place")], source(plan, root, "r"))
-    outputs = [*((sql.column(c, "l"), c) for c in columns), (sql.column(TIMES, "h"), TIMES)]
-    same = sql.equal(sql.column("place", "l"), sql.column("place", "h"))
-    return sql.fenced(sql.join(sql.select(outputs, sql.derived(rows, "l")), sql.derived(hits, "h"), [same]))
+    rows = sql.select([*sql.columns(columns, "r"), (place, "place")], source(plan, root, "r"))
+    found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], "h")], sql.derived(rows, "l"))
+    return sql.fenced(sql.join(found, sql.derived(hits, "h"), sql.same(["place"], "l", "h")))
 
 
 def _keys(parent: Edge | None) -> list[str]:
     return [key(v) for v in parent.on] if parent else []
-
-
-def _meet(edge: Edge, left: str, right: str) -> list[exp.Expression]:
-    return [sql.equal(sql.column(key(v), left), sql.column(key(v), right)) for v in edge.on]

@@ -19,6 +19,21 @@ Bend = Callable[[exp.Expression], exp.Expression]
 """What becomes of each term theta_j x_j of a score."""
 
 
+def number_columns(plan: Plan, node: int) -> list[str]:
+    """The coordinates of a node; the intercept has no column."""
+    return [c.column for c in plan.coordinates(node) if c.role != "intercept"]
+
+
+def value_columns(plan: Plan, node: int) -> list[str]:
+    """What the rows of a core keep so that their counts can be resolved: coordinates, categories."""
+    return [*number_columns(plan, node), *(d.column for d in plan.dictionaries(node))]
+
+
+def weight_of(rows: exp.Select) -> exp.Expression:
+    """What each of these rows weighs: w, or 1 if there is none."""
+    return sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1)
+
+
 def outputs(plan: Plan, node: int) -> list[Output]:
     """What a node gives besides its keys: coordinates, categories, the label's code and the factors of a weight."""
     target = plan.design.target
@@ -45,7 +60,7 @@ def rows(plan: Plan, node: int) -> exp.Select:
     factors = [factor.name for factor in _factors(plan, node)]
     if not factors and isinstance(found, exp.Select):
         return found
-    made: Named = [(sql.column(n), n) for n in found.named_selects if n not in factors]
+    made = sql.columns(n for n in found.named_selects if n not in factors)
     made += [(sql.product(*(sql.column(n) for n in factors)), "w")] if factors else []
     return sql.select(made, sql.derived(found, "q"))
 
@@ -149,10 +164,10 @@ class Scoring:
     def _folded(self, child: int, edge: Edge, keys: Sequence[int]) -> Part:
         plan, f = self.plan, _alias(child)
         found = replace(self, placed={}).rows(child, keys, carried(plan, child) if self.whole else ())
-        meet = [sql.equal(sql.column(key(v), ROW), sql.column(key(v), f)) for v in edge.on]
+        meet = sql.same(map(key, edge.on), ROW, f)
         return Part(
             [sql.column("p", f)],
-            [(sql.column(x, f), x) for x in _columns_below(plan, child)] if self.whole else [],
+            sql.columns(_columns_below(plan, child), f) if self.whole else [],
             sql.column(CODE, f) if inherited(plan, child, CODE) else None,
             sql.column("w", f) if inherited(plan, child, "w") else None,
             joined=(sql.derived(sql.fenced(found), f), meet, ""),
@@ -182,7 +197,7 @@ def _alias(child: int) -> str:
 def _columns_below(plan: Plan, node: int) -> list[str]:
     """The coordinates of a node and of what folds into it."""
     below = [name for child, _ in plan.folded(node) for name in _columns_below(plan, child)]
-    return [*(name for _, name in carried(plan, node)), *below]
+    return [*value_columns(plan, node), *below]
 
 
 def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:
@@ -196,16 +211,13 @@ def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:
 
 def reachable(plan: Plan, node: int) -> set[int]:
     """The variables of a node and of what folds into it."""
-    found = set(plan.tree.variables_of(node))
-    for child, _ in plan.folded(node):
-        found |= reachable(plan, child)
-    return found
+    below = (reachable(plan, child) for child, _ in plan.folded(node))
+    return set(plan.tree.variables_of(node)).union(*below)
 
 
 def carried(plan: Plan, node: int) -> Named:
-    """What the rows of a core keep so that their counts can be resolved: coordinates, categories."""
-    made: Named = [(c.of("r"), c.column) for c in plan.coordinates(node) if c.role != "intercept"]
-    return made + [(sql.column(d.column, "r"), d.column) for d in plan.dictionaries(node)]
+    """The same columns as outputs, where the rows are scored."""
+    return sql.columns(value_columns(plan, node), ROW)
 
 
 def fold_keys(plan: Plan, node: int) -> list[int]:

@@ -4,17 +4,17 @@ A tally is signed, over both labels at once with y in the score's shift, or of o
 label's rows are filtered, theta comes multiplied by the label, and a row counts iff label * score < bound.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import TIE, Messages, scored_table, tie_of, value_table
+from sqlsvm.compile.messages import TIE, Messages, link_keys, scored_table, tie_of, value_table
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, inherited, straight
+from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, inherited, straight, value_columns, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.weighting import STEP, Residual, Weighting
 from sqlsvm.plan.parameters import BUCKETS
@@ -51,7 +51,7 @@ def rounding_name(bag: Bag) -> str:
 def rounding(bag: Bag) -> Statement:
     """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
     exact = sql.product(sql.column("p"), sql.parameter(BUCKETS))
-    error = exp.Abs(this=exp.Sub(this=bucket_of(sql.column("p")), expression=exact))
+    error = exp.Abs(this=sql.minus(bucket_of(sql.column("p")), exact))
     rows = exp.to_table(scored_table(bag.number))
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 
@@ -73,16 +73,13 @@ class Tally:
 
     # -- one bag: no messages
 
-    def one_bag(self) -> Statement:
-        return statement("active rows", self.counted(), active_table(self.plan.bags[0].number))
-
     def counted(self) -> exp.Select:
         """SELECT what is carried, sign * w * u AS c, what the weighting keeps FROM scored rows WHERE u <> 0"""
         rows, weighting = self._rows, self.weighting
         weight = sql.column("w") if self.weighted else None
         z = Residual(self._origin, sql.product(*self._sign, sql.column("p")))
         factors = [sql.double(e) for e in (*self._sign, *([weight] if weight else []))]
-        made: Named = [(sql.column(n), n) for n in rows.named_selects if n not in ("p", CODE, "w")]
+        made = sql.columns(n for n in rows.named_selects if n not in ("p", CODE, "w"))
         made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
         return sql.where(sql.select(made, sql.derived(rows, "s")), weighting.counts(z), *self._of_label())
 
@@ -123,10 +120,9 @@ class Tally:
         rows = Scoring(plan, self.bend).rows(bag.core, keys, carried(plan, bag.core))
         has_label = inherited(plan, bag.core, CODE)
         coded = {key(v) for v in links} - {key(v) for v in fold_keys(plan, bag.core)}
-        made: Named = [(sql.column(n, "s"), n) for n in rows.named_selects if n != "w" and n not in coded]
+        made = sql.columns((n for n in rows.named_selects if n != "w" and n not in coded), "s")
         made += [(sql.column("g", codes_table(v)), link_key(v)) for v in links]
-        made.append((sql.double(sql.column("w")) if "w" in rows.named_selects else sql.number(1), "w"))
-        made.append((self._shifted(has_label), "s"))
+        made += [(weight_of(rows), "w"), (self._shifted(has_label), "s")]
         if has_label and self.ties:
             made.append((tie_of(plan, sql.column(CODE)), TIE))
         found = sql.select(made, sql.derived(rows, "s"))
@@ -140,31 +136,33 @@ class Tally:
 
     def _shifted(self, has_label: bool) -> exp.Expression:
         """s = p - y * bound; on the grid in whole buckets."""
-        plan = self.plan
         p: exp.Expression = sql.column("p")
         bound = self._origin
-        if plan.method == "grid":
+        if self.plan.method == "grid":
             p = exp.cast(bucket_of(p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
-        if not has_label:
-            return p
-        return exp.Sub(this=p, expression=sql.product(*self._sign, bound))
+        return sql.minus(p, sql.product(*self._sign, bound)) if has_label else p
 
     # -- and after them
 
-    def counts(self, messages: Messages) -> Iterator[Statement]:
-        """For every bag its rows with their counts: the value of a row's state, times its own multiplicity."""
+    def active(self, counting: Iterable[Statement] | None = None) -> Iterator[Statement]:
+        """The active rows of every bag. With more than one, `counting` finds the value of each state."""
+        if self.plan.centre is None:
+            yield statement("active rows", self.counted(), active_table(self.plan.bags[0].number))
+            return
+        yield from self.scores()
+        yield from Messages(self.plan, ties=self.ties).exchange() if counting is None else counting
         for bag in self.plan.bags:
             name = f"counts of {self.plan.tree.name(bag.core)}"
-            yield statement(name, self._counts(messages, bag), active_table(bag.number))
+            yield statement(name, self._counts(bag), active_table(bag.number))
 
-    def _counts(self, messages: Messages, bag: Bag) -> exp.Select:
-        names = [key(v) for v in fold_keys(self.plan, bag.core)]
-        names += [name for _, name in carried(self.plan, bag.core)]
-        names += [CODE] if bag.number == messages.label_bag else []
+    def _counts(self, bag: Bag) -> exp.Select:
+        """The rows of a bag with their counts: the value of a row's state, times its own multiplicity."""
+        has_label = bag.number == self.plan.bag_of(self.plan.label_node)
+        names = [*map(key, fold_keys(self.plan, bag.core)), *value_columns(self.plan, bag.core)]
+        names += [CODE] if has_label else []
         count = sql.product(sql.column("w", "r"), sql.column("v", "a"))
         rows = sql.table(scored_table(bag.number), "r")
-        made = sql.select([*((sql.column(n, "r"), n) for n in names), (count, COUNT)], rows)
-        same = [*messages.link_keys(bag.number), "s", *([TIE] if messages.tied(bag.number, 0) else [])]
-        meet = [sql.equal(sql.column(n, "r"), sql.column(n, "a")) for n in same]
-        return sql.join(made, sql.table(value_table(bag.number, 0), "a"), meet)
+        made = sql.select([*sql.columns(names, "r"), (count, COUNT)], rows)
+        state = [*link_keys(self.plan, bag.number), "s", *([TIE] if has_label and self.ties else [])]
+        return sql.join(made, sql.table(value_table(bag.number, 0), "a"), sql.same(state, "r", "a"))

@@ -31,7 +31,7 @@ class Residual:
     margin: exp.Expression
 
     def negated(self) -> exp.Expression:
-        return exp.paren(exp.Sub(this=self.margin, expression=self.origin))
+        return exp.paren(sql.minus(self.margin, self.origin))
 
 
 class Weighting(Protocol):
@@ -80,7 +80,7 @@ class Ramp:
 
     def value(self, z: Residual) -> list[exp.Expression]:
         """(1 - -z / width) / 2, at most 1"""
-        rest = exp.Sub(this=sql.number(1), expression=exp.Div(this=z.negated(), expression=sql.parameter(WIDTH)))
+        rest = sql.minus(sql.number(1), exp.Div(this=z.negated(), expression=sql.parameter(WIDTH)))
         share = sql.product(sql.number(0.5), exp.paren(rest))
         return [exp.Least(this=share, expressions=[sql.number(1)])]
 
@@ -94,8 +94,8 @@ class Ramp:
         u = _size()
         if weights:
             u = exp.Div(this=u, expression=exp.Nullif(this=weights[0].copy(), expression=sql.number(0)))
-        within = exp.Abs(this=exp.Sub(this=sql.product(sql.number(2), u), expression=sql.number(1)))
-        rest = exp.paren(exp.Sub(this=sql.number(1), expression=within))
+        within = exp.Abs(this=sql.minus(sql.product(sql.number(2), u), sql.number(1)))
+        rest = exp.paren(sql.minus(sql.number(1), within))
         shortfall = sql.product(sql.number(0.5), sql.parameter(WIDTH), *weights, within.copy(), rest)
         return [(_size(), OFFSET), (shortfall, SHORTFALL)]
 

@@ -57,7 +57,7 @@ class Binary:
         names = (WEIGHT_NEGATIVE, WEIGHT_POSITIVE)
         weights = map(sql.parameter, names) if self.class_parameters else map(sql.number, self.class_weights)
         negative, positive = weights
-        return sql.case(exp.GT(this=exp.paren(self.sign(self.code)), expression=sql.integer(0)), positive, negative)
+        return sql.case(sql.positive(exp.paren(self.sign(self.code))), positive, negative)
 
 
 def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary:
