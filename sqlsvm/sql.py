@@ -236,7 +236,7 @@ FENCE = "sqlsvm_fence"
 
 
 def fenced(query: exp.Select) -> exp.Select:
-    """A query whose outputs must be computed once for each of its own rows, and not again where it is joined."""
+    """A query whose outputs must be computed once for each of its own rows, not again for each joined row."""
     query.meta[FENCE] = True
     return query
 
@@ -244,10 +244,8 @@ def fenced(query: exp.Select) -> exp.Select:
 def join(query: exp.Select, source: exp.Expr, on: Iterable[exp.Expression], kind: str = "") -> exp.Select:
     """`[kind] JOIN source ON ...`; without a condition, a cross join."""
     conditions, made = list(on), _again(query)
-    if conditions or kind:
-        made.append("joins", exp.Join(this=source, on=every(conditions), side=kind.upper() or None))
-    else:
-        made.append("joins", exp.Join(this=source, kind="CROSS"))
+    inside = {"on": every(conditions), "side": kind.upper() or None} if conditions or kind else {"kind": "CROSS"}
+    made.append("joins", exp.Join(this=source, **inside))
     return made
 
 

@@ -1,4 +1,4 @@
-"""Which place of theta a category has: by CASE where they are few, else by a look into the table of the dictionary."""
+"""The place of theta for a category: by CASE if there are few, else from the table of the dictionary."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from sqlsvm.plan.design import Dictionary
 
 
 def placed(found: exp.Select, d: Dictionary, rows: str) -> tuple[exp.Select, exp.Expression]:
-    """A SELECT that has rows with categories, able to say their place n; NULL where a row has no category."""
+    """A SELECT from rows with categories, and their place n there; NULL for a row without a category."""
     if d.listed:
         return found, d.listing(sql.integer, rows)
     same = sql.equal(sql.column("v", d.table), sql.column(d.column, rows))

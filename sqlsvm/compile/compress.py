@@ -2,8 +2,8 @@
 
 c entries of a key stand at s, and the smaller s is the one that matters. With n(s) = #{<= s} of a key and F(n) the
 largest level <= n, the compressed list is the one whose cumulative counts are F(n(s)): for each level that is reached,
-the smallest s that reaches it, with the difference to the level before. F is looked up by sorting counts and levels
-together, for there may be hundreds of levels, and a range join would compare each of them with each entry.
+the smallest s that reaches it, with the difference to the level before. To look up F, counts and levels are sorted
+together: there may be hundreds of levels, and a range join would compare each of them with each entry.
 """
 
 from sqlglot import exp

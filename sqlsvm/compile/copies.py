@@ -27,16 +27,16 @@ def working_tables(plan: Plan) -> Iterator[Statement]:
 
 
 def _codes(plan: Plan, v: int) -> exp.Select:
-    """SELECT k, a number g for every value of a variable that one of its holders has. The others need no more: a value
-    that a holder lacks is in no join row."""
+    """SELECT k, a number g for every value of a variable that one of its holders has. That is enough for the others: a
+    value that a holder lacks is in no join row."""
     node = next(link.edge.left for link in plan.links if v in link.edge.on)
     g = exp.cast(sql.row_number(key(v)), exp.DType.BIGINT)
     return sql.select([(sql.column(key(v)), "k"), (g, "g")], sql.derived(sql.distinct(source(plan, node), key(v)), "d"))
 
 
 def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
-    """SELECT v, its place n in theta. The dictionaries before it say where it begins, so the text of a program does
-    not depend on how many categories there are; their order is that in which the design lists them."""
+    """SELECT v, its place n in theta. It begins where the dictionaries before it end, in the order of the design. The
+    statement counts them itself, so its text does not depend on how many categories there are."""
     values = rows_of(plan.tree.query, d.relation, [(d.value.copy(), "v")])
     before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
     place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, sql.row_number("v"))

@@ -6,11 +6,11 @@ At a node:  total(r)  = w(r) * product of all messages that arrive = the number 
 Downwards:  down(key) = SUM over the parent's rows r with that key of w(r) * product of all other messages that arrive.
 Rows without a partner meet no message and drop out: the survivors have a total.
 
-A message up over a unique key adds nothing up: each row of the child is an entry of it. It is not made but read in
-place, as a sub-query; what reads no working table, PostgreSQL can run in parallel.
+In a message up over a unique key each row of the child is an entry. Nothing is added up, so it is not made but read in
+place, as a sub-query. PostgreSQL can run a query in parallel if it reads no working table.
 
-The root is the label's node, so whoever wants the rows with y = -1 apart carries their share `neg` in the messages that
-come down from there, beside the count c.
+The root is the label's node. If the rows with y = -1 are counted apart too, the messages down carry their number `neg`
+next to the count c.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -53,10 +53,10 @@ class Counts:
     apart: bool = False
     """Do the messages down carry neg?"""
     needless: frozenset[str] = frozenset()
-    """Messages that say 1 to every row that they arrive at: nobody meets them."""
+    """Messages that say 1 to every row that they arrive at. They are not joined."""
 
     def without(self, children: Iterable[int]) -> "Counts":
-        """The same, where the messages up from these are known to say 1 to everybody."""
+        """The same, where the messages up from these children are known to say 1 to every row."""
         return replace(self, needless=frozenset(map(up_table, children)))
 
     def messages(self) -> Iterator[Statement]:
@@ -86,22 +86,18 @@ class Counts:
         """Do any messages arrive at a node besides that of a child?"""
         return bool(self._arriving(node, up_table(child)))
 
-    def total(self, node: int, but: str | None = None) -> exp.Expression:
-        """In how many join rows a row takes part, where `joined` puts it."""
-        counts = [sql.column("c", table) for _, table in self._arriving(node, but)]
-        return sql.product(*self._weight(node), *counts)
+    def total(self, node: int, but: str | None = None, *, from_above: str = "c") -> exp.Expression:
+        """In how many join rows a row takes part, where `joined` puts it; by this column of the message down."""
+        weight, down = [sql.double(sql.column("w", "n"))] if self.weighted(node) else [], down_table(node)
+        counts = [sql.column(from_above if table == down else "c", table) for _, table in self._arriving(node, but)]
+        return sql.product(*weight, *counts)
 
     def negative(self, node: int, but: str | None = None) -> exp.Expression:
         """In how many of those the sign is -1."""
         if node == self.tree.root:
             assert self.is_negative is not None
             return sql.case(self.is_negative(sql.column(CODE, "n")), self.total(node, but), sql.number(0))
-        down = down_table(node)
-        counts = [sql.column("neg" if table == down else "c", table) for _, table in self._arriving(node, but)]
-        return sql.product(*self._weight(node), *counts)
-
-    def _weight(self, node: int) -> list[exp.Expression]:
-        return [sql.double(sql.column("w", "n"))] if self.weighted(node) else []
+        return self.total(node, but, from_above="neg")
 
     def _arriving(self, node: int, but: str | None = None) -> list[tuple[Edge, str]]:
         parent = dict(self.tree.down())[node]

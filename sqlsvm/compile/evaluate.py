@@ -32,14 +32,6 @@ LONGEST_LIST = 1e7
 """Pairs of entries that may meet at the centre for an exact list of scores."""
 
 
-class LabelledTally(Tally):
-    """A tally whose states always say which label they are of."""
-
-    @property
-    def ties(self) -> bool:
-        return True
-
-
 # -- the list ----------------------------------------------------------------------------------------------------------
 
 
@@ -52,7 +44,7 @@ def list_of_rows(plan: Plan) -> Statement:
 
 
 def towards_centre(plan: Plan) -> Iterator[Statement]:
-    yield from LabelledTally(plan, signed=True).scores()
+    yield from Tally(plan, signed=True, labelled=True).scores()
     yield from _messages(plan).forward()
 
 

@@ -51,7 +51,9 @@ def levels(step: float, largest: float) -> Array:
     found, level = [], 1
     while level <= largest:
         found.append(float(level))
-        level = _truncated(level + level * numerator // denominator + 1)
+        level += level * numerator // denominator + 1
+        extra = max(0, level.bit_length() - 53)
+        level = level >> extra << extra
     return np.array(found)
 
 
@@ -62,8 +64,3 @@ def real_levels(step: float, smallest: float, largest: float) -> Array:
     size = int(np.log(largest / smallest) / log1p(step)) + 1
     found: Array = smallest * np.exp(log1p(step) * np.arange(size))
     return found
-
-
-def _truncated(level: int) -> int:
-    extra = max(0, level.bit_length() - 53)
-    return level >> extra << extra

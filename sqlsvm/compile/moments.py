@@ -1,6 +1,5 @@
-"""Sizes and moments of the virtual join: N, and of every coordinate the sum, and where they are needed the sum of
-squares, the largest |x|, the sum over the rows with y = -1, and the range. One scan of each node against its count
-messages."""
+"""Sizes and moments of the virtual join: N, and the sum of every coordinate. If needed also its sum of squares, its
+largest |x|, its sum over the rows with y = -1, and its range. One scan of each node joined with its count messages."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -21,7 +20,7 @@ RANGE = frozenset(("least", "most"))
 
 
 def needed(plan: Plan, scale: Scale) -> frozenset[str]:
-    """What scaling asks for; and the sums for y = -1 where passes count less than all (see `oracle`)."""
+    """What scaling asks for; with several bags also the sums for y = -1, which the cut needs (see `oracle`)."""
     found = {"standard": {"squares"}, "maxabs": {"largest"}, "none": set[str]()}[scale]
     return frozenset({"total"} | found | ({"negative"} if plan.centre is not None else set()))
 
@@ -37,7 +36,7 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
-    """The same, by messages of which more is known."""
+    """The same with given messages, of which some may be known to be needless."""
     asked = {n for n in range(len(plan.tree.nodes)) if is_asked(plan, n, measured)}
     idle = {down_table(n) for n, edge in counts.tree.down() if edge and asked.isdisjoint(plan.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)
@@ -59,8 +58,8 @@ def is_asked(plan: Plan, node: int, measured: frozenset[str]) -> bool:
 
 
 def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) -> Iterator[Statement]:
-    """The products are made once in a sub-query; the sums over them are cheap. Of a category nobody asks but how often
-    it comes with y = -1."""
+    """A sub-query makes the products once; the sums over them are cheap. Of a category only the number of rows with
+    y = -1 is needed."""
     root, dictionaries = node == counts.tree.root, plan.dictionaries(node) if "negative" in measured else ()
     counted = [(counts.total(node), "total")]
     counted += [(counts.negative(node), "negative")] if root or "negative" in measured else []

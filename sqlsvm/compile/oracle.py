@@ -1,9 +1,8 @@
 """pass(theta, H): the statements of one cut.
 
-With one bag a row of the core is a row of the join: keep the active ones and add up y x, or do both in one scan. With
-more, `messages` counts.
-With one bag the sums g give N a_j = -g_j. With more, N a_j = -(g_j - n-_j) and N b = N- + (sum of y c), where n-_j, the
-sum of x_j over the rows with y = -1, and N-, their number, do not depend on theta. Always R_low = b + a.theta.
+With one bag a row of the core is a row of the join: keep the active ones and add up y x, or do both in one scan. The
+sums g give N a_j = -g_j. With more bags `messages` counts, N a_j = -(g_j - n-_j) and N b = N- + (sum of y c). N- is
+the number of rows with y = -1 and n-_j their sum of x_j. Both do not depend on theta. Always R_low = b + a.theta.
 """
 
 from collections.abc import Iterator
@@ -18,19 +17,20 @@ from sqlsvm.compile.tally import Tally, active_rows, rounding
 from sqlsvm.compile.weighting import OFFSET, STEP, Weighting
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
-from sqlsvm.sql import Named
 
 NEAR = "totals near 0"
 
 
 def oracle_pass(plan: Plan, weighting: Weighting = STEP) -> Iterator[Statement]:
-    """Everything that one cut needs, in order. Only a pass over one bag can count by another weighting than a step."""
+    """Everything that one cut needs, in order. Only a pass over one bag can use another weighting than a step."""
     tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
     yield from tally.active(_counting(plan, tally))
-    totals, home = _signed(plan) if plan.centre else tally.totals(), _home(plan)
+    # With several bags c counts the total < 0, and the sign of its row signs it.
+    sign, c = plan.design.target.sign(sql.column(CODE, "r")), sql.column(COUNT, "r")
+    totals, home = [(sql.product(sign, c), OFFSET)] if plan.centre else tally.totals(), _home(plan)
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         return sums(plan, node, counted, totals if node == home else None)
@@ -60,9 +60,3 @@ def reach(plan: Plan) -> int:
     """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most."""
     blurred = sum(plan.scored(bag) for bag in plan.bags)
     return max(0, (blurred + 1) // 2 - 1)
-
-
-def _signed(plan: Plan) -> Named:
-    """With more bags than one c counts the total < 0, and the sign of its row signs it."""
-    sign = plan.design.target.sign(sql.column(CODE, "r"))
-    return [(sql.product(sign, sql.column(COUNT, "r")), OFFSET)]

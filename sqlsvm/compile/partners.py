@@ -1,10 +1,9 @@
 """Which foreign keys of the label's node always find their row.
 
-Along a foreign key a message up says 1 for every key that is there, so all that it does is to drop the rows without a
-partner. Where there are none of these, it need not be met: what goes down elsewhere does without it, and if all keys
-are such, that is a GROUP BY of the label's node alone, and m dimensions take m scans instead of m (m - 1) joins. Most
-foreign keys are such. Where many rows share a key, to look costs little: how often each key occurs is mostly the
-message down itself, and these few keys are looked up.
+Along a foreign key a message up says 1 for every key that exists. It only drops the rows without a partner. If there
+are none, no other message needs to join it. If this holds for all keys, each message down is a GROUP BY of the label's
+node alone: m dimensions take m scans instead of m (m - 1) joins. This is the common case. To look costs little where
+many rows share a key: the count of each key mostly is the message down, and only these few keys are looked up.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +30,7 @@ def lost(child: int) -> str:
 
 
 def looked(plan: Plan, measured: frozenset[str]) -> Children:
-    """Where to look: not at those that nothing is to be sent to."""
+    """The children to look at: those to which something is sent."""
 
     def is_sent(child: int, edge: Edge) -> bool:
         return any(is_asked(plan, node, measured) for node in plan.tree.beyond(child, edge))
@@ -40,7 +39,7 @@ def looked(plan: Plan, measured: frozenset[str]) -> Children:
 
 
 def partners(counts: Counts, children: Children) -> Iterator[Statement]:
-    """For each key how often it occurs: the message down, if no other drops a row. Then who lacks a partner."""
+    """How often each key occurs: the message down, if no other drops a row. Then the keys without a partner."""
     tree = counts.tree
     alone = counts.without(edge.other(tree.root) for edge in tree.edges_of(tree.root))
     for child, edge in children.items():

@@ -1,12 +1,12 @@
 """Scores that are looked up by place, not by a join: for keys that are whole numbers and lie close together.
 
-PostgreSQL meets a row with a hash table in some 200 ns, and carries all its columns along. Where a dimension's key is
-its place in an array of scores, that array is made once for each pass, and a scan of the facts reads from it. It takes
-less than half the time.
+PostgreSQL needs some 200 ns to join a row by a hash table, and it carries all columns along. Where the key of a
+dimension is a place in an array of scores, each pass makes the array once, and a scan of the facts reads from it. This
+takes less than half the time.
 
-A key that is beyond the array, or NULL, is left out by the scan itself. A hole between the keys has the score NaN, for
-an array with a NULL in it is walked from its beginning. It is passed on to the sum, and is not less than any bound, for
-to both engines NaN is greater than all numbers: rows without a partner are not active, as if they had been dropped.
+The scan leaves out keys beyond the array and NULL. A hole between the keys has the score NaN, because PostgreSQL walks
+an array that contains NULL from its beginning. The sum is then NaN too. Both engines say that NaN is greater than all
+numbers, so rows without a partner are never active, as if they had been dropped.
 """
 
 from sqlglot import exp
@@ -19,14 +19,14 @@ def score_in(places: Places, scores: exp.Select, at: exp.Column) -> exp.Expressi
     """Of a SELECT of a key and p, the p of the key that a row has:
     CASE WHEN key >= first AND key <= last THEN array[key - first + 1] END
 
-    The condition is that of `within`: nobody promises that it is looked at before the place is reckoned."""
+    The condition is that of `within`. The WHERE clause has it too, but may be evaluated after this expression."""
     place = exp.cast(sql.minus(at.copy(), sql.integer(places.first - 1)), exp.DType.INT)
     found = exp.Bracket(this=_array(places, scores, at.name), expressions=[place], offset=1)
     return sql.case(sql.every(within(places, at)), found)
 
 
 def within(places: Places, at: exp.Column) -> list[exp.Expression]:
-    """Where the key of a row is no place, it has no partner. An index on the key may know."""
+    """A row whose key is no place has no partner. An index on the key may find the others."""
     least = exp.GTE(this=at.copy(), expression=sql.integer(places.first))
     return [least, exp.LTE(this=at.copy(), expression=sql.integer(places.last))]
 

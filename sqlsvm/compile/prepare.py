@@ -96,9 +96,9 @@ def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.
     relation = tree.query.relation(alias)
     own = next((v for v in tree.variables if v.match and v.match.relation == alias), None)
     if own is None:
-        found = _from_source(tree, alias, [*_keys(tree, alias), *_outputs(alias, outputs)])
+        found = _from_source(tree, alias, _columns(tree, alias, outputs))
         return sql.where(found, *(f.copy() for f in (*relation.filters, *relation.late_filters)))
-    names = [key(own.index), *(name for _, name in (*_keys(tree, alias), *_outputs(alias, outputs)))]
+    names = [key(own.index), *(name for _, name in _columns(tree, alias, outputs))]
     numbered = sql.select(sql.columns(names), exp.to_table(match_table(own))).where(sql.column("keep"))
     return sql.union_all(numbered, _no_match(tree, own, alias, outputs))
 
@@ -106,7 +106,7 @@ def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.
 def _no_match(tree: JoinTree, own: Variable, alias: str, outputs: Sequence[Output]) -> exp.Select:
     """The row number 0: every column NULL, every expression what it is over NULLs."""
     relation, zero = tree.query.relation(alias), (sql.integer(0), key(own.index))
-    found = _with_matches(tree, alias, no_match(relation), [zero, *_keys(tree, alias), *_outputs(alias, outputs)])
+    found = _with_matches(tree, alias, no_match(relation), [zero, *_columns(tree, alias, outputs)])
     return sql.where(found, *(f.copy() for f in relation.late_filters))
 
 
@@ -118,8 +118,8 @@ def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[State
         relation = tree.query.relation(alias)
         looked_up: Named = [(e.right.expression.copy(), f"m{i}") for i, e in enumerate(variable.match.equalities)]
         keep = sql.every(f.copy() for f in relation.late_filters)
-        rest = [*_keys(tree, alias), *_outputs(alias, outputs)]
-        rows = _from_source(tree, alias, [(sql.row_number(), key(variable.index)), *looked_up, *rest, (keep, "keep")])
+        numbered = [(sql.row_number(), key(variable.index)), *looked_up, *_columns(tree, alias, outputs)]
+        rows = _from_source(tree, alias, [*numbered, (keep, "keep")])
         rows = sql.where(rows, *(f.copy() for f in relation.filters))
         yield Statement(f"numbered rows of {alias}", rows, match_table(variable))
 
@@ -138,8 +138,9 @@ def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) 
     return sql.also(rows, outputs or [(sql.integer(1), "one")])
 
 
-def _keys(tree: JoinTree, alias: str) -> Named:
-    """The join variables as this relation spells them; the number of its own match is not spelled but given."""
+def _columns(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> Named:
+    """The join variables as this relation spells them, then its outputs. The number of its own match is not here: it is
+    not spelled but given."""
     keys: Named = []
     for v in tree.variables:
         if v.match and v.match.parent == alias:
@@ -147,8 +148,4 @@ def _keys(tree: JoinTree, alias: str) -> Named:
             keys.append((sql.coalesce(number, sql.integer(0)), key(v.index)))
         elif not v.match and alias in v.holders:
             keys.append((v.at(alias)[0].expression.copy(), key(v.index)))
-    return keys
-
-
-def _outputs(alias: str, outputs: Sequence[Output]) -> Named:
-    return [(o.expression.copy(), o.name) for o in outputs if o.relation == alias]
+    return keys + [(o.expression.copy(), o.name) for o in outputs if o.relation == alias]

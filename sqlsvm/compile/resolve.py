@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.scores import source
+from sqlsvm.compile.scores import source, together
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
@@ -50,12 +50,8 @@ def resolve(plan: Plan, node: int, counted: exp.Expr, answer: Answer) -> Iterato
     """The answers for a node and everything that folds into it."""
     yield from answer(plan, node, counted)
     for child, edge in plan.folded(node):
-        if _reaches_features(plan, child):
+        if any(map(plan.featured, together(plan, child))):
             yield from _back(plan, child, edge, counted, answer)
-
-
-def _reaches_features(plan: Plan, node: int) -> bool:
-    return plan.featured(node) or any(_reaches_features(plan, child) for child, _ in plan.folded(node))
 
 
 def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
@@ -76,7 +72,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
 
 def _readers(plan: Plan, node: int, answer: Answer) -> int:
     """How many statements will read what was counted at a node: only that, so from a bare table."""
-    below = sum(_reaches_features(plan, child) for child, _ in plan.folded(node))
+    below = sum(any(map(plan.featured, together(plan, child))) for child, _ in plan.folded(node))
     return below + len(list(answer(plan, node, sql.table(counts_table(node), "r"))))
 
 

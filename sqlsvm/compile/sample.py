@@ -1,20 +1,20 @@
 """K rows of the join, drawn uniformly without making it.
 
-In general first a row of the root, then one for each child of each row. A row of the root is part of W(r) = w(r) *
-product of what came up from its children join rows. Laid end to end these are the interval [0, N), and the K points
-(j - 1 + U_j) K-ths of the way along it are rows of the root. Below, the rows with one key are intervals that fill
-[0, M(key)), M the message that came up, and each point drawn so far gets a uniform place in the one of its key. All
-randomness comes in as parameters: the same numbers give the same rows, for below the root the rows of a key are laid
-down in the order of their columns (so of equal rows it does not matter which is drawn). The root, which may be long, is
-laid down as it is read, and the intervals without a point are dropped at once: with one point in each K-th, how many
-lie below a place is a division and one look into the array.
+First draw rows of the root, then for each drawn row one row of each child. A row r of the root is part of W(r) join
+rows: w(r) times what came up from its children. Laid end to end, these intervals fill [0, N). The points at
+(j - 1 + U_j) N / K choose K rows of the root. Below the root, the rows of one key are intervals that fill [0, M(key)),
+where M is the message that came up. Each point drawn so far gets a uniform place in the interval of its key.
 
-Which interval holds which point is found by one sort of starts and points together; a range join would compare all.
+All randomness comes in as parameters, and the same numbers give the same rows. For this the rows of a key are laid down
+in the order of their columns, so among equal rows it does not matter which is drawn. The root may be long. It is laid
+down as it is read, and intervals without a point are dropped at once: each K-th has one point, so a division and one
+look into the array tell how many points lie below a place. One sort of starts and points together finds the interval of
+each point; a range join would compare all pairs.
 
-Where the rows of the join are rows of the root, and all weigh the same, nothing has to be met before a row is drawn:
-the root's rows are numbered as they are read, from 0 to N - 1 and from 0 again; those whose number a point hits are
-drawn, each as often as points hit it, and those of them that have a partner everywhere are the sample. To number all
-rows costs more than to read them; so where the label's relation is a table that a database can thin by itself, it does.
+If each row of the join is a row of the root, and all weigh the same, no messages are needed. The root's rows are
+numbered as they are read, from 0 to N - 1 and from 0 again. A row is drawn as often as points hit its number, and the
+drawn rows that have a partner everywhere are the sample. To number all rows costs more than to read them. So if the
+label's relation is a table, the database thins it by itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:
 
 
 def _parts(plan: Plan) -> list[list[int]]:
-    """The nodes that rows are drawn of, as many in one answer as fit."""
+    """The nodes of which rows are drawn, as many in one answer as fit."""
     parts: list[list[int]] = [[]]
     for node, _ in drawn_nodes(plan):
         if parts[-1] and sum(len(_values(plan, n)) for n in [*parts[-1], node]) > WIDEST:
@@ -82,7 +82,7 @@ TIMES = "times"
 """How often a row of the answer was drawn."""
 
 WIDEST = 1600
-"""As many columns PostgreSQL gives a row."""
+"""The largest number of columns that PostgreSQL allows in a row."""
 
 
 def sample_name(plan: Plan, part: int = 0) -> str:
@@ -90,8 +90,8 @@ def sample_name(plan: Plan, part: int = 0) -> str:
 
 
 def drawn_nodes(plan: Plan) -> list[tuple[int, Edge | None]]:
-    """The nodes from the label's downwards, each with the edge to its parent; but where no feature is at a node or
-    below it, it does not matter which of its rows is drawn."""
+    """The nodes from the label's downwards, each with the edge to its parent. If no feature is at a node or below it,
+    it does not matter which of its rows is drawn, so it is left out."""
     down = plan.tree.down(plan.label_node)
     return [(n, p) for n, p in down if p is None or any(map(plan.featured, plan.tree.beyond(n, p)))]
 
@@ -106,7 +106,7 @@ def drawn_table(node: int) -> str:
 
 
 def _columns(plan: Plan, node: int) -> list[str]:
-    """What the sample needs of a node; its rows are sorted by these, and text, slow to compare, comes last."""
+    """What the sample needs of a node. Its rows are sorted by these. Text is slow to compare, so it comes last."""
     edges = [e for _, e in drawn_nodes(plan) if e and node in (e.left, e.right)]
     names = [key(v) for v in sorted({v for e in edges for v in e.on})]
     return [*names, *_values(plan, node)]
@@ -117,10 +117,10 @@ def _values(plan: Plan, node: int) -> list[str]:
 
 
 def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
-    """SELECT columns, their number in order, the low end of their interval: of the rows as they are read only those
-    whose interval holds a point.
+    """SELECT columns, their number in order, the low end of their interval: only the rows whose interval holds a point,
+    in the order in which they are read.
 
-    The first is kept in any case: no rounding may leave the first point without an interval that starts before it."""
+    The first is always kept. Rounding must not leave the first point without an interval that starts before it."""
     columns, size = _columns(plan, node), sql.column("size")
     through = sql.window(sql.total(size), running=True)
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
@@ -135,7 +135,7 @@ def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
 
 
 def _points_below(place: str, node: int) -> exp.Expression:
-    """How many of the root's points lie below a place: one for each whole K-th, and perhaps that of the next."""
+    """How many of the root's points lie below a place: one for each whole K-th, and perhaps that of the next K-th."""
     whole = exp.Floor(this=sql.product(sql.column(place), sql.parameter(DENSITY)))
     next_ = exp.cast(exp.Add(this=whole.copy(), expression=sql.integer(1)), exp.DType.INT)
     point = exp.Bracket(this=exp.paren(sql.array(points(node)), copy=False), expressions=[next_], offset=1)
@@ -178,7 +178,8 @@ def _starts(node: int, shared: list[str]) -> exp.Select:
 
 
 def _points(node: int, parent: Edge | None) -> exp.Select:
-    """The points with their keys, as the message spells them. At a start they come after it: it is theirs."""
+    """The points with their keys, as the message spells them. A point at a start sorts after it, because the interval
+    holds its start."""
     came, p = up_table(node), "p"
     u = sql.product(sql.column("u", p), *([sql.column("c", came)] if parent else []))
     place: Named = [(u, "place"), (sql.integer(1), "kind"), (_no_number(), "number"), (sql.column("j", p), "j")]
@@ -252,7 +253,7 @@ def thinnable(plan: Plan) -> exp.Table | None:
 
 
 def _thinned_rows(plan: Plan) -> exp.Select:
-    """SELECT columns, 1 AS times FROM the root, of whose table each row stays with the probability K / N"""
+    """SELECT columns, 1 AS times FROM the root, where each row of its table stays with the probability K / N"""
     table, alias, query = thinnable(plan), plan.design.target.label.relation, plan.tree.query
     assert table is not None
     percent = sql.product(sql.number(100), sql.parameter(DENSITY))
@@ -271,8 +272,8 @@ def _root_columns(plan: Plan) -> list[str]:
 
 
 def _hit_rows(plan: Plan) -> exp.Select:
-    """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. These are grouped also so
-    that a planner expects no more of a number than there is."""
+    """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. Grouping also tells the
+    planner that each number occurs once."""
     root, columns = plan.label_node, _root_columns(plan)
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.grouped([(hit, "place")], [(sql.count(), TIMES)], _unnested(root))

@@ -72,10 +72,9 @@ def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
     return sql.derived(rows(plan, node), alias)
 
 
-def inherited(plan: Plan, node: int, name: str) -> bool:
-    """Does a node, or what folds into it, have the code of the label, or w?"""
-    own = node == plan.label_node if name == CODE else plan.weighted(node)
-    return own or any(inherited(plan, child, name) for child, _ in plan.folded(node))
+def together(plan: Plan, node: int) -> list[int]:
+    """A node and everything that folds into it."""
+    return [node, *(n for child, _ in plan.folded(node) for n in together(plan, child))]
 
 
 def straight(term: exp.Expression) -> exp.Expression:
@@ -146,7 +145,8 @@ class Scoring:
         homes = dict.fromkeys(self.plan.tree.variables_of(node), ROW)
         for child, _ in self.plan.folded(node):
             if child not in self.placed:
-                homes = dict.fromkeys(reachable(self.plan, child), _alias(child)) | homes
+                found = {v for n in together(self.plan, child) for v in self.plan.tree.variables_of(n)}
+                homes = dict.fromkeys(found, _alias(child)) | homes
         return homes
 
     def _own(self, node: int) -> Part:
@@ -162,14 +162,14 @@ class Scoring:
         return Part([score_in(places, scores, at)], conditions=within(places, at))
 
     def _folded(self, child: int, edge: Edge, keys: Sequence[int]) -> Part:
-        plan, f = self.plan, _alias(child)
+        plan, f, nodes = self.plan, _alias(child), together(self.plan, child)
         found = replace(self, placed={}).rows(child, keys, carried(plan, child) if self.whole else ())
         meet = sql.same(map(key, edge.on), ROW, f)
         return Part(
             [sql.column("p", f)],
-            sql.columns(_columns_below(plan, child), f) if self.whole else [],
-            sql.column(CODE, f) if inherited(plan, child, CODE) else None,
-            sql.column("w", f) if inherited(plan, child, "w") else None,
+            sql.columns((name for n in nodes for name in value_columns(plan, n)), f) if self.whole else [],
+            sql.column(CODE, f) if plan.label_node in nodes else None,
+            sql.column("w", f) if any(map(plan.weighted, nodes)) else None,
             joined=(sql.derived(sql.fenced(found), f), meet, ""),
         )
 
@@ -194,12 +194,6 @@ def _alias(child: int) -> str:
     return f"f{child}"
 
 
-def _columns_below(plan: Plan, node: int) -> list[str]:
-    """The coordinates of a node and of what folds into it."""
-    below = [name for child, _ in plan.folded(node) for name in _columns_below(plan, child)]
-    return [*value_columns(plan, node), *below]
-
-
 def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:
     """A node as an item of FROM, after its own filters. PostgreSQL begins with the cheapest condition, and that on the
     score may fail on what those of the query would have kept away."""
@@ -207,12 +201,6 @@ def _filtered_first(plan: Plan, node: int, alias: str) -> exp.Expr:
     if node in plan.copied or not any(r.filters or r.late_filters for r in relations):
         return source(plan, node, alias)
     return sql.derived(sql.fenced(rows(plan, node)), alias)
-
-
-def reachable(plan: Plan, node: int) -> set[int]:
-    """The variables of a node and of what folds into it."""
-    below = (reachable(plan, child) for child, _ in plan.folded(node))
-    return set(plan.tree.variables_of(node)).union(*below)
 
 
 def carried(plan: Plan, node: int) -> Named:

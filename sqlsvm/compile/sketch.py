@@ -169,12 +169,10 @@ class Sketch:
     def _product(self, bag: int, left: Sequence[Link], right: Sequence[Link]) -> exp.Select:
         """SELECT keys, a.s + b.s AS s, SUM(a.c * b.c) AS c FROM (SELECT DISTINCT keys FROM states) q JOIN a JOIN b"""
         keys = self._keys([*left, *right])
-        wanted = sql.select(
-            sql.columns(keys) or [(sql.integer(1), "one")], exp.to_table(states_table(bag, 0))
-        ).distinct()
+        wanted = sql.select(sql.columns(keys) or [(sql.integer(1), "one")], exp.to_table(states_table(bag, 0)))
         columns = [*sql.columns(keys, "q"), (sql.plus(sql.column("s", "a"), sql.column("s", "b")), "s")]
         c = sql.total(sql.product(sql.column("c", "a"), sql.column("c", "b")))
-        made = sql.grouped(columns, [(c, "c")], sql.derived(wanted, "q"))
+        made = sql.grouped(columns, [(c, "c")], sql.derived(wanted.distinct(), "q"))
         return self._joined(self._joined(made, bag, left, "a"), bag, right, "b")
 
     # -- counts, by one sort for each key: a state that `lacks` as much to total = 0 stands there among what arrives

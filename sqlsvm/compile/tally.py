@@ -14,7 +14,7 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import TIE, Messages, link_keys, scored_table, tie_of, value_table
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, inherited, straight, value_columns, weight_of
+from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, straight, value_columns, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.weighting import STEP, Residual, Weighting
 from sqlsvm.plan.parameters import BUCKETS
@@ -65,11 +65,14 @@ class Tally:
     """For one bag. With more, the messages count by a step."""
     whole: bool = False
     """With one bag: do its rows carry all columns of the bag, or the keys along which counts go back?"""
+    labelled: bool = False
+    """Must states say which label they are of?"""
 
     @property
     def ties(self) -> bool:
-        """Must y = -1 count a total of 0 as well? On the grid a tie is as good as no tie; one label is strict."""
-        return self.signed and self.plan.method == "exact"
+        """Do states carry o? To say their label, or because y = -1 must count a total of 0 as well. On the grid a tie
+        is as good as no tie, and one label is strict."""
+        return self.labelled or (self.signed and self.plan.method == "exact")
 
     # -- one bag: no messages
 
@@ -118,7 +121,7 @@ class Tally:
         links = sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on})
         keys = sorted({*links, *fold_keys(plan, bag.core)})
         rows = Scoring(plan, self.bend).rows(bag.core, keys, carried(plan, bag.core))
-        has_label = inherited(plan, bag.core, CODE)
+        has_label = self._has_label(bag)
         coded = {key(v) for v in links} - {key(v) for v in fold_keys(plan, bag.core)}
         made = sql.columns((n for n in rows.named_selects if n != "w" and n not in coded), "s")
         made += [(sql.column("g", codes_table(v)), link_key(v)) for v in links]
@@ -130,6 +133,9 @@ class Tally:
             same = sql.equal(sql.column(key(v), "s"), sql.column("k", codes_table(v)))
             found = sql.join(found, exp.to_table(codes_table(v)), [same])
         return sql.where(found, *(self._of_label() if has_label else []))
+
+    def _has_label(self, bag: Bag) -> bool:
+        return self.plan.label_node in bag.nodes
 
     def _of_label(self) -> list[exp.Expression]:
         return [] if self.signed else [self.plan.design.target.is_chosen(sql.column(CODE))]
@@ -158,7 +164,7 @@ class Tally:
 
     def _counts(self, bag: Bag) -> exp.Select:
         """The rows of a bag with their counts: the value of a row's state, times its own multiplicity."""
-        has_label = bag.number == self.plan.bag_of(self.plan.label_node)
+        has_label = self._has_label(bag)
         names = [*map(key, fold_keys(self.plan, bag.core)), *value_columns(self.plan, bag.core)]
         names += [CODE] if has_label else []
         count = sql.product(sql.column("w", "r"), sql.column("v", "a"))

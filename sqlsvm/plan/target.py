@@ -92,9 +92,7 @@ def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str 
         raise _too_many(label, values, query.dialect, positive)
     if positive is not None:
         return _sign(label, _as_rounded(engine, rows, label, _chosen(label, values, positive)))
-    if label.kind == "numeric" and (
-        {float(v) for v in values} <= {-1.0, 1.0} or {float(v) for v in values} <= {0.0, 1.0}
-    ):
+    if label.kind == "numeric" and any({float(v) for v in values} <= usual for usual in ({-1.0, 1.0}, {0.0, 1.0})):
         return _sign(label, _literal(label, "1"))
     shown = " and ".join(f"'{v}'" for v in values)
     raise DataError(
