@@ -6,19 +6,20 @@ AS $$
 DECLARE
     kept sqlsvm.training := (program.name, NULL, at.pass, at.objective, at.objective_upper, at.lower_bound, at.gap,
         at.gap <= (wanted -> 'effort' ->> 'tol')::float8, seconds);
-    beta float8[];
     lambda float8 := wanted ->> 'lam';
     solver text := wanted ->> 'solver';
     counting text := p.design ->> 'method';
-    label_rows jsonb := sqlsvm._label_rows(p);
+    -- Without class weights, which belong to the training. A row of weight w counts as w rows.
+    label_rows jsonb := (
+        SELECT jsonb_object_agg(r.label, CASE WHEN p.design ->> 'weight' IS NULL THEN round(r.n) ELSE r.n END)
+        FROM (VALUES ('-1', p.n_negative / p.weight_negative), ('1', (p.n - p.n_negative) / p.weight_positive)) AS r (label, n));
     join_rows float8 := (label_rows ->> '-1')::float8 + (label_rows ->> '1')::float8;
     engine text := 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1);
     body jsonb;
 BEGIN
-    SELECT c.point INTO beta FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best;
     INSERT INTO sqlsvm.models AS m (name, last_version) VALUES (program.name, 1)
     ON CONFLICT (name) DO UPDATE SET last_version = m.last_version + 1 RETURNING m.last_version INTO kept.version;
-    body := to_jsonb(kept) || sqlsvm._weights(p, beta) || jsonb_build_object(
+    body := to_jsonb(kept) || jsonb_build_object(
         'engine', engine, 'query', program.query, 'dialect', 'postgres', 'label', program.label,
         'positive', wanted -> 'problem' -> 'positive', 'lambda', lambda, 'solver', solver, 'counting', counting,
         'nulls', p.nulls, 'bags', p.design -> 'bags', 'join_rows', join_rows, 'label_rows', label_rows,
@@ -26,7 +27,8 @@ BEGIN
                 'objective_upper', c.objective_upper, 'lower_bound', c.lower_bound, 'gap', c.gap,
                 'buckets', c.buckets, 'seconds', c.seconds) ORDER BY c.pass)
             FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0),
-        'options', wanted, 'trained_on', sqlsvm._trained_on(p, program), 'format', 1);
+        'options', wanted, 'trained_on', sqlsvm._trained_on(p, program), 'format', 1)
+        || sqlsvm._weights(p, (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best));
     INSERT INTO sqlsvm.versions (name, version, engine, query, label, lam, solver, counting, join_rows, passes, seconds,
         objective, objective_upper, lower_bound, gap, converged, body)
     VALUES (program.name, kept.version, engine, program.query, program.label, lambda, solver, counting, join_rows,

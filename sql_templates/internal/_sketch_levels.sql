@@ -6,7 +6,7 @@ AS $$
 DECLARE
     largest float8 := 1;
     smallest float8 := 1;
-    step float8 := sqlsvm._step_for(epsilon, sqlsvm._compressions(p.design -> 'links'));
+    step float8 := sqlsvm._step_for(epsilon, p.design -> 'links');
     size jsonb;
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
