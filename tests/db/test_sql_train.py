@@ -43,7 +43,8 @@ def assert_parity(engine: Engine, dsn: str, shape: str, join: Join, lam: float, 
         compiled(engine, shape, join.query, asked)
         model = trained(engine, dsn, shape)
         rows = truth(engine, join.query, wish_of(asked))
-        assert (model.converged, model.counting) == (True, counting)
+        assert model.converged
+        assert model.counting == (counting if model.bags > 1 else "exact")
         assert_proven(engine, model, rows)
         assert_beside_liblinear(model, rows, max_iter=2000)
         driven = train(engine, shape, join.query, asked)
