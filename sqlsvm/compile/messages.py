@@ -75,11 +75,10 @@ def value_table(bag: int, step: int) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One meeting: the states of a bag after `step` messages with the message over `link`."""
+    """One meeting: the states of a bag after `step` messages with the message of a child."""
 
     bag: int
     step: int
-    link: Link
     child: int
     keys: tuple[str, ...]
     """Key columns of the states before."""
@@ -139,10 +138,9 @@ class Messages:
         for i, link in enumerate(children):
             needed = {link_key(v) for later in (*children[i + 1 :], towards) for v in later.edge.on}
             rest = [k for k in keys if k in needed]
-            meet = [link_key(v) for v in link.edge.on]
-            child = link.other(bag)
+            meet, child = map(link_key, link.edge.on), link.other(bag)
             ties = self.tied(bag, i), self.tied(child, len(self.plan.children(child, link)))
-            steps.append(Step(bag, i, link, child, tuple(keys), tuple(meet), tuple(rest), *ties))
+            steps.append(Step(bag, i, child, tuple(keys), tuple(meet), tuple(rest), *ties))
             keys = rest
         return steps
 

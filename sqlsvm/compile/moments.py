@@ -37,8 +37,8 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
     """The same with given messages, of which some may be known to be needless."""
-    asked = {n for n in range(len(plan.tree.nodes)) if is_asked(plan, n, measured)}
-    idle = {down_table(n) for n, edge in counts.tree.down() if edge and asked.isdisjoint(plan.tree.beyond(n, edge))}
+    at = asked(plan, measured)
+    idle = {down_table(n) for n, edge in counts.tree.down() if edge and at.isdisjoint(plan.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
@@ -52,9 +52,10 @@ def category_moments_name(number: int) -> str:
     return f"category moments {number}"
 
 
-def is_asked(plan: Plan, node: int, measured: frozenset[str]) -> bool:
-    """Is anything measured at a node?"""
-    return bool(plan.coordinates(node) or (plan.dictionaries(node) and "negative" in measured))
+def asked(plan: Plan, measured: frozenset[str]) -> set[int]:
+    """The nodes at which something is measured."""
+    found = plan.featured if "negative" in measured else plan.coordinates
+    return set(filter(found, range(len(plan.tree.nodes))))
 
 
 def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) -> Iterator[Statement]:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.count import Counts, down_table
-from sqlsvm.compile.moments import is_asked
+from sqlsvm.compile.moments import asked
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
@@ -31,11 +31,8 @@ def lost(child: int) -> str:
 
 def looked(plan: Plan, measured: frozenset[str]) -> Children:
     """The children to look at: those to which something is sent."""
-
-    def is_sent(child: int, edge: Edge) -> bool:
-        return any(is_asked(plan, node, measured) for node in plan.tree.beyond(child, edge))
-
-    return {child: edge for child, edge in plan.foreign.items() if child in plan.looked and is_sent(child, edge)}
+    at, foreign = asked(plan, measured), plan.foreign.items()
+    return {c: edge for c, edge in foreign if c in plan.looked and not at.isdisjoint(plan.tree.beyond(c, edge))}
 
 
 def partners(counts: Counts, children: Children) -> Iterator[Statement]:

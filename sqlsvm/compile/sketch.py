@@ -92,24 +92,21 @@ class Sketch:
 
     def thresholds(self) -> Iterator[Statement]:
         """All totals in one list, compressed."""
+        yield from self._states()
         root, links = self._leaf()
-        yield from self._at(root, links)
+        yield from self._arriving(root, links)
         levels = sql.derived(reached(self._entries(root, links, []), []), "t")
         z = sql.minus(sql.minus(sql.number(1), sql.parameter(BOUND)), sql.column("s"))  # s is margin - bound
         yield statement(REACHED, sql.select([(sql.column("level"), "f"), (z, "threshold")], levels).order_by("f"))
 
     def excess(self) -> Iterator[Statement]:
         """SELECT SUM(c * how far below 0 the totals are that a state is part of): the sum of max(0, -total)."""
+        yield from self._states()
         root, links = self._leaf()
-        yield from self._at(root, links)
+        yield from self._arriving(root, links)
         found = self._below_with(root, links[0]) if links else self._below_alone(root)
         area = sql.sum_or_zero(sql.product(sql.column("c"), sql.column("below")))
         yield statement(EXCESS, sql.select([(area, EXCESS)], sql.derived(found, "t")))
-
-    def _at(self, root: int, links: Sequence[Link]) -> Iterator[Statement]:
-        """The states, and what arrives at one bag."""
-        yield from self._states()
-        yield from self._arriving(root, links)
 
     def _leaf(self) -> tuple[int, list[Link]]:
         """A bag with one link at most, so that no product is made of whole messages: as good a root as any."""

@@ -22,10 +22,9 @@ class Statement:
 def statement(name: str, query: exp.Query, table: str | None = None) -> Statement:
     """Numbers the named parameters of a query in the order in which they appear."""
     query = query.copy()  # parts of a query may be shared; numbering must see each of them
-    names: list[str] = []
-    for placeholder in list(query.find_all(exp.Placeholder)):
-        if placeholder.name not in names:
-            names.append(placeholder.name)
+    placeholders = list(query.find_all(exp.Placeholder))
+    names = list(dict.fromkeys(placeholder.name for placeholder in placeholders))
+    for placeholder in placeholders:
         placeholder.replace(exp.Parameter(this=sql.integer(names.index(placeholder.name) + 1)))
     return Statement(name, query, table, tuple(names))
 

@@ -79,3 +79,11 @@ def test_working_tables() -> None:
     assert text(sql.temporary("w", base())) == "CREATE TEMPORARY TABLE w AS SELECT a AS a FROM t"
     assert text(sql.analyse("w")) == "ANALYZE w"
     assert text(sql.drop("w")) == "DROP TABLE IF EXISTS w"
+
+
+def test_groups_are_made_of_plain_columns_and_equal_keys() -> None:
+    source = sql.join(sql.select([], sql.table("a", "l")), sql.table("b", "r"), sql.same(["k", "m"], "l", "r"))
+    assert source.sql("postgres").endswith("AS r ON l.k = r.k AND l.m = r.m")
+    made = sql.grouped(sql.columns(["k", "m"], "t"), [(sql.total(sql.column("w")), "c")], sql.table("a", "t"))
+    assert made.sql("postgres") == "SELECT t.k AS k, t.m AS m, SUM(w) AS c FROM a AS t GROUP BY t.k, t.m"
+    assert "GROUP BY" not in sql.grouped([], [(sql.count(), "n")], sql.table("a", "t")).sql("postgres")
