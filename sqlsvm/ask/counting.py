@@ -24,7 +24,7 @@ from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import Sketching, sketching
 from sqlsvm.run.workspace import Program
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
 

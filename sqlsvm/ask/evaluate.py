@@ -33,7 +33,7 @@ from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from math import expm1, log1p
 
 import numpy as np
 
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 
 ROUNDING = 1e-9
 """The share of epsilon that is kept for the rounding of doubles where counts exceed 2^53."""

@@ -9,8 +9,7 @@ import numpy as np
 from sqlsvm.errors import DataError
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.design import Coordinate, Design
-from sqlsvm.solve.oracle import Array
-from sqlsvm.solve.rows import Places
+from sqlsvm.solve.arrays import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Scaling:
     """T: features x coordinates, dense for numbers; categories pass through."""
 
     @cached_property
-    def kept(self) -> Places:
+    def kept(self) -> Indices:
         """The coordinates that are features: all but the indicators of missing values."""
         return np.array([c.index for c in _kept(self.design)], dtype=int)
 

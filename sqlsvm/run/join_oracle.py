@@ -16,8 +16,9 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample
 from sqlsvm.run.workspace import Program
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Hinge, Loss
-from sqlsvm.solve.oracle import Array, Cut, Sample
+from sqlsvm.solve.oracle import Cut, Sample
 
 Answers = Mapping[str, Rows]
 

@@ -17,7 +17,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.run.join_oracle import sums as gathered
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Program, Workspace
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 
 LABELS = (-1.0, 1.0)
 

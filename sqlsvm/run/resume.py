@@ -24,7 +24,7 @@ from sqlsvm.plan.catalog import own_rows_of
 from sqlsvm.plan.design import Design
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import Problem
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import State
 

@@ -15,8 +15,9 @@ from sqlsvm.plan.scaling import Moments, Scaling
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace
-from sqlsvm.solve.oracle import Array, Sample
-from sqlsvm.solve.rows import Places, SampleRows, Singles
+from sqlsvm.solve.arrays import Array, Indices, Singles
+from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.rows import SampleRows
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 MANY = 1000
@@ -71,7 +72,7 @@ class _Reader:
     def __init__(self, scaling: Scaling) -> None:
         self.scaling, self.design, self.matrix = scaling, scaling.design, scaling.matrix
 
-    def read(self, rows: Rows) -> tuple[Singles, Places, Array]:
+    def read(self, rows: Rows) -> tuple[Singles, Indices, Array]:
         """Numbers, places of ones, labels: each row as often as it was drawn."""
         times = rows[TIMES].astype(int)
         numbers, ones, labels = self._numbers(rows), self._ones(rows), rows[CODE].astype(float)
@@ -87,7 +88,7 @@ class _Reader:
             found[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
         return found
 
-    def _ones(self, rows: Rows) -> Places:
+    def _ones(self, rows: Rows) -> Indices:
         found = np.full((len(rows[CODE]), len(self.design.dictionaries)), self.scaling.dimension)
         for d in self.design.dictionaries:
             number = rows[number_column(d)].astype(float)

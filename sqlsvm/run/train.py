@@ -24,7 +24,7 @@ from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import bundle, dane, descent
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 

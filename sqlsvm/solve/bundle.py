@@ -4,8 +4,9 @@ from typing import Unpack
 
 import numpy as np
 
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.grain import choose_buckets
-from sqlsvm.solve.oracle import Array, Oracle
+from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Going, Solution

@@ -11,7 +11,8 @@ from math import inf
 
 import numpy as np
 
-from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 

@@ -16,10 +16,11 @@ from typing import Unpack
 
 import numpy as np
 
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.bundle import level_point
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
-from sqlsvm.solve.oracle import Array, Cut, Oracle
+from sqlsvm.solve.oracle import Cut, Oracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Going, Solution

@@ -15,9 +15,10 @@ from typing import Unpack
 
 import numpy as np
 
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.log import Log
-from sqlsvm.solve.oracle import Array, Cut, PseudoOracle
+from sqlsvm.solve.oracle import Cut, PseudoOracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Going, Solution
 

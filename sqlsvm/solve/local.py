@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from sqlsvm.solve.arrays import Array, Mask
 from sqlsvm.solve.loss import Loss
-from sqlsvm.solve.oracle import Array, Mask, Sample
+from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rows import SampleRows
 

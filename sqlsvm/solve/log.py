@@ -9,8 +9,9 @@ from collections.abc import Callable
 from math import inf
 from time import perf_counter
 
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
-from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 

@@ -1,17 +1,11 @@
 """What a solver may ask of the data, and what it gets back. Nothing here knows where the rows are stored."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from sqlsvm.solve.loss import Loss
-    from sqlsvm.solve.rows import SampleRows
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import Loss
+from sqlsvm.solve.rows import SampleRows
 
 
 @dataclass(frozen=True)
@@ -34,7 +28,7 @@ class Cut:
 class Sample:
     """Uniform rows of the join, each with its sign; F on them is normalised by the sum of the weights."""
 
-    rows: "SampleRows"
+    rows: SampleRows
     signs: Array
     weights: Array
 
@@ -43,7 +37,7 @@ class Oracle(Protocol):
     """R(beta) = sum w psi(origin - sign beta.x) / sum w over the join, through relational passes."""
 
     @property
-    def loss(self) -> "Loss":
+    def loss(self) -> Loss:
         """psi."""
 
     @property

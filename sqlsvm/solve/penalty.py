@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqlsvm.options import check
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqlsvm.solve.oracle import Array, Mask
-
-Places = NDArray[np.int64]
-Singles = NDArray[np.float32]
+from sqlsvm.solve.arrays import Array, Indices, Mask, Singles
 
 BLOCK = 1 << 18
 """Numbers."""
@@ -25,7 +21,7 @@ class SampleRows:
     is 1; it is `width` where none is."""
 
     numbers: Singles
-    ones: Places
+    ones: Indices
     width: int
 
     @classmethod
@@ -35,7 +31,7 @@ class SampleRows:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, chosen: Mask | Places | slice) -> "SampleRows":
+    def __getitem__(self, chosen: Mask | Indices | slice) -> "SampleRows":
         return SampleRows(self.numbers[chosen], self.ones[chosen], self.width)
 
     def scores(self, beta: Array) -> Array:

@@ -5,9 +5,10 @@ from typing import Unpack
 import numpy as np
 
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.log import Log
-from sqlsvm.solve.oracle import Array, Cut, Oracle
+from sqlsvm.solve.oracle import Cut, Oracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Going
 

@@ -6,7 +6,7 @@ accuracy is safe.
 
 import numpy as np
 
-from sqlsvm.solve.oracle import Array, Mask
+from sqlsvm.solve.arrays import Array, Mask
 
 FLAT = 1e-13
 """A curvature below this share of the largest counts as 0: cuts repeat or depend on each other."""

@@ -7,8 +7,9 @@ from typing import TypedDict
 import numpy as np
 
 from sqlsvm.options import DEFAULTS, Step, check
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
-from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.oracle import Cut
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, THETA, WIDTH
 from sqlsvm.run.join_oracle import sums
 from sqlsvm.run.workspace import workspace
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 from tests.ground.opened import Wish, build, opened
 

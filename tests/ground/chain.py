@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 from tests.ground.numpy_oracle import Block, Index, NumpyOracle
 
 

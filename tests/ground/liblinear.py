@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 
 
 def liblinear_beta(

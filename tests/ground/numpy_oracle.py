@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlsvm.solve.arrays import Array, Mask
 from sqlsvm.solve.loss import Hinge, Loss
-from sqlsvm.solve.oracle import Array, Cut, Mask, Sample
+from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rows import SampleRows
 
 Index = NDArray[np.int64]

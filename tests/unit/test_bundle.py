@@ -5,7 +5,8 @@ import pytest
 
 from sqlsvm.errors import DataError
 from sqlsvm.solve import bundle
-from sqlsvm.solve.oracle import Array, Cut, Sample
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 from tests.ground.chain import chain_oracle

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.solve import bundle, dane
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Solution
 from tests.ground.liblinear import liblinear_beta

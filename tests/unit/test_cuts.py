@@ -6,8 +6,9 @@ from math import inf, isinf
 import numpy as np
 import pytest
 
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Bundle, Certificate, dual_bound
-from sqlsvm.solve.oracle import Array, Cut
+from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 

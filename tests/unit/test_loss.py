@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Hinge, Loss
-from sqlsvm.solve.oracle import Array
 
 LOSSES: tuple[Loss, ...] = (Hinge(), Hinge().smoothed(0.3))
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.errors import OptionError
-from sqlsvm.solve.oracle import Array
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import L2
 
 RNG = np.random.default_rng(0)

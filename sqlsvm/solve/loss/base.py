@@ -7,7 +7,7 @@ u = psi'(z) makes the best one.
 
 from abc import ABC, abstractmethod
 
-from sqlsvm.solve.oracle import Array, Mask
+from sqlsvm.solve.arrays import Array, Mask
 
 
 class Loss(ABC):

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqlsvm.solve.arrays import Array, Mask
 from sqlsvm.solve.loss.base import Loss
-from sqlsvm.solve.oracle import Array, Mask
 
 
 class Hinge(Loss):
