@@ -1,4 +1,4 @@
-"""The verb demo: everything once, over a shop that is made on the spot."""
+"""The verb demo: makes a small shop, trains on it and reports."""
 
 import sys
 import time
@@ -54,7 +54,7 @@ def demo(keep: str | None, dsn: str | None, output: str) -> int:
 
 
 def _query_file(keep: str | None, query: str) -> str:
-    """The query beside a database that is kept, so that nobody has to copy it from the screen."""
+    """The query, in a file next to a database that is kept. Users need not copy it from the screen."""
     if keep is None:
         return "shop.sql"
     file = Path(keep) / "shop.sql"
@@ -64,7 +64,7 @@ def _query_file(keep: str | None, query: str) -> str:
 
 
 def _play(engine: "Engine", query: str) -> int:
-    """Look at the join, then train on it. Also a database that is thrown away keeps the model as long as it lives."""
+    """Inspect the join, then train on it. The model is stored even in a temporary database, for the report."""
     from sqlsvm.ask.inspect import inspect
     from sqlsvm.demo import LABEL, MODEL
     from sqlsvm.run.train import Training
@@ -78,13 +78,13 @@ def _play(engine: "Engine", query: str) -> int:
 
 
 def _offloaded(engine: "Engine", query: str) -> None:
-    """The same once more on copies in this process: another way to the same optimum, and another proof of it."""
+    """The same training on copies in this process: another way to the same optimum, with a proof of its own."""
     from sqlsvm.demo import LABEL, MODEL
     from sqlsvm.run.train import Training, train
     from sqlsvm.show.training import draw_certificate
 
     show_answer(
-        "\nThe same offloaded: the columns used are copied into a DuckDB of this process, and trained on there:\n"
+        "\nNow the same offloaded: the columns used are copied into a DuckDB of this process, which trains on them:\n"
     )
     began = time.monotonic()
     training = Training.of(label=LABEL, nulls="mean", offload=True)
@@ -93,7 +93,7 @@ def _offloaded(engine: "Engine", query: str) -> None:
 
 
 def _report(engine: "Engine", output: str) -> None:
-    """A demo whose report cannot be written was a demo all the same."""
+    """If the report cannot be written, the demo still succeeds."""
     from sqlsvm.demo import MODEL
     from sqlsvm.report import gather_from
     from sqlsvm.store import open_store

@@ -1,4 +1,4 @@
-"""The command that all verbs belong to, and how a verb answers."""
+"""The command that all verbs belong to, and how a verb prints its answer."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from sqlsvm.cli.progress import rest
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.files import replacing
 
-READER_GONE = 141  # what a shell reports of a program that SIGPIPE ended
+READER_GONE = 141  # the exit code that a shell gives a program that SIGPIPE ended
 
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -64,12 +64,12 @@ def writing(place: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """For what writes to stdout; a reader that has seen enough, as `head` may, is no error."""
+    """Around writing to stdout. It is no error if the reader stops early, as `head` does."""
     rest()
     try:
         yield
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left in the buffer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the rest of the buffer
         if isinstance(error, BrokenPipeError):
             raise SystemExit(READER_GONE) from None
         raise SqlsvmError("cannot write the answer", detail=str(error)) from error

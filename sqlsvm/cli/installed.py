@@ -9,7 +9,9 @@ from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.options import database
 from sqlsvm.terminal import printable
 
-_NOT_FOR_PSQL = "for psql, install them in a server that goes on running: this one runs only while sqlsvm does"
+_NOT_FOR_PSQL = (
+    "this server runs only while sqlsvm does; to use the functions in psql, install them in a server of yours"
+)
 
 
 @cli.command(

@@ -1,4 +1,4 @@
-"""Options that verbs share, and what they turn into."""
+"""Options that several verbs have."""
 
 import json
 import os
@@ -16,7 +16,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def option(name: str, *argument: str, **settings: Any) -> Callable[[Decorated], Decorated]:
-    """An option that is in $SQLSVM_<NAME> too; `argument` is what the verb calls it, if not by its name."""
+    """An option that can also be given as $SQLSVM_<NAME>. `argument` is its name in the code, if that is another."""
     variable = name.removeprefix("--").replace("-", "_").upper()
     return click.option(name, *argument, envvar=f"SQLSVM_{variable}", **settings)
 
@@ -31,12 +31,12 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]
 
 
 def typed(name: str) -> bool:
-    """Does the command line give it? What stands in a variable may be meant for other verbs."""
+    """Is the option on the command line? A variable may be meant for other verbs."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 class Missing(click.UsageError):
-    """A missing option; the hint says how to give it."""
+    """An option is missing. The hint says how to give it."""
 
     def __init__(self, message: str, hint: str, context: click.Context) -> None:
         super().__init__(message, context)
@@ -44,7 +44,7 @@ class Missing(click.UsageError):
 
 
 def _needed(hint: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """A check that an option is there. click's own says neither how to spell it nor where else it may stand."""
+    """A check that an option is given. click's own message does not say how."""
 
     def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
         if not value and not context.resilient_parsing:
@@ -58,7 +58,7 @@ _query_needed = _needed("--query features.sql, or --query 'SELECT ... FROM ...',
 
 
 def _query_text(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """`-` is standard input, the name of a file stands for what is in it, anything else is SQL."""
+    """`-` is standard input, the name of a file means its text, anything else is SQL."""
     if not _query_needed(context, parameter, value) or value is None:
         return value
     if value == "-" or os.path.exists(value):
@@ -77,7 +77,7 @@ def _read(name: str, what: str) -> str:
 
 
 def _beta(context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
-    """The weights, from a file or as they stand."""
+    """The weights, from a file or from the argument itself."""
     if value is None or context.resilient_parsing:
         return None
     text = value if value.lstrip().startswith("{") else _read(value, "beta")

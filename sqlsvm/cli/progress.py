@@ -1,8 +1,8 @@
-"""What one sees while a command works, on stderr: stdout holds the answer alone.
+"""Progress on stderr. stdout has only the answer.
 
-The modules below tell what they are at by `logging`: INFO for a step, DEBUG for a pass, which has a line of its own
-when it is over. On a terminal a step is there as long as it lasts, with its seconds. Elsewhere it leaves a line if it
-takes longer than PATIENCE, so that a log tells what was slow and is otherwise the same every time.
+Other modules report their steps by `logging`: INFO for a step, DEBUG for a pass, which prints its own line at its end.
+On a terminal a step is shown with its seconds while it lasts. Elsewhere it prints a line only if it takes longer than
+PATIENCE. So a log shows what was slow, and is otherwise the same every time.
 """
 
 import logging
@@ -27,10 +27,10 @@ PATIENCE = 2.0
 
 class Steps(Protocol):
     def begin(self, step: str, announced: bool) -> None:
-        """Announced: it has a line of its own when it is over."""
+        """Announced: it prints its own line at its end."""
 
     def rest(self) -> None:
-        """Nothing is going on; whoever writes now has the screen for himself."""
+        """No step is going on. Others may write on the screen."""
 
     def say(self, line: str) -> None:
         """A line that stays."""
@@ -111,7 +111,7 @@ _steps: Steps = Lines()
 
 @contextmanager
 def watching() -> Iterator[None]:
-    """Show what goes on inside."""
+    """Show the steps that happen inside."""
     global _steps
     on_screen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     _steps = Spinner() if on_screen else Lines()

@@ -61,7 +61,7 @@ def report(wanted: Which, offload: bool, output: str, pictures: tuple[str, ...])
 
 
 def write(found: "Report", output: str) -> None:
-    """The page, and on stderr what it had to do without."""
+    """Writes the page, and on stderr which parts are missing."""
     from datetime import datetime
 
     from sqlsvm.report import html
@@ -79,7 +79,7 @@ def write(found: "Report", output: str) -> None:
 
 
 def check_place(output: str) -> None:
-    """Before the work is done. What is not a report of ours is not overwritten; a pipe or a device is not even read."""
+    """Before the work begins. A file that is not a report is not overwritten. A pipe or a device is not read."""
     from sqlsvm.report import GENERATOR
 
     path = Path(output)
@@ -90,7 +90,7 @@ def check_place(output: str) -> None:
     except OSError as error:
         raise OptionError(f"cannot write {output}", detail=str(error)) from error
     if not ours:
-        raise OptionError(f"{output} exists already, and is not a report", hint="choose another name: -o other.html")
+        raise OptionError(f"{output} exists already and is not a report", hint="choose another name: -o other.html")
 
 
 def _database(dsn: str | None) -> "Callable[[], AbstractContextManager[Engine]] | None":
@@ -103,7 +103,7 @@ def _database(dsn: str | None) -> "Callable[[], AbstractContextManager[Engine]] 
 
 
 def _wanted(pictures: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Which chart goes where."""
+    """Each chart with its file."""
     from sqlsvm.report import png
     from sqlsvm.report.plots import PLOTS
 

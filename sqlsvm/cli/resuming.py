@@ -23,12 +23,12 @@ def say(text: str) -> None:
 
 
 def state_of(store: "Store | None", name: str) -> "Saved | None":
-    """What an earlier training of that name has left."""
+    """The passes that an earlier training of that name has left."""
     from sqlsvm.run.resume import Saved
 
     if store is None:
         raise OptionError(
-            "there is nothing to resume: no model is kept here", hint="--model-file keeps state and model"
+            "there is nothing to resume: no model is stored here", hint="--model-file keeps model and passes in a file"
         )
     found = store.load_state(name)
     return Saved.from_json(found) if found else None

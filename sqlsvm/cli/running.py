@@ -1,4 +1,4 @@
-"""One command line -> its exit code, and what stands on stderr."""
+"""One command line -> its exit code, and errors on stderr."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ INTERRUPTED = 130
 
 
 class Ended(KeyboardInterrupt):
-    """SIGTERM or SIGHUP. It goes the way of Ctrl-C: the statement is cancelled, the snapshot rolled back."""
+    """SIGTERM or SIGHUP. As with Ctrl-C, the statement is cancelled and the snapshot is rolled back."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """One command line -> its exit code. Whatever goes wrong ends as a line on stderr, never as a traceback."""
+    """One command line -> its exit code. An error is a message on stderr, never a traceback."""
     _prepare()
     try:
         # Without standalone_mode click hands over exit codes, and raises instead of printing and exiting.
@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _prepare() -> None:
-    """Names of the user may hold characters that the terminal's encoding lacks; other signals end us as Ctrl-C does."""
+    """Names may have characters that the terminal cannot encode. SIGTERM and SIGHUP end the command as Ctrl-C does."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -70,17 +70,17 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 def _interrupted(cause: BaseException | None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)  # all is tidy by now: a second one need not be caught
+        signal.signal(number, signal.SIG_DFL)  # all is cleaned up: a second signal may end the process
     click.echo("interrupted", err=True)
     return cause.exit_code if isinstance(cause, Ended) else INTERRUPTED
 
 
 def _usage(error: click.ClickException) -> SqlsvmError:
-    """click's complaint in our form."""
+    """The error of click in our form."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     help = f"{context.command_path if context else 'sqlsvm'} --help"
     hint = getattr(error, "hint", None) or (_meant(error, context) if context else None) or help
-    guessed = isinstance(error, click.NoSuchOption | NoSuchCommand)  # and click would put its guesses into the message
+    guessed = isinstance(error, click.NoSuchOption | NoSuchCommand)  # click would put its guesses into the message
     return OptionError(error.message if guessed else error.format_message(), hint=hint)
 
 

@@ -128,12 +128,12 @@ def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool
 
 
 def _check_lasting(dsn: str, kind: "Kind") -> None:
-    """Before any work: the command would end well, and what it made would be gone with it."""
+    """A table in a database that does not last would be gone after the command."""
     from sqlsvm.engine import lasting
 
     if not lasting(dsn):
         raise OptionError(
-            f"a {kind} in {dsn} is gone with the command that makes it",
+            f"a {kind} in {dsn} would be gone after this command",
             hint=f"--csv FILE writes the predictions to a file; {dsn.partition(':')[0]}:PATH keeps what is made in it",
         )
 
@@ -142,17 +142,17 @@ MOST_ROWS_UNASKED = 10_000_000
 
 
 def _check_size(engine: "Engine", model: "Model") -> None:
-    """The whole join is an answer that few mean who leave --input out, and more than most disks hold."""
+    """The whole join is rarely wanted, and may not fit on the disk."""
     rows = _counted(engine, model) if model.weighted else model.join_rows
     if rows > MOST_ROWS_UNASKED:
         raise OptionError(
-            f"the query of {model.name} has {row_count(rows)}, and predict would make them all",
-            hint='say which you want: --input "SELECT ... LIMIT 100", or a table of them; --view makes none',
+            f"the query of {model.name} has {row_count(rows)}, and predict would write all of them",
+            hint='choose some: --input "SELECT ... LIMIT 100", or --input TABLE; --view stores no rows',
         )
 
 
 def _counted(engine: "Engine", model: "Model") -> float:
-    """A weighted model knows what its rows weigh, and not how many they are."""
+    """A model with weights stores the total weight of its rows, not their number."""
     from sqlsvm.ask.inspect import inspect_model
 
     return inspect_model(engine, model).join_rows
@@ -166,10 +166,10 @@ def _print_sql(wanted: Which) -> None:
 
 
 def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:
-    """All of it or nothing, unless it is a pipe or a device, which may have any; how many rows it was."""
+    """Writes all rows or nothing, except to a pipe or a device. Returns the number of rows."""
     from sqlsvm.model.predict import write_csv
 
     if path.exists() and not is_stream(path) and not overwrite:
-        raise OptionError(f"{path} exists already", hint="choose another name, or say --overwrite")
+        raise OptionError(f"{path} exists already", hint="choose another name, or add --overwrite")
     with writing(path) as beside, beside.open("w", encoding="utf-8", newline="") as out:
         return write_csv(engine, found, out)

@@ -103,8 +103,8 @@ def _check_kept(dsn: str) -> None:
         )
     if not lasting(dsn):
         raise OptionError(
-            f"{dsn} keeps no models: it is gone with the command that uses it",
-            hint=f"--model-file model.json keeps a model beside it; {dsn.partition(':')[0]}:PATH keeps everything",
+            f"{dsn} keeps no models: its data are gone after the command",
+            hint=f"--model-file model.json keeps a model in a file; {dsn.partition(':')[0]}:PATH keeps everything",
         )
 
 
@@ -187,7 +187,7 @@ def drop(wanted: Which, yes: bool) -> None:
 
 
 def _listed(kept: "Kept", versions: str) -> str:
-    """What there is, in words."""
+    """What is kept, in words."""
     there = {versions: kept.versions, "the program": kept.program, "the unfinished training": kept.state}
     *others, last = (thing for thing, is_there in there.items() if is_there)
     return f"{', '.join(others)} and {last}" if others else last
@@ -209,5 +209,5 @@ def _agreed(what: str) -> bool:
     from sqlsvm.terminal import printable
 
     if not sys.stdin.isatty():
-        raise OptionError(f"not dropping {what} without being asked to", hint="add --yes")
+        raise OptionError(f"{what} is not dropped without a confirmation", hint="add --yes")
     return click.confirm(f"Drop {printable(what)}?", err=True)

@@ -72,9 +72,7 @@ def train(
     training = training_of(**options)
     _check_solver(training.solver)
     if training.offload and work_schema:
-        raise OptionError(
-            "--work-schema is about tables on the server, and --offload makes none there", hint="choose one of them"
-        )
+        raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
     with connect(dsn) as engine:
         if work_schema:
             engine.work_in(work_schema)
@@ -147,7 +145,7 @@ def _check_solver(solver: str) -> None:
 
 
 def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":
-    """None where the database is gone with this command."""
+    """None if the database is gone after this command."""
     from sqlsvm.engine import lasting
     from sqlsvm.store import open_store
 
@@ -166,7 +164,7 @@ def _check(store: "Store", name: str) -> None:
     try:
         store.check(name)
     except EngineError as error:
-        hint = "--model-file model.json keeps the model beside the database"
+        hint = "--model-file model.json keeps the model in a file"
         hint = f"{hint}; {error.hint}" if error.hint else hint
         raise EngineError(error.message, detail=error.detail, hint=hint) from error
 

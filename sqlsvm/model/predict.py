@@ -157,11 +157,11 @@ def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, 
             raise OptionError(f"cannot replace {name}: {error.message}", detail=detail, hint=hint) from error
         if overwrite or error.kind not in ("exists", "taken"):
             raise
-        raise OptionError(f"{name} exists already", hint="choose another name, or say --overwrite") from error
+        raise OptionError(f"{name} exists already", hint="choose another name, or add --overwrite") from error
 
 
 def _target(engine: Engine, name: str) -> exp.Table:
-    """A name as it stands in SQL: schema.table, "Quoted Name"."""
+    """A name as SQL has it: schema.table, "Quoted Name"."""
     try:
         target = exp.to_table(name, dialect=engine.dialect)
     except (SqlglotError, ValueError) as error:

@@ -53,7 +53,7 @@ def test_what_was_compiled_is_dropped(dsn: str) -> None:
     assert compiled.returncode == 0
     asked = sqlsvm("drop", "late", "--dsn", dsn)
     assert (asked.returncode, asked.stdout) == (1, "")
-    assert asked.stderr.startswith('error: not dropping the program of the model "late" without being asked to\n')
+    assert asked.stderr.startswith('error: the program of the model "late" is not dropped without a confirmation\n')
     done = sqlsvm("drop", "late", "--dsn", dsn, "--yes")
     assert (done.returncode, done.stdout, done.stderr) == (0, "dropped the program\n", "")
     assert answer(dsn, "SELECT count(*) FROM sqlsvm.statements;") == ["0"]

@@ -60,7 +60,7 @@ def test_a_report_of_somebody_else_is_seen_before_anything_is_done(tmp_path: Pat
     (tmp_path / "report.html").write_text("<p>precious")
     done = sqlsvm("demo", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: report.html exists already, and is not a report\n")
+    assert done.stderr.startswith("error: report.html exists already and is not a report\n")
 
 
 def test_one_place_only() -> None:

@@ -80,7 +80,7 @@ def test_what_an_unfinished_training_has_left_goes_too(place: Place) -> None:
         store.save_state("late", {})
     assert answer("drop", "late", *place, "--version", version, "--yes") == f"dropped version {version}\n"
     assert complaint("drop", "late", *place) == (
-        'error: not dropping the unfinished training of the model "late" without being asked to\nHINT: add --yes\n'
+        'error: the unfinished training of the model "late" is not dropped without a confirmation\nHINT: add --yes\n'
     )
     assert answer("drop", "late", *place, "--yes") == "dropped the unfinished training\n"
     assert complaint("drop", "late", *place, "--yes").startswith('error: there is no model "late"\n')
@@ -125,7 +125,9 @@ def test_a_wrong_path_makes_no_database(verb: tuple[str, ...], scheme: str, tmp_
 
 def test_a_large_join_is_not_predicted_by_accident(dsn: str) -> None:
     said = complaint("predict", "late", "--dsn", dsn)
-    assert said.startswith("error: the query of late has 1.5e12 rows, and predict would make them all\nHINT: say which")
+    assert said.startswith(
+        "error: the query of late has 1.5e12 rows, and predict would write all of them\nHINT: choose some"
+    )
     assert complaint("predict", "late", "--dsn", dsn, "--table", "t") == said
     assert "cannot read flights" in complaint("predict", "late", "--dsn", dsn, "--view", "v")
 
@@ -156,7 +158,7 @@ def test_drop_asks_on_a_terminal(file: Place, typed: str, left: bool) -> None:
 def test_where_a_model_is(dsn: str, tmp_path: Path) -> None:
     assert "error: --dsn is missing\nHINT: --dsn URL, or set SQLSVM_DSN, or --model-file" in complaint("models", code=2)
     said = complaint("models", "--dsn", "duckdb:")
-    assert said.startswith("error: duckdb: keeps no models: it is gone with")
+    assert said.startswith("error: duckdb: keeps no models: its data are gone")
     assert "--model-file model.json" in said
     assert "embedded:PATH" in complaint("show", "late", "--dsn", "embedded:")
     open_store(tmp_path / "m.json").save(model("filed"))

@@ -95,7 +95,7 @@ def test_only_a_report_is_overwritten(dsn: str, tmp_path: Path) -> None:
     done = sqlsvm(*report, "-o", "mine.html", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "error: mine.html exists already, and is not a report\nHINT: choose another name: -o other.html\n"
+        "error: mine.html exists already and is not a report\nHINT: choose another name: -o other.html\n"
     )
     assert (tmp_path / "mine.html").read_text() == "<p>precious"
 

@@ -171,8 +171,8 @@ def test_nothing_to_resume(shop: str) -> None:
     done = sqlsvm("train", "--dsn", "duckdb:", *OPTIONS, "--resume")
     assert done.returncode == 1
     assert done.stderr.splitlines()[1:] == [
-        "error: there is nothing to resume: no model is kept here",
-        "HINT: --model-file keeps state and model",
+        "error: there is nothing to resume: no model is stored here",
+        "HINT: --model-file keeps model and passes in a file",
     ]
 
 

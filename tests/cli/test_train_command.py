@@ -237,7 +237,7 @@ def test_predictions_of_other_rows(trained: Trained, tmp_path: Path) -> None:
     assert found["score"].tolist() == found["again"].tolist() == said
     assert said[0] > said[1]
     assert "already exists" not in (again := complaint(sqlsvm(*common, "--input", rows, "--csv", file)))
-    assert again == f"error: {file} exists already\nHINT: choose another name, or say --overwrite\n"
+    assert again == f"error: {file} exists already\nHINT: choose another name, or add --overwrite\n"
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
 
 
@@ -301,7 +301,7 @@ def test_nothing_is_made_in_what_does_not_last(tmp_path: Path, dsn: str, kind: s
     said = complaint(sqlsvm("predict", "--dsn", dsn, "--model-file", tmp_path / "none.json", f"--{kind}", "scored"))
     scheme = dsn.partition(":")[0]
     assert said == (
-        f"error: a {kind} in {dsn} is gone with the command that makes it\n"
+        f"error: a {kind} in {dsn} would be gone after this command\n"
         f"HINT: --csv FILE writes the predictions to a file; {scheme}:PATH keeps what is made in it\n"
     )
 
@@ -338,7 +338,7 @@ def test_a_reader_trains_into_a_file(reader: str, postgres_dsn: str, tmp_path: P
     """What the database may not keep is told before the training, not after."""
     said = complaint(train(reader))
     assert said.startswith("error: this role may not use the model store: permission denied for database")
-    assert "HINT: --model-file model.json keeps the model beside the database; the owner" in said
+    assert "HINT: --model-file model.json keeps the model in a file; the owner" in said
     place = ("--model-file", str(tmp_path / "m.json"))
     assert train(reader, *place, "--lambda", 0.01).returncode == 0
     measured: dict[str, Any] = json.loads(answer("evaluate", "--dsn", reader, *place, "--json"))
