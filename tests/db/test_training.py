@@ -42,7 +42,7 @@ def noted(note: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("shape", JOINS)
 def test_parity(engine: Engine, shape: str) -> None:
-    """On some thousand rows, by both ways to count."""
+    """On some thousand rows, by both ways to count; one bag is always counted exactly."""
     join = JOINS[shape](np.random.default_rng(3))
     join.create(engine)
     asked = training(nulls="mean", categorical=join.categorical, sample=5000)
@@ -52,7 +52,8 @@ def test_parity(engine: Engine, shape: str) -> None:
     for place, lam in enumerate(LAMBDAS[::2] if server else LAMBDAS):
         counting: Counting = "grid" if place % 2 != server else "exact"
         model = train(engine, shape, join.query, with_counting(replace(asked, lam=lam), counting))
-        assert (model.converged, model.counting) == (True, counting)
+        assert model.converged
+        assert model.counting == (counting if model.bags > 1 else "exact")
         assert_proven(engine, model, rows)
         assert_beside_liblinear(model, rows, max_iter=2000)
 
