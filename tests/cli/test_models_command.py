@@ -134,7 +134,7 @@ def test_a_large_join_is_not_predicted_by_accident(dsn: str) -> None:
 
 def test_drop_asks_first(dsn: str) -> None:
     said = complaint("drop", "early", "--dsn", dsn)
-    assert said.startswith('error: not dropping every version of the model "early" without')
+    assert said.startswith('error: every version of the model "early" is not dropped without')
     assert said.endswith("HINT: add --yes\n")
     assert "early, version 2" in answer("show", "early", "--dsn", dsn)
     assert answer("drop", "early", "--dsn", dsn, "--yes") == "dropped versions 1, 2\n"
