@@ -6,6 +6,7 @@ from itertools import zip_longest
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
@@ -17,11 +18,17 @@ Trees = list[exp.Expr | None]
 class Language:
     """How engines differ in reading a query."""
 
-    parse: Callable[[list[Token], str], Trees]
+    parser: Callable[[list[Token], str], Trees]
     names_files: bool
     """Is 'data/flights.csv' in FROM a relation called flights?"""
     splits_rows: bool
     """Is (a, b) = (c, d) the same as a = c AND b = d? Else it compares two structs, in which NULL equals NULL."""
+
+    def parse(self, tokens: list[Token], text: str) -> Trees:
+        try:
+            return self.parser(tokens, text)
+        except TypeError as error:  # what the compiled build of sqlglot raises where an operand is missing
+            raise ParseError("an operand is missing") from error
 
 
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------

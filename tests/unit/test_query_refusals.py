@@ -79,6 +79,14 @@ WORDS = (
 PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=9).map(" ".join)
 
 
+@pytest.mark.parametrize("text", ["SELECT a FROM t WHERE ->", "SELECT a -> FROM t", "SELECT -> FROM t"])
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb"])
+def test_a_missing_operand_is_a_syntax_error(text: str, dialect: str) -> None:
+    """The compiled build of sqlglot has an error of its own for some of these."""
+    with pytest.raises(QueryError, match="syntax error"):
+        parse(text, dialect)
+
+
 @settings(max_examples=60, deadline=None, database=None)
 @given(
     text=st.one_of(
