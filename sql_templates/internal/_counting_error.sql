@@ -5,17 +5,22 @@ LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     delta float8;
+    near CONSTANT text := coalesce(p.design ->> 'near', 'near the hinge');  -- the name in older programs
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
         RETURN 0;
+    END IF;
+    IF NOT answers ? near THEN  -- without this answer the error would seem to be 0
+        RAISE EXCEPTION 'the program has no statement "%"', near
+            USING ERRCODE = 'SV002', HINT = 'Compile it again: sqlsvm compile.';
     END IF;
     delta := (SELECT coalesce(sum((answers -> ('rounding ' || bag) -> 0 ->> 'error')::float8), 0)
         FROM jsonb_array_elements_text(p.design -> 'scored_bags') AS bag);
     IF delta > (p.design ->> 'reach')::integer + 1 THEN  -- a score beyond all buckets: but |error| <= delta
         RETURN delta / h;
     END IF;
-    RETURN (SELECT coalesce(sum(greatest(0, delta - abs(near.total)) * near.c), 0) / h / p.n
-        FROM jsonb_to_recordset(answers -> 'totals near 0') AS near (total float8, c float8));
+    RETURN (SELECT coalesce(sum(greatest(0, delta - abs(n.total)) * n.c), 0) / h / p.n
+        FROM jsonb_to_recordset(answers -> near) AS n (total float8, c float8));
 END
 $$;
 

@@ -1,5 +1,6 @@
 """The building blocks in SQL beside the driver's numbers for the same weights."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,8 @@ import pytest
 
 from sqlsvm.ask.counting import generalised, read_beta, row_counts
 from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.compile.oracle import NEAR
+from sqlsvm.engine.base import Engine, StatementError, Text, Values
 from sqlsvm.model.evaluation import MEASURES, Evaluation
 from sqlsvm.options import Counting
 from sqlsvm.plan.scaling import Scaling, scaling
@@ -141,3 +143,19 @@ def assert_evaluation(answer: Answer, wanted: Evaluation) -> None:
         bounded = getattr(wanted, row["measure"])
         found = (row["value"], row["lower"], row["upper"])
         assert found == close((bounded.value, bounded.lower, bounded.upper)), row["measure"]
+
+
+def test_a_program_of_an_older_sqlsvm(installed: Engine, dsn: str) -> None:
+    """Its statement for the totals near 0 has another name. Without that answer there is no bound on the error."""
+    with stored(installed, "chain", "grid"):
+        (now,) = call(dsn, "objective", "chain", BETAS["chain"], buckets=4)
+        assert now["objective_upper"] > now["objective"]
+        installed.execute(Text("UPDATE sqlsvm.programs SET description = description - 'near' WHERE name = 'chain'"))
+        rename = "UPDATE sqlsvm.statements SET name = $1 WHERE program = 'chain' AND name = $2"
+        installed.execute(Text(rename), ["near the hinge", NEAR])
+        assert call(dsn, "objective", "chain", BETAS["chain"], buckets=4) == [now]
+        installed.execute(Text(rename), ["lost", "near the hinge"])
+        with pytest.raises(StatementError, match='no statement "near the hinge"'):
+            installed.fetch(
+                Text("SELECT * FROM sqlsvm.objective('chain', CAST($1 AS jsonb))"), [json.dumps(BETAS["chain"])]
+            )

@@ -7,7 +7,7 @@ from typing import Any
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import RANGE, moments, needed
-from sqlsvm.compile.oracle import oracle_pass, reach, totals_name
+from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sample import sample
 from sqlsvm.compile.sketch import sizes
@@ -143,6 +143,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         "method": plan.method,
         "one_bag": plan.centre is None,
         "reach": reach(plan),
+        "near": NEAR,
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
         "label_node": plan.label_node,
         "totals": totals_name(plan),
