@@ -58,8 +58,8 @@ def _query_file(keep: str | None, query: str) -> str:
     if keep is None:
         return "shop.sql"
     file = Path(keep) / "shop.sql"
-    with writing(file) as beside:
-        beside.write_text(f"{query}\n", encoding="utf-8")
+    with writing(file) as out:
+        out.write(f"{query}\n")
     return str(file)
 
 

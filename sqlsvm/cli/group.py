@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -53,11 +53,13 @@ def show_either(as_json: bool, found: Callable[[], Any], drawn: Callable[[], str
 
 
 @contextmanager
-def writing(place: str | Path) -> Iterator[Path]:
+def writing(place: str | Path, *, make_folder: bool = False) -> Iterator[TextIO]:
     """A file to write in place of `place`, which is replaced at the end."""
     try:
-        with replacing(Path(place)) as beside:
-            yield beside
+        if make_folder:
+            Path(place).parent.mkdir(parents=True, exist_ok=True)
+        with replacing(Path(place)) as out:
+            yield out
     except OSError as error:
         raise OptionError(f"cannot write {place}", detail=str(error)) from error
 

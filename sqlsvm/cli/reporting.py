@@ -73,8 +73,8 @@ def write(found: "Report", output: str) -> None:
         with answering():
             print(page, end="", flush=True)
         return
-    with writing(output) as beside:
-        beside.write_text(page, encoding="utf-8")
+    with writing(output) as out:
+        out.write(page)
     show_answer(f"the report is in {printable(output)}")
 
 
@@ -128,7 +128,6 @@ def _draw(found: "Report", wanted: Iterable[tuple[str, Path]]) -> None:
         if name not in drawn:
             click.echo(f"note: there is nothing to draw in {printable(str(path))}", err=True)
             continue
-        with writing(path) as beside:
-            beside.parent.mkdir(parents=True, exist_ok=True)
-            png.draw(drawn[name], beside)
+        with writing(path, make_folder=True) as out:
+            png.draw(drawn[name], out.buffer)
         show_answer(f"{drawn[name].title} is in {printable(str(path))}")

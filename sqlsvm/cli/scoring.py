@@ -171,5 +171,5 @@ def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bo
 
     if path.exists() and not is_stream(path) and not overwrite:
         raise OptionError(f"{path} exists already", hint="choose another name, or add --overwrite")
-    with writing(path) as beside, beside.open("w", encoding="utf-8", newline="") as out:
+    with writing(path) as out:
         return write_csv(engine, found, out)

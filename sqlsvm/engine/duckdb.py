@@ -1,15 +1,14 @@
 """DuckDB, in memory or in a file. The only file that imports duckdb."""
 
-import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
-from secrets import token_hex
 from threading import Lock
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import duckdb
 import numpy as np
@@ -97,7 +96,9 @@ class DuckDB(Engine):
     def __init__(self, path: str = "", *, private: bool = False) -> None:
         """Only this session uses a private database, and drops what it makes."""
         self.url = f"duckdb:{path}"
-        self._connection = _connect(path or ":memory:")
+        self._forget_spill: finalize[[str], DuckDB] | None = None
+        in_memory = path in ("", ":memory:")
+        self._connection = self._connect_in_memory() if in_memory else _connect(path)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
         self._private = private
         self._in_snapshot = False
@@ -232,6 +233,15 @@ class DuckDB(Engine):
     def close(self) -> None:
         self._worker.shutdown()
         self._connection.close()
+        if self._forget_spill:
+            self._forget_spill()
+
+    def _connect_in_memory(self) -> duckdb.DuckDBPyConnection:
+        """What does not fit into memory goes to the folder for temporary files, not to the user's folder. There it is
+        in a folder that only this user can read: DuckDB would make one that every user can read."""
+        spill = tempfile.mkdtemp(prefix="sqlsvm-")
+        self._forget_spill = finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        return _connect(":memory:", temp_directory=spill)
 
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         return self._run(lambda: self._send(text, parameters).fetchall())
@@ -266,11 +276,9 @@ class DuckDB(Engine):
             raise
 
 
-def _connect(path: str) -> duckdb.DuckDBPyConnection:
-    """What does not fit into memory goes to the folder for temporary files, not to the user's folder."""
-    spill = {"temp_directory": os.path.join(tempfile.gettempdir(), f"sqlsvm-{os.getpid()}-{token_hex(4)}")}
+def _connect(path: str, **settings: str) -> duckdb.DuckDBPyConnection:
     try:
-        return duckdb.connect(path, config=_CONFIG | (spill if path == ":memory:" else {}))
+        return duckdb.connect(path, config=_CONFIG | settings)
     except duckdb.Error as error:
         hint = "check the path: a missing file is created, a missing folder is not"
         if "lock" in str(error):

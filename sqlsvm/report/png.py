@@ -1,8 +1,7 @@
 """Chart -> PNG, for slides and documents, with matplotlib (the extra `plots`)."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sqlsvm.errors import OptionError
 from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Rule
@@ -23,13 +22,13 @@ AREAS: dict[str, dict[str, Any]] = {
 }
 
 
-def draw(chart: Chart, path: Path, dots_per_inch: int = 200) -> None:
+def draw(chart: Chart, out: BinaryIO, dots_per_inch: int = 200) -> None:
     figure = _matplotlib()(figsize=(5.2, 5.2 if chart.square else 3.4), layout="constrained", dpi=dots_per_inch)
     axes = figure.subplots()
     for mark in chart.marks:
         _mark(axes, mark)
     _axes(axes, chart)
-    figure.savefig(path, format="png", metadata={"Software": "sqlsvm", "Title": chart.title})
+    figure.savefig(out, format="png", metadata={"Software": "sqlsvm", "Title": chart.title})
 
 
 def check() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlsvm.errors import OptionError, SqlsvmError
-from sqlsvm.files import is_stream, replacing
+from sqlsvm.files import is_stream, replacing, text_left_in
 from sqlsvm.model.model import Model
 from sqlsvm.store.base import Kept, Store, Stored, check_name, unknown
 
@@ -77,7 +77,7 @@ class FileStore(Store):
         _write(self._state_path, json.dumps({"model": name, "state": state}))
 
     def load_state(self, name: str) -> Mapping[str, Any] | None:
-        found = _read(self._state_path, "training state", lambda text: dict(json.loads(text)))
+        found = _read(self._state_path, "training state", lambda text: dict(json.loads(text)), text_left_in)
         return found["state"] if found and found.get("model") == name else None
 
     def drop_state(self, name: str) -> None:
@@ -138,9 +138,13 @@ def _member(value: object) -> str:
 _text = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _read(path: Path, what: str, understood: Callable[[str], T]) -> T | None:
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _read(path: Path, what: str, understood: Callable[[str], T], text: Callable[[Path], str] = _text_of) -> T | None:
     try:
-        return understood(path.read_text(encoding="utf-8"))
+        return understood(text(path))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -151,8 +155,8 @@ def _read(path: Path, what: str, understood: Callable[[str], T]) -> T | None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        with replacing(path) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+        with replacing(path) as out:
+            out.write(text + "\n")
     except OSError as error:
         raise SqlsvmError(f"cannot write the model file {path}", detail=str(error)) from error
 

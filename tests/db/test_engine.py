@@ -486,6 +486,9 @@ def test_a_snapshot_that_swallowed_an_error_does_not_pretend_to_commit(postgres:
 def test_what_does_not_fit_into_memory_is_no_file_of_the_user(duckdb: Engine) -> None:
     place = duckdb.fetch(query(duckdb, "SELECT CURRENT_SETTING('temp_directory') AS place"))["place"][0]
     assert Path(place).parent == Path(tempfile.gettempdir())
+    assert Path(place).stat().st_mode & 0o777 == 0o700, "rows of the user's tables go there"
+    duckdb.close()
+    assert not Path(place).exists()
 
 
 def test_snapshots_do_not_nest(engine: Engine) -> None:

@@ -410,6 +410,17 @@ def test_nothing_goes_where_something_cannot_be_read(file: Path) -> None:
     assert store.load("late").version == 1
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_a_state_that_another_user_left_is_not_believed(file: Path) -> None:
+    """Its name follows from the name of the model file, and a training would go on from it."""
+    store = open_store(file)
+    store.save_state("late", {"passes": 1})
+    assert store.load_state("late") == {"passes": 1}
+    os.chown(file.with_name("model.json.state"), 12345, 12345)
+    with pytest.raises(OptionError, match=r"cannot read the training state file .*\nDETAIL: user 12345 owns"):
+        store.load_state("late")
+
+
 def test_a_device_keeps_no_model() -> None:
     """What it was given could not be read again."""
     said = r"cannot keep a model in /dev/null, which is a device or a pipe\nHINT: name a file, "

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from sqlsvm.errors import SqlsvmError
+from sqlsvm.files import replacing
 from sqlsvm.psql.install.found import FORMS, TABLES, function_templates, own_version
 from sqlsvm.store.templates import template
 
@@ -22,8 +23,9 @@ def write(folder: Path) -> tuple[Path, Path]:
     version = own_version()
     control, script = folder / "sqlsvm.control", folder / f"sqlsvm--{version}.sql"
     try:
-        control.write_text(_CONTROL.format(version=version), encoding="utf-8")
-        script.write_text(extension_script(), encoding="utf-8")
+        for path, text in ((script, extension_script()), (control, _CONTROL.format(version=version))):
+            with replacing(path) as out:
+                out.write(text)
     except OSError as error:
         raise SqlsvmError(
             f"cannot write the extension to {folder}",
