@@ -3,7 +3,7 @@
 from typing import Any
 
 from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.options import database, declared, query_wanted
+from sqlsvm.cli.options import declared, models_database, opened, query_wanted
 from sqlsvm.cli.training import name_wanted, training_of
 
 
@@ -12,7 +12,7 @@ from sqlsvm.cli.training import name_wanted, training_of
     short_help="Store a program in PostgreSQL that trains without Python.",
     epilog=examples("sqlsvm compile --query features.sql --label late --name late_flights"),
 )
-@database
+@models_database
 @query_wanted
 @declared("compile")
 @name_wanted
@@ -23,11 +23,10 @@ def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
     options are those of train; lambda, tol, max_passes, solver, sample and seed can also be given to sqlsvm.train. The
     database needs the SQL functions: run sqlsvm install first.
     """
-    from sqlsvm.engine import connect
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program
 
     training = training_of(**options)
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         check_place(engine, name)
         program = stored_program(engine, query, training)
         save_program(engine, name, program)

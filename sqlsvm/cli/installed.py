@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.options import database
+from sqlsvm.cli.options import models_database, opened
 from sqlsvm.terminal import printable
 
 _NOT_FOR_PSQL = (
@@ -21,7 +21,7 @@ _NOT_FOR_PSQL = (
         "sqlsvm install --dsn postgresql://localhost/flights --reader analyst --trainer etl",
     ),
 )
-@database
+@models_database
 @click.option(
     "--reader", "readers", metavar="ROLE", multiple=True, help="Let this role predict and list models; repeatable."
 )
@@ -34,10 +34,9 @@ def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> No
     Either everything is installed or nothing; a second run changes nothing. The owner of the database can do it, no
     superuser is needed. Models that are already stored there stay and can be used at once.
     """
-    from sqlsvm.engine import connect
     from sqlsvm.psql import install as installing
 
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         before = installing.install(engine, readers, trainers)
         version, where = installing.own_version(), engine.url
     done = "is in place already" if before.version else "is installed"
@@ -52,16 +51,15 @@ def install(dsn: str, readers: tuple[str, ...], trainers: tuple[str, ...]) -> No
     short_help="Upgrade the SQL functions to this version.",
     epilog=examples("sqlsvm upgrade --dsn postgresql://localhost/flights"),
 )
-@database
+@models_database
 def upgrade(dsn: str) -> None:
     """Upgrade the functions and tables in PostgreSQL to the version of this sqlsvm. Models stay, and stay usable.
 
     Either everything is upgraded or nothing. New functions need grants: sqlsvm install --reader ROLE --trainer ROLE.
     """
-    from sqlsvm.engine import connect
     from sqlsvm.psql import install as installing
 
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         before = installing.upgrade(engine)
     version = installing.own_version()
     if before.version == version:
@@ -77,7 +75,7 @@ def upgrade(dsn: str) -> None:
         "sqlsvm uninstall --dsn postgresql://localhost/flights --force   # the models too",
     ),
 )
-@database
+@models_database
 @click.option("--force", is_flag=True, help="Remove stored models too.")
 def uninstall(dsn: str, force: bool) -> None:
     """Remove the SQL functions and the tables of the models from PostgreSQL.
@@ -85,10 +83,9 @@ def uninstall(dsn: str, force: bool) -> None:
     If there are models, nothing is removed without --force. Objects that depend on the functions, such as a view, are
     never removed: drop them first.
     """
-    from sqlsvm.engine import connect
     from sqlsvm.psql import install as installing
 
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         gone = installing.uninstall(engine, force=force)
     schema = "and the schema sqlsvm" if gone.schema else "but not the schema sqlsvm, which another role owns"
     show_answer(f"removed {gone.functions} functions, {gone.tables} tables, {schema}")
@@ -100,17 +97,16 @@ def uninstall(dsn: str, force: bool) -> None:
     short_help="Check that the SQL functions work in PostgreSQL.",
     epilog=examples("sqlsvm check --dsn postgresql://localhost/flights"),
 )
-@database
+@models_database
 def check(dsn: str) -> int:
     """Train and predict on a problem with a known optimum, and print what was found. Nothing is left in the database.
 
     Run it before `sqlsvm install` to see whether that would work, or after it. The exit code is 1 if any check fails.
     """
-    from sqlsvm.engine import connect
     from sqlsvm.psql.install.check import check as findings_of
     from sqlsvm.show.check import draw_findings
 
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         findings = findings_of(engine)
     show_answer(draw_findings(findings, sys.stdout))
     return 0 if all(finding.good for finding in findings) else 1

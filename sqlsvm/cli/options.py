@@ -2,15 +2,19 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf, isfinite
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
 from sqlsvm.options import OPTIONS, Choice, ClassWeight, Number, Option, Text, Truth
+
+if TYPE_CHECKING:
+    from sqlsvm.engine.base import Engine
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -163,6 +167,36 @@ database = option(
     ),
     help="The database: postgresql://..., embedded:[PATH] or duckdb:[PATH].",
 )
+
+
+def _trust(context: click.Context, _parameter: click.Parameter, roles: tuple[str, ...]) -> None:
+    context.meta[_TRUSTED] = frozenset(roles)
+
+
+_TRUSTED = "sqlsvm.trusted"
+# No environment variable: who trusts a role types its name.
+trust_wanted = click.option(
+    "--trust-owner",
+    metavar="ROLE",
+    multiple=True,
+    expose_value=False,
+    callback=_trust,
+    help="Let what this role has stored run with your rights; repeatable.",
+)
+
+
+@contextmanager
+def opened(dsn: str) -> Iterator["Engine"]:
+    """The database of a verb, with the roles that the command line trusts."""
+    from sqlsvm.engine import connect
+
+    with connect(dsn) as engine:
+        engine.trusted = click.get_current_context().meta.get(_TRUSTED, frozenset())
+        yield engine
+
+
+models_database = together(database, trust_wanted)
+"""The database, for a verb that uses what is stored there."""
 
 query_wanted = option(
     "--query",

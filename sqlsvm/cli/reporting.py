@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer, writing
-from sqlsvm.cli.options import declared
+from sqlsvm.cli.options import declared, opened
 from sqlsvm.cli.scoring import rows_database
 from sqlsvm.cli.stored import Which, file_wanted, which
 from sqlsvm.errors import OptionError, nearest
@@ -94,9 +94,7 @@ def check_place(output: str) -> None:
 
 
 def _database(dsn: str | None) -> "Callable[[], AbstractContextManager[Engine]] | None":
-    from sqlsvm.engine import connect
-
-    return None if not dsn else lambda: connect(dsn)
+    return None if not dsn else lambda: opened(dsn)
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli import progress
+from sqlsvm.cli.options import opened
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.terminal import printable
 
@@ -81,7 +82,6 @@ class Keeper:
         say(f"{passes} kept in {self.place}; the same command with --resume {resumes}")
 
     def _save(self, store: "Store", body: Mapping[str, Any]) -> None:
-        from sqlsvm.engine import connect
         from sqlsvm.store import open_store
 
         try:
@@ -89,5 +89,5 @@ class Keeper:
         except EngineError:
             if self.dsn is None:
                 raise
-            with connect(self.dsn) as engine:
+            with opened(self.dsn) as engine:
                 open_store(engine).save_state(self.name, body)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import answering, cli, examples, show_answer, show_either, writing
-from sqlsvm.cli.options import database, declared, json_wanted, option, together
+from sqlsvm.cli.options import declared, json_wanted, models_database, option, together, trust_wanted
 from sqlsvm.cli.stored import Which, file_wanted, which
 from sqlsvm.errors import OptionError
 from sqlsvm.files import is_stdout, is_stream
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from sqlsvm.model.model import Model
     from sqlsvm.model.predict import Kind
 
-rows_database = option(
-    "--dsn", metavar="URL", help="The database with the rows; also with the model, unless --model-file is given."
+rows_database = together(
+    option(
+        "--dsn", metavar="URL", help="The database with the rows; also with the model, unless --model-file is given."
+    ),
+    trust_wanted,
 )
 
 
@@ -29,7 +32,7 @@ rows_database = option(
     short_help="Measure a model on the rows of its query.",
     epilog=examples("sqlsvm evaluate late_flights", "sqlsvm evaluate --model-file late.json --json"),
 )
-@which(database, file_wanted)
+@which(models_database, file_wanted)
 @declared("evaluate")
 @json_wanted
 def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import cli, examples, show_answer, show_either
-from sqlsvm.cli.options import Missing, json_wanted, option, together
+from sqlsvm.cli.options import Missing, json_wanted, opened, option, together, trust_wanted
 from sqlsvm.errors import OptionError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ model_wanted = click.argument("name", metavar="[MODEL]", required=False)
 model_place = together(
     option("--dsn", metavar="URL", help="The database that keeps the model."),
     option("--model-file", metavar="FILE", help="The JSON file that keeps the model instead; a file holds one model."),
+    trust_wanted,
 )
 file_wanted = option("--model-file", metavar="FILE", help="Read the model from this JSON file instead.")
 Wanted = Callable[[Any], Any]
@@ -53,13 +54,11 @@ class Which:
     @contextmanager
     def rows(self, hint: str = "--dsn URL, or set SQLSVM_DSN; the rows are read there") -> Iterator["Engine"]:
         """The database that the model is used on. It keeps the model too, unless a file does."""
-        from sqlsvm.engine import connect
-
         if not self.dsn:
             raise Missing("--dsn is missing", hint, click.get_current_context())
         if not self.model_file:
             _check_kept(self.dsn)
-        with connect(self.dsn) as engine:
+        with opened(self.dsn) as engine:
             yield engine
 
     def model(self) -> "Model":

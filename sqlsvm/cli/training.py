@@ -9,7 +9,7 @@ import click
 
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import cli, examples, show_either
-from sqlsvm.cli.options import database, declared, json_wanted, option, query_wanted, together, typed
+from sqlsvm.cli.options import declared, json_wanted, models_database, opened, option, query_wanted, together, typed
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.options import OPTIONS
@@ -43,7 +43,7 @@ place_wanted = together(
         "sqlsvm train --dsn duckdb: --query features.sql --label late --model-file late.json",
     ),
 )
-@database
+@models_database
 @query_wanted
 @declared("train")
 @place_wanted
@@ -67,13 +67,12 @@ def train(
     is repeated if query, options and rows are the same; --lambda, --tol, --counting and --max-passes may differ.
     Otherwise the new training starts from the best weights so far. A training that has converged is left as it is.
     """
-    from sqlsvm.engine import connect
 
     training = training_of(**options)
     _check_solver(training.solver)
     if training.offload and work_schema:
         raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         if work_schema:
             engine.work_in(work_schema)
         store = _store(engine, dsn, model_file)

@@ -78,6 +78,17 @@ class Abilities:
     """Types whose values `copy_out` gives as numbers, equal exactly where the values are; with the numbers' types."""
 
 
+@dataclass(frozen=True)
+class Stranger:
+    """A role that this session does not trust, and that can run code through a schema."""
+
+    role: str
+    said: str
+    """What it owns there, or may do there."""
+    remedy: str | None
+    """The statement that takes a right from it."""
+
+
 class Text(str):
     """A statement that an engine has rendered: what runs in every pass is rendered once."""
 
@@ -102,6 +113,9 @@ class Engine(ABC):
 
     suffix: str = ""
     """The end of the names of working tables, if a table of the user may have such a name."""
+
+    trusted: frozenset[str] = frozenset()
+    """Roles that the user trusts by name: what they have stored may run with the rights of this session."""
 
     turn: AbstractContextManager[object] = nullcontext()
     """A transaction holds it while it writes what other sessions may write too."""
@@ -212,6 +226,17 @@ class Engine(ABC):
     @abstractmethod
     def compared_as(self, types: Sequence[str]) -> str | None:
         """The type to which keys of these types are converted for a comparison, if that may round some of them."""
+
+    # -- roles ---------------------------------------------------------------------------------------------------------
+
+    def trusts(self, role: str | None) -> bool:
+        """May what this role has stored run with the rights of this session? None is a role that nobody knows."""
+        return True
+
+    def strangers(self, schema: str) -> tuple[Stranger, ...]:
+        """Who else can run code with the rights of this session when it uses a schema. An engine without roles knows
+        none."""
+        return ()
 
     # -- fingerprints --------------------------------------------------------------------------------------------------
 

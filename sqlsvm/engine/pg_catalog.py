@@ -3,12 +3,13 @@
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 from sqlglot import exp
 
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable, Spelling
+from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable, Spelling, Stranger
 from sqlsvm.errors import OptionError
 
 # Known without a query. PostgreSQL counts money, oid and regclass as numbers too; here they are none.
@@ -78,6 +79,77 @@ SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_p
   quote_ident(given.name), quote_ident(current_user)
 FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = given.name"""
 
+# A session trusts its own role, the roles that it can become, superusers, and the roles that the user named. Only a
+# superuser does not trust the owner of the database, because it has more to lose than that database.
+_TRUSTED = """\
+WITH RECURSIVE mine (oid) AS (
+  SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user
+  UNION SELECT m.roleid FROM mine JOIN pg_catalog.pg_auth_members AS m ON m.member = mine.oid
+  WHERE coalesce(pg_catalog.to_jsonb(m) ->> 'set_option', 'true') = 'true'
+), trusted (oid, name) AS (
+  SELECT r.oid, r.rolname FROM pg_catalog.pg_roles AS r
+  WHERE r.rolsuper OR r.rolname = ANY ($1::name[]) OR r.oid IN (SELECT mine.oid FROM mine) OR (
+    (r.rolname = 'pg_database_owner' OR r.oid = (
+      SELECT d.datdba FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database()))
+    AND NOT EXISTS (
+      SELECT FROM pg_catalog.pg_roles AS s WHERE s.rolsuper AND s.rolname IN (current_user, session_user)))
+)
+"""
+
+_TRUSTS = f"{_TRUSTED} SELECT EXISTS (SELECT FROM trusted WHERE trusted.name = $2::name)"
+
+# Three ways to run code through a schema: to own something in it, to have written what its tables call (a trigger, a
+# default, a rule, a policy, the type of a column), and to have the right to add something. pg_depend has "auto" and
+# "internal" for the parts of a table. Names are looked up by nspname: it agrees with the snapshot, and casts do not.
+_STRANGERS = f"""\
+{_TRUSTED}, here AS (
+  SELECT n.tableoid AS class, n.oid, n.nspname AS name, n.nspowner AS owner, n.nspacl AS acl
+  FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $2::name
+), tables AS (
+  SELECT c.tableoid AS class, c.oid, c.relname AS name, c.relowner AS owner, c.relacl AS acl
+  FROM here JOIN pg_catalog.pg_class AS c ON c.relnamespace = here.oid WHERE c.relkind NOT IN ('i', 'I')
+), held (class, oid, owner) AS (
+  SELECT class, oid, owner FROM here
+  UNION ALL SELECT class, oid, owner FROM tables
+  UNION ALL SELECT p.tableoid, p.oid, p.proowner FROM here JOIN pg_catalog.pg_proc AS p ON p.pronamespace = here.oid
+  UNION ALL SELECT o.tableoid, o.oid, o.oprowner FROM here JOIN pg_catalog.pg_operator AS o ON o.oprnamespace = here.oid
+  UNION ALL SELECT t.tableoid, t.oid, t.typowner FROM here JOIN pg_catalog.pg_type AS t ON t.typnamespace = here.oid
+  WHERE t.typrelid = 0 AND t.typcategory <> 'A'
+  UNION ALL SELECT c.tableoid, c.oid, c.relowner FROM tables
+  JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tables.oid JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+), parts (class, oid) AS (
+  SELECT class, oid FROM tables
+  UNION SELECT d.classid, d.objid FROM tables JOIN pg_catalog.pg_depend AS d
+    ON d.refclassid = tables.class AND d.refobjid = tables.oid AND d.deptype IN ('a', 'i')
+), code (class, oid, owner) AS (
+  SELECT p.tableoid, p.oid, p.proowner FROM pg_catalog.pg_proc AS p
+  UNION ALL SELECT o.tableoid, o.oid, o.oprowner FROM pg_catalog.pg_operator AS o
+  UNION ALL SELECT t.tableoid, t.oid, t.typowner FROM pg_catalog.pg_type AS t
+), called (class, oid, owner) AS (
+  SELECT DISTINCT parts.class, parts.oid, code.owner FROM parts
+  JOIN pg_catalog.pg_depend AS d ON d.classid = parts.class AND d.objid = parts.oid
+  JOIN code ON code.class = d.refclassid AND code.oid = d.refobjid
+), rights (class, oid, role, does, remedy) AS (
+  SELECT here.class, here.oid, a.grantee, 'may create objects in',
+    pg_catalog.format('REVOKE CREATE ON SCHEMA %I', here.name)
+  FROM here CROSS JOIN LATERAL pg_catalog.aclexplode(here.acl) AS a WHERE a.privilege_type = 'CREATE'
+  UNION ALL SELECT tables.class, tables.oid, a.grantee, 'may add triggers to',
+    pg_catalog.format('REVOKE TRIGGER ON %I.%I', here.name, tables.name)
+  FROM here CROSS JOIN tables CROSS JOIN LATERAL pg_catalog.aclexplode(tables.acl) AS a
+  WHERE a.privilege_type = 'TRIGGER'
+), found (place, class, oid, role, does, remedy) AS (
+  SELECT 1, class, oid, owner, 'owns', NULL FROM held
+  UNION ALL SELECT 2, class, oid, owner, 'wrote what runs in', NULL FROM called
+  UNION ALL SELECT 3, class, oid, role, does, remedy FROM rights
+)
+SELECT coalesce(r.rolname, 'PUBLIC'),
+  pg_catalog.concat_ws(' ', coalesce('role "' || r.rolname::text || '"', 'PUBLIC'), found.does, o.type, o.identity),
+  found.remedy || ' FROM ' || coalesce(pg_catalog.quote_ident(r.rolname::text), 'PUBLIC')
+FROM found LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = found.role
+CROSS JOIN LATERAL pg_catalog.pg_identify_object(found.class, found.oid, 0) AS o
+WHERE found.role NOT IN (SELECT trusted.oid FROM trusted)
+ORDER BY found.place, o.type <> 'schema', o.type, o.identity"""
+
 _INTEGERS = ("smallint", "integer", "bigint")
 
 # In the server's binary format these are integers.
@@ -144,6 +216,12 @@ class PgCatalog(Programmable):
         if bases.issuperset(("timestamp without time zone", "timestamp with time zone")):
             return "timestamp with time zone"
         return None
+
+    def trusts(self, role: str | None) -> bool:
+        return self._ask(_TRUSTS, [list(self.trusted), role]) == [(True,)]
+
+    def strangers(self, schema: str) -> tuple[Stranger, ...]:
+        return tuple(starmap(Stranger, self._ask(_STRANGERS, [list(self.trusted), schema])))
 
     def _name(self, table: exp.Table) -> str:
         """As to_regclass reads it: a table as the query spells it, a working table by its present name."""

@@ -16,6 +16,7 @@ from sqlsvm.engine.base import Engine, Rows, StatementError
 from sqlsvm.errors import EngineError
 from sqlsvm.model.model import Model
 from sqlsvm.store.base import Kept, Store, Stored, check_name, ordered, unknown
+from sqlsvm.store.owners import check_owners
 from sqlsvm.store.program_lock import hold_alone
 from sqlsvm.store.templates import statements
 
@@ -196,7 +197,7 @@ class DatabaseStore(Store):
     # -- the tables ----------------------------------------------------------------------------------------------------
 
     def _is_made(self) -> bool:
-        if not self._fetch(_TABLES, SCHEMA)["n"][0]:
+        if not self._has(_TABLES):
             return False
         form = self._form()
         if form > SCHEMA_VERSION:
@@ -231,7 +232,13 @@ class DatabaseStore(Store):
         return self._form() >= _WITH_PROGRAMS
 
     def _has_states(self) -> bool:
-        return bool(self._fetch(_HAS_STATES, SCHEMA)["n"][0])
+        return self._has(_HAS_STATES)
+
+    def _has(self, count: str) -> bool:
+        """Look, then check: what is there is used only after that."""
+        found = self._fetch(count, SCHEMA)["n"][0]
+        check_owners(self._engine, SCHEMA)
+        return bool(found)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 

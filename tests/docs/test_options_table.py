@@ -15,7 +15,7 @@ README = ROOT / "README.md"
 ROW = re.compile(r"^\| (`--.*?`) \| (.*?) ?\| (.*) \|$", re.MULTILINE)
 FLAG = re.compile(r"--[a-z-]+")
 OPTIONS = {parameter.opts[0]: parameter for parameter in cli.commands["train"].params}
-OF_THE_VERB = {"--dsn", "--query", "--label", "--name", "--model-file", "--json", "--lambda", "--tol"}
+OF_THE_VERB = {"--dsn", "--query", "--label", "--name", "--model-file", "--json", "--lambda", "--tol", "--trust-owner"}
 """What the README says elsewhere."""
 
 

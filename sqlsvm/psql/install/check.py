@@ -20,6 +20,8 @@ from sqlsvm.psql.install.found import FUNCTIONS, Found, function_names, look, na
 from sqlsvm.psql.install.put import OLDEST, install
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.run.train import Training
+from sqlsvm.store.database import SCHEMA
+from sqlsvm.store.owners import remedy
 from sqlsvm.store.templates import template
 
 OPTIMUM, WEIGHT, LAMBDA, TOL = 7 / 8, 1 / 2, 1 / 2, 1e-3
@@ -47,6 +49,9 @@ class Finding:
 def check(engine: Engine) -> tuple[Finding, ...]:
     """The findings, in order. After a failure the rest may be missing."""
     postgres = on_postgres(engine)
+    strangers = postgres.strangers(SCHEMA)
+    if strangers:
+        return tuple(Finding("owners", f"{found.said}: {remedy(found)}", False) for found in strangers)
     before = look(postgres)
     found = [*_in_place(postgres, before)]
     if all(f.good for f in found):

@@ -9,6 +9,7 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine.base import Engine, Programmable
 from sqlsvm.errors import OptionError
 from sqlsvm.store.database import SCHEMA, explained
+from sqlsvm.store.owners import check_owners
 from sqlsvm.store.templates import template, templates_in
 
 TABLES = ("tables", "states")
@@ -21,9 +22,13 @@ FUNCTIONS = """\
 SELECT proname AS name FROM pg_catalog.pg_proc
 WHERE pronamespace = TO_REGNAMESPACE('sqlsvm') ORDER BY proname"""
 
+# Of the snapshot, like `Engine.strangers`: a cast to regclass would also see what another session makes meanwhile.
 _LOOK = """\
-SELECT to_regprocedure('sqlsvm.version()') IS NOT NULL AS has_functions,
-  to_regclass('sqlsvm.schema_version') IS NOT NULL AS has_tables,
+SELECT EXISTS (
+    SELECT 1 FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+    WHERE n.nspname = 'sqlsvm' AND p.proname = 'version' AND p.pronargs = 0) AS has_functions,
+  EXISTS (
+    SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'sqlsvm' AND tablename = 'schema_version') AS has_tables,
   EXISTS (SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'sqlsvm') AS is_extension,
   CAST(CURRENT_SETTING('server_version_num') AS INT) / 10000 AS server"""
 
@@ -74,6 +79,7 @@ def look(engine: Engine) -> Found:
 
 def found_in(postgres: Programmable) -> Found:
     facts = row(postgres, _LOOK)
+    check_owners(postgres, SCHEMA)
     version = str(row(postgres, "SELECT sqlsvm.VERSION() AS v")["v"]) if facts["has_functions"] else None
     form = row(postgres, "SELECT MAX(version) AS v FROM sqlsvm.schema_version")["v"] if facts["has_tables"] else 0
     return Found(version, int(str(form)), bool(facts["is_extension"]), int(str(facts["server"])))

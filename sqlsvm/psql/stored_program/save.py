@@ -9,7 +9,8 @@ from sqlsvm.model.model import plain
 from sqlsvm.psql.stored_program.make import SOURCES, StoredProgram
 from sqlsvm.run.workspace import rendered
 from sqlsvm.store.base import check_name
-from sqlsvm.store.database import DatabaseStore, explained
+from sqlsvm.store.database import SCHEMA, DatabaseStore, explained
+from sqlsvm.store.owners import check_owners
 from sqlsvm.store.program_lock import hold_alone
 
 _SAVE = """\
@@ -31,7 +32,9 @@ def check_place(engine: Engine, name: str) -> None:
     check_name(name)
     if not isinstance(engine, Programmable):
         raise OptionError(f"{engine.version} cannot run a stored program", hint="--dsn postgresql://user@host/database")
-    if not engine.fetch(Text(_INSTALLED))["n"][0]:
+    installed = engine.fetch(Text(_INSTALLED))["n"][0]
+    check_owners(engine, SCHEMA)
+    if not installed:
         hint = f"sqlsvm install --dsn {quote(engine.url)}"
         raise EngineError(f"the SQL functions are not in {engine.url}", hint=hint)
 
