@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
-from typing import cast
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
-from sqlsvm.options import Nulls
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LOWEST, SHIFT, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
@@ -101,7 +99,7 @@ def options_of(model: Model) -> ProblemOptions:
     return ProblemOptions(
         label=model.label,
         positive=model.positive,
-        nulls=cast(Nulls, model.nulls),
+        nulls=model.nulls,
         categorical=tuple(stored.get("categorical", ())),
         scale="none",
         **kept,

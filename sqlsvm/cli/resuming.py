@@ -32,7 +32,7 @@ def state_of(store: "Store | None", name: str) -> "Saved | None":
             "there is nothing to resume: no model is stored here", hint="--model-file keeps model and passes in a file"
         )
     found = store.load_state(name)
-    return Saved.from_json(found) if found else None
+    return Saved.from_json(found, f'unfinished training of "{name}"') if found is not None else None
 
 
 def finished(store: "Store", name: str, query: str, training: "Training") -> "Model":

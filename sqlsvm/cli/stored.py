@@ -1,5 +1,6 @@
 """The verbs on stored models: models, show, weights, drop."""
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,12 +12,12 @@ import click
 
 from sqlsvm.cli.group import cli, examples, show_answer, show_either
 from sqlsvm.cli.options import Missing, json_wanted, opened, option, together, trust_wanted
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import OptionError, SqlsvmError
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
-    from sqlsvm.store import Kept, Store
+    from sqlsvm.store import Kept, Store, Stored
 
 version_wanted = click.option(
     "--version", type=click.IntRange(1), metavar="N", help="Use version N instead of the newest."
@@ -113,7 +114,10 @@ def _check_kept(dsn: str) -> None:
 @model_place
 @json_wanted
 def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
-    """List the stored models: every version, the newest first, with its certificate."""
+    """List the stored models: every version, the newest first, with its certificate.
+
+    If the JSON of a model is damaged or of a newer sqlsvm, the list says so in its row, and the exit code is 1.
+    """
     from sqlsvm.show.models import draw_models
 
     with Which(None, dsn, model_file).store() as store:
@@ -121,6 +125,13 @@ def models(dsn: str | None, model_file: str | None, as_json: bool) -> None:
     show_either(
         as_json, lambda: {"models": [stored.as_json() for stored in found]}, lambda: draw_models(found, sys.stdout)
     )
+    if bad := [stored for stored in found if stored.error]:
+        message = f"{len(bad)} of {len(found)} versions cannot be read"
+        raise SqlsvmError(message, detail=bad[0].error, hint=_remedy(bad[0]))
+
+
+def _remedy(bad: "Stored") -> str:
+    return f"sqlsvm drop {shlex.quote(bad.name)} --version {bad.version} deletes it; train stores a new one"
 
 
 @cli.command(

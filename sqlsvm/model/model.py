@@ -4,17 +4,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import groupby
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from sqlsvm.engine.base import Spelling
-from sqlsvm.errors import OptionError
+from sqlsvm.engine.languages import LANGUAGES
+from sqlsvm.options import OPTIONS, Choice, Nulls, Number, Solver
+from sqlsvm.plan.plan import Method
+from sqlsvm.reading import Bound, Misread, form_of, key, made, reader, unexpected
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
 FORMAT = 1
-"""The number of the form of `Model.as_json`. Models stored without a number have this form."""
+"""The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
+then an older sqlsvm says that the model is newer, and not that it does not know the field."""
+
+Count = Annotated[int, Number(0, whole=True)]
+ByLabel = Mapping[Literal["-1", "1"], float]
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,42 @@ class Weight:
     weight: float
     scaled_weight: float
     missing: float | None = None
+
+
+def _agreeing(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+    """All weights of a feature stand together. It is one number, or has categories of one kind, each once."""
+    place, seen = 0, set()
+    for feature, group in groupby(weights, key=lambda w: w.feature):
+        categories = [w.category for w in group]
+        if feature in seen:
+            raise Misread(f"the weights of {feature} must stand together").at("feature").at(place)
+        if len(categories) > 1:
+            _check_categories(categories, place)
+        place += len(categories)
+        seen.add(feature)
+    return weights
+
+
+def _check_categories(categories: list[object], first: int) -> None:
+    if categories[0] is not None and len(set(map(type, categories))) == 1 and len(set(categories)) == len(categories):
+        return  # first, for speed
+    kind, seen = _kind(categories[0]), set()
+    for place, category in enumerate(categories, first):
+        if category is None or (_kind(category) is not kind and category not in _INFINITE):
+            wanted = "a category" if category is None else f"{_SAID[kind]} as in weights[{first}]"
+            raise unexpected(wanted, category).at("category").at(place)
+        if category in seen:
+            raise Misread("the category is there twice").at("category").at(place)
+        seen.add(category)
+
+
+_SAID = {str: "text", bool: "true or false", float: "a number"}
+_INFINITE = ("Infinity", "-Infinity", "NaN")
+"""The numbers that JSON writes as texts."""
+
+
+def _kind(category: object) -> type:
+    return type(category) if isinstance(category, str | bool) else float
 
 
 @dataclass(frozen=True)
@@ -64,13 +107,15 @@ class TrainedOn:
     """Features of type character(n)."""
     caseless: tuple[str, ...] = ()
     """Features of type citext."""
-    label_values: tuple[Any, Any] = (-1, 1)
+    label_values: tuple[object, object] = (-1, 1)
     """The label's own values for -1 and +1."""
     database: str | None = None
     versions: Mapping[str, str | None] = field(default_factory=dict)
     """Of sqlsvm and sqlglot."""
-    held_out: Mapping[str, float] = field(default_factory=dict)
+    held_out: ByLabel = field(default_factory=dict)
     """Rows of each class that the training did not see."""
+
+    UNREAD: ClassVar = frozenset({"sqlsvm"})
 
     def spelling(self, feature: str) -> Spelling:
         """If the padded features are not known, any feature may be one."""
@@ -81,43 +126,81 @@ class TrainedOn:
     def as_json(self) -> dict[str, Any]:
         return {name: plain(value) for name, value in vars(self).items() if value is not None and value != {}}
 
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "TrainedOn":
-        known = ((name, found.get(name)) for name in cls.__dataclass_fields__)
-        facts: dict[str, Any] = {n: tuple(f) if isinstance(f, list) else f for n, f in known if f is not None}
-        return cls(**facts)
+
+@dataclass(frozen=True)
+class _Pass:
+    """The certificate after a pass."""
+
+    pass_: Count = field(metadata={"key": "pass"})
+    objective: Bound
+    objective_upper: Bound
+    lower_bound: Bound
+    gap: Bound
+    buckets: int | None
+    seconds: float
+
+
+def _as_pass(found: object) -> Mapping[str, Any]:
+    read = reader(_Pass).read(found)
+    return {key(f): getattr(read, f.name) for f in fields(_Pass)}
+
+
+def _allowed(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of a training, by name; two groups of them are objects. Unknown options are only shown."""
+    for group in ("problem", "effort"):
+        inner = options.get(group, {})
+        if not isinstance(inner, Mapping):
+            raise unexpected("an object", inner).at(group)
+        _check_options(inner, f".{group}")
+    _check_options(options, "")
+    if options.get("holdout") and "seed" not in options.get("effort", {}):
+        raise Misread("is missing, and rows were held out by it", ".effort.seed")
+    return options
+
+
+def _check_options(found: Mapping[str, Any], path: str) -> None:
+    for name in found.keys() & OPTIONS.keys():
+        option, value = OPTIONS[name], found[name]
+        if not option.allows(tuple(value) if isinstance(value, list) else value):
+            wrong = unexpected(option.domain, value)
+            raise Misread(wrong.fact, f"{path}.{name}")
 
 
 @dataclass(frozen=True)
 class Model:
-    name: str
+    """Its fields are also those of its JSON. A new one needs a default, or older models cannot be read, and a new
+    FORMAT."""
+
+    name: str = field(metadata={"key": "model"})
     engine: str
     query: str
-    dialect: str
+    dialect: Annotated[str, Choice(tuple(LANGUAGES))]
     label: str
     positive: str | None
-    lam: float
-    solver: str
-    counting: str
-    nulls: str
-    bags: int
+    lam: float = field(metadata={"key": "lambda"})
+    solver: Solver
+    counting: Method
+    nulls: Nulls
+    bags: Count
     join_rows: float
-    label_rows: Mapping[str, float]
-    passes: int
+    label_rows: ByLabel
+    passes: Count
     seconds: float
-    objective: float
-    objective_upper: float
-    lower_bound: float
-    gap: float
+    objective: Bound
+    objective_upper: Bound
+    lower_bound: Bound
+    gap: Bound
     converged: bool
     intercept: float
-    weights: tuple[Weight, ...]
-    history: tuple[Mapping[str, Any], ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    weights: Annotated[tuple[Weight, ...], _agreeing]
+    history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
+    options: Annotated[Mapping[str, Any], _allowed] = field(default_factory=dict)
     """Every option of the training, by name."""
     trained_on: TrainedOn = field(default_factory=TrainedOn)
-    version: int = 0
+    version: Count = 0
     """Counted by the store; 0 for a model that was never stored."""
+
+    UNREAD: ClassVar = frozenset({"features", "format"})
 
     @property
     def weighted(self) -> bool:
@@ -137,24 +220,13 @@ class Model:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
-        found = {name: plain(value) for name, value in vars(self).items() if name != "trained_on"}
-        found["model"], found["lambda"] = found.pop("name"), found.pop("lam")
+        found = {key(f): plain(getattr(self, f.name)) for f in fields(self) if f.name != "trained_on"}
         return found | {"trained_on": self.trained_on.as_json(), "features": len(self.terms), "format": FORMAT}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "Model":
-        if found.get("format", FORMAT) > FORMAT:
-            raise OptionError(
-                f"model {found['model']} is stored in format {found['format']}, which this sqlsvm does not know",
-                hint="read it with a newer sqlsvm",
-            )
-        values = {k: v for k, v in found.items() if k not in ("model", "lambda", "features", "format")}
-        values |= {f.name: float(values[f.name]) for f in fields(cls) if f.type is float and f.name in values}
-        values["label_rows"] = {k: float(v) for k, v in found["label_rows"].items()}
-        values["weights"] = tuple(_weight(w) for w in found["weights"])
-        values["trained_on"] = TrainedOn.from_json(found.get("trained_on", {}))
-        values["history"] = tuple({k: _number(v) for k, v in record.items()} for record in found.get("history", ()))
-        return cls(name=found["model"], lam=float(found["lambda"]), **values)
+    def from_json(cls, found: Mapping[str, Any], where: str = "the model") -> "Model":
+        form_of(found, where, FORMAT)
+        return made(cls, found, where)
 
 
 def plain(value: object) -> Any:
@@ -176,11 +248,3 @@ def plain(value: object) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _number(value: Any) -> Any:
-    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
-
-
-def _weight(found: Mapping[str, Any]) -> Weight:
-    return Weight(**{**found, **{k: float(found[k]) for k in ("weight", "scaled_weight")}})

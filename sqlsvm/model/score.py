@@ -101,6 +101,8 @@ def exact(value: float) -> exp.Expression:
     >>> exact(-0.1).sql("postgres")
     'CAST(-0.1e0 AS DOUBLE PRECISION)'
     """
+    if not isfinite(value):
+        return sql.double(exp.Literal.string(repr(float(value))))
     text = repr(abs(float(value)))
     number: exp.Expression = exp.Literal.number(text if "e" in text else f"{text}e0")
     return sql.double(exp.Neg(this=number) if float(value) < 0 else number)
@@ -115,5 +117,5 @@ def literal(value: object) -> exp.Expression:
     if isinstance(value, int):
         return sql.integer(value)
     if isinstance(value, float):
-        return exact(value) if isfinite(value) else sql.double(exp.Literal.string(repr(value)))
+        return exact(value)
     return exp.Literal.string(str(value))

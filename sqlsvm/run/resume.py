@@ -7,29 +7,39 @@ are used again, and the run goes on as if it had not stopped. If not, its best w
 The digest costs a scan of every relation. It is taken once: for a small join after the first pass that is not the last,
 else when the passes have taken some seconds, or when the run gives up. So a run that ends later, even by a lost
 connection, has a digest; one that ends sooner is soon repeated.
+
+A state is sealed with a digest of itself as well. This shows a change by accident or by hand. The digest has no key, so
+a role that may write the state can also seal a change: after a resumed run, the proof rests on those who may write it.
 """
 
-from base64 import b64decode, b64encode
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from hashlib import sha256
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError
 from sqlsvm.model.model import plain
+from sqlsvm.options import Number
 from sqlsvm.plan.catalog import own_rows_of
 from sqlsvm.plan.design import Design
 from sqlsvm.query import FeatureQuery
+from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import State
 
-Column = tuple[str, str, Any]
+Column = tuple[str, str, object]
 """The feature, role and category of a raw coordinate."""
+
+FORMAT = 2
+"""The number of the form of `Saved.as_json`. Form 1 had no digest."""
 
 SMALL = 100_000
 """Up to this many join rows, a scan of the tables costs almost nothing."""
@@ -54,29 +64,54 @@ class Saved:
     columns: tuple[Column, ...]
     theta: Array
     """The best weights, on raw coordinates."""
-    passes: int
+    passes: Annotated[int, Number(1, whole=True)]
     state: State | None
     """None if it was too large to keep."""
 
+    UNREAD: ClassVar = frozenset({"format", "digest"})
+
     def as_json(self) -> dict[str, Any]:
-        arrays = self.state and {name: _packed(getattr(self.state, name)) for name in _ARRAYS}
-        return {**vars(self), "columns": plain(self.columns), "theta": _packed(self.theta), "state": arrays}
+        arrays = self.state and {name: Packed.of(getattr(self.state, name)) for name in _ARRAYS}
+        found = {**vars(self), "columns": plain(self.columns), "theta": Packed.of(self.theta), "state": arrays}
+        return sealed(found | {"format": FORMAT})
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "Saved":
-        arrays = found["state"]
-        state = State(**{name: _unpacked(arrays[name]) for name in _ARRAYS}) if arrays else None
-        columns = tuple((feature, role, category) for feature, role, category in found["columns"])
-        return cls(**{**found, "columns": columns, "theta": _unpacked(found["theta"]), "state": state})
+    def from_json(cls, found: Mapping[str, Any], where: str = "the state") -> "Saved":
+        if form_of(found, where, FORMAT) < FORMAT:
+            raise OptionError(f"{where}: kept by an older sqlsvm, without a digest", hint=ANEW)
+        saved = made(cls, found, where, ANEW)
+        if sealed(found) != found:
+            raise OptionError(f"{where}: digest: the state was changed after it was kept", hint=ANEW)
+        try:
+            _check_shapes(saved)
+        except Misread as wrong:
+            raise wrong.error(where, ANEW) from None
+        return saved
 
 
-def _packed(values: Array) -> dict[str, Any]:
-    """Exact, and shorter than decimal digits."""
-    return {"shape": list(values.shape), "float64": b64encode(values.astype("<f8").tobytes()).decode()}
+def sealed(found: Mapping[str, Any]) -> dict[str, Any]:
+    """With the digest of everything else."""
+    rest = {name: value for name, value in found.items() if name != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return rest | {"digest": sha256(text.encode()).hexdigest()}
 
 
-def _unpacked(found: Mapping[str, Any]) -> Array:
-    return np.frombuffer(b64decode(found["float64"]), dtype="<f8").astype(float).reshape(found["shape"])
+def _check_shapes(saved: Saved) -> None:
+    """theta has a number for each column, and each array of the state a row for each pass."""
+    _check_array(saved.theta, (len(saved.columns),), "theta")
+    if saved.state is None:
+        return
+    dimension = saved.state.points.shape[-1] if saved.state.points.ndim else 0
+    for name in _ARRAYS:
+        shape = (saved.passes, dimension) if name in ("points", "slopes") else (saved.passes,)
+        _check_array(getattr(saved.state, name), shape, f"state.{name}")
+
+
+def _check_array(found: Array, shape: tuple[int, ...], place: str) -> None:
+    if found.shape != shape:
+        raise Misread(f"expected the shape {list(shape)}, found {list(found.shape)}", place)
+    if place in ("theta", "state.points", "state.slopes") and not np.isfinite(found).all():
+        raise Misread("expected finite numbers", place)
 
 
 class Continuation:
@@ -130,7 +165,9 @@ class Continuation:
             return "the run ended before its rows were identified"
         if moved := [alias for alias, digest in self._taken().items() if before.digests.get(alias) != digest]:
             return f"the rows of {', '.join(moved)} have changed"
-        return None if before.columns == tuple(_columns(self._problem.plan.design)) else "the features have changed"
+        same = before.columns == tuple(_columns(self._problem.plan.design))
+        fits = before.state.points.shape[1] == self._problem.scaling.dimension
+        return None if same and fits else "the features have changed"
 
 
 def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.model import Model, TrainedOn, Weight
+from sqlsvm.model.model import ByLabel, Model, TrainedOn, Weight
 from sqlsvm.options import DEFAULTS, OPTIONS, Scale, Solver, check
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
@@ -158,7 +158,7 @@ def model_of(
 ) -> Model:
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design, design.target.class_weights)
-    held_out = {} if left_out is None else _label_rows(left_out, design, (1.0, 1.0))
+    held_out: ByLabel = {} if left_out is None else _label_rows(left_out, design, (1.0, 1.0))
     theta = problem.scaling.to_raw(solution.beta)
     intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
     return Model(
@@ -197,7 +197,7 @@ def as_json(record: Record) -> dict[str, Any]:
     return {"pass": found.pop("pass_"), **found}
 
 
-def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, float]) -> dict[str, float]:
+def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, float]) -> ByLabel:
     """The rows of each class, without class weights. A row of weight w counts as w rows."""
     counts = (moments.n_negative, moments.n - moments.n_negative)
     rows = [count / weight for count, weight in zip(counts, class_weights, strict=True)]

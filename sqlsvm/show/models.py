@@ -7,7 +7,7 @@ from typing import Any, TextIO
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.model.model import Model, Weight, plain
+from sqlsvm.model.model import ByLabel, Model, Weight, plain
 from sqlsvm.paper import columns, facts, on_paper
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
@@ -20,6 +20,8 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
         "model", "stored", "label", "converged", numbers=("version", "lambda", "join rows", "objective", "gap")
     )
     last = None
+    if any(stored.error for stored in listing):
+        table.add_column("cannot be read", overflow="fold")
     for stored in listing:
         name = printable(stored.name) if stored.name != last else ""
         table.add_row(
@@ -32,6 +34,7 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
             f"total weight {weight(stored.join_rows)}" if stored.weighted else amount(stored.join_rows),
             f"{stored.objective:.6g}",
             f"{stored.gap:.2g}",
+            *([Text(printable(stored.error))] if stored.error else []),
         )
         last = stored.name
     return on_paper(stream, table)
@@ -99,7 +102,7 @@ def held_out(model: Model) -> str | None:
     return f"{_rows(rows, model.weighted)}; sqlsvm evaluate {printable(model.name)} measures both" if rows else None
 
 
-def _rows(labels: Mapping[str, float], weighted: bool) -> str:
+def _rows(labels: ByLabel, weighted: bool) -> str:
     """The number of join rows, and the number in each class; empty if there are none."""
     known, number = sum(labels.values()), weight if weighted else amount
     classes = ", ".join(f"{number(n)} {int(label):+d} ({share(n, known)})" for label, n in labels.items() if known)

@@ -1,7 +1,7 @@
 """The interface of all stores, and their error messages."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -33,11 +33,17 @@ class Stored:
     gap: float
     converged: bool
     weighted: bool
+    error: str | None = None
+    """Why the model cannot be read."""
 
     def as_json(self) -> dict[str, Any]:
         renamed = {"name": "model", "lam": "lambda"}
         found = {renamed.get(name, name): plain(value) for name, value in vars(self).items()}
         return {**found, "created_at": self.created_at.isoformat()}
+
+
+LISTED = tuple(field.name for field in fields(Stored) if field.name not in ("created_at", "error"))
+"""What the list has from the model itself."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,12 @@ class Store(Protocol):
 
     def drop_state(self, name: str) -> None:
         """Delete the stored state, if there is one."""
+
+
+def without_weights(found: Mapping[str, Any], where: str) -> Model:
+    """A model with its first weight only, for lists: to read 100,000 weights takes a quarter of a second."""
+    weights = found.get("weights")
+    return Model.from_json({**found, "weights": weights[:1]} if isinstance(weights, list) else found, where)
 
 
 def check_name(name: str) -> None:

@@ -5,7 +5,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
@@ -13,9 +12,10 @@ from sqlglot import exp, parse_one
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, StatementError
-from sqlsvm.errors import EngineError
+from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import Model
-from sqlsvm.store.base import Kept, Store, Stored, check_name, ordered, unknown
+from sqlsvm.reading import ANEW, parsed
+from sqlsvm.store.base import LISTED, Kept, Store, Stored, check_name, ordered, unknown, without_weights
 from sqlsvm.store.owners import check_owners
 from sqlsvm.store.program_lock import hold_alone
 from sqlsvm.store.templates import statements
@@ -27,7 +27,7 @@ SCHEMA_VERSION = 2
 """The newest known form of the tables. A store begins with form 1; `sqlsvm install` adds the tables of programs."""
 _WITH_PROGRAMS = 2
 
-_COLUMNS = tuple(field.name for field in fields(Stored) if field.name not in ("version", "created_at", "weighted"))
+_COLUMNS = tuple(name for name in LISTED if name not in ("version", "weighted"))
 _PASS = ("objective", "objective_upper", "lower_bound", "gap", "buckets", "seconds")
 
 # pg_catalog, unlike information_schema, also shows what this role may not read.
@@ -39,8 +39,6 @@ _FORM = "SELECT MAX(version) AS version FROM sqlsvm.schema_version"
 _NEXT_VERSION = """\
 INSERT INTO sqlsvm.models (name, last_version) VALUES ($1, 1)
 ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 RETURNING last_version"""
-
-_WEIGHT = "CAST(body AS JSON) -> 'options' -> 'problem' ->> 'weight'"
 
 _CHOSEN = " WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"
 _LOAD = "SELECT version, body FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version DESC LIMIT 1"
@@ -92,8 +90,7 @@ class DatabaseStore(Store):
             if self._is_made():
                 found = self._fetch(_LOAD, name, version)
                 if len(found["body"]):
-                    body = json.loads(found["body"][0])
-                    return Model.from_json({**body, "version": int(found["version"][0])})
+                    return _understood(name, int(found["version"][0]), found["body"][0], Model.from_json)
         raise unknown(name, version, self.models())
 
     def models(self) -> tuple[Stored, ...]:
@@ -120,7 +117,7 @@ class DatabaseStore(Store):
             if not self._has_states():
                 return None
             found = self._fetch(_LOAD_STATE, name)["body"].tolist()
-        return dict(json.loads(found[0])) if found else None
+        return parsed(found[0], f'unfinished training of "{name}"', ANEW) if found else None
 
     def drop_state(self, name: str) -> None:
         with self._denials(_CHANGE):
@@ -258,9 +255,7 @@ class DatabaseStore(Store):
     def _select(self) -> exp.Select:
         moment = sql.double(exp.Extract(this=exp.var("EPOCH"), expression=sql.column("created_at")))
         outputs = [(sql.column(name), name) for name in ("version", *_COLUMNS)]
-        weight = exp.paren(parse_one(_WEIGHT, read="postgres"))
-        weighted = exp.Not(this=exp.Is(this=weight, expression=exp.null()))
-        return sql.select([*outputs, (moment, "created_at"), (weighted, "weighted")], self._table("versions"))
+        return sql.select([*outputs, (moment, "created_at"), (sql.column("body"), "body")], self._table("versions"))
 
     def _insertion(self, table: str, columns: Sequence[str]) -> exp.Insert:
         names = [exp.to_identifier(column, quoted=True) for column in columns]
@@ -300,4 +295,15 @@ def explained(kinds: tuple[str, ...], hint: Callable[[], str], fact: str | None 
 def _listing(rows: Rows) -> Iterator[Stored]:
     for values in zip(*(column.tolist() for column in rows.values()), strict=True):
         cells = dict(zip(rows, values, strict=True))
-        yield Stored(**{**cells, "created_at": datetime.fromtimestamp(cells["created_at"], UTC)})
+        body, created = cells.pop("body"), datetime.fromtimestamp(cells.pop("created_at"), UTC)
+        weighted, error = False, None
+        try:
+            weighted = _understood(cells["name"], cells["version"], body, without_weights).weighted
+        except OptionError as refused:
+            error = refused.message
+        yield Stored(**cells, created_at=created, weighted=weighted, error=error)
+
+
+def _understood(name: str, version: int, body: str, made: Callable[[Mapping[str, Any], str], Model]) -> Model:
+    where = f'model "{name}", version {version}'
+    return made({**parsed(body, where), "version": version}, where)

@@ -2,19 +2,26 @@
 
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.files import is_stream, replacing, text_left_in
 from sqlsvm.model.model import Model
-from sqlsvm.store.base import Kept, Store, Stored, check_name, unknown
+from sqlsvm.reading import ANEW, EDITED, made, parsed
+from sqlsvm.store.base import LISTED, Kept, Store, Stored, check_name, unknown, without_weights
 
-T = TypeVar("T")
+
+@dataclass(frozen=True)
+class _StateFile:
+    model: str
+    state: Mapping[str, Any]
 
 
 class FileStore(Store):
@@ -43,11 +50,11 @@ class FileStore(Store):
         return model
 
     def models(self) -> tuple[Stored, ...]:
-        model = self._model(_without_weights)
+        model = self._model(without_weights)
         if model is None:
             return ()
         created = datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
-        same = {name: getattr(model, name) for name in Stored.__dataclass_fields__ if name != "created_at"}
+        same = {name: getattr(model, name) for name in LISTED}
         return (Stored(**same, created_at=created),)
 
     def kept(self, name: str, version: int | None = None) -> Kept:
@@ -77,12 +84,18 @@ class FileStore(Store):
         _write(self._state_path, json.dumps({"model": name, "state": state}))
 
     def load_state(self, name: str) -> Mapping[str, Any] | None:
-        found = _read(self._state_path, "training state", lambda text: dict(json.loads(text)), text_left_in)
-        return found["state"] if found and found.get("model") == name else None
+        text = _read(self._state_path, "training state", text_left_in)
+        if text is None:
+            return None
+        where = str(self._state_path)
+        found = made(_StateFile, parsed(text, where, ANEW), where, ANEW)
+        return found.state if found.model == name else None
 
     def drop_state(self, name: str) -> None:
-        if self.load_state(name) is not None:
-            _remove(self._state_path)
+        """One that cannot be read is left as it is: it may not be ours."""
+        with suppress(OptionError):
+            if self.load_state(name) is not None:
+                _remove(self._state_path)
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -94,7 +107,7 @@ class FileStore(Store):
                 f"cannot keep a model in {self._path}, which is a device or a pipe",
                 hint="name a file, because the model must be read again; sqlsvm train --json prints one",
             )
-        before = self._model(_without_weights)
+        before = self._model(without_weights)
         if before is not None and before.name != name:
             raise OptionError(
                 f'{self._path} holds the model "{before.name}", not "{name}"',
@@ -102,14 +115,10 @@ class FileStore(Store):
             )
         return before
 
-    def _model(self, made: Callable[[Mapping[str, Any]], Model]) -> Model | None:
+    def _model(self, understood: Callable[[Mapping[str, Any], str], Model]) -> Model | None:
         """The content of the file; None if there is no file."""
-        return _read(self._path, "model", lambda text: made(json.loads(text)))
-
-
-def _without_weights(found: Mapping[str, Any]) -> Model:
-    """Reading 100,000 weights takes a quarter of a second."""
-    return Model.from_json({**found, "weights": ()})
+        text, where = _read(self._path, "model"), str(self._path)
+        return None if text is None else understood(parsed(text, where), where)
 
 
 def laid_out(found: Mapping[str, Any]) -> str:
@@ -139,18 +148,24 @@ _text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    """A device like /dev/zero has no end; a pipe has one."""
+    with path.open(encoding="utf-8") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise OSError(f"{path} is a device")
+        return file.read()
 
 
-def _read(path: Path, what: str, understood: Callable[[str], T], text: Callable[[Path], str] = _text_of) -> T | None:
+def _read(path: Path, what: str, text: Callable[[Path], str] = _text_of) -> str | None:
+    """None if there is no file."""
     try:
-        return understood(text(path))
+        return text(path)
+    except UnicodeDecodeError as error:
+        raise OptionError(f"{path}: not UTF-8: byte {error.start + 1}", hint=EDITED) from error
     except FileNotFoundError:
         return None
     except OSError as error:
         raise OptionError(f"cannot read the {what} file {path}", detail=str(error)) from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise OptionError(f"{path} is not a {what} file", detail=f"{type(error).__name__}: {error}") from error
 
 
 def _write(path: Path, text: str) -> None:

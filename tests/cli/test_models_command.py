@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 
 from sqlsvm.engine import connect
+from sqlsvm.engine.base import Text
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.show.models import draw_model, draw_models, draw_weights
 from sqlsvm.store import Store, open_store
@@ -173,9 +174,31 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         "error: no model is stored here\nHINT: sqlsvm train stores one; is the place right?\n"
     )
     (tmp_path / "y.json").write_text("SELECT 1")
-    assert "y.json is not a model file\nDETAIL: JSONDecodeError" in complaint(
-        "show", "--model-file", tmp_path / "y.json"
+    said = complaint("show", "--model-file", tmp_path / "y.json")
+    assert "y.json: not JSON: Expecting value at line 1, column 1\nHINT: is this a model of sqlsvm? " in said
+
+
+def test_a_model_that_cannot_be_read_is_one_row_of_the_list(dsn: str) -> None:
+    with connect(dsn) as engine:
+        engine.execute(Text("UPDATE sqlsvm.versions SET body = '{\"format\": 7}' WHERE name = 'early' AND version = 2"))
+    done = sqlsvm("models", "--dsn", dsn)
+    newer = 'model "early", version 2: made by a newer sqlsvm (format 7; this one reads up to 1)'
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]][::2] == ["early", "late"]
+    assert [newer in line for line in done.stdout.splitlines()] == [False, True, False, False]
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"error: 1 of 3 versions cannot be read\nDETAIL: {newer}\n"
+        "HINT: sqlsvm drop early --version 2 deletes it; train stores a new one\n",
     )
+    listed = json.loads(sqlsvm("models", "--dsn", dsn, "--json").stdout)["models"]
+    assert [(m["model"], m["version"], m["error"]) for m in listed] == [
+        ("early", 2, newer),
+        ("early", 1, None),
+        ("late", 1, None),
+    ]
+    assert "early, version 1" in answer("show", "early", "--dsn", dsn, "--version", 1)
+    assert complaint("show", "early", "--dsn", dsn) == f"error: {newer}\nHINT: upgrade sqlsvm\n"
+    assert answer("drop", "early", "--dsn", dsn, "--version", 2, "--yes") == "dropped version 2\n"
 
 
 @pytest.mark.parametrize("verb", ["models", "show", "weights", "drop"])

@@ -13,6 +13,7 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import Kind, Of, predict, save, score_sql, write_csv
+from sqlsvm.options import Nulls
 from sqlsvm.plan.target import binary, read_label_values
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
@@ -67,7 +68,7 @@ INSERT INTO shop VALUES
 QUERY = "SELECT s.bought, s.price, s.colour, s.fresh FROM shop s"
 
 
-def shop(engine: Engine, nulls: str = "mean", query: str = QUERY) -> Model:
+def shop(engine: Engine, nulls: Nulls = "mean", query: str = QUERY) -> Model:
     build(engine, SHOP)
     missing = 0.5 if nulls == "mean" else None
     weights = [

@@ -12,6 +12,7 @@ from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.model.predict import predict, score_sql
+from sqlsvm.options import Nulls
 from sqlsvm.store import open_store
 from tests.ground.modelled import category, modelled, number
 
@@ -57,7 +58,7 @@ def drawn(rng: np.random.Generator, nulls: bool) -> dict[str, Values]:
     return columns
 
 
-def weighed(rng: np.random.Generator, nulls: str) -> Model:
+def weighed(rng: np.random.Generator, nulls: Nulls) -> Model:
     """Some of the features in some order, and some of their categories."""
     weights: list[Weight] = []
     for feature in rng.permutation([name for name in TYPES if name != "i"])[: rng.integers(2, len(TYPES))].tolist():
@@ -103,7 +104,7 @@ def numbers(found: Rows) -> Values:
 
 @pytest.mark.parametrize("nulls", ["error", "mean", "drop"])
 @pytest.mark.parametrize("seed", range(8))
-def test_all_scorers_agree(tables: dict[str, Engine], seed: int, nulls: str) -> None:
+def test_all_scorers_agree(tables: dict[str, Engine], seed: int, nulls: Nulls) -> None:
     rng = np.random.default_rng(seed)
     columns, made = drawn(rng, nulls != "error"), weighed(rng, nulls)
     expected = scores(made, columns)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -97,7 +98,7 @@ def test_the_listing(store: Store) -> None:
     store.save(model())
     (stored,) = store.models()
     made = model(version=1)
-    same = [name for name in vars(stored) if name != "created_at"]
+    same = [name for name in vars(stored) if name not in ("created_at", "error")]
     assert {name: getattr(stored, name) for name in same} == {name: getattr(made, name) for name in same}
     assert stored.created_at.utcoffset() is not None
     json.dumps(stored.as_json(), allow_nan=False)
@@ -270,6 +271,32 @@ def test_a_duckdb_file_of_any_name(tmp_path: Path, name: str) -> None:
         assert store.drop("late") == Kept((1, 2))
 
 
+DAMAGED = {
+    "{": "not JSON: Expecting property name enclosed in double quotes at line 1, column 2",
+    "{}": "model: is missing",
+    "[1]": "expected an object, found a list of 1",
+    '{"format": 7}': "made by a newer sqlsvm (format 7; this one reads up to 1)",
+}
+
+
+@pytest.mark.parametrize("body", DAMAGED)
+def test_a_damaged_model_is_one_row_of_the_list(base: Store, engine: Engine, body: str) -> None:
+    for name in ("early", "late", "late"):
+        base.save(model(name))
+    change = "UPDATE sqlsvm.versions SET body = $1 WHERE name = 'late' AND version = 2"
+    engine.execute(parse_one(change, read="postgres"), [body])
+    said = f'model "late", version 2: {DAMAGED[body]}'
+    assert [(s.name, s.version, s.error) for s in base.models()] == [
+        ("early", 1, None),
+        ("late", 2, said),
+        ("late", 1, None),
+    ]
+    with pytest.raises(OptionError, match=re.escape(said)):
+        base.load("late")
+    assert base.load("late", 1).version == 1
+    assert base.drop("late", 2) == Kept((2,))
+
+
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------
 
 
@@ -385,11 +412,24 @@ def test_a_file_holds_the_last_version_of_one_model(file: Path) -> None:
     assert store.save(model("early")) == 1
 
 
-@pytest.mark.parametrize("text", ["", "SELECT 1", "[]", "{}", '{"model": "late"}', "\xff"])
+NO_MODELS = {
+    "": "not JSON: Expecting value at line 1, column 1",
+    "SELECT 1": "not JSON: Expecting value at line 1, column 1",
+    "[]": "expected an object, found a list of 0",
+    "{}": "model: is missing",
+    '{"model": "late"}': "engine: is missing",
+    "\xff": "not UTF-8: byte 1",
+    "[" * 100_000: "lists and objects are nested too deeply",
+    '{"model": "a", "model": "b"}': 'the field "model" is there twice in one object',
+    '{"bags": ' + "9" * 5000 + "}": "not JSON: a number has too many digits",
+}
+
+
+@pytest.mark.parametrize("text", NO_MODELS, ids=lambda text: text[:20])
 def test_a_file_that_is_no_model_is_not_replaced(file: Path, text: str) -> None:
     file.write_bytes(text.encode("latin-1"))
     for call in (open_store(file).models, lambda: open_store(file).save(model())):
-        with pytest.raises(OptionError, match=r"model\.json is not a model file"):
+        with pytest.raises(OptionError, match=re.escape(f"model.json: {NO_MODELS[text]}\nHINT: is this a model")):
             call()
     assert file.read_bytes() == text.encode("latin-1")
 
@@ -404,10 +444,14 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
 def test_nothing_goes_where_something_cannot_be_read(file: Path) -> None:
     store = open_store(file)
     store.save(model())
-    file.with_name("model.json.state").write_text("[")
-    with pytest.raises(OptionError, match=r"model\.json\.state is not a training state file"):
+    state = file.with_name("model.json.state")
+    state.write_text("[")
+    said = r"model\.json\.state: not JSON: Expecting value at line 1, column 2\nHINT: leave out --resume to train anew$"
+    with pytest.raises(OptionError, match=said):
         store.drop("late")
     assert store.load("late").version == 1
+    store.drop_state("late")  # as a training does when it has converged
+    assert state.read_text() == "["
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
@@ -426,6 +470,8 @@ def test_a_device_keeps_no_model() -> None:
     said = r"cannot keep a model in /dev/null, which is a device or a pipe\nHINT: name a file, "
     with pytest.raises(OptionError, match=said):
         open_store("/dev/null").check("late")
+    with pytest.raises(OptionError, match="cannot read the model file /dev/zero\nDETAIL: /dev/zero is a device"):
+        open_store("/dev/zero").load("late")
 
 
 def test_a_link_stays_a_link(file: Path) -> None:

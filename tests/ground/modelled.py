@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model.model import Model, TrainedOn, Weight
+from sqlsvm.model.model import Model, TrainedOn, Weight, plain
+from sqlsvm.options import Nulls
 from sqlsvm.plan.target import binary, read_label_values
 from sqlsvm.query.read_query import read_query
+from sqlsvm.reading import made
 from tests.ground import svm
 from tests.ground.reference import Joined
 
@@ -21,7 +23,7 @@ def modelled(
     query: str = "SELECT 1",
     dialect: str = "postgres",
     label: str = "y",
-    nulls: str = "error",
+    nulls: Nulls = "error",
     trained_on: Mapping[str, Any] | None = None,
 ) -> Model:
     return Model(
@@ -47,7 +49,7 @@ def modelled(
         converged=True,
         intercept=intercept,
         weights=tuple(weights),
-        trained_on=TrainedOn.from_json(trained_on or {}),
+        trained_on=made(TrainedOn, plain(trained_on or {}), "the facts"),
     )
 
 

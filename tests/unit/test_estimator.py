@@ -14,6 +14,7 @@ from sqlsvm import NotFittedError, RelationalSVC
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import ParameterError
 from sqlsvm.model.model import Weight
+from sqlsvm.options import Nulls
 from tests.ground.modelled import category, modelled, number
 
 PARAMETERS = {
@@ -22,7 +23,7 @@ PARAMETERS = {
 }
 
 
-def fitted(nulls: str = "mean", more: tuple[Weight, ...] = ()) -> RelationalSVC:
+def fitted(nulls: Nulls = "mean", more: tuple[Weight, ...] = ()) -> RelationalSVC:
     """price and fresh are numbers, colour is text, month is an integer by name."""
     missing = 0.5 if nulls == "mean" else None
     weights = [number("price", -1.0, missing), number("fresh", 0.25, missing)]

@@ -1,0 +1,308 @@
+"""What is read from files and from tables, after it was edited, cut off, or written by another version: each is a model
+that can be used, or an error that names the place."""
+
+import io
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sqlsvm.ask.evaluate import options_of
+from sqlsvm.cli.running import run
+from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.model.model import FORMAT, Model, TrainedOn, Weight, _Pass
+from sqlsvm.model.predict import score_sql
+from sqlsvm.reading import parsed
+from sqlsvm.report.gather import Report
+from sqlsvm.report.page import html
+from sqlsvm.run.holdout import Holdout
+from sqlsvm.run.resume import Saved, sealed
+from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
+from sqlsvm.solve.oracle import Cut
+from sqlsvm.solve.solution import State
+from sqlsvm.store import open_store
+from sqlsvm.store.file import laid_out
+from tests.ground.models import model
+from tests.ground.trained import training
+
+MODEL = model(
+    version=1,
+    options=asdict(training(holdout=0.25)),
+    trained_on=TrainedOn("f1", {"f": 3.0}, {"month": "f"}, ("heavy",), (), held_out={"-1": 1.0, "1": 2.0}),
+).as_json()
+
+
+def saved() -> Saved:
+    cuts = [Cut(np.array([0.5, -0.25]), 0.75, 1.0, 0.0, 16 * n or None, 0.0) for n in range(3)]
+    state = State.of([np.array([float(n), 1.0]) for n in range(3)], cuts, [0.1, 0.2, 0.3])
+    columns = (("", "intercept", None), ("carrier", "category", "UA"))
+    return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, columns, np.array([0.5, 2.0]), 3, state)
+
+
+STATE = saved().as_json()
+
+
+# -- one by one --------------------------------------------------------------------------------------------------------
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """The model with another value at a path like weights.0.weight."""
+    found: dict[str, Any] = deepcopy(MODEL)
+    *steps, last = path.split(".")
+    inner: Any = found
+    for step in steps:
+        inner = inner[int(step) if isinstance(inner, list) else step]
+    inner[int(last) if isinstance(inner, list) else last] = value
+    return found
+
+
+WRONG: dict[str, tuple[object, str]] = {
+    "weights.3.weight": ("NaN", 'weights[3].weight: expected a finite number, found "NaN"'),
+    "weights.3.scaled_weight": (1e999, "weights[3].scaled_weight: expected a finite number, found a number that is"),
+    "weights.0.missing": ("Infinity", 'weights[0].missing: expected a finite number or null, found "Infinity"'),
+    "weights.0.wieght": (1, "weights[0].wieght: unknown field\nHINT: did you mean weight?"),
+    "weights.3.category": (["UA"], "weights[3].category: expected text, a number, true, false or null, found a list"),
+    "weights.4.category": (7, "weights[4].category: expected text as in weights[2], found 7"),
+    "weights.4.feature": ("heavy", "weights[4].feature: the weights of heavy must stand together"),
+    "weights.5": (None, "weights[5]: expected an object, found null"),
+    "weights": ({}, "weights: expected a list, found an object"),
+    "intercept": (float("nan"), "intercept: expected a finite number, found NaN"),
+    "join_rows": (10**400, "join_rows: expected a finite number, found a number that is too large"),
+    "gap": ("much", 'gap: expected a number or Infinity, found "much"'),
+    "version": (-1, "version: expected a whole number of at least 0, found -1"),
+    "bags": (True, "bags: expected a whole number, found true"),
+    "converged": ("yes", 'converged: expected true or false, found "yes"'),
+    "solver": ("adam", 'solver: expected one of dane, bundle, descent, found "adam"'),
+    "dialect": ("oracle", 'dialect: expected postgres or duckdb, found "oracle"'),
+    "label": ("\ud800", 'label: expected text, found "\\ud800"'),
+    "label_rows.2": (1.0, 'label_rows["2"]: expected one of -1, 1, found "2"'),
+    "history.1.gap": ([], "history[1].gap: expected a finite number, found a list of 0"),
+    "history.0": ({"pass": 1}, "history[0].objective: is missing"),
+    "options.problem": (5, "options.problem: expected an object, found 5"),
+    "options.effort.seed": ("x", 'options.effort.seed: expected a whole number of at least 0, found "x"'),
+    "trained_on.label_values": (["no"], "trained_on.label_values: expected a list of 2, found a list of 1"),
+    "trained_on.booleans": ("heavy", 'trained_on.booleans: expected a list, found "heavy"'),
+    "zoo": (["hinge"], "zoo: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
+    "losses": (["hinge"], "losses: unknown field\nHINT: did you mean passes? If a newer sqlsvm wrote it, upgrade"),
+    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 1)\nHINT: upgrade sqlsvm"),
+}
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_the_error_names_the_field(path: str) -> None:
+    value, said = WRONG[path]
+    with pytest.raises(OptionError, match=f"^{re.escape(f'm.json: {said}')}"):
+        Model.from_json(changed(path, value), "m.json")
+
+
+def test_a_newer_model_is_called_newer_and_not_wrong() -> None:
+    """Whatever else its form has."""
+    with pytest.raises(OptionError, match="made by a newer sqlsvm"):
+        Model.from_json({"format": 2, "model": "late", "weights": {"distance": 1}})
+
+
+def test_an_older_model_lacks_what_came_later() -> None:
+    later = ("history", "options", "trained_on", "version", "features", "format")
+    old = {name: value for name, value in MODEL.items() if name not in later}
+    assert Model.from_json(old) == model(history=(), options={}, trained_on=TrainedOn())
+
+
+# A new field is a new FORMAT: then an older sqlsvm says that a model is newer. List its fields here under that number.
+FIELDS = {
+    1: {
+        *("name", "engine", "query", "dialect", "label", "positive", "lam", "solver", "counting", "nulls", "bags"),
+        *("join_rows", "label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap"),
+        *("converged", "intercept", "weights", "history", "options", "trained_on", "version"),
+        *("feature", "category", "weight", "scaled_weight", "missing"),
+        *("fingerprint", "rows", "relations", "booleans", "padded", "caseless", "label_values", "database"),
+        *("versions", "held_out", "pass_", "buckets"),
+    }
+}
+
+
+def test_each_form_has_its_fields() -> None:
+    assert FIELDS[FORMAT] == {field.name for kind in (Model, Weight, TrainedOn, _Pass) for field in fields(kind)}
+
+
+# -- states ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_state_there_and_back() -> None:
+    found = Saved.from_json(json.loads(json.dumps(STATE)))
+    assert found.as_json() == STATE
+
+
+def test_cuts_that_were_lifted_prove_nothing() -> None:
+    """By 1e-5, which every later bound would believe."""
+    made = saved()
+    assert made.state
+    made.state.offsets[:] += 1e-5
+    lifted = {**STATE, "state": made.as_json()["state"]}
+    said = r"^x: digest: the state was changed after it was kept\nHINT: leave out --resume to train anew$"
+    with pytest.raises(OptionError, match=said):
+        Saved.from_json(lifted, "x")
+
+
+def test_a_state_of_an_older_sqlsvm() -> None:
+    old = {name: value for name, value in STATE.items() if name not in ("format", "digest")}
+    with pytest.raises(OptionError, match=r"^x: kept by an older sqlsvm, without a digest\nHINT: leave out --resume"):
+        Saved.from_json(old, "x")
+    with pytest.raises(OptionError, match=r"^x: made by a newer sqlsvm \(format 3; this one reads up to 2\)"):
+        Saved.from_json({**STATE, "format": 3}, "x")
+
+
+SHORT = {"shape": [1], "float64": "AAAAAAAA8D8="}
+UNFIT: dict[str, tuple[object, str]] = {
+    "theta": (SHORT, "theta: expected the shape [2], found [1]"),
+    "passes": (2, "state.points: expected the shape [2, 2], found [3, 2]"),
+    "columns": ([["", "intercept"]], "columns[0]: expected a list of 3, found a list of 2"),
+    "digests": ({"f": 1}, "digests.f: expected text, found 1"),
+    "state": ({**STATE["state"], "lows": SHORT}, "state.lows: expected the shape [3], found [1]"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_the_parts_of_a_state_fit_together(name: str) -> None:
+    """Also of one that was sealed again."""
+    value, said = UNFIT[name]
+    with pytest.raises(OptionError, match=f"^x: {re.escape(said)}\nHINT: leave out --resume"):
+        Saved.from_json(sealed({**STATE, name: value}), "x")
+
+
+@pytest.mark.parametrize(
+    ("array", "said"),
+    [
+        ({"shape": [3], "float64": "AAAAAAAA8D8="}, r"the shape \[3\] does not fit 8 bytes"),
+        ({"shape": [-1], "float64": ""}, r"the shape \[-1\] does not fit 0 bytes"),
+        ({"shape": [1], "float64": "?"}, r"theta\.float64: expected base64"),
+    ],
+)
+def test_an_array_has_the_bytes_of_its_shape(array: object, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        Saved.from_json(sealed({**STATE, "theta": array}))
+
+
+# -- several hundred at random -----------------------------------------------------------------------------------------
+
+VALUES: tuple[object, ...] = (
+    *(None, True, False, 0, -1, 1.5, 10**30, 10**400, float("nan"), 1e999, "NaN", "Infinity", "", "x", "\ud800"),
+    *([], {}, [[]], [None], {"a": 1}, "x" * 1000, 2**63),
+)
+
+
+def places(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    steps = found if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ()
+    for step in steps:
+        yield (*path, step)
+        yield from places(found[step], (*path, step))
+
+
+def mutated(rng: random.Random, whole: dict[str, Any]) -> str:
+    """The text of an object, with one change."""
+    found = deepcopy(whole)
+    *steps, last = rng.choice(list(places(found)))
+    inner: Any = found
+    for step in steps:
+        inner = inner[step]
+    how = rng.choice(["value", "value", "value", "delete", "add", "twice", "cut", "noise"])
+    if how == "delete":
+        del inner[last]
+    elif how == "add" and isinstance(inner, dict):
+        inner[rng.choice(["losses", "", "wieght", 'a"b', "\n"])] = rng.choice(VALUES)
+    elif how == "twice" and isinstance(inner, list):
+        inner.insert(last, inner[last])
+    else:
+        inner[last] = rng.choice(VALUES)
+    text = laid_out(found) if rng.random() < 0.5 else json.dumps(found)
+    if how in ("cut", "noise"):
+        place = rng.randrange(len(text))
+        text = text[:place] + ("" if how == "cut" else rng.choice('[]{},:"0e-n\\') + text[place + 1 :])
+    return text
+
+
+def used(made: Model) -> None:
+    """Everything that asks no database."""
+    draw_model(made, io.StringIO())
+    draw_weights(made, 3, io.StringIO())
+    json.dumps([made.as_json(), weights_as_json(made, 3)], allow_nan=False)
+    options_of(made)
+    Holdout.of(made.options)
+    html(Report(made), datetime.now(UTC))
+    for of in ("features", "query"):
+        try:
+            text = score_sql(made, of=of)
+        except SqlsvmError:
+            assert of == "query"  # the query is no SQL any more
+        else:
+            assert not re.search("nane0|infe0", text)
+
+
+def answered(read: Callable[[], Any]) -> str | None:
+    """The message of the error, or None."""
+    try:
+        read()
+    except SqlsvmError as error:
+        return error.message if error.hint else f"{error.message}, without a hint"
+    return None
+
+
+WHOLE = "not JSON|not UTF-8|made by a newer|kept by an older|lists and objects are|the field|expected an object"
+NAMED = rf"m\.json: ({WHOLE}|([\w.]|\[(\d+|\"(\\.|[^\"\\])*\")\])+: )"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_changed_model_is_read_or_refused(seed: int) -> None:
+    rng, refused = random.Random(seed), 0
+    for _ in range(150):
+        text = mutated(rng, MODEL)
+        said = answered(lambda text=text: used(Model.from_json(parsed(text, "m.json"), "m.json")))  # type: ignore[misc]
+        refused += said is not None
+        assert said is None or re.match(NAMED, said), (said, text)
+    assert 50 < refused < 150
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_changed_state_is_refused(seed: int) -> None:
+    """Or it is the same, or it was sealed again and fits."""
+    rng = random.Random(seed)
+    for _ in range(100):
+        text = mutated(rng, STATE)
+        said = answered(lambda text=text: Saved.from_json(parsed(text, "m.json"), "m.json"))  # type: ignore[misc]
+        assert re.match(NAMED, said) if said else json.loads(text) == STATE, (said, text)
+        try:
+            again = sealed(json.loads(text))
+        except (ValueError, AttributeError):
+            continue
+        said = answered(lambda again=again: Saved.from_json(again, "m.json"))  # type: ignore[misc]
+        assert said is None or re.match(NAMED, said), (said, text)
+
+
+# -- through the command line ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_command_line_has_no_internal_error(tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
+    file, rng = tmp_path / "m.json", random.Random(seed)
+    for _ in range(5):
+        file.write_text(mutated(rng, MODEL), encoding="utf-8", errors="surrogatepass")
+        for command in (["models"], ["show"], ["weights"], ["predict", "--sql"]):
+            code = run([*command, "--model-file", str(file)])
+            said = capsys.readouterr()
+            assert code in (0, 1)
+            assert "internal error" not in said.err
+            assert (said.err == "") == (code == 0)
+
+
+def test_a_file_of_100_000_weights_is_soon_read(tmp_path: Path) -> None:
+    many = tuple(Weight("c", f"v{n}", 0.5, 0.5) for n in range(100_000))
+    store = open_store(tmp_path / "m.json")
+    store.save(model(weights=many))
+    assert store.load("late").weights == many
