@@ -12,7 +12,7 @@ from typing import Literal
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from sqlsvm.engine.embedded import Server, find_installations
 from sqlsvm.errors import EngineError
@@ -52,9 +52,35 @@ def server() -> Iterator[str]:
                 patch.setenv("TMPDIR", fast_directory())
                 own = Server()
             try:
+                let_every_role_in(own.dsn)
                 yield own.dsn
             finally:
                 own.stop()
+
+
+def let_every_role_in(dsn: str) -> None:
+    """Tests log in as roles that they make. An embedded server knows only its superuser, and only from the user that
+    started it. No other user can reach its socket."""
+    socket = Path(str(conninfo_to_dict(dsn)["host"]))
+    assert (socket.stat().st_uid, socket.stat().st_mode & 0o777) == (os.geteuid(), 0o700)
+    (socket.parent / "pg_hba.conf").write_text("local all all trust\n", encoding="utf-8")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute("SELECT pg_sleep(0.2)")
+
+
+@contextmanager
+def reachable_by_itself(dsn: str) -> Iterator[None]:
+    """An embedded server of root cannot reach its own socket: root has closed the folder."""
+    socket = Path(str(conninfo_to_dict(dsn).get("host", "")))
+    sealed = socket.is_absolute() and os.geteuid() == socket.stat().st_uid == 0 and socket.stat().st_mode & 0o77 == 0
+    if sealed:
+        socket.chmod(0o711)
+    try:
+        yield
+    finally:
+        if sealed:
+            socket.chmod(0o700)
 
 
 def fast_directory() -> str:

@@ -68,7 +68,8 @@ class Server:
         except BaseException:
             self.stop()
             raise
-        self.dsn = f"host={answer['socket']} port=5432 user=postgres dbname=postgres"
+        where = f"host={answer['socket']} port=5432 requirepeer={answer['account']}"
+        self.dsn = f"{where} user=postgres dbname=postgres"
 
     def stop(self) -> None:
         self._end()

@@ -4,16 +4,25 @@ This is a script, not a module. It ends a moment after its parent, so it imports
 parent ends, by close(), Ctrl-C, SIGTERM or kill -9, the script reads the end of file on standard input. Then it stops
 the server and removes temporary files. It answers with one line of JSON on standard output.
 
-The lock: the process that holds PATH/lock owns the server there. Other processes connect to it. The server inherits the
-lock. So if the lock is free, no such server is running, and a postmaster.pid is stale. When the owner ends, a kept
-server accepts no new sessions and stops when the sessions of other processes have ended."""
+The lock: the process that holds PATH/lock owns the server there, and writes into it where the server's socket is. Other
+processes connect to that. The server inherits the lock. So if the lock is free, no such server is running, and a
+postmaster.pid is stale. When the owner ends, a kept server accepts no new sessions and stops when the sessions of other
+processes have ended.
+
+Other users: only the user that started the server may connect. PostgreSQL compares the users of both ends of the
+socket (`peer`), and libpq does the same (`requirepeer`). PostgreSQL does not run as root, so for root it runs as
+`nobody`, and root shares the machine with other programs of `nobody`. So the server owns only its data. All else, the
+folder of the lock and the log and later also that of the socket, belongs to root. In the data, this script opens no
+link."""
 
 import fcntl
+import grp
 import json
 import os
 import pwd
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -27,6 +36,7 @@ from typing import IO, Any
 START_SECONDS = 60
 STOP_SECONDS = 30
 SOCKET_BYTES = 90  # sockaddr_un has at least 104 bytes, which include `.s.PGSQL.5432`
+KEPT_VARIABLES = ("PATH", "LD_", "LANG", "LC_", "TZ")
 
 
 class Refusal(Exception):
@@ -41,13 +51,18 @@ class Refusal(Exception):
 class Account:
     """The user that the server runs as: PostgreSQL refuses to run as root."""
 
+    name: str
     uid: int
     gid: int
 
     def switch(self) -> dict[str, Any]:
-        """The arguments that make subprocess run something as this account."""
-        other = {"user": self.uid, "group": self.gid, "extra_groups": []} if os.getuid() == 0 else {}
-        return {"cwd": "/", "umask": 0o077, **other}
+        """The arguments that make subprocess run something as this account, which must not read the secrets in the
+        environment of another."""
+        own = {"cwd": "/", "umask": 0o077}
+        if os.getuid() != 0:
+            return own
+        environment = {name: value for name, value in os.environ.items() if name.startswith(KEPT_VARIABLES)}
+        return {**own, "user": self.uid, "group": self.gid, "extra_groups": [], "env": environment}
 
     def reaches(self, path: Path) -> bool:
         """May the account enter a directory or run a program?"""
@@ -63,16 +78,15 @@ def main(order: dict[str, Any]) -> None:
         signal.signal(end, lambda *_: sys.exit(1))
     os.umask(0o022)  # the server's account must be able to enter the folders above the data
     try:
-        home = Path(order["path"]) if order["path"] else None
-        account = _account(home)
-        with _lock(home, account) as lock:
-            if lock is None and home:
-                _answer(socket=_pid_file(home / "data")[4])
+        account = _account()
+        with _lock(order["path"], account) as (home, lock, socket):
+            if socket:
+                _answer(socket=socket, account=account.name)
             else:
                 _supervise(home, lock, account, order["installations"])
     except Refusal as refusal:
         _answer(**refusal.answer)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
         _answer(message="cannot start the embedded PostgreSQL", detail=str(error), hint=None)
 
 
@@ -89,83 +103,228 @@ def _supervise(home: Path | None, lock: IO[str] | None, account: Account, instal
         server = _start(programs, data, scratch, log, lock, account)
         try:
             _wait_until_ready(server, data, log)
-            _answer(socket=str(scratch))
+            socket = _sealed(scratch / "socket")
+            _tell(lock, socket)
+            _answer(socket=socket, account=account.name)
             sys.stdin.read()
         finally:
+            _tell(lock, "")
             _stop(server, kept=home is not None)
 
 
+# -- the lock ----------------------------------------------------------------------------------------------------------
+
+
 @contextmanager
-def _lock(home: Path | None, account: Account) -> Iterator[IO[str] | None]:
-    """Make the folder of a kept server and lock it. None if another process has the lock, or no lock is needed."""
-    if home is None:
-        yield None
+def _lock(path: str | None, account: Account) -> Iterator[tuple[Path | None, IO[str] | None, str]]:
+    """Make the folder of a kept server and lock it: the folder, the lock, and the socket of a server that another
+    process has started. A throw-away server has none of them."""
+    if path is None:
+        yield None, None, ""
         return
-    if home.is_dir() and any(home.iterdir()) and not (home / "lock").exists():
-        raise Refusal(f"{home} is not empty and was not made by sqlsvm", hint="name a folder that does not exist yet")
-    if not home.exists():
-        home.mkdir(parents=True)
-        account.own(home)
-    with open(home / "lock", "a") as file:
-        yield file if _locked(file, home / "data") else None
+    home = _taken(Path(path), account)
+    with os.fdopen(_opened(home / "lock"), "r+") as lock:
+        socket = _locked_or_socket(lock, home)
+        yield home, lock, socket
 
 
-def _locked(file: IO[str], data: Path) -> bool:
-    """Wait for the lock while its owner is starting or stopping the server."""
+def _locked_or_socket(lock: IO[str], home: Path) -> str:
+    """Empty if the lock is ours now. Waits while its owner is starting or stopping the server."""
     for _ in range(START_SECONDS * 20):
         with suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        if _pid_file(data)[7:8] == ["ready"]:
-            return False
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _tell(lock, "")
+            return ""
+        lock.seek(0)
+        socket, end, _rest = lock.read().partition("\n")
+        if end:
+            return socket
         time.sleep(0.05)
     raise Refusal(
-        f"the server in {data.parent} has been starting or stopping for {START_SECONDS} s",
+        f"the server in {home} has been starting or stopping for {START_SECONDS} s",
         hint="a session of another program may still be open there: close it, or wait",
     )
 
 
+def _tell(lock: IO[str] | None, socket: str) -> None:
+    """Where other processes find the server; nothing while it starts and stops."""
+    if lock:
+        lock.seek(0)
+        lock.truncate()
+        lock.write(f"{socket}\n" if socket else "")
+        lock.flush()
+
+
+# -- what other users could have prepared ------------------------------------------------------------------------------
+
+
+def _taken(path: Path, account: Account) -> Path:
+    """The folder of a kept server, made if it is not there, without links on the way to it. An older sqlsvm gave a
+    folder that root had made to `nobody`: root takes it back."""
+    home = path.resolve()
+    _check_parents(path)
+    _check_parents(home)
+    _check_entrance(home, account)
+    if not home.exists():
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o711 if os.getuid() == 0 else 0o700)
+    if any(home.iterdir()) and not (home / "lock").exists():
+        raise Refusal(f"{home} is not empty and was not made by sqlsvm", hint="name a folder that does not exist yet")
+    if home.stat().st_uid == account.uid and (home / "lock").exists() and (home / "lock").lstat().st_uid == os.getuid():
+        os.chown(home, os.getuid(), os.getgid())
+    _check_owner(home, os.getuid())
+    _check_writable(home)
+    data = home / "data"
+    if data.is_symlink():
+        raise _not_ours(data, "it is a link")
+    if data.exists():
+        _check_owner(data, account.uid)
+    return home
+
+
+def _check_parents(path: Path) -> None:
+    """Whoever can change a folder on the way could put another in the place of the next. In a sticky folder, such as
+    /tmp, only owners can."""
+    for parent in path.parents:
+        if not parent.exists():
+            continue
+        if parent.stat().st_uid != 0:
+            _check_owner(parent, os.getuid())
+        if not parent.stat().st_mode & stat.S_ISVTX:
+            _check_writable(parent)
+    for part in (path, *path.parents):
+        if part.is_symlink() and part.lstat().st_uid not in (0, os.getuid()):
+            raise _belongs(part, part.lstat().st_uid)
+
+
+def _is_safe(folder: Path) -> bool:
+    try:
+        _check_parents(folder / "any")
+    except Refusal:
+        return False
+    return True
+
+
+def _check_owner(folder: Path, uid: int) -> None:
+    if folder.stat().st_uid != uid:
+        raise _belongs(folder, folder.stat().st_uid)
+
+
+def _belongs(place: Path, uid: int) -> Refusal:
+    with suppress(KeyError):
+        return Refusal(
+            f"{place} belongs to the user {pwd.getpwuid(uid).pw_name}",
+            detail="the owner of a folder can put other data, or another server, in the place of yours",
+            hint=f"run sqlsvm as {pwd.getpwuid(uid).pw_name}, or name a folder that belongs to you",
+        )
+    return Refusal(f"{place} belongs to the user {uid}", hint="name a folder that belongs to you")
+
+
+def _check_writable(folder: Path) -> None:
+    """A group that has only this user in it, as many systems give to each user, is no danger."""
+    found = folder.stat()
+    others = stat.S_IWOTH if _is_own(found.st_gid) else stat.S_IWOTH | stat.S_IWGRP
+    if found.st_mode & others:
+        raise Refusal(
+            f"other users can write to {folder}",
+            detail="they could put other data, or another server, in the place of yours",
+            hint=f"type: chmod go-w {folder}; or name another folder",
+        )
+
+
+def _is_own(gid: int) -> bool:
+    if gid == 0:
+        return True
+    with suppress(KeyError):
+        group, user = grp.getgrgid(gid), pwd.getpwuid(os.getuid()).pw_name
+        return group.gr_name == user and set(group.gr_mem) <= {user}
+    return False
+
+
+def _opened(path: Path) -> int:
+    """A private file in a folder of ours, for reading and writing. A link or another user's file may have been put
+    there before the folder was ours alone."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise _not_ours(path, str(error)) from None
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_nlink != 1:
+        os.close(file)
+        raise _not_ours(path, f"it is a file of user {found.st_uid} with {found.st_nlink} names")
+    os.fchmod(file, 0o600)
+    return file
+
+
+def _not_ours(path: Path, detail: str) -> Refusal:
+    hint = f"see what it is with: ls -l {path}; remove it, or name another folder"
+    return Refusal(f"{path} is not a file that sqlsvm has made", detail=detail, hint=hint)
+
+
+def _text(path: Path) -> str:
+    """A file of the server, or nothing if there is none."""
+    with suppress(FileNotFoundError):
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(file, encoding="utf-8", errors="replace") as text:
+            return text.read()
+    return ""
+
+
+def _sealed(socket: Path) -> str:
+    """The server has made its socket. Now no other program of its account can put one in its place, or use it."""
+    if os.getuid() == 0:
+        os.chown(socket, 0, 0)
+    return str(socket)
+
+
+# -- what a server needs -----------------------------------------------------------------------------------------------
+
+
 def _pid_file(data: Path) -> list[str]:
     """pid, data directory, start time, port, socket directory, address, shared memory, status."""
-    try:
-        return [line.strip() for line in (data / "postmaster.pid").read_text().splitlines()]
-    except FileNotFoundError:
-        return []
+    return [line.strip() for line in _text(data / "postmaster.pid").splitlines()]
 
 
-def _account(home: Path | None) -> Account:
-    """The owner of the data. For root and new data it is the user nobody."""
-    if os.getuid() != 0:
-        return Account(os.getuid(), os.getgid())
-    if home and (home / "data").exists():
-        owner = (home / "data").stat()
-        return Account(owner.st_uid, owner.st_gid)
+def _account() -> Account:
+    uid = os.getuid()
     try:
-        nobody = pwd.getpwnam("nobody")
+        found = pwd.getpwuid(uid) if uid else pwd.getpwnam("nobody")
     except KeyError:
-        raise Refusal("PostgreSQL does not run as root, and there is no user `nobody` to run it as") from None
-    account = Account(nobody.pw_uid, nobody.pw_gid)
-    if home and home.exists() and not home.is_dir():
+        who = f"there is no user with the number {uid}" if uid else "it does not run as root, and there is no `nobody`"
+        raise Refusal(f"PostgreSQL needs a user of this machine: {who}") from None
+    return Account(found.pw_name, found.pw_uid, found.pw_gid)
+
+
+def _check_entrance(home: Path, account: Account) -> None:
+    if home.exists() and not home.is_dir():
         raise Refusal(f"{home} is not a folder", hint="embedded:PATH takes a folder, which need not exist")
-    existing = next((path for path in (home, *home.parents) if path.exists()), home) if home else None
-    if existing and not account.reaches(existing):
+    existing = next(path for path in (home, *home.parents) if path.exists())
+    if os.getuid() == 0 and not account.reaches(existing):
         raise Refusal(
             f"PostgreSQL does not run as root, and the user nobody cannot enter {existing}",
             hint="choose a folder that all users can enter, for instance below /var/tmp, or do not run as root",
         )
-    return account
 
 
 @contextmanager
 def _scratch(account: Account) -> Iterator[Path]:
-    """A directory of the account for temporary files and for the socket, which needs a short path."""
+    """A folder for temporary files, with one in it for the socket, which needs a short path."""
     roots = [Path(tempfile.gettempdir()), Path("/tmp")]
-    root = next((r for r in roots if len(bytes(r)) + 20 <= SOCKET_BYTES and account.reaches(r)), None)
+    short = (r for r in roots if len(bytes(r)) + 24 <= SOCKET_BYTES)
+    root = next((r for r in short if account.reaches(r) and _is_safe(r)), None)
     if root is None:
-        raise Refusal(f"neither {roots[0]} nor /tmp can hold the socket of the server", hint="set TMPDIR")
+        raise Refusal(
+            f"neither {roots[0]} nor /tmp can hold the socket of the server",
+            detail=f"the path must be short, {account.name} must be able to enter it, and no other user may change it",
+            hint="set TMPDIR",
+        )
     scratch = Path(tempfile.mkdtemp(prefix="sqlsvm-", dir=root))
     try:
-        account.own(scratch)
+        if os.getuid() == 0:
+            scratch.chmod(0o711)
+        (scratch / "socket").mkdir(mode=0o700)
+        account.own(scratch / "socket")
         yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -173,8 +332,7 @@ def _scratch(account: Account) -> Iterator[Path]:
 
 def _programs(data: Path, installations: dict[str, str]) -> tuple[str, Path]:
     """The PostgreSQL that wrote the data. For new data it is the preferred one."""
-    with suppress(FileNotFoundError):
-        major = (data / "PG_VERSION").read_text().strip()
+    if major := _text(data / "PG_VERSION").strip():
         if major not in installations:
             raise Refusal(
                 f"the data in {data.parent} belong to PostgreSQL {major}",
@@ -209,7 +367,7 @@ def _initdb(programs: Path, major: int, data: Path, account: Account) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
     account.own(fresh)
-    options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", *locale]
+    options = ["-U", "postgres", "-A", "peer", "-E", "UTF8", "--no-sync", *locale]
     command = [str(programs / "initdb"), "-D", str(fresh), *options]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **account.switch())
     if done.returncode:
@@ -220,7 +378,7 @@ def _initdb(programs: Path, major: int, data: Path, account: Account) -> None:
 def _drop_stale_pid(data: Path) -> None:
     """A server does not start if another program now has the pid in the file, so the file is removed here."""
     lines = _pid_file(data)
-    if not (lines and lines[0].isdigit() and "postgres" in _program_of(int(lines[0]))):
+    if not (lines and lines[0].isdecimal() and "postgres" in _program_of(int(lines[0]))):
         (data / "postmaster.pid").unlink(missing_ok=True)
 
 
@@ -237,7 +395,9 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     settings = {
         "listen_addresses": "",
-        "unix_socket_directories": str(scratch),
+        "unix_socket_directories": str(scratch / "socket"),
+        "unix_socket_permissions": "0700",
+        **_authentication(scratch),
         "port": "5432",
         "shared_buffers": "256MB",
         "work_mem": "64MB",
@@ -251,7 +411,7 @@ def _start(
     if Path("/dev/shm").exists() and shutil.disk_usage("/dev/shm").free < 1 << 30:
         settings["dynamic_shared_memory_type"] = "mmap"  # containers: parallel queries would run out of 64 MB
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    with open(log, "ab") as out:
+    with os.fdopen(_opened(log), "ab") as out:
         return subprocess.Popen(
             [programs / "postgres", "-D", data, *options],
             stdin=subprocess.DEVNULL,
@@ -260,6 +420,16 @@ def _start(
             pass_fds=[lock.fileno()] if lock else [],
             **account.switch(),
         )
+
+
+def _authentication(scratch: Path) -> dict[str, str]:
+    """The user that starts the server is its superuser, and no other user may connect. These files go before those in
+    the data, which may be of an older sqlsvm."""
+    user = pwd.getpwuid(os.getuid()).pw_name
+    hba, ident = scratch / "pg_hba.conf", scratch / "pg_ident.conf"
+    hba.write_text("local all postgres peer map=sqlsvm\n", encoding="utf-8")
+    ident.write_text(f'sqlsvm "{user}" postgres\n', encoding="utf-8")
+    return {"hba_file": str(hba), "ident_file": str(ident)}
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], data: Path, log: Path) -> None:

@@ -21,6 +21,7 @@ from sqlsvm.store import open_store
 from tests.ground.models import model
 from tests.listing import INSTALLED, listing
 from tests.psql import answer, psql
+from tests.servers import let_every_role_in
 
 FEATURES = '{"distance": 1, "heavy": 0, "carrier": "UA", "month": 7}'
 
@@ -45,6 +46,7 @@ def server(programs: Path) -> Iterator[str]:
         write(folder)
         server = Server(installations={"18": programs})
         try:
+            let_every_role_in(server.dsn)
             with psycopg.connect(server.dsn, autocommit=True) as connection:
                 connection.execute("CREATE ROLE owner LOGIN")
                 connection.execute(f"ALTER SYSTEM SET extension_control_path = '{name}:$system'".encode())

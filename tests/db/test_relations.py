@@ -10,6 +10,7 @@ from sqlglot import exp, parse, parse_one
 from sqlsvm.ask.inspect import Inspection, inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
+from tests.servers import reachable_by_itself
 
 TABLES = """
 CREATE TABLE a (k INT, x DOUBLE PRECISION, y INT);
@@ -140,7 +141,8 @@ def test_a_foreign_table(postgres: Engine, postgres_dsn: str) -> None:
         CREATE USER MAPPING FOR CURRENT_USER SERVER far OPTIONS ({login});
         CREATE FOREIGN TABLE c (k INT, z DOUBLE PRECISION) SERVER far OPTIONS (table_name 'b')""",
     )
-    found = agrees(postgres, "SELECT a.y, a.x, c.z FROM a JOIN c USING (k)")
+    with reachable_by_itself(postgres_dsn):
+        found = agrees(postgres, "SELECT a.y, a.x, c.z FROM a JOIN c USING (k)")
     assert (found.join_rows, found.relations[1].rows) == (5, 4)
     owner(postgres_dsn, "DROP EXTENSION postgres_fdw CASCADE")
 
