@@ -3,7 +3,9 @@ RETURNS TABLE (feature text, category text, weight double precision, scaled_weig
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-    WITH stored AS MATERIALIZED (SELECT sqlsvm._body(weights.model, weights.version) AS body)
+    WITH stored AS MATERIALIZED (
+        SELECT sqlsvm._check_body(weights.model, (b.body ->> 'version')::integer, b.body) AS body
+        FROM (SELECT sqlsvm._body(weights.model, weights.version) OFFSET 0) AS b (body))
     SELECT w.entry ->> 'feature', w.entry ->> 'category', (w.entry ->> 'weight')::double precision,
         (w.entry ->> 'scaled_weight')::double precision AS scaled
     FROM stored AS s CROSS JOIN LATERAL (

@@ -1,22 +1,37 @@
+-- Scoring calls this for each row. So it asks only what makes a score wrong, and _check_body names the field. There is no
+-- EXCEPTION block: parallel workers cannot start one.
 CREATE OR REPLACE FUNCTION sqlsvm._body(model text, version integer)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $$
 DECLARE
-    found jsonb;
+    stored text;
+    number integer;
+    body jsonb;
 BEGIN
     PERFORM sqlsvm._require('reader');
-    SELECT v.body::jsonb INTO found
+    SELECT v.body, v.version INTO stored, number
     FROM sqlsvm.versions AS v
     WHERE v.name = model AND (_body.version IS NULL OR v.version = _body.version)
     ORDER BY v.version DESC
     LIMIT 1;
-    IF found IS NULL THEN
+    IF NOT FOUND THEN
         PERFORM sqlsvm._unknown(model, version);
     END IF;
-    RETURN found;
+    IF NOT (stored LIKE '{%}' OR stored ~ '^\s*\{.*\}\s*$') THEN
+        RETURN sqlsvm._check_body(model, number, to_jsonb(stored));
+    END IF;
+    body := stored::jsonb;
+    IF (body @@ '$.format > 1') IS NOT TRUE AND body ->> 'version' = number::text AND body @@
+        '$.intercept.type() == "number" && $.nulls.type() == "string" && $.weights.type() == "array"
+            && (!exists($.trained_on.label_values ? (@ != null)) || $.trained_on.label_values.size() == 2)
+            && !exists($.weights[*] ? (!(@.weight.type() == "number" && @.feature.type() == "string")))'
+    THEN
+        RETURN body;
+    END IF;
+    RETURN sqlsvm._check_body(model, number, body);
 END
 $$;
 
 COMMENT ON FUNCTION sqlsvm._body(text, integer) IS
-    'The stored JSON of a version of a model; the newest version if version is NULL';
+    'The stored JSON of a version of a model, if it is one that can be used; the newest version if version is NULL';

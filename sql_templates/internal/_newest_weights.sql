@@ -4,12 +4,14 @@ RETURNS jsonb
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
-    body jsonb := (SELECT v.body::jsonb FROM sqlsvm.versions AS v WHERE v.name = model ORDER BY v.version DESC LIMIT 1);
+    body jsonb;
 BEGIN
-    IF body IS NULL THEN
+    IF NOT EXISTS (SELECT FROM sqlsvm.versions AS v WHERE v.name = model) THEN
         RAISE EXCEPTION 'the program "%" has trained no model yet', model USING ERRCODE = 'SV001',
             HINT = format('SELECT * FROM sqlsvm.train(%L) trains one; or give weights of your own as beta.', model);
     END IF;
+    body := sqlsvm._body(model, NULL);
+    PERFORM sqlsvm._check_body(model, (body ->> 'version')::integer, body);
     RETURN jsonb_build_object('intercept', body -> 'intercept',
         'weights', (SELECT coalesce(jsonb_object_agg(f.feature, f.weight), '{}') FROM (
             SELECT w ->> 'feature' AS feature, w -> 'weight' AS weight

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from sqlsvm.engine.base import Engine, Text
+from sqlsvm.model.model import FORMAT
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import open_store
+from sqlsvm.store.templates import template
 from tests.ground.modelled import category, modelled, number
 from tests.ground.trained import training
 from tests.psql import answer, complaint, psql
@@ -115,3 +117,93 @@ def test_tables_of_a_later_sqlsvm(dsn: str, call: str) -> None:
     assert found["SQLSTATE"] == "SV005"
     assert found["MESSAGE"] == "the models are kept in form 99, which these functions do not know"
     assert found["HINT"] == "With a newer sqlsvm type: sqlsvm upgrade --dsn URL"
+
+
+EDITED = "Restore it, or train it again, or delete it: SELECT sqlsvm.drop_model('late_flights', 1);"
+NEWER = "With a newer sqlsvm type: sqlsvm upgrade --dsn URL"
+DAMAGES = {
+    "''": ("SV007", "not a JSON object", EDITED),
+    "left(body, 300)": ("SV007", "not a JSON object", EDITED),
+    "'[1]'": ("SV007", "not a JSON object", EDITED),
+    "'{}'": ("SV007", "intercept: expected a finite number, found nothing", EDITED),
+    "jsonb_set(body::jsonb, '{format}', '7')": (
+        "SV005",
+        "made by a newer sqlsvm (format 7; these functions read up to 1)",
+        NEWER,
+    ),
+    '\'{"format": 2, "version": 1}\'': (
+        "SV005",
+        "made by a newer sqlsvm (format 2; these functions read up to 1)",
+        NEWER,
+    ),
+    "jsonb_set(body::jsonb, '{version}', '3')": ("SV007", "version: found 3", EDITED),
+    "jsonb_set(body::jsonb, '{nulls}', 'null')": ("SV007", "nulls: expected text, found null", EDITED),
+    "jsonb_set(body::jsonb, '{weights}', '{}')": ("SV007", "weights: expected a list, found {}", EDITED),
+    "jsonb_set(body::jsonb, '{weights,0}', '5')": ("SV007", "weights[0].feature: expected text, found nothing", EDITED),
+    "jsonb_set(body::jsonb, '{weights,2,weight}', '\"NaN\"')": (
+        "SV007",
+        'weights[2].weight: expected a finite number, found "NaN"',
+        EDITED,
+    ),
+    "body::jsonb #- '{weights,1,weight}'": (
+        "SV007",
+        "weights[1].weight: expected a finite number, found nothing",
+        EDITED,
+    ),
+    "jsonb_set(body::jsonb, '{trained_on,label_values}', '[1]')": (
+        "SV007",
+        "trained_on.label_values: expected a list of 2, found [1]",
+        EDITED,
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_model_says_which_field(dsn: str, damage: str) -> None:
+    sqlstate, wrong, hint = DAMAGES[damage]
+    for call in (
+        f"predict('late_flights', '{json.dumps(GOOD)}')",
+        "score_sql('late_flights')",
+        "weights('late_flights')",
+        "training_info('late_flights')",
+    ):
+        found = complaint(dsn, f"BEGIN; UPDATE sqlsvm.versions SET body = {damage}; SELECT * FROM sqlsvm.{call};")
+        assert found == {"SQLSTATE": sqlstate, "MESSAGE": f'model "late_flights", version 1: {wrong}', "HINT": hint}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wrong"),
+    [
+        ("{weights,1,scaled_weight}", '"Infinity"', 'scaled_weight: expected a finite number, found "Infinity"'),
+        ("{weights,1,weight}", "1e999", f"weight: expected a finite number, found 1{'0' * 59}"),
+        ("{weights,1,missing}", "[]", "missing: expected a finite number or null, found []"),
+        ("{weights,1,category}", "[]", "category: expected a value, found []"),
+    ],
+)
+def test_what_reads_a_model_once_asks_for_more(dsn: str, field: str, value: str, wrong: str) -> None:
+    change = f"BEGIN; UPDATE sqlsvm.versions SET body = jsonb_set(body::jsonb, '{field}', '{value}');"
+    for call in ("score_sql('late_flights')", "weights('late_flights')", "_newest_weights('late_flights')"):
+        found = complaint(dsn, f"{change} SELECT sqlsvm.{call};")
+        assert found["MESSAGE"] == f'model "late_flights", version 1: weights[1].{wrong}'
+
+
+def test_a_damaged_model_is_still_listed_and_dropped(dsn: str) -> None:
+    script = """BEGIN; UPDATE sqlsvm.versions SET body = '{'; SELECT model, version FROM sqlsvm.models();
+        SELECT sqlsvm.drop_model('late_flights', 1); SELECT count(*) FROM sqlsvm.models();"""
+    assert answer(dsn, script) == ["late_flights|1", "{1}", "0"]
+
+
+def test_json_that_is_broken_inside_says_where(dsn: str) -> None:
+    """PostgreSQL itself says it: its error cannot be caught where parallel workers score rows."""
+    said = psql(
+        dsn, "BEGIN; UPDATE sqlsvm.versions SET body = '{\"model\": }'; SELECT sqlsvm.score_sql('late_flights');"
+    )
+    assert "ERROR:  22P02: invalid input syntax for type json" in said.err
+    assert "CONTEXT:  JSON data, line 1: {" in said.err
+    assert "_body" in said.err
+
+
+def test_the_functions_know_the_newest_format() -> None:
+    assert f"$.format > {FORMAT}'" in template("internal/_body")
+    assert f"$.format > {FORMAT}'" in template("internal/_check_body")
+    assert f"'format', {FORMAT})" in template("internal/_keep")

@@ -309,12 +309,17 @@ def test_a_stored_text_is_never_executed(installed: Engine, dsn: str, place: str
     """Whoever may train writes the table, and readers score with it."""
     open_store(installed).save(modelled([number("x", 1.0, 0.5), category("c", "a", 2.0)], 0.5, name="planted"))
     planted = json.dumps("1' AS double precision) + set_config('application_name', 'planted', false)::float8 + ('1")
-    script = """
-        UPDATE sqlsvm.versions SET body = jsonb_set(body::jsonb, :'place', :'planted') WHERE name = 'planted';
-        SELECT sqlsvm.decision_function('planted', '{"x": null, "c": "a"}');"""
-    found = complaint(dsn, script, {"place": place, "planted": planted})
+    change = "UPDATE sqlsvm.versions SET body = jsonb_set(body::jsonb, :'place', :'planted') WHERE name = 'planted';"
+    scored = (
+        """SELECT sqlsvm._score(body::jsonb, '{"x": null, "c": "a"}') FROM sqlsvm.versions WHERE name = 'planted';"""
+    )
+    found = complaint(dsn, change + scored, {"place": place, "planted": planted})
     assert found["SQLSTATE"] == "22P02"
     assert found["MESSAGE"].startswith("invalid input syntax for type double precision")
+    for call in ("score_sql('planted')", "weights('planted')"):  # these read it once, and check it before
+        found = complaint(dsn, f"{change} SELECT sqlsvm.{call};", {"place": place, "planted": planted})
+        assert found["SQLSTATE"] == "SV007"
+        assert "expected a finite number" in found["MESSAGE"]
 
 
 def test_operators_of_a_reader_are_not_used(installed: Engine, dsn: str) -> None:
