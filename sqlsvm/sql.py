@@ -12,6 +12,9 @@ from sqlglot import exp
 WORKING = "sqlsvm_"
 """The beginning of the names of working tables."""
 
+IMPLIED = "sqlsvm_implied"
+"""Marks the schema of a name where the query does not spell it out."""
+
 Query = exp.Query
 Outputs = Iterable[tuple[exp.Expression, str]]
 Named = list[tuple[exp.Expression, str]]

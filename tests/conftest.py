@@ -17,6 +17,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.psql.install import install
 from tests import servers
+from tests.typed import typed
 
 ENGINES = ("postgres", "duckdb")
 
@@ -88,11 +89,11 @@ def postgres(postgres_dsn: str, statements: list[str]) -> Iterator[Engine]:
 def plain_role(postgres: Engine) -> Iterator[str]:
     """A role that was given nothing in this database, quoted."""
     name = exp.to_identifier(f"Plain role {os.getpid()}", quoted=True).sql("postgres")
-    postgres.execute(Text(f"CREATE ROLE {name}"))
+    typed(postgres, f"CREATE ROLE {name}")
     yield name
     postgres.execute(Text("RESET ROLE"))
-    postgres.execute(Text(f"DROP OWNED BY {name} CASCADE"))
-    postgres.execute(Text(f"DROP ROLE {name}"))
+    typed(postgres, f"DROP OWNED BY {name} CASCADE")
+    typed(postgres, f"DROP ROLE {name}")
 
 
 @pytest.fixture

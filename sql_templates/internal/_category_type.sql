@@ -1,4 +1,4 @@
--- Of a domain it is the base type.
+-- Of a domain it is the base type. The texts of a citext are kept in lower case, as text.
 CREATE OR REPLACE FUNCTION sqlsvm._category_type(dictionary jsonb)
 RETURNS name
 LANGUAGE sql STABLE STRICT
@@ -10,7 +10,7 @@ AS $$
         UNION ALL
         SELECT t.typname, t.typbasetype FROM types AS d JOIN pg_catalog.pg_type AS t ON t.oid = d.below
     )
-    SELECT types.name FROM types WHERE types.below = 0
+    SELECT CASE WHEN dictionary ? 'caseless' THEN 'citext' ELSE types.name END FROM types WHERE types.below = 0
 $$;
 
 COMMENT ON FUNCTION sqlsvm._category_type(jsonb) IS 'The type of the values in the working table of a dictionary';

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ Values = NDArray[Any]
 """A column of any type."""
 Rows = dict[str, Values]
 Parameters = Sequence[object]
+Q = TypeVar("Q", bound=exp.Query)
 Spelling = Literal["exact", "padded", "caseless"]
 """Which texts are equal. exact: only identical ones. padded: blanks at the end do not count, as in a character(n).
 caseless: upper and lower case are the same, as in citext."""
@@ -188,6 +189,16 @@ class Engine(ABC):
     def csv(self, path: str) -> exp.Select:
         """The rows of a CSV file, every column as text."""
 
+    # -- names ---------------------------------------------------------------------------------------------------------
+
+    def bound(self, query: Q) -> Q:
+        """The user's query with the schema of every name that a statement of ours would not find by itself."""
+        return query
+
+    def target(self, table: exp.Table) -> exp.Table:
+        """A new table or view with the schema in which the user's own CREATE would make it."""
+        return table
+
     # -- the catalog ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -221,6 +232,10 @@ class Engine(ABC):
 
     def composite(self, column: Column) -> bool:
         """Is IS NULL true for a value of this whose parts are all NULL, although two such values are equal?"""
+        return False
+
+    def own_equality(self, column: Column) -> bool:
+        """Is = for this type an operator outside the system, which statements of ours do not use?"""
         return False
 
     @abstractmethod

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sqlsvm.engine import wire
 from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable, Spelling, Stranger
+from sqlsvm.engine.pg_names import Names
 from sqlsvm.errors import OptionError
 
 # Known without a query. PostgreSQL counts money, oid and regclass as numbers too; here they are none.
@@ -26,8 +27,10 @@ JOIN pg_catalog.pg_type AS t ON t.oid = given.oid::oid
 ORDER BY given.place"""
 
 _TABLE_NAMES = """\
-SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS name
+SELECT CASE WHEN row_number() OVER (PARTITION BY c.relname ORDER BY path.place) = 1 AND path.place IS NOT NULL
+  THEN c.relname ELSE n.nspname || '.' || c.relname END AS name
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+LEFT JOIN unnest($1::text[]) WITH ORDINALITY AS path (name, place) ON path.name = n.nspname
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY name"""
 
@@ -71,6 +74,10 @@ WHERE c.oid = to_regclass($1)"""
 
 _BLURRING_COLLATION = """\
 SELECT oid::regcollation::text FROM pg_catalog.pg_collation WHERE oid = $1::regcollation AND NOT collisdeterministic"""
+
+_OWN_EQUALITY = """\
+SELECT FROM pg_catalog.pg_opclass AS o JOIN pg_catalog.pg_type AS t ON t.oid = to_regtype($1)
+WHERE o.opcdefault AND o.opcnamespace <> 'pg_catalog'::regnamespace AND o.opcintype = t.oid"""
 
 _COMPOSITE = "SELECT typtype = 'c' OR typname = 'record' FROM pg_catalog.pg_type WHERE oid = to_regtype($1)"
 
@@ -167,6 +174,8 @@ class PgCatalog(Programmable):
         subscripts=frozenset(_INTEGERS), inexact=frozenset(("real", "double precision")), portable=_PORTABLE
     )
 
+    _names: Names
+
     def __init__(self) -> None:
         self._kinds = dict(_KINDS)
 
@@ -175,7 +184,7 @@ class PgCatalog(Programmable):
         """The rows of a query."""
 
     def table_names(self) -> tuple[str, ...]:
-        return tuple(name for (name,) in self._ask(_TABLE_NAMES))
+        return tuple(name for (name,) in self._ask(_TABLE_NAMES, [self._names.path]))
 
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
@@ -198,6 +207,9 @@ class PgCatalog(Programmable):
         asked = exp.select(exp.alias_(exp.Anonymous(this="pg_collation_for", expressions=[value]), "name"))
         found = self._ask(_BLURRING_COLLATION, [self.fetch(asked)["name"][0]])
         return f"COLLATE {found[0][0]}" if found else None
+
+    def own_equality(self, column: Column) -> bool:
+        return "." in column.type and bool(self._ask(_OWN_EQUALITY, [column.type]))
 
     def composite(self, column: Column) -> bool:
         return column.kind == "other" and self._ask(_COMPOSITE, [column.type]) == [(True,)]

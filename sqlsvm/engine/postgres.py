@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3. The only file that imports a PostgreSQL driver."""
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, cast
 from urllib.parse import quote, urlencode
@@ -14,10 +14,11 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine import wire
+from sqlsvm.engine import pg_names, wire
 from sqlsvm.engine.base import (
     Column,
     Parameters,
+    Q,
     Refusal,
     Rows,
     Sent,
@@ -29,6 +30,7 @@ from sqlsvm.engine.base import (
     as_values,
 )
 from sqlsvm.engine.pg_catalog import PgCatalog, spelling
+from sqlsvm.engine.pg_names import Names
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError
 
@@ -81,13 +83,25 @@ class Postgres(PgCatalog):
         self.url = url or _safe_url(self._connection.info)
         self._unlogged: Unlogged | None = None
         self._rehearsing = False
-        for setting in _SESSION:
+        ((path,),) = self._ask(pg_names.PATH)
+        self.look_in(path)
+        for setting in (pg_names.PIN, *_SESSION):
             self._send(setting)
 
     @property
     def version(self) -> str:
         number = self._connection.info.parameter_status("server_version") or "of unknown version"
         return f"PostgreSQL {number.split()[0]}"
+
+    def look_in(self, path: Sequence[str]) -> None:
+        """The schemas in which the names of the user are looked up, instead of those of the session's search_path."""
+        self._names = Names(self._ask, self.describe, self.fold, path)
+
+    def bound(self, query: Q) -> Q:
+        return self._names.bound(query)
+
+    def target(self, table: exp.Table) -> exp.Table:
+        return self._names.target(table)
 
     def fold(self, name: str, quoted: bool) -> str:
         name = name if quoted else super().fold(name, quoted)

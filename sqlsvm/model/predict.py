@@ -85,15 +85,13 @@ def query_rows(engine: Engine, model: Model) -> exp.Select:
     """The model's query, with each output under the name of its feature."""
     text = respelt(engine, model.query, model.dialect)
     outputs = read_query(engine, text).features
-    select = parse(text, engine.dialect)
+    select = engine.bound(parse(text, engine.dialect))
     select.set("expressions", [_output(feature) for feature in outputs])
     return select
 
 
 def _output(feature: Feature) -> exp.Expr:
-    """As the query has it: for a character(n), without the cast to text."""
-    own = feature.expression.this if feature.spelling == "padded" else feature.expression
-    return exp.alias_(own.copy(), feature.name, quoted=True)
+    return exp.alias_(feature.typed.copy(), feature.name, quoted=True)
 
 
 def input_rows(engine: Engine, text: str) -> exp.Query:
@@ -109,7 +107,7 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
     if not isinstance(tree, exp.Query) or tree.find(exp.DML):
         raise OptionError("the input is neither a table nor one SELECT", detail=text)
     sql.keep_names(tree)
-    return tree
+    return engine.bound(tree)
 
 
 def _operands(engine: Engine, model: Model, columns: tuple[Column, ...]) -> Operands:
@@ -168,7 +166,7 @@ def _target(engine: Engine, name: str) -> exp.Table:
         raise OptionError(f"not the name of a table: {name}", hint=_NAMES) from error
     if not isinstance(target.this, exp.Identifier) or set(target.args) - {"this", "db", "catalog"}:
         raise OptionError(f"not the name of a table: {fragment(target, engine.dialect)}", hint=_NAMES)
-    return target
+    return engine.target(target)
 
 
 def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:

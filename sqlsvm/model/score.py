@@ -7,7 +7,7 @@ A value that training has not seen has weight 0. A NULL in a number is replaced 
 category has weight 0. If rows with a NULL were left out of the training, the score is NULL.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 
@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind
-from sqlsvm.model.model import Model, Term, Weight
+from sqlsvm.model.model import Model, Term
 from sqlsvm.plan.design import as_number
 
 SCORE, PREDICTION = "score", "prediction"
@@ -67,17 +67,20 @@ def score(model: Model, operands: Operands) -> exp.Expression:
 def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
     number = term.number
     if number is None:
-        return _category_weight(term.weights, operand, nulls)
+        return _category_weight(term, operand, nulls)
     value = as_number(operand.value, operand.kind)
     if number.missing is not None:
         value = sql.coalesce(value, exact(number.missing))
     return sql.product(exact(number.weight), value)
 
 
-def _category_weight(weights: Sequence[Weight], operand: Operand, nulls: str) -> exp.Expression:
+def _category_weight(term: Term, operand: Operand, nulls: str) -> exp.Expression:
     """CASE value WHEN category THEN weight ... ELSE 0 END"""
-    value = _comparable(operand, weights[0].category)
-    branches = [exp.If(this=literal(w.category), true=exact(w.weight)) for w in weights]
+    value, categories = _comparable(operand, term.weights[0].category), [w.category for w in term.weights]
+    if term.spelling == "caseless":
+        value, categories = exp.Lower(this=sql.text(value)), [str(category).lower() for category in categories]
+    pairs = zip(categories, term.weights, strict=True)
+    branches = [exp.If(this=literal(category), true=exact(w.weight)) for category, w in pairs]
     found = exp.Case(this=value, ifs=branches, default=exact(0.0))
     return sql.case(sql.not_null(operand.value), found) if nulls == "drop" else found
 

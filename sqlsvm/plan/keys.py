@@ -48,6 +48,9 @@ def check_keys(catalog: Catalog) -> None:
             raise _blurred(catalog, held)
         if rounded := _rounded(catalog, held):
             _check_rounded(catalog, held, rounded)
+    for pair in _pairs(catalog):
+        if catalog.engine.own_equality(pair[1]):
+            raise _own_equality(catalog, pair)
 
 
 def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
@@ -76,6 +79,14 @@ def _composite(catalog: Catalog, held: Held) -> QueryError:
         f"the key {key} is of the composite type {held[1].type}",
         detail="if its fields are NULL it is NULL, and still equal to others",
         hint="join on its fields: (a.k).x = (b.k).x AND (a.k).y = (b.k).y",
+    )
+
+
+def _own_equality(catalog: Catalog, held: Held) -> QueryError:
+    (key,) = _spelled(catalog, held)
+    return QueryError(
+        f"the key {key} is of the type {held[1].type}, which has an = of its own",
+        hint=f"join on a type of the system, under which the same keys are equal: CAST({key} AS TEXT)",
     )
 
 

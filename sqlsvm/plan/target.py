@@ -69,7 +69,7 @@ def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> 
 
 def read_label_values(engine: Engine, query: FeatureQuery, target: Binary) -> tuple[Any, Any]:
     """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs."""
-    columns = [(target.code.copy(), "s"), (target.label.expression.copy(), "v")]
+    columns = [(target.code.copy(), "s"), (target.label.typed.copy(), "v")]
     rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
 
     def first(sign: int) -> Any:

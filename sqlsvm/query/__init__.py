@@ -6,6 +6,7 @@ No database is needed here. Facts that only the database knows are passed as val
     columns = {s.alias: engine.describe(s.probe) for s in sources(select, engine.fold)}
     query = feature_query(text, select, columns, engine.fold, dialect=engine.dialect, label="late")
     query = with_kinds(query, {alias: engine.describe(probe) for alias, probe in probes(query).items()})
+    query = with_plain_keys(query, engine.describe)
 
 `functions(select, engine.dialect, engine.fold)` names every function called. The caller asks the database whether one
 of them is volatile: only the functions that come with the engine are known here.
@@ -14,7 +15,7 @@ of them is volatile: only the functions that come with the engine are known here
 from sqlsvm.query.assemble import feature_query
 from sqlsvm.query.guards import check_view, functions, functions_in
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
-from sqlsvm.query.kinds import probes, with_kinds
+from sqlsvm.query.kinds import probes, with_kinds, with_plain_keys
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
 
@@ -35,4 +36,5 @@ __all__ = [
     "probes",
     "sources",
     "with_kinds",
+    "with_plain_keys",
 ]

@@ -58,6 +58,13 @@ class Feature:
     expression: exp.Expression
     kind: Kind
     spelling: Spelling = "exact"
+    own: exp.Expression | None = None
+    """What the query has, if the expression is a text that is the same for equal values of it."""
+
+    @property
+    def typed(self) -> exp.Expression:
+        """The expression as the query has it."""
+        return self.own or self.expression
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
             f"a join that matches NULL with NULL: {text}",
             hint="use =, or COALESCE both sides to a value that no key has",
         )
-    if not isinstance(resolved, exp.EQ):
+    if not isinstance(resolved, exp.EQ) and not is_own_equality(resolved):
         raise QueryError(f"not an equality between two relations: {text}", hint=_EQUALITIES)
     if pairs := _row_pairs(shown):
         each = " AND ".join(pair.sql(scope.dialect) for pair in pairs)
@@ -182,6 +182,11 @@ def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
     if any(len(owner) != 1 for owner in owners):
         raise QueryError(f"a side of the equality does not use exactly one relation: {text}", hint=_EQUALITIES)
     return Equality(Term(owners[0][0], left), Term(owners[1][0], right))
+
+
+def is_own_equality(node: exp.Expr) -> bool:
+    """Is it a = b with an operator that another schema than the system's has?"""
+    return isinstance(node, exp.Operator) and str(node.args["operator"]).endswith(".=")
 
 
 def _bare(side: exp.Expression) -> exp.Expression:

@@ -1,7 +1,7 @@
 """The kind of each feature, from the type that the database reports for its output."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.errors import QueryError
-from sqlsvm.query.ir import Feature, FeatureQuery
+from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Term
 
 _HINTS = {
     r"\]$": "take its elements out one by one: x[1] AS x1, x[2] AS x2",
@@ -26,6 +26,31 @@ _ANY_HINT = "cast it to a number, a boolean or text"
 def probes(query: FeatureQuery) -> dict[str, exp.Select]:
     """For each relation with outputs a SELECT of them, in order. Its description gives their types."""
     return {alias: _probe(query, alias) for alias in dict.fromkeys(f.relation for f in query.outputs)}
+
+
+def with_plain_keys(query: FeatureQuery, describe: Callable[[exp.Query], tuple[Column, ...]]) -> FeatureQuery:
+    """The query with plain texts where both sides of an equality are of a type that ignores case."""
+    if not any(column.spelling == "caseless" for r in query.relations for column in r.columns):
+        return query
+
+    def column(term: Term) -> Column:
+        value = exp.alias_(term.expression.copy(), "k")
+        return describe(exp.select(value).from_(query.relation(term.relation).source.copy()))[0]
+
+    def plained(equality: Equality) -> Equality:
+        left, right = column(equality.left), column(equality.right)
+        if not left.spelling == right.spelling == "caseless":
+            return equality
+        return Equality(
+            replace(equality.left, expression=plain(equality.left.expression, left)),
+            replace(equality.right, expression=plain(equality.right.expression, right)),
+        )
+
+    def all_plained(equalities: tuple[Equality, ...]) -> tuple[Equality, ...]:
+        return tuple(map(plained, equalities))
+
+    joins = tuple(replace(j, equalities=all_plained(j.equalities)) for j in query.left_joins)
+    return replace(query, equalities=all_plained(query.equalities), left_joins=joins)
 
 
 def _outputs(query: FeatureQuery, alias: str) -> Iterator[Feature]:
@@ -45,9 +70,14 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
         found |= dict(zip(_outputs(query, alias), columns, strict=True))
 
     def kinded(feature: Feature, role: str) -> Feature:
-        kind = _kind(feature, found[feature], role)
-        is_category = role == "feature" and kind == "categorical"
-        return _category(feature, found[feature]) if is_category else replace(feature, kind=kind)
+        column = found[feature]
+        feature = replace(feature, kind=_kind(feature, column, role), spelling=column.spelling)
+        is_text = feature.kind == "categorical" and (role == "feature" or column.spelling == "caseless")
+        return (
+            replace(feature, expression=plain(feature.expression, column), own=feature.expression)
+            if is_text
+            else feature
+        )
 
     return replace(
         query,
@@ -67,9 +97,12 @@ def _kind(feature: Feature, column: Column, role: str) -> Kind:
     return "categorical" if forced else column.kind
 
 
-def _category(feature: Feature, column: Column) -> Feature:
-    """A character(n) is always read as text, without the blanks that pad it: a cast drops them, but drivers and JSON
-    keep them."""
-    own = feature.expression
-    expression = sql.text(own.copy()) if column.spelling == "padded" else own
-    return replace(feature, kind="categorical", expression=expression, spelling=column.spelling)
+def plain(value: exp.Expression, column: Column) -> exp.Expression:
+    """A value as a text that is the same for all that are equal to it. A cast to text drops the blanks that pad a
+    character(n), but drivers and JSON keep them. Two values of citext are equal if their lower cases are the same."""
+    if column.spelling == "exact":
+        return value
+    text = sql.text(value.copy())
+    if column.spelling == "padded":
+        return text
+    return exp.Lower(this=exp.Collate(this=text, expression=exp.to_identifier("default", quoted=True)))

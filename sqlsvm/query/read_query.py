@@ -17,6 +17,7 @@ from sqlsvm.query import (
     probes,
     sources,
     with_kinds,
+    with_plain_keys,
 )
 from sqlsvm.query.variables import with_implied_filters
 
@@ -30,6 +31,7 @@ def read_query(
     could not be asked for similar names."""
     tree = parse(text, engine.dialect)
     _refuse_volatile(engine, functions(tree, engine.dialect, engine.fold))
+    tree = engine.bound(tree)
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
@@ -40,7 +42,7 @@ def read_query(
         text, tree, columns, engine.fold, dialect=engine.dialect, label=label, weight=weight, categorical=categorical
     )
     kinds = {alias: engine.describe(probe) for alias, probe in probes(query).items()}
-    return with_implied_filters(with_kinds(query, kinds))
+    return with_implied_filters(with_plain_keys(with_kinds(query, kinds), engine.describe))
 
 
 def _refuse_volatile(engine: Engine, called: Sequence[str], detail: str | None = None) -> None:

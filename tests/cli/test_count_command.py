@@ -11,6 +11,7 @@ from sqlglot import parse
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Rows
 from tests.cli.command import sqlsvm
+from tests.typed import asked, typed
 
 TABLES = """
 CREATE TABLE a AS SELECT i % 7 AS k, i % 3 = 0 AS y, i % 5 - 2 AS x FROM RANGE(0, 60) AS r(i);
@@ -28,7 +29,7 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> str:
     with connect(dsn) as engine:
         for statement in parse(TABLES, read="duckdb"):
             assert statement
-            engine.execute(statement)
+            typed(engine, statement)
     return dsn
 
 
@@ -38,7 +39,7 @@ def rows(dsn: str) -> Rows:
     with connect(dsn) as engine:
         (query,) = parse(QUERY, read="duckdb")
         assert query
-        found = engine.fetch(query)
+        found = asked(engine, query)
     found["y"] = np.where(found["y"].astype(bool), 1, -1)
     tone = np.where(found["tone"] == "tone 1", -1.5, 0.0)
     found["margin"] = found["y"] * (0.25 + 0.5 * found["x"] + tone + found["z"].astype(float))
@@ -118,7 +119,7 @@ def test_postgres_counts_the_same(postgres_dsn: str, dsn: str) -> None:
     with connect(postgres_dsn) as engine:
         for statement in parse(tables, read="postgres"):
             assert statement
-            engine.execute(statement)
+            typed(engine, statement)
     assert order(counted(postgres_dsn)) == order(counted(dsn))
 
 

@@ -14,6 +14,7 @@ from sqlsvm.demo import LABEL, QUERY, SCHEMA, make, next_steps, shop
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from tests.cli.command import environment, sqlsvm
+from tests.typed import asked, typed
 
 
 @pytest.mark.slow
@@ -72,7 +73,7 @@ def test_one_place_only() -> None:
 
 
 def rows(engine: Engine, table: str) -> int:
-    return int(engine.fetch(parse_one(f"SELECT COUNT(*) AS n FROM {table}", read=engine.dialect))["n"][0])
+    return int(asked(engine, parse_one(f"SELECT COUNT(*) AS n FROM {table}", read=engine.dialect))["n"][0])
 
 
 def test_it_may_be_made_again(engine: Engine) -> None:
@@ -93,8 +94,8 @@ def test_the_join_is_large_and_the_tables_are_small(duckdb: Engine) -> None:
 
 
 def test_a_schema_of_others_is_left_alone(engine: Engine) -> None:
-    engine.execute(parse_one(f"CREATE SCHEMA {SCHEMA}", read=engine.dialect))
-    engine.execute(parse_one(f"CREATE TABLE {SCHEMA}.orders AS SELECT 42 AS precious", read=engine.dialect))
+    typed(engine, parse_one(f"CREATE SCHEMA {SCHEMA}", read=engine.dialect))
+    typed(engine, parse_one(f"CREATE TABLE {SCHEMA}.orders AS SELECT 42 AS precious", read=engine.dialect))
     with pytest.raises(OptionError, match="orders that sqlsvm did not make"):
         make(engine, SCHEMA)
     assert rows(engine, f"{SCHEMA}.orders") == 1

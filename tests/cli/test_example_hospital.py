@@ -17,6 +17,7 @@ from tests.docs.markdown import blocks, section
 from tests.docs.sessions import commands, played, says
 from tests.ground.opened import truth
 from tests.ground.trained import ROUNDING, assert_beside_liblinear, assert_proven, training, wish_of
+from tests.typed import asked
 
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
 BY_ROW, BY_STAY = ((HERE / name).read_text(encoding="utf-8") for name in ("query.sql", "by_stay.sql"))
@@ -85,7 +86,7 @@ def test_the_commands_of_the_page() -> None:
             assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
         *_, last = blocks(PAGE, "sql")
         with connect(f"embedded:{folder / 'hospital'}") as engine:
-            (score,) = next(iter(engine.fetch(Text(last.text.rstrip(";\n"))).values()))
+            (score,) = next(iter(asked(engine, last.text.rstrip(";\n")).values()))
     assert score > 0
 
 

@@ -8,6 +8,7 @@ from sqlglot import parse
 
 from sqlsvm.engine import connect
 from tests.cli.command import ROOT, sqlsvm
+from tests.typed import typed
 
 CHAIN = ROOT / "tests" / "golden" / "draw" / "chain.sql"
 TABLES, _, QUERY = CHAIN.read_text(encoding="utf-8").partition("-- query\n")
@@ -31,7 +32,7 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> str:
     with connect(dsn) as engine:
         for statement in parse(TABLES, read="duckdb"):
             assert statement
-            engine.execute(statement)
+            typed(engine, statement)
     return dsn
 
 

@@ -9,6 +9,7 @@ from sqlglot import parse
 
 from sqlsvm.engine import connect
 from tests.cli.command import ROOT, sqlsvm
+from tests.typed import typed
 
 GOLDEN = ROOT / "tests" / "golden" / "draw"
 QUERY = (GOLDEN / "left_join.sql").read_text(encoding="utf-8").partition("-- query\n")[2]
@@ -19,7 +20,7 @@ def fill(dsn: str, name: str) -> None:
     with connect(dsn) as engine:
         for statement in parse(tables, read="duckdb"):
             assert statement
-            engine.execute(statement)
+            typed(engine, statement)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_json_from_postgres(postgres_dsn: str) -> None:
     with connect(postgres_dsn) as engine:
         for statement in parse(TABLES, read="postgres"):
             assert statement
-            engine.execute(statement)
+            typed(engine, statement)
     done = sqlsvm("inspect", "--dsn", postgres_dsn, "--label", "y", "--json", "--query", QUERY)
     assert json.loads(done.stdout) == LEFT_JOIN
 
@@ -116,7 +117,7 @@ def test_files_are_tables(tmp_path: Path) -> None:
     with connect("duckdb:") as engine:
         for statement in parse(f"COPY (SELECT 2 AS k, 0.5 AS z) TO '{tmp_path}/x.parquet'", read="duckdb"):
             assert statement
-            engine.execute(statement)
+            typed(engine, statement)
     query = "SELECT a.y, b.z FROM 'x.csv' AS a JOIN 'x.parquet' AS b USING (k)"
     done = sqlsvm("inspect", "--dsn", "duckdb:", "--label", "y", "--json", "--query", query, cwd=tmp_path)
     found = json.loads(done.stdout)

@@ -8,13 +8,13 @@ from click.testing import CliRunner
 
 from sqlsvm.cli import cli
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Text
 from sqlsvm.psql.install import install, look, own_version
 from sqlsvm.store import open_store
 from tests.cli.command import answer as said
 from tests.cli.command import complaint, sqlsvm
 from tests.ground.models import model
 from tests.psql import answer
+from tests.typed import typed
 
 VERSION = own_version()
 OLDER = "CREATE OR REPLACE FUNCTION sqlsvm.version() RETURNS text LANGUAGE sql AS $$SELECT '0.0.9'$$"
@@ -35,7 +35,7 @@ def test_from_install_to_uninstall(postgres_dsn: str) -> None:
 def test_upgrade_says_from_what_to_what(postgres_dsn: str) -> None:
     with connect(postgres_dsn) as engine:
         install(engine)
-        engine.execute(Text(OLDER))
+        typed(engine, OLDER)
     assert said("upgrade", "--dsn", postgres_dsn) == f"sqlsvm 0.0.9 is now {VERSION}\n"
 
 
@@ -53,7 +53,7 @@ def test_check_is_a_table_and_an_exit_code(postgres_dsn: str) -> None:
     assert [line.split()[0] for line in lines[1:]] == ["ok"] * (len(lines) - 1)
     with connect(postgres_dsn) as engine:
         install(engine)
-        engine.execute(Text("DROP FUNCTION sqlsvm.models()"))
+        typed(engine, "DROP FUNCTION sqlsvm.models()")
     done = sqlsvm("check", "--dsn", postgres_dsn)
     assert (done.returncode, done.stderr) == (1, "")
     assert re.search(r"^FAILED +functions +missing: models; sqlsvm install puts them back$", done.stdout, re.MULTILINE)

@@ -17,10 +17,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlglot import exp, parse
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine, Text
+from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.store import open_store
 from tests.cli.command import COMMAND, ROOT, answer, environment, sqlsvm
+from tests.typed import asked, typed
 
 TABLES = """
 CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x,
@@ -45,7 +46,7 @@ def filled(url: str) -> str:
     with connect(url) as engine:
         for statement in parse(TABLES, read="postgres"):
             assert statement
-            engine.execute(statement)
+            typed(engine, statement)
     return url
 
 
@@ -105,7 +106,7 @@ def test_the_join_has_those_rows(trained: Trained) -> None:
     with connect(trained.dsn) as engine:
         (query,) = parse(QUERY, read="duckdb")
         assert query
-        assert len(engine.fetch(query)["y"]) == ROWS
+        assert len(asked(engine, query)["y"]) == ROWS
 
 
 def test_json_not_converged_and_into_a_file(trained: Trained, tmp_path: Path) -> None:
@@ -231,7 +232,7 @@ def test_predictions_of_other_rows(trained: Trained, tmp_path: Path) -> None:
     assert answer(*common, "--input", rows, "--table", "scored") == "the predictions are in the table scored\n"
     score = answer(*common, "--sql")
     with connect(trained.dsn) as engine:
-        found = engine.fetch(Text(f"SELECT score, {score} AS again FROM scored ORDER BY x DESC"))
+        found = asked(engine, f"SELECT score, {score} AS again FROM scored ORDER BY x DESC")
         engine.execute(exp.Drop(tables=[exp.to_table("scored")], kind="TABLE"))
     said = [float(row["score"]) for row in predicted(file.read_text())]
     assert found["score"].tolist() == found["again"].tolist() == said
@@ -327,11 +328,11 @@ def reader(postgres: Engine, postgres_dsn: str) -> Iterator[str]:
     """The URL of a role that may read the tables and make temporary ones, and nothing else."""
     filled(postgres_dsn)
     name = f"sqlsvm_reader_{os.getpid()}"
-    postgres.execute(Text(f"CREATE ROLE {name}"))
-    postgres.execute(Text(f"GRANT SELECT ON a, b TO {name}"))
+    typed(postgres, f"CREATE ROLE {name}")
+    typed(postgres, f"GRANT SELECT ON a, b TO {name}")
     yield make_conninfo(postgres_dsn, options=f"-c role={name}")
-    postgres.execute(Text(f"DROP OWNED BY {name}"))
-    postgres.execute(Text(f"DROP ROLE {name}"))
+    typed(postgres, f"DROP OWNED BY {name}")
+    typed(postgres, f"DROP ROLE {name}")
 
 
 def test_a_reader_trains_into_a_file(reader: str, postgres_dsn: str, tmp_path: Path) -> None:
@@ -371,7 +372,7 @@ def test_a_work_schema_is_for_the_server(postgres: Engine, postgres_dsn: str) ->
     filled(postgres_dsn)
     place = ("--work-schema", "work")
     assert "there is no schema work" in complaint(train(postgres_dsn, *place))
-    postgres.execute(Text("CREATE SCHEMA work"))
+    typed(postgres, "CREATE SCHEMA work")
     assert train(postgres_dsn, *place, "--lambda", 0.01).returncode == 0
     assert not any(name.startswith("work.") for name in relations(postgres_dsn))
     assert "choose one of them" in complaint(train(postgres_dsn, *place, "--offload"))

@@ -12,6 +12,7 @@ from sqlsvm.store import open_store
 from tests.cli.command import answer, complaint
 from tests.cli.test_train_command import ROWS, filled, train
 from tests.ground.models import model
+from tests.typed import asked, typed
 
 QUERY = "SELECT a.y, a.x, b.z, (a.x * a.x + 1) / 8.0 AS w FROM a JOIN b ON a.k = b.k"
 
@@ -26,7 +27,7 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def weights(dsn: str) -> tuple[float, float]:
     """What the rows of each class weigh, from the rows themselves."""
     with connect(dsn) as engine:
-        rows = engine.fetch(parse_one(QUERY, read=engine.dialect))
+        rows = asked(engine, parse_one(QUERY, read=engine.dialect))
     assert len(rows["y"]) == ROWS
     positive, w = rows["y"].astype(bool), rows["w"].astype(float)
     return float(w[~positive].sum()), float(w[positive].sum())
@@ -71,7 +72,7 @@ def test_a_large_join_is_one_of_many_rows(tmp_path: Path, times: int, weight: fl
     with connect(dsn) as engine:
         rows = f"SELECT i > 1 AS late, i AS distance FROM GENERATE_SERIES(1, {times}) AS r(i)"
         for name in ("a", "b"):
-            engine.execute(parse_one(f"CREATE TABLE {name} AS {rows}", read="postgres"))
+            typed(engine, parse_one(f"CREATE TABLE {name} AS {rows}", read="postgres"))
         asked = {"problem": {"weight": "w"}}
         distance = Weight("distance", None, 1e-3, 0.7)
         open_store(engine).save(model(query=query, join_rows=times**3 * weight, weights=(distance,), options=asked))

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Text
 from sqlsvm.psql.install import own_version
 from tests import servers
 from tests.cli.command import ROOT, environment
 from tests.listing import INSTALLED, listing, value
+from tests.typed import asked
 
 LONGEST = 300
 PIP = ("-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check")
@@ -37,7 +37,7 @@ def test_from_the_wheel_to_a_training_in_sql() -> None:
             query = ("--query", "shop/shop.sql", "--label", "returned", "--nulls", "mean")
             said = re.search(r"^train +(SELECT .*);$", sqlsvm("compile", *query, "--name", "returned"), re.MULTILINE)
             assert said
-            trained = engine.fetch(Text(said[1]))
+            trained = asked(engine, said[1])
             assert [trained[name][0] for name in ("model", "version", "converged")] == ["returned", 2, True]
             sqlsvm("upgrade")
             sqlsvm("extension", "--dir", ".")

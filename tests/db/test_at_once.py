@@ -12,6 +12,7 @@ from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.solution import Effort
 from tests.db.test_places import ONE_BAG, assert_same, plan_of
 from tests.ground.opened import Wish, build, opened, opened_world
+from tests.typed import meant
 
 
 def star(engine: Engine, columns: int) -> str:
@@ -21,9 +22,9 @@ def star(engine: Engine, columns: int) -> str:
     build(engine, f"CREATE TABLE d (k INT, e INT, {', '.join(f'{n} INT' for n in names)})")
     n = np.arange(60)
     texts = np.array(["a", "b"], dtype=object)[n % 2]
-    engine.copy_in(exp.to_table("f"), {"k": n % 7, "y": n % 2, "x": n * 7 % 5, "s": texts})
-    engine.copy_in(exp.to_table("d"), {"k": n[:6], "e": n[:6] % 3, **{c: n[:6] * i % 4 for i, c in enumerate(names)}})
-    engine.copy_in(exp.to_table("e"), {"k": n[:3], "u": n[:3]})
+    engine.copy_in(meant(engine, "f"), {"k": n % 7, "y": n % 2, "x": n * 7 % 5, "s": texts})
+    engine.copy_in(meant(engine, "d"), {"k": n[:6], "e": n[:6] % 3, **{c: n[:6] * i % 4 for i, c in enumerate(names)}})
+    engine.copy_in(meant(engine, "e"), {"k": n[:3], "u": n[:3]})
     return f"SELECT y, x, {', '.join(f'd.{n}' for n in names)}, u FROM f JOIN d ON d.k = f.k JOIN e ON e.k = d.e"
 
 

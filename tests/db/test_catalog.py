@@ -16,12 +16,13 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query import Term
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.problem import labelled, open_problem
+from tests.typed import asked, meant, typed
 
 
 def run(engine: Engine, script: str) -> None:
     for statement in parse(script, read=engine.dialect):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
 
 
 # -- uniqueness that is declared, and so not counted -------------------------------------------------------------------
@@ -196,8 +197,8 @@ def test_functions_of_the_user(postgres: Engine, postgres_dsn: str, volatility: 
 @pytest.mark.parametrize("deep", [False, True])
 def test_views_are_read_like_sub_queries(engine: Engine, body: str, message: str | None, deep: bool) -> None:
     run(engine, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (-1)")
-    engine.execute(
-        Text(f"CREATE VIEW v AS {body if engine.dialect == 'postgres' else body.replace('50', '50 PERCENT')}")
+    typed(
+        engine, Text(f"CREATE VIEW v AS {body if engine.dialect == 'postgres' else body.replace('50', '50 PERCENT')}")
     )
     if deep:
         run(engine, "CREATE VIEW w AS SELECT x, r FROM v UNION ALL SELECT x, r FROM v WHERE x > 9")
@@ -290,7 +291,7 @@ def agrees(engine: Engine, text: str, label: str | None = None) -> Inspection:
     found = inspect(engine, text, label=label)
     (query,) = parse(f"SELECT COUNT(*) AS n FROM ({text}) AS q", read=engine.dialect)
     assert isinstance(query, exp.Query)
-    assert found.join_rows == engine.fetch(query)["n"][0]
+    assert found.join_rows == asked(engine, query)["n"][0]
     return found
 
 
@@ -367,7 +368,7 @@ def test_odd_numbers_are_counted(engine: Engine) -> None:
         "b": np.array([True, False, True, True, False]),
         "s": np.array(["NaN", "a", "Infinity", "", "b"], dtype=object),
     }
-    engine.copy_in(exp.to_table("t"), values)
+    engine.copy_in(meant(engine, "t"), values)
     run(engine, "INSERT INTO t (k) VALUES (4)")
     expected = {"x": (1, 1, 2), "r": (1, 2, 1), "n": (1, 0, 0), "b": (1, 0, 0), "s": (1, 0, 0), "k": (0, 0, 0)}
     assert oddities(engine, "SELECT x, r, n, b, s, k FROM t") == expected
@@ -385,7 +386,7 @@ def test_nan_is_a_key_like_any_other(engine: Engine) -> None:
     """So the engines have it: NaN = NaN. NULL meets nothing."""
     for name in ("a", "b"):
         run(engine, f"CREATE TABLE {name} (k DOUBLE PRECISION, x INT)")
-        engine.copy_in(exp.to_table(name), {"k": np.array([np.nan, np.nan, 1.0]), "x": np.arange(3)})
+        engine.copy_in(meant(engine, name), {"k": np.array([np.nan, np.nan, 1.0]), "x": np.arange(3)})
         run(engine, f"INSERT INTO {name} VALUES (NULL, 9)")
     found = agrees(engine, "SELECT a.x, b.x AS z FROM a JOIN b USING (k)")
     assert found.join_rows == 5

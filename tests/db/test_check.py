@@ -12,6 +12,7 @@ from sqlsvm.psql.install.found import table_names
 from sqlsvm.store import open_store
 from tests.ground.models import model
 from tests.listing import listing
+from tests.typed import asked, typed
 
 EVERYTHING = [
     *("server", "functions", "train", "certificate", "weight", "score_sql", "predict"),
@@ -22,7 +23,7 @@ EVERYTHING = [
 def counted(engine: Engine) -> list[int]:
     """Rows of the store, and of the catalog with its temporary tables."""
     tables = [f"sqlsvm.{name}" for name in table_names()] + ["pg_class", "pg_proc", "pg_type"]
-    return [int(engine.fetch(Text(f"SELECT count(*) AS n FROM {table}"))["n"][0]) for table in tables]
+    return [int(asked(engine, f"SELECT count(*) AS n FROM {table}")["n"][0]) for table in tables]
 
 
 def bad(engine: Engine) -> dict[str, str]:
@@ -63,7 +64,7 @@ BROKEN = {
 @pytest.mark.parametrize("broken", BROKEN)
 def test_what_is_broken_is_found(postgres: Engine, broken: str) -> None:
     install(postgres)
-    postgres.execute(Text(broken))
+    typed(postgres, broken)
     before = counted(postgres)
     assert bad(postgres) == BROKEN[broken]
     assert counted(postgres) == before
@@ -81,15 +82,15 @@ def test_a_rehearsal_takes_everything_back(postgres: Engine) -> None:
     assert hasattr(postgres, "rehearsal")
     with postgres.rehearsal():
         with postgres.snapshot():
-            postgres.execute(Text("CREATE TABLE kept (a INT)"))
+            typed(postgres, "CREATE TABLE kept (a INT)")
         with suppress(ZeroDivisionError), postgres.snapshot():
-            postgres.execute(Text("CREATE TABLE failed (a INT)"))
+            typed(postgres, "CREATE TABLE failed (a INT)")
             raise ZeroDivisionError
         with pytest.raises(EngineError, match="snapshot is already open"), postgres.rehearsal():
             pass
-        found = postgres.fetch(Text("SELECT to_regclass('kept')::text AS a, to_regclass('failed')::text AS b"))
+        found = asked(postgres, "SELECT to_regclass('kept')::text AS a, to_regclass('failed')::text AS b")
         assert [values[0] for values in found.values()] == ["kept", None]
-    found = postgres.fetch(Text("SELECT to_regclass('kept')::text AS a"))
+    found = asked(postgres, "SELECT to_regclass('kept')::text AS a")
     assert found["a"][0] is None
     with postgres.snapshot():
         pass

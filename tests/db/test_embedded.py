@@ -20,6 +20,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.embedded import Embedded, Server, find_installations, wheel_programs
 from sqlsvm.errors import EngineError
 from tests.servers import fast_directory, processes_naming, reachable_folder
+from tests.typed import asked, typed
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +35,7 @@ print(json.dumps({"dsn": engine.server.dsn}), flush=True)
 exec(then)
 """
 SLEEP = "print('at work', flush=True); time.sleep(60)"
-QUERY = "print('at work', flush=True); engine.fetch(parse_one('SELECT PG_SLEEP(60) AS s'))"
+QUERY = "print('at work', flush=True); asked(engine, parse_one('SELECT PG_SLEEP(60) AS s'))"
 FORK = "import os; os.fork() and print('at work', flush=True); time.sleep(5)"
 
 
@@ -93,7 +94,7 @@ def home() -> Iterator[Path]:
 
 
 def number(engine: Engine, text: str) -> object:
-    return engine.fetch(parse_one(text, read="postgres"))["x"][0]
+    return asked(engine, parse_one(text, read="postgres"))["x"][0]
 
 
 def test_a_throw_away_server_comes_and_goes() -> None:
@@ -173,7 +174,7 @@ def test_a_named_server_keeps_its_data(home: Path) -> None:
     with connect(url) as engine:
         assert engine.url == url
         assert number(engine, "SELECT CURRENT_SETTING('fsync') AS x") == "on"
-        engine.execute(parse_one("CREATE TABLE kept AS SELECT 42 AS x", read="postgres"))
+        typed(engine, parse_one("CREATE TABLE kept AS SELECT 42 AS x", read="postgres"))
     with connect(url) as engine:
         assert number(engine, "SELECT x FROM kept") == 42
 

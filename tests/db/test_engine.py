@@ -14,6 +14,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Column, Engine, Kind, Refusal, StatementError, Text, Values
 from sqlsvm.errors import EngineError, QueryError
 from sqlsvm.query.read_query import read_query
+from tests.typed import asked, meant, typed
 
 EVIL_NAMES = [
     'a"b',
@@ -34,17 +35,13 @@ EVIL_NAMES = [
 def run(engine: Engine, script: str) -> None:
     for statement in parse(script, read=engine.dialect):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
 
 
 def query(engine: Engine, text: str) -> exp.Query:
     parsed = parse_one(text, read=engine.dialect)
     assert isinstance(parsed, exp.Query)
-    return parsed
-
-
-def table(name: str) -> exp.Table:
-    return exp.to_table(name)
+    return engine.bound(parsed)
 
 
 VALUES = """
@@ -93,7 +90,7 @@ def test_nan_and_infinity_are_values(engine: Engine) -> None:
 def test_numbers_survive_to_the_last_bit(engine: Engine) -> None:
     numbers = np.array([0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3])
     run(engine, "CREATE TEMPORARY TABLE t (x DOUBLE PRECISION)")
-    engine.copy_in(table("t"), {"x": numbers})
+    engine.copy_in(meant(engine, "t"), {"x": numbers})
     fetched = engine.fetch(query(engine, "SELECT x FROM t"))["x"]
     passed = engine.fetch(query(engine, "SELECT UNNEST(CAST($1 AS DOUBLE PRECISION[])) AS x"), (numbers,))["x"]
     assert sorted(fetched.view(np.int64)) == sorted(numbers.view(np.int64))
@@ -153,7 +150,7 @@ def test_texts_and_scalars_are_parameters(engine: Engine) -> None:
 
 def test_a_parameter_may_stand_in_create_table_as(engine: Engine) -> None:
     text = "CREATE TEMPORARY TABLE beta AS SELECT UNNEST(CAST($1 AS DOUBLE PRECISION[])) AS b"
-    engine.execute(parse_one(text, read=engine.dialect), (np.array([1.0, 2.0]),))
+    typed(engine, parse_one(text, read=engine.dialect), (np.array([1.0, 2.0]),))
     assert engine.fetch(query(engine, "SELECT SUM(b) AS total FROM beta"))["total"].tolist() == [3.0]
 
 
@@ -217,13 +214,13 @@ def test_the_type_is_told_in_the_words_of_the_engine(postgres: Engine) -> None:
 
 
 def test_a_column_says_which_texts_are_equal(postgres: Engine) -> None:
-    postgres.execute(Text("CREATE EXTENSION citext"))
+    typed(postgres, "CREATE EXTENSION citext")
     texts = query(postgres, "SELECT CAST('a' AS CHAR(3)) AS c, CAST('a' AS citext) AS i, CAST('a' AS VARCHAR(3)) AS v")
     assert [column.spelling for column in postgres.describe(texts)] == ["padded", "caseless", "exact"]
 
 
 def test_a_domain_is_what_it_is_made_of(postgres: Engine) -> None:
-    postgres.execute(exp.Command(this="CREATE DOMAIN positive AS integer CHECK (value > 0)"))
+    typed(postgres, exp.Command(this="CREATE DOMAIN positive AS integer CHECK (value > 0)"))
     domain = query(postgres, "SELECT CAST(4 AS positive) AS x")
     assert postgres.describe(domain) == (Column("x", "integer", "numeric"),)
     assert postgres.fetch(domain)["x"].tolist() == [4]
@@ -269,7 +266,7 @@ def test_texts_come_as_they_are_made(engine: Engine) -> None:
 def test_any_text_arrives(engine: Engine) -> None:
     texts = ["it's", "a\tb\nc\\d\re", "\\N", "", "ä€𝄞", None]
     run(engine, "CREATE TABLE t (n INT, s TEXT)")
-    engine.copy_in(table("t"), {"n": np.arange(6), "s": np.array(texts, dtype=object)})
+    engine.copy_in(meant(engine, "t"), {"n": np.arange(6), "s": np.array(texts, dtype=object)})
     rows = engine.texts(query(engine, "SELECT s, s || '!' AS t FROM t ORDER BY n"))
     assert list(rows) == [(s, None if s is None else f"{s}!") for s in texts]
 
@@ -290,7 +287,7 @@ def test_copy_in_of_numbers(engine: Engine) -> None:
         "r": np.array([1, 2]),
         "b": np.array([True, False]),
     }
-    engine.copy_in(table("t"), columns)
+    engine.copy_in(meant(engine, "t"), columns)
     rows = engine.fetch(query(engine, "SELECT *, d IS NULL AS missing FROM t ORDER BY i"))
     assert {name: rows[name].tolist() for name in "silrb"} == {
         "s": [1, -2],
@@ -315,7 +312,7 @@ def test_copy_in_of_objects(engine: Engine) -> None:
         "d": np.array([None, np.nan, 0.1, 1], dtype=object),
         "i": np.array([None, 1, 2, 3], dtype=object),
     }
-    engine.copy_in(table("t"), columns)
+    engine.copy_in(meant(engine, "t"), columns)
     rows = engine.fetch(query(engine, "SELECT *, d IS NULL AS missing FROM t ORDER BY place"))
     assert rows["t"].tolist() == ["tab\t\\N", None, "", "NULL"]
     assert rows["u"].tolist() == [None, None, uuid, uuid]
@@ -329,14 +326,14 @@ def test_copy_in_takes_the_type_from_all_rows(engine: Engine, type: str, common:
     run(engine, f"CREATE TEMPORARY TABLE t (x {type})")
     values = np.full(5000, common, dtype=object)
     values[4321] = rare
-    engine.copy_in(table("t"), {"x": values})
+    engine.copy_in(meant(engine, "t"), {"x": values})
     assert engine.fetch(query(engine, "SELECT x FROM t"))["x"].tolist().count(rare) == 1
 
 
 def test_copy_in_of_nothing_does_nothing(engine: Engine) -> None:
     run(engine, "CREATE TEMPORARY TABLE t (x INT)")
-    engine.copy_in(table("t"), {"x": np.zeros(0)})
-    engine.copy_in(table("t"), {})
+    engine.copy_in(meant(engine, "t"), {"x": np.zeros(0)})
+    engine.copy_in(meant(engine, "t"), {})
     assert engine.fetch(query(engine, "SELECT COUNT(*) AS n FROM t"))["n"].tolist() == [0]
 
 
@@ -344,7 +341,7 @@ def test_copy_in_of_nothing_does_nothing(engine: Engine) -> None:
 def test_copy_in_does_not_bend_a_number_into_an_integer(engine: Engine, value: float) -> None:
     run(engine, "CREATE TEMPORARY TABLE t (x INT)")
     with pytest.raises(EngineError):
-        engine.copy_in(table("t"), {"x": np.array([value])})
+        engine.copy_in(meant(engine, "t"), {"x": np.array([value])})
     assert engine.fetch(query(engine, "SELECT COUNT(*) AS n FROM t"))["n"].tolist() == [0]
 
 
@@ -358,7 +355,7 @@ def test_a_failed_statement_says_what_the_database_said(engine: Engine) -> None:
 def test_a_failed_statement_keeps_sqlstate_detail_and_hint(postgres: Engine) -> None:
     raising = "RAISE EXCEPTION 'fact' USING DETAIL = 'more', HINT = 'do this', ERRCODE = 'SV001'"
     with pytest.raises(StatementError) as caught:
-        postgres.execute(exp.Command(this=f"DO $$ BEGIN {raising}; END $$"))
+        typed(postgres, exp.Command(this=f"DO $$ BEGIN {raising}; END $$"))
     error = caught.value
     assert (error.message, error.detail, error.hint, error.kind) == ("fact", "more", "do this", None)
     assert isinstance(error.__cause__, psycopg.Error)
@@ -369,9 +366,10 @@ def test_a_working_table_is_kept_and_forgotten(engine: Engine) -> None:
     """Nobody but us gathers the statistics of a temporary table in PostgreSQL; DuckDB does so by itself."""
     sent: list[str] = []
     engine.on_statement = sent.append
-    asked = query(engine, "SELECT CAST($1 AS INT) AS x")
+    asked = parse_one("SELECT CAST($1 AS INT) AS x", read=engine.dialect)
+    assert isinstance(asked, exp.Query)
     engine.keep("kept", asked, [3])
-    assert engine.fetch(query(engine, "SELECT x FROM kept"))["x"].tolist() == [3]
+    assert engine.fetch(exp.select("x").from_("kept"))["x"].tolist() == [3]
     engine.forget("kept")
     analysed = ["ANALYZE kept"] if engine.dialect == "postgres" else []
     made = f"CREATE TEMPORARY TABLE kept AS {engine.text(asked)}"
@@ -393,10 +391,10 @@ def test_a_working_table_is_kept_and_forgotten(engine: Engine) -> None:
     ],
 )
 def test_an_error_says_what_kind_it_is(engine: Engine, statement: str, kind: Refusal | None) -> None:
-    engine.execute(Text("CREATE TABLE t (x VARCHAR)"))
-    engine.execute(Text("INSERT INTO t VALUES ('one')"))
+    typed(engine, "CREATE TABLE t (x VARCHAR)")
+    typed(engine, "INSERT INTO t VALUES ('one')")
     with pytest.raises(StatementError) as caught:
-        engine.execute(Text(statement))
+        typed(engine, statement)
     assert caught.value.kind == kind
 
 
@@ -410,15 +408,15 @@ def test_an_error_says_what_kind_it_is(engine: Engine, statement: str, kind: Ref
 )
 def test_postgres_has_more_kinds(postgres: Engine, statement: str, kind: Refusal) -> None:
     for made in ("CREATE TYPE mine AS (x INT)", "CREATE TABLE t (x mine)", "CREATE ROLE stranger"):
-        postgres.execute(Text(made))
+        typed(postgres, made)
     try:
         if kind == "denied":
             postgres.execute(Text("SET ROLE stranger"))
         with pytest.raises(StatementError) as caught:
-            postgres.execute(Text(statement))
+            typed(postgres, statement)
     finally:
         postgres.execute(Text("RESET ROLE"))
-        postgres.execute(Text("DROP ROLE stranger"))
+        typed(postgres, "DROP ROLE stranger")
     assert caught.value.kind == kind
 
 
@@ -437,28 +435,28 @@ def test_a_lost_connection_is_told(postgres: Engine, postgres_dsn: str) -> None:
 
 def test_every_statement_is_recorded(engine: Engine, statements: list[str]) -> None:
     with engine.snapshot():
-        engine.execute(parse_one("CREATE TEMPORARY TABLE t AS SELECT 1 AS a", read=engine.dialect))
-        engine.fetch(query(engine, "SELECT a FROM t"))
+        typed(engine, parse_one("CREATE TEMPORARY TABLE t AS SELECT 1 AS a", read=engine.dialect))
+        engine.fetch(exp.select("a").from_("t"))
     assert [text.split()[0] for text in statements] == ["BEGIN", "CREATE", "SELECT", "COMMIT"]
     assert statements[2] == "SELECT a FROM t"
 
 
 def test_a_copy_is_recorded(engine: Engine, statements: list[str]) -> None:
     run(engine, "CREATE TEMPORARY TABLE t (x INT)")
-    engine.copy_in(table("t"), {"x": np.array([1])})
+    engine.copy_in(meant(engine, "t"), {"x": np.array([1])})
     assert statements[-1].split()[0] in ("COPY", "INSERT")
 
 
 def test_a_snapshot_does_not_see_what_others_do_meanwhile(engine: Engine, postgres_dsn: str, tmp_path: Path) -> None:
     url = postgres_dsn if engine.dialect == "postgres" else f"duckdb:{tmp_path / 'shared.duckdb'}"
-    count = parse_one("SELECT COUNT(*) AS n FROM t")
+    count = "SELECT COUNT(*) AS n FROM t"
     with connect(url) as writer, connect(url) as reader:
         run(writer, "CREATE TABLE t AS SELECT 1 AS a")
         with reader.snapshot():
-            before = reader.fetch(count)["n"][0]
+            before = asked(reader, count)["n"][0]
             run(writer, "INSERT INTO t SELECT 2")
-            assert reader.fetch(count)["n"][0] == before == 1
-        assert reader.fetch(count)["n"][0] == 2
+            assert asked(reader, count)["n"][0] == before == 1
+        assert asked(reader, count)["n"][0] == 2
 
 
 def test_a_snapshot_leaves_nothing_behind_when_it_fails(engine: Engine, statements: list[str]) -> None:
@@ -562,18 +560,18 @@ def test_what_postgres_thins(postgres: Engine, kind: str) -> None:
     """And that it does: with the share 1 every row stays."""
     script, thins = THINNED[kind]
     for statement in script.split("; "):
-        postgres.execute(Text(statement))
-    assert postgres.thins(exp.to_table("t")) == thins
+        typed(postgres, statement)
+    assert postgres.thins(meant(postgres, "t")) == thins
     if thins:
-        postgres.fetch(Text("SELECT x FROM t TABLESAMPLE BERNOULLI (100) REPEATABLE (1)"))
+        asked(postgres, "SELECT x FROM t TABLESAMPLE BERNOULLI (100) REPEATABLE (1)")
 
 
 def test_keys_are_those_of_the_table_that_is_meant(postgres: Engine) -> None:
     """Spelled in capitals it is the same; and a table called like a working table says nothing of ours."""
-    postgres.execute(Text("CREATE TABLE fact (id INT PRIMARY KEY)"))
-    postgres.execute(Text("CREATE TABLE sqlsvm_part (id INT PRIMARY KEY)"))
-    assert postgres.unique_keys(exp.to_table("FACT")) == (frozenset({"id"}),)
-    assert postgres.unique_keys(exp.Table(this=exp.to_identifier("sqlsvm_part", quoted=True))) == (frozenset({"id"}),)
+    typed(postgres, "CREATE TABLE fact (id INT PRIMARY KEY)")
+    typed(postgres, "CREATE TABLE sqlsvm_part (id INT PRIMARY KEY)")
+    assert postgres.unique_keys(meant(postgres, "FACT")) == (frozenset({"id"}),)
+    assert postgres.unique_keys(meant(postgres, '"sqlsvm_part"')) == (frozenset({"id"}),)
     postgres.suffix = "_0"
     assert postgres.unique_keys(exp.to_table("sqlsvm_part")) == ()
 
@@ -589,7 +587,7 @@ def test_duckdb_numbers_rows(duckdb: Engine) -> None:
 
 def hint_of(engine: Engine, text: str) -> str:
     with pytest.raises(StatementError) as refused:
-        engine.execute(Text(text))
+        typed(engine, text)
     return str(refused.value.hint)
 
 
@@ -605,7 +603,7 @@ def test_rights_that_are_missing(postgres: Engine, prefix: str) -> None:
     postgres.execute(
         Text("DO $$ BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database()); END $$")
     )
-    postgres.execute(Text(f"CREATE ROLE {role}"))
+    typed(postgres, f"CREATE ROLE {role}")
     try:
         postgres.execute(Text(f"SET ROLE {role}"))
         assert hint_of(postgres, "SELECT x FROM t").startswith("its owner can GRANT what is missing ON t TO ")
@@ -616,4 +614,4 @@ def test_rights_that_are_missing(postgres: Engine, prefix: str) -> None:
         assert str(refused.value.hint).startswith("its owner can GRANT")
     finally:
         postgres.execute(Text("RESET ROLE"))
-        postgres.execute(Text(f"DROP ROLE {role}"))
+        typed(postgres, f"DROP ROLE {role}")

@@ -9,12 +9,13 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine.base import Engine, StatementError, Values
 from sqlsvm.engine.wire import COPY_BLOCK
 from tests.ground.opened import build
+from tests.typed import asked, meant
 
 
 def query(engine: Engine, text: str) -> exp.Query:
     parsed = parse_one(text, read=engine.dialect)
     assert isinstance(parsed, exp.Query)
-    return parsed
+    return engine.bound(parsed)
 
 
 def test_masked_cells_are_null(engine: Engine) -> None:
@@ -25,8 +26,8 @@ def test_masked_cells_are_null(engine: Engine) -> None:
         "i": np.ma.MaskedArray([7, 7, 3], mask=[True, False, False]),
         "b": np.ma.MaskedArray([True, False, True], mask=[False, True, False]),
     }
-    engine.copy_in(exp.to_table("t"), columns)
-    rows = engine.fetch(query(engine, "SELECT *, d IS NULL AS no_d, i IS NULL AS no_i FROM t ORDER BY place"))
+    engine.copy_in(meant(engine, "t"), columns)
+    rows = asked(engine, query(engine, "SELECT *, d IS NULL AS no_d, i IS NULL AS no_i FROM t ORDER BY place"))
     assert rows["no_d"].tolist() == [False, False, True]
     assert rows["no_i"].tolist() == [True, False, False]
     assert np.isnan(rows["d"][0])
@@ -46,7 +47,7 @@ def _joined(parts: list[Values]) -> "np.ma.MaskedArray[Any, Any]":
 
 def numbers_up_to(engine: Engine, rows: int) -> None:
     build(engine, "CREATE TEMPORARY TABLE numbers (n INT)")
-    engine.copy_in(exp.to_table("numbers"), {"n": np.arange(rows)})
+    engine.copy_in(meant(engine, "numbers"), {"n": np.arange(rows)})
 
 
 @pytest.mark.parametrize("rows", [0, 1, 5, COPY_BLOCK, COPY_BLOCK + 3])
@@ -88,11 +89,11 @@ def test_an_error_on_the_way_out_is_told(postgres: Engine, at: int) -> None:
     with pytest.raises(StatementError, match="division by zero") as caught:
         list(postgres.copy_out(query(postgres, f"SELECT 1 / (n - {at}) AS x FROM numbers")))
     assert caught.value.kind == "value"
-    assert postgres.fetch(query(postgres, "SELECT 1 AS one"))["one"].tolist() == [1]
+    assert asked(postgres, query(postgres, "SELECT 1 AS one"))["one"].tolist() == [1]
 
 
 def test_a_copy_out_may_be_left_early(postgres: Engine) -> None:
     numbers_up_to(postgres, 3 * COPY_BLOCK)
     for _ in postgres.copy_out(query(postgres, OUT)):
         break
-    assert postgres.fetch(query(postgres, "SELECT 1 AS one"))["one"].tolist() == [1]
+    assert asked(postgres, query(postgres, "SELECT 1 AS one"))["one"].tolist() == [1]

@@ -14,6 +14,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError
+from tests.typed import asked
 
 ROOT = Path(__file__).parents[2]
 LONG = {
@@ -31,10 +32,10 @@ with connect(url) as engine:
     engine.on_statement = lambda text: print("sent", flush=True)
     try:
         with engine.snapshot():
-            engine.fetch(parse_one(text, read=engine.dialect))
+            asked(engine, parse_one(text, read=engine.dialect))
     except KeyboardInterrupt:
         print("interrupted", flush=True)
-    print(engine.fetch(parse_one("SELECT 42 AS answer"))["answer"][0], flush=True)
+    print(asked(engine, parse_one("SELECT 42 AS answer"))["answer"][0], flush=True)
 """
 
 
@@ -80,12 +81,12 @@ def test_cancel_stops_what_another_thread_runs(engine: Engine) -> None:
         engine.fetch(long_query(engine))
     canceller.join()
     assert time.monotonic() - began < 5
-    assert engine.fetch(parse_one("SELECT 1 AS a"))["a"].tolist() == [1]
+    assert asked(engine, parse_one("SELECT 1 AS a"))["a"].tolist() == [1]
 
 
 def test_cancel_of_an_idle_session_is_harmless(engine: Engine) -> None:
     engine.cancel()
-    assert engine.fetch(parse_one("SELECT 1 AS a"))["a"].tolist() == [1]
+    assert asked(engine, parse_one("SELECT 1 AS a"))["a"].tolist() == [1]
 
 
 def test_ctrl_c_stops_the_query_in_the_server(postgres_dsn: str) -> None:

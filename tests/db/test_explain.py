@@ -21,6 +21,7 @@ from sqlsvm.run.problem import open_problem
 from sqlsvm.run.workspace import rendered, workspace
 from sqlsvm.show.plan import draw_plan
 from tests.ground.opened import build
+from tests.typed import meant
 
 TABLES = """
 CREATE TABLE a (k INT, y BOOLEAN, x DOUBLE PRECISION);
@@ -51,7 +52,7 @@ def uniform(engine: Engine) -> None:
         "shades": {"id": np.arange(SHADES), "x": rng.uniform(-1, 1, SHADES), "tone": tones[np.arange(SHADES) % 3]},
     }
     for name, columns in tables.items():
-        engine.copy_in(exp.to_table(name), columns)
+        engine.copy_in(meant(engine, name), columns)
 
 
 def options(counting: Counting = "auto") -> ProblemOptions:

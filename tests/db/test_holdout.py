@@ -27,6 +27,7 @@ from tests.ground.reference import naive
 from tests.ground.schemas import random_world
 from tests.ground.trained import training
 from tests.ground.world import World
+from tests.typed import asked, meant, typed
 
 TYPES = """
 CREATE TABLE t (id INT, y BOOLEAN, x FLOAT8, n NUMERIC(9, 2), big BIGINT, word TEXT, day DATE, at TIMESTAMP, k INT);
@@ -66,20 +67,20 @@ def test_the_hash_is_the_same_everywhere(engine: Engine) -> None:
     query, seed = labelled(engine, OF_TYPES, ProblemOptions("y")), 7
     digest = conjunct(query, Holdout(0.5, seed)).this.this
     rows = exp.select(exp.column("id", "t"), exp.alias_(digest.copy(), "md5")).from_(query.relation("t").source)
-    found = engine.fetch(rows.order_by("id"))
+    found = asked(engine, rows.order_by("id"))
     assert found["md5"].tolist() == [hashlib.md5(f"{seed}|{text}".encode()).hexdigest() for text in TEXTS]
 
 
 def held_out(engine: Engine, query: FeatureQuery, holdout: Holdout) -> set[int]:
     rows = exp.select(exp.column("id", "t")).from_(query.relation("t").source.copy())
-    return set(engine.fetch(rows.where(conjunct(query, holdout)))["id"].tolist())
+    return set(asked(engine, rows.where(conjunct(query, holdout)))["id"].tolist())
 
 
 def test_the_split_is_uniform_seeded_and_nested(engine: Engine) -> None:
     n = 20_000
     build(engine, "CREATE TABLE t (id INT, y BOOLEAN, x INT)")
     number = np.arange(n)
-    engine.copy_in(exp.to_table("t"), {"id": number, "y": number % 3 == 0, "x": number})
+    engine.copy_in(meant(engine, "t"), {"id": number, "y": number % 3 == 0, "x": number})
     query = labelled(engine, "SELECT t.y, t.x FROM t", ProblemOptions("y"))
     fractions = (0.001, 0.1, 0.25, 0.5, 0.9)
     found = [held_out(engine, query, Holdout(f, 1)) for f in fractions]
@@ -94,7 +95,7 @@ def test_the_split_is_uniform_seeded_and_nested(engine: Engine) -> None:
 def test_equal_rows_stay_together(engine: Engine) -> None:
     build(engine, "CREATE TABLE t (id INT, y BOOLEAN, x INT)")
     number = np.arange(1000)
-    engine.copy_in(exp.to_table("t"), {"id": number, "y": number % 2 == 0, "x": number % 100})
+    engine.copy_in(meant(engine, "t"), {"id": number, "y": number % 2 == 0, "x": number % 100})
     query = labelled(engine, "SELECT t.y, t.x FROM t", ProblemOptions("y"))
     held = held_out(engine, query, Holdout(0.5))
     assert 0 < len({i % 100 for i in held}) < 100
@@ -177,11 +178,11 @@ def test_both_sides_are_evaluated(engine: Engine) -> None:
     """Against predictions for the rows of either side; a category that only the held out rows have weighs 0."""
     join = categories(np.random.default_rng(4))
     join.create(engine)
-    engine.execute(parse_one("INSERT INTO trips VALUES (1, TRUE, 'nowhere else', 1, 0.5)"))
+    typed(engine, parse_one("INSERT INTO trips VALUES (1, TRUE, 'nowhere else', 1, 0.5)"))
     query = labelled(engine, join.query, ProblemOptions("y"))
     last = exp.EQ(this=exp.column("city", "t"), expression=exp.Literal.string("nowhere else"))
     rows = exp.select(exp.column("k", "t")).from_(query.relation("t").source.copy()).where(last)
-    seed = next(s for s in range(99) if len(engine.fetch(rows.where(conjunct(query, Holdout(0.4, s))))["k"]))
+    seed = next(s for s in range(99) if len(asked(engine, rows.where(conjunct(query, Holdout(0.4, s))))["k"]))
     svc = RelationalSVC(lam=1e-2, sample=500, holdout=0.4, seed=seed).fit(engine, join.query, "y")
     assert "city=nowhere else" not in svc.feature_names_in_
     without_held_out(engine, query, Holdout(0.4, seed), "seen")
@@ -231,7 +232,7 @@ def test_refused(engine: Engine, case: str) -> None:
     """Of a label in words as well: which is the positive one is read off all rows."""
     build(engine, "CREATE TABLE t (y TEXT, x INT)")
     number = np.arange(40)
-    engine.copy_in(exp.to_table("t"), {"y": np.where(number == 3, "yes", "no"), "x": number})
+    engine.copy_in(meant(engine, "t"), {"y": np.where(number == 3, "yes", "no"), "x": number})
     fraction, message = REFUSED[case]
     before = engine.table_names()
     with pytest.raises((DataError, OptionError)) as refused:
@@ -244,8 +245,8 @@ def test_a_label_of_the_optional_side(engine: Engine) -> None:
     """The filter on a LEFT JOINed relation is one on what the join has found."""
     number = np.arange(400)
     build(engine, "CREATE TABLE a (k INT, x FLOAT8); CREATE TABLE b (k INT, y BOOLEAN)")
-    engine.copy_in(exp.to_table("a"), {"k": number % 50, "x": number / 7 % 3})
-    engine.copy_in(exp.to_table("b"), {"k": number[:40], "y": number[:40] % 2 == 0})
+    engine.copy_in(meant(engine, "a"), {"k": number % 50, "x": number / 7 % 3})
+    engine.copy_in(meant(engine, "b"), {"k": number[:40], "y": number[:40] % 2 == 0})
     text = "SELECT a.x, b.y FROM a LEFT JOIN b ON b.k = a.k WHERE b.y IS NOT NULL"
     model = train(engine, "m", text, replace(training(lam=0.1, sample=100), holdout=0.5))
     assert model.join_rows + sum(model.trained_on.held_out.values()) == 320

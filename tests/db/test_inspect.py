@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from sqlglot import exp, parse_one
+from sqlglot import parse_one
 
 from sqlsvm.ask.inspect import Inspection, as_json, edge_left_join, inspect
 from sqlsvm.engine.base import Engine
@@ -18,6 +18,7 @@ from sqlsvm.plan.join_tree import Edge, JoinTree
 from tests.ground import parts
 from tests.ground.reference import Reference, Side
 from tests.ground.schemas import World, random_world, worlds
+from tests.typed import meant, typed
 
 SEEDS = 500
 BLOCK = 50
@@ -29,7 +30,7 @@ def thrifty(shared_engine: Engine) -> Iterator[Engine]:
 
     def send(text: str) -> None:
         if shared_engine.dialect == "duckdb":
-            shared_engine.execute(parse_one(text, read="duckdb"))
+            typed(shared_engine, parse_one(text, read="duckdb"))
 
     send("SET threads = 1")
     yield shared_engine
@@ -174,9 +175,9 @@ def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
     The join has rows ** tables / keys ** (tables - 1) rows."""
     number = np.arange(rows)
     for t in range(tables):
-        engine.execute(parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT)", read=engine.dialect))
+        typed(engine, parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT)", read=engine.dialect))
         columns = {"l": number % keys, "r": number // keys % keys, "x": number % 2}
-        engine.copy_in(exp.to_table(f"t{t}"), columns)
+        engine.copy_in(meant(engine, f"t{t}"), columns)
     joins = " ".join(f"JOIN t{t} ON t{t}.l = t{t - 1}.r" for t in range(1, tables))
     return f"SELECT t0.x AS y, t{tables - 1}.x FROM t0 {joins}"
 

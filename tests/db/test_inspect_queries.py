@@ -7,6 +7,7 @@ from sqlglot import exp, parse, parse_one
 from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.ask.remarks import remarks
 from sqlsvm.engine.base import Engine
+from tests.typed import asked, typed
 
 TABLES = """
 CREATE TABLE a (k INT, j INT, x DOUBLE PRECISION, y INT);
@@ -23,7 +24,7 @@ INSERT INTO c VALUES (1, 1.0, 1), (1, 2.0, 2), (2, 2.0, 3), (2, 1.0, 4), (3, NUL
 def tables(engine: Engine) -> Engine:
     for statement in parse(TABLES, read=engine.dialect):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
     return engine
 
 
@@ -33,7 +34,7 @@ def agrees(engine: Engine, text: str) -> Inspection:
         f"SELECT COUNT(*) AS n, COUNT(CASE WHEN y = 1 THEN 1 END) AS p FROM ({text}) AS q", read=engine.dialect
     )
     assert isinstance(counts, exp.Query)
-    truth = engine.fetch(counts)
+    truth = asked(engine, counts)
     assert found.label
     assert (found.join_rows, found.label.positive) == (truth["n"][0], truth["p"][0])
     return found
@@ -127,7 +128,7 @@ def test_survivors_of_an_optional_relation_that_is_joined_up_front(tables: Engin
     assert any("b" in block and len(block) > 1 for block in found.tree.nodes)
     truth = parse_one(f"SELECT COUNT(DISTINCT b.k) AS n, COUNT(*) - COUNT(b.k) AS misses {rest}", read=tables.dialect)
     assert isinstance(truth, exp.Query)
-    counted = tables.fetch(truth)
+    counted = asked(tables, truth)
     assert counted["misses"][0] > 0
     assert found.relations[1].rows_surviving == counted["n"][0]
 

@@ -14,6 +14,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, QueryError, SqlsvmError
 from sqlsvm.run.workspace import workspace
+from tests.typed import asked, typed
 
 TABLES = """
 CREATE TABLE f (id INT, k INT, x DOUBLE PRECISION, s TEXT, y INT);
@@ -30,7 +31,7 @@ CYCLE = "SELECT f.y, d.z, m.v FROM f JOIN d ON d.k = f.k JOIN m ON m.c = d.c AND
 def run(engine: Engine, script: str) -> None:
     for statement in parse(script, read=engine.dialect):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_it_only_reads_and_keeps_temporary_tables(filled: Engine, statements: li
 
 def test_a_query_without_functions_asks_for_none(filled: Engine, statements: list[str]) -> None:
     inspect(filled, "SELECT f.x, f.y FROM f", label="y")
-    assert not [s for s in statements if "pg_proc" in s or "duckdb_functions" in s]
+    assert not [s for s in statements if "provolatile" in s or "duckdb_functions" in s]
 
 
 # -- nothing left ------------------------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ def temporary_tables(engine: Engine) -> list[str]:
     }[engine.dialect]
     query = parse_one(text, read=engine.dialect)
     assert isinstance(query, exp.Query)
-    return list(engine.fetch(query)["n"])
+    return list(asked(engine, query)["n"])
 
 
 @pytest.mark.parametrize(

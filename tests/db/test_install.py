@@ -21,6 +21,7 @@ from sqlsvm.store.templates import folder, template
 from tests.ground.models import model
 from tests.listing import INSTALLED, listing, state, value
 from tests.psql import answer, complaint, psql
+from tests.typed import asked, typed
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -48,9 +49,9 @@ def test_every_object_says_what_it_is() -> None:
 def test_the_files_are_the_objects(postgres: Engine) -> None:
     install(postgres)
     names = "SELECT proname AS n FROM pg_catalog.pg_proc WHERE pronamespace = TO_REGNAMESPACE('sqlsvm')"
-    assert set(postgres.fetch(parse_one(names, read="postgres"))["n"]) == set(function_names())
+    assert set(asked(postgres, parse_one(names, read="postgres"))["n"]) == set(function_names())
     tables = "SELECT tablename AS n FROM pg_catalog.pg_tables WHERE schemaname = 'sqlsvm'"
-    assert set(postgres.fetch(parse_one(tables, read="postgres"))["n"]) == set(table_names())
+    assert set(asked(postgres, parse_one(tables, read="postgres"))["n"]) == set(table_names())
     assert value(postgres, "SELECT MAX(version) AS v FROM sqlsvm.schema_version") == SCHEMA_VERSION
     assert max(FORMS, default=1) == SCHEMA_VERSION
     assert f"known_form CONSTANT integer := {SCHEMA_VERSION};" in template("internal/_require")
@@ -82,7 +83,7 @@ def test_twice_is_once(postgres: Engine) -> None:
 
 def test_tables_of_others_are_left_alone(postgres: Engine) -> None:
     for text in ("CREATE SCHEMA sqlsvm", "CREATE TABLE sqlsvm.models AS SELECT 42 AS precious"):
-        postgres.execute(Text(text))
+        typed(postgres, text)
     with pytest.raises(
         EngineError, match=r'relation "models" already exists\nHINT: the schema sqlsvm holds something else'
     ):
@@ -113,7 +114,7 @@ def test_all_of_a_model_goes_with_its_last_version(postgres: Engine, by: str) ->
     store.save(model("late"))
     store.save(model("late"))
     store.save_state("late", {})
-    postgres.execute(Text(PROGRAM))
+    typed(postgres, PROGRAM)
     for version, left in ((1, 2), (None, 0)):
         if by == "driver":
             assert store.drop("late", version) == (Kept((1,)) if version else Kept((2,), program=True, state=True))
@@ -128,7 +129,7 @@ def test_what_never_became_a_model_goes_too(postgres: Engine, postgres_dsn: str,
     install(postgres)
     store = open_store(postgres)
     if what == "program":
-        postgres.execute(Text(PROGRAM))
+        typed(postgres, PROGRAM)
     else:
         store.save_state("late", {})
     if by == "driver":
@@ -182,7 +183,7 @@ def test_only_postgres_holds_functions(duckdb: Engine) -> None:
 
 def older(engine: Engine, version: str = "0.0.9") -> None:
     body = f"SELECT '{version}'::text"
-    engine.execute(Text(f"CREATE OR REPLACE FUNCTION sqlsvm.version() RETURNS text LANGUAGE sql AS $${body}$$"))
+    typed(engine, f"CREATE OR REPLACE FUNCTION sqlsvm.version() RETURNS text LANGUAGE sql AS $${body}$$")
 
 
 def test_from_the_first_form_of_the_store(postgres: Engine, postgres_dsn: str) -> None:
@@ -191,7 +192,7 @@ def test_from_the_first_form_of_the_store(postgres: Engine, postgres_dsn: str) -
     assert said.code == 0, said.err
     older(postgres)
     for helper in ("_gone()", "_body(model text, version integer)"):  # one that is no more, one with another result
-        postgres.execute(Text(f"CREATE FUNCTION sqlsvm.{helper} RETURNS integer LANGUAGE sql AS 'SELECT 1'"))
+        typed(postgres, f"CREATE FUNCTION sqlsvm.{helper} RETURNS integer LANGUAGE sql AS 'SELECT 1'")
     before = answer(postgres_dsn, "SELECT name, version, created_at, body FROM sqlsvm.versions ORDER BY 1, 2;")
     assert (look(postgres).version, look(postgres).form) == ("0.0.9", 1)
     with pytest.raises(OptionError, match=r"0\.0\.9 is installed\nHINT: sqlsvm upgrade brings it to"):

@@ -13,6 +13,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, opened
+from tests.typed import typed
 
 JOIN = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
 HUGE = "9007199254740992, 9007199254740993, 5"
@@ -22,9 +23,9 @@ def tables(engine: Engine, ours: str, theirs: str, values: str, own: str = "") -
     """f (k, y, x) has each of the values twice, or else its own ones; d (k, z) has each once."""
     build(engine, f"CREATE TABLE f (k {ours}, y INT, x INT); CREATE TABLE d (k {theirs}, z INT)")
     for n, value in enumerate((own or values).split(", ")):
-        engine.execute(Text(f"INSERT INTO f VALUES ({value}, 0, {n % 3}), ({value}, 1, {n % 2})"))
+        typed(engine, f"INSERT INTO f VALUES ({value}, 0, {n % 3}), ({value}, 1, {n % 2})")
     for n, value in enumerate(values.split(", ")):
-        engine.execute(Text(f"INSERT INTO d VALUES ({value}, {n})"))
+        typed(engine, f"INSERT INTO d VALUES ({value}, {n})")
 
 
 def refused(engine: Engine, kind: type[SqlsvmError]) -> SqlsvmError:
@@ -50,7 +51,7 @@ def assert_counted(engine: Engine, text: str, rows: int) -> None:
 @pytest.mark.parametrize(("theirs", "named"), [("TEXT", "text"), ("VARCHAR(1)", "character varying(1)")])
 def test_citext_is_one_text_and_two_others(postgres: Engine, theirs: str, named: str) -> None:
     """And so the hint says text, as PostgreSQL would compare them, which cuts nothing off."""
-    postgres.execute(Text("CREATE EXTENSION citext"))
+    typed(postgres, "CREATE EXTENSION citext")
     tables(postgres, "CITEXT", theirs, "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
     error = refused(postgres, QueryError)
     assert error.message == f'the keys "f"."k" and "d"."k" are citext and {named}'
@@ -59,7 +60,7 @@ def test_citext_is_one_text_and_two_others(postgres: Engine, theirs: str, named:
 
 
 def test_citext_alone_is_counted(postgres: Engine) -> None:
-    postgres.execute(Text("CREATE EXTENSION citext"))
+    typed(postgres, "CREATE EXTENSION citext")
     tables(postgres, "CITEXT", "CITEXT", "'a', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
     assert_counted(postgres, JOIN, 8)
 
@@ -77,7 +78,7 @@ def test_a_collation_that_takes_texts_for_one_another_is_refused_beside_one_that
         collation, other = "NOCASE", other.replace('"C"', "POSIX")
     else:
         collation = "caseless"
-        engine.execute(Text(CASELESS))
+        typed(engine, CASELESS)
     kinds = [f"TEXT COLLATE {collation}", other]
     ours, theirs = reversed(kinds) if turned else kinds
     tables(engine, ours, theirs, "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
@@ -93,7 +94,7 @@ def test_a_collation_that_takes_texts_for_one_another_is_refused_beside_one_that
 def test_collations_of_one_kind_are_counted(engine: Engine) -> None:
     collation = "NOCASE" if engine.dialect == "duckdb" else "caseless"
     if engine.dialect == "postgres":
-        engine.execute(Text(CASELESS))
+        typed(engine, CASELESS)
     tables(engine, f"TEXT COLLATE {collation}", f"TEXT COLLATE {collation}", "'a', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
     assert_counted(engine, JOIN, 8)
 
@@ -112,18 +113,18 @@ def test_what_else_duckdb_takes_for_one(duckdb: Engine, collation: str, values: 
 
 def test_an_index_that_compares_otherwise_says_nothing_of_a_key(postgres: Engine) -> None:
     """'a' and 'A' are two in the index, and one in the join."""
-    postgres.execute(Text(CASELESS))
+    typed(postgres, CASELESS)
     tables(postgres, "TEXT COLLATE caseless", "TEXT COLLATE caseless", "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
-    postgres.execute(Text('CREATE UNIQUE INDEX ON d (k COLLATE "C")'))
+    typed(postgres, 'CREATE UNIQUE INDEX ON d (k COLLATE "C")')
     assert_counted(postgres, JOIN, 12)
 
 
 def test_categories_that_a_collation_takes_for_one_another(engine: Engine) -> None:
     collation = "NOCASE" if engine.dialect == "duckdb" else "caseless"
     if engine.dialect == "postgres":
-        engine.execute(Text(CASELESS))
+        typed(engine, CASELESS)
     build(engine, f"CREATE TABLE f (y INT, x INT, t TEXT COLLATE {collation})")
-    engine.execute(Text("INSERT INTO f VALUES (0, 1, 'a'), (1, 2, 'A'), (1, 3, 'b')"))
+    typed(engine, "INSERT INTO f VALUES (0, 1, 'a'), (1, 2, 'A'), (1, 3, 'b')")
     with pytest.raises(DataError, match=f"categories of t are compared under COLLATE {collation}") as refused:
         planned(engine, labelled(engine, "SELECT y, x, t FROM f", ProblemOptions("y")), ProblemOptions("y"))
     assert refused.value.hint

@@ -8,6 +8,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
 from sqlsvm.plan.target import binary
 from sqlsvm.query.read_query import read_query
+from tests.typed import typed
 
 
 def told(engine: Engine, type: str, values: str, *, label: str = "y", positive: str | None = None) -> tuple[float, ...]:
@@ -18,7 +19,7 @@ def told(engine: Engine, type: str, values: str, *, label: str = "y", positive: 
         read=engine.dialect,
     ):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
     found = inspect(engine, f"SELECT x, {label} AS y FROM t", label="y", positive=positive)
     assert found.label
     return found.label.negative, found.label.positive, found.label.nulls
@@ -188,7 +189,7 @@ def test_an_empty_label_can_be_inspected(engine: Engine, type: str, positive: st
 def test_no_label(engine: Engine) -> None:
     for statement in parse("CREATE TABLE t (x INT)", read=engine.dialect):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
     with pytest.raises(OptionError, match="no label was named"):
         binary(engine, read_query(engine, "SELECT x FROM t"))
 
@@ -200,7 +201,7 @@ def test_the_label_of_an_optional_relation_is_null_without_a_match(engine: Engin
         read=engine.dialect,
     ):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
     found = inspect(engine, "SELECT a.k, b.y FROM a LEFT JOIN b USING (k)", label="y", positive="yes")
     assert found.label
     assert (found.label.negative, found.label.positive, found.label.nulls) == (1, 1, 1)
@@ -215,7 +216,7 @@ def test_a_third_value_that_the_join_leaves_out(engine: Engine) -> None:
         read=engine.dialect,
     ):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
     query = "SELECT l.status, l.x, b.z FROM loans l JOIN banks b ON b.k = l.k"
     with pytest.raises(DataError) as refused:
         inspect(engine, query, label="status", positive="default")

@@ -7,7 +7,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Engine, Text, Values
+from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.run.problem import Problem, labelled, open_problem, prepared
@@ -15,6 +15,7 @@ from sqlsvm.run.workspace import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, opened_problem, spelled, truth
 from tests.ground.reference import Joined
 from tests.ground.schemas import random_world
+from tests.typed import meant, typed
 
 VARIANTS = (Wish(), Wish(nulls="drop"), Wish(merged=True, tables=True), Wish(class_weights=(3, 2)))
 
@@ -99,8 +100,8 @@ def test_moments_of_1e30_rows(engine: Engine) -> None:
     """Ten tables of 1000 rows that all meet."""
     number = np.arange(1000)
     for t in range(10):
-        engine.execute(parse_one(f"CREATE TABLE t{t} (k INT, x INT)"))
-        engine.copy_in(exp.to_table(f"t{t}"), {"k": number * 0, "x": number % (t + 2)})
+        typed(engine, parse_one(f"CREATE TABLE t{t} (k INT, x INT)"))
+        engine.copy_in(meant(engine, f"t{t}"), {"k": number * 0, "x": number % (t + 2)})
     joins = " ".join(f"JOIN t{t} ON t{t}.k = t0.k" for t in range(1, 10))
     features = ", ".join(f"t{t}.x AS x{t}" for t in range(1, 10))
     with workspace(engine) as work:
@@ -185,11 +186,11 @@ def test_many_dimensions_take_a_scan_each(engine: Engine) -> None:
     """No message down joins the label's node with the other dimensions."""
     keys = np.arange(64)
     for t in range(6):
-        engine.execute(parse_one(f"CREATE TABLE d{t} (id INT, x INT)"))
-        engine.copy_in(exp.to_table(f"d{t}"), {"id": keys[: t + 2], "x": keys[: t + 2] % 3})
+        typed(engine, parse_one(f"CREATE TABLE d{t} (id INT, x INT)"))
+        engine.copy_in(meant(engine, f"d{t}"), {"id": keys[: t + 2], "x": keys[: t + 2] % 3})
     columns = ", ".join(f"k{t} INT" for t in range(6))
-    engine.execute(parse_one(f"CREATE TABLE f ({columns}, y INT)"))
-    engine.copy_in(exp.to_table("f"), {**{f"k{t}": keys % (t + 2) for t in range(6)}, "y": keys % 2})
+    typed(engine, parse_one(f"CREATE TABLE f ({columns}, y INT)"))
+    engine.copy_in(meant(engine, "f"), {**{f"k{t}": keys % (t + 2) for t in range(6)}, "y": keys % 2})
     joins = " ".join(f"JOIN d{t} ON d{t}.id = f.k{t}" for t in range(6))
     text = f"SELECT y, {', '.join(f'd{t}.x AS x{t}' for t in range(6))} FROM f {joins}"
     with workspace(engine) as work:
@@ -207,8 +208,8 @@ def test_few_keys_are_worth_a_look(engine: Engine, keys: int, features: str, loo
     """Four rows a key at the least; and something has to be sent there."""
     number = np.arange(100)
     build(engine, "CREATE TABLE f (k INT, y INT, x INT); CREATE TABLE d (k INT, z INT)")
-    engine.copy_in(exp.to_table("f"), {"k": number % keys, "y": number % 2, "x": number})
-    engine.copy_in(exp.to_table("d"), {"k": number[:keys], "z": number[:keys]})
+    engine.copy_in(meant(engine, "f"), {"k": number % keys, "y": number % 2, "x": number})
+    engine.copy_in(meant(engine, "d"), {"k": number[:keys], "z": number[:keys]})
     query = labelled(engine, f"SELECT {features} FROM f JOIN d ON f.k = d.k", ProblemOptions("y"))
     with workspace(engine) as work:
         statements = watched(work)
@@ -224,7 +225,7 @@ def test_keys_of_other_numbers_are_alike(engine: Engine, theirs: str) -> None:
 
 def test_keys_that_are_equal_in_two_ways_are_met(postgres: Engine) -> None:
     """'A' and 'a' are one citext, and two as text: which of them finds a partner says nothing of the other."""
-    postgres.execute(Text("CREATE EXTENSION citext"))
+    typed(postgres, "CREATE EXTENSION citext")
     assert is_looked_at(postgres, "CITEXT", "CITEXT")
     build(postgres, "DROP TABLE f; DROP TABLE d")
     assert not is_looked_at(postgres, "CHAR(1)", "TEXT")
@@ -232,9 +233,9 @@ def test_keys_that_are_equal_in_two_ways_are_met(postgres: Engine) -> None:
 
 def is_looked_at(engine: Engine, ours: str, theirs: str) -> bool:
     for table, column, key in (("f", "y", ours), ("d", "z", theirs)):
-        engine.execute(Text(f"CREATE TABLE {table} (k {key}, {column} INT)"))
-    engine.execute(Text("INSERT INTO f VALUES ('1', 0), ('1', 1), ('1', 0), ('1', 1)"))
-    engine.execute(Text("INSERT INTO d VALUES ('1', 5)"))
+        typed(engine, f"CREATE TABLE {table} (k {key}, {column} INT)")
+    typed(engine, "INSERT INTO f VALUES ('1', 0), ('1', 1), ('1', 0), ('1', 1)")
+    typed(engine, "INSERT INTO d VALUES ('1', 5)")
     query = labelled(engine, "SELECT y, z FROM f JOIN d ON f.k = d.k", ProblemOptions("y"))
     return bool(planned(engine, query, ProblemOptions("y"))[0].looked)
 

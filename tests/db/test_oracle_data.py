@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
@@ -15,6 +14,7 @@ from sqlsvm.run.problem import open_problem
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened, truth
+from tests.typed import meant
 
 SHOP = """
 CREATE TABLE sales (store INT, item INT, y BOOLEAN, qty DOUBLE PRECISION, times INT, sold TEXT);
@@ -60,7 +60,7 @@ def shop(shared_engine: Engine) -> Engine:
         "times": rng.integers(0, 4, 40),
         "sold": np.array(["yes", "no"], dtype=object)[rng.integers(0, 2, 40)],
     }
-    shared_engine.copy_in(exp.to_table("sales"), rows)
+    shared_engine.copy_in(meant(shared_engine, "sales"), rows)
     return shared_engine
 
 

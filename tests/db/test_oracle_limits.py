@@ -15,6 +15,7 @@ from sqlsvm.plan.plan import Method
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, open_oracle, opened
+from tests.typed import asked, meant, typed
 
 METHODS: tuple[Method, ...] = ("exact", "grid")
 
@@ -24,9 +25,9 @@ def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
     rows ** tables / keys ** (tables - 1) rows. Features are 0 or 1, in equal shares; so is the label, in t0."""
     number = np.arange(rows)
     for t in range(tables):
-        engine.execute(parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
+        typed(engine, parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
         columns = {"l": number % keys, "r": number // keys % keys, "x": number // keys**2 % 2, "y": number % 2}
-        engine.copy_in(exp.to_table(f"t{t}"), columns)
+        engine.copy_in(meant(engine, f"t{t}"), columns)
     features = ", ".join(f"t{t}.x AS x{t}" for t in range(tables))
     joins = " ".join(f"JOIN t{t} ON t{t}.l = t{t - 1}.r" for t in range(1, tables))
     return f"SELECT t0.y, {features} FROM t0 {joins}"
@@ -144,7 +145,7 @@ STAR_QUERY = "SELECT a.y, a.x, b.z, b.v FROM a JOIN b ON b.i = a.i"
 
 def tables(engine: Engine) -> list[str]:
     found = "SELECT table_name AS t FROM information_schema.tables WHERE table_name LIKE 'sqlsvm%' ORDER BY t"
-    return list(engine.fetch(parse_one(found))["t"])
+    return list(asked(engine, parse_one(found))["t"])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -158,7 +159,7 @@ def test_only_the_working_tables_outlive_a_pass(engine: Engine, method: Method) 
             oracle.pass_(np.ones(oracle.dimension), 4)
             assert tables(engine) == working
     assert tables(engine) == []
-    assert len(engine.fetch(parse_one("SELECT * FROM a"))["y"]) == 3
+    assert len(asked(engine, parse_one("SELECT * FROM a"))["y"]) == 3
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -201,7 +202,7 @@ def test_an_error_of_the_database_leaves_nothing(engine: Engine) -> None:
     with pytest.raises(StatementError, match="nowhere"):
         broken_pass(engine)
     assert tables(engine) == []
-    assert len(engine.fetch(parse_one("SELECT * FROM a"))["y"]) == 3
+    assert len(asked(engine, parse_one("SELECT * FROM a"))["y"]) == 3
 
 
 def broken_pass(engine: Engine) -> None:
@@ -210,7 +211,7 @@ def broken_pass(engine: Engine) -> None:
         with work.scratch():
             work.run(oracle.program.statements[:5], {THETA: np.ones(oracle.dimension), BOUND: 1.0, BUCKETS: 4.0})
             assert len(tables(engine)) > 5
-            engine.fetch(parse_one("SELECT * FROM nowhere"))
+            asked(engine, parse_one("SELECT * FROM nowhere"))
 
 
 @pytest.mark.parametrize("buckets", [1, 1 << 20])

@@ -17,6 +17,7 @@ from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import WHOLE, Opened, Wish, build, is_clear, opened, opened_world
 from tests.ground.schemas import Wishes
+from tests.typed import meant
 
 STAR = "SELECT y, x, z FROM f JOIN d ON f.k = d.k"
 ONE_BAG: Wishes = {"many_to_many": False, "max_rows": 40}
@@ -34,8 +35,8 @@ def facts(engine: Engine, ours: Values, theirs: Values, types: tuple[str, str] =
     """f (k, y, x) with our keys; d (k, z) with theirs."""
     number = np.arange(len(ours))
     build(engine, f"CREATE TABLE f (k {types[0]}, y INT, x INT); CREATE TABLE d (k {types[1]}, z INT)")
-    engine.copy_in(exp.to_table("f"), {"k": ours, "y": number % 2, "x": number * 7 % 5})
-    engine.copy_in(exp.to_table("d"), {"k": theirs, "z": np.arange(len(theirs)) % 3})
+    engine.copy_in(meant(engine, "f"), {"k": ours, "y": number % 2, "x": number * 7 % 5})
+    engine.copy_in(meant(engine, "d"), {"k": theirs, "z": np.arange(len(theirs)) % 3})
 
 
 def plan_of(engine: Engine, text: str = STAR, options: ProblemOptions | None = None) -> Plan:

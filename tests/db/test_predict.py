@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine, Text
+from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import Kind, Of, predict, save, score_sql, write_csv
@@ -23,11 +23,12 @@ from tests.ground.opened import Wish, build, joined
 from tests.ground.reference import naive
 from tests.ground.schemas import random_world
 from tests.ground.trained import training
+from tests.typed import asked, typed
 
 
 def fetch(engine: Engine, query: exp.Expr) -> dict[str, list[object]]:
     with naive(engine):
-        return {name: values.tolist() for name, values in engine.fetch(query).items()}
+        return {name: values.tolist() for name, values in asked(engine, query).items()}
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 5, 8, 9])
@@ -153,7 +154,7 @@ def test_the_expression_alone(engine: Engine) -> None:
     wanted: tuple[Of, Of] = ("features", "query")
     features, query = (score_sql(model, engine.dialect, of) for of in wanted)
     for text in (f"SELECT {features} AS x FROM shop ORDER BY id", f"SELECT {query} AS x FROM shop s ORDER BY s.id"):
-        assert engine.fetch(parse_one(text, read=engine.dialect))["x"].tolist() == [2.625, -1.25, 0.0625, -3.375]
+        assert asked(engine, parse_one(text, read=engine.dialect))["x"].tolist() == [2.625, -1.25, 0.0625, -3.375]
 
 
 def test_label_values(engine: Engine) -> None:
@@ -171,14 +172,14 @@ def star(engine: Engine, name: str) -> dict[str, list[object]]:
 
 @pytest.mark.parametrize(("kind", "name"), [("table", 'main2."Two Words"'), ("view", "out")])
 def test_saved(engine: Engine, kind: Kind, name: str) -> None:
-    engine.execute(parse_one("CREATE SCHEMA main2"))
+    typed(engine, parse_one("CREATE SCHEMA main2"))
     model = shop(engine)
     found = predict(engine, model)
     save(engine, found, name, kind)
     assert star(engine, name)["score"] == [2.625, -1.25, 0.0625, -3.375]
     with pytest.raises(OptionError, match="exists already"):
         save(engine, predict(engine, model), name, kind)
-    engine.execute(parse_one("DELETE FROM shop WHERE id > 1"))
+    typed(engine, parse_one("DELETE FROM shop WHERE id > 1"))
     assert len(star(engine, name)["score"]) == (1 if kind == "view" else 4)
     save(engine, predict(engine, model), name, kind, overwrite=True)
     assert star(engine, name)["score"] == [2.625]
@@ -261,7 +262,7 @@ def test_a_key_of_json_is_no_path(engine: Engine) -> None:
     """Neither in the query of a model nor in other rows."""
     build(engine, "CREATE TABLE docs (y INT, j JSON)")
     for y in (0, 1):
-        engine.execute(Text(f"""INSERT INTO docs VALUES ({y}, '{{"a.b": {y}, "a": {{"b": {1 - y}}}}}')"""))
+        typed(engine, f"""INSERT INTO docs VALUES ({y}, '{{"a.b": {y}, "a": {{"b": {1 - y}}}}}')""")
     text = "SELECT y, CAST(j ->> 'a.b' AS DOUBLE PRECISION) AS z FROM docs"
     model = train(engine, "m", text, training(lam=1e-2))
     assert model.weights[0].weight > 0

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine, StatementError, Text
+from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import Kept, open_store
@@ -19,6 +19,7 @@ from tests.ground.sql_program import compiled
 from tests.ground.trained import training
 from tests.listing import value
 from tests.psql import answer, complaint
+from tests.typed import typed
 
 TABLE = "CREATE TABLE t AS SELECT n % 2 AS y, n % 7 AS x FROM generate_series(1, 40) AS n"
 QUERY = "SELECT y, x FROM t"
@@ -57,7 +58,7 @@ def sqlstate(work: Callable[[], object]) -> str | None:
 def test_whatever_runs_a_program_keeps_it(postgres: Engine, dsn: str, caplog: pytest.LogCaptureFixture) -> None:
     """Until its transaction ends. Other programs are free."""
     again = stored_program(postgres, QUERY, training())
-    postgres.execute(Text(IMPATIENT))
+    typed(postgres, IMPATIENT)
     with psycopg.connect(dsn) as session, caplog.at_level(logging.INFO, logger="sqlsvm"):
         for run in RUNS:
             caplog.clear()
@@ -72,7 +73,7 @@ def test_whatever_runs_a_program_keeps_it(postgres: Engine, dsn: str, caplog: py
 def test_nothing_goes_while_it_runs(postgres: Engine, dsn: str) -> None:
     """A version alone is not what runs: that can be dropped."""
     answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('late');")
-    postgres.execute(Text(IMPATIENT))
+    typed(postgres, IMPATIENT)
     store = open_store(postgres)
     with psycopg.connect(dsn) as session:
         session.execute("SELECT * FROM sqlsvm.objective('late', '{}')")

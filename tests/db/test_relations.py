@@ -11,6 +11,7 @@ from sqlsvm.ask.inspect import Inspection, inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from tests.servers import reachable_by_itself
+from tests.typed import asked, typed
 
 TABLES = """
 CREATE TABLE a (k INT, x DOUBLE PRECISION, y INT);
@@ -23,7 +24,7 @@ INSERT INTO b VALUES (1, 10), (1, 11), (2, 12), (4, 13)
 def run(engine: Engine, script: str) -> None:
     for statement in parse(script, read=engine.dialect):
         assert statement is not None
-        engine.execute(statement)
+        typed(engine, statement)
 
 
 def owner(dsn: str, script: str) -> None:
@@ -40,7 +41,7 @@ def agrees(engine: Engine, text: str) -> Inspection:
         read=engine.dialect,
     )
     assert isinstance(counts, exp.Query)
-    truth = engine.fetch(counts)
+    truth = asked(engine, counts)
     assert found.label
     assert (found.join_rows, found.label.positive) == (truth["n"][0], truth["p"][0])
     assert found.join_rows > 0
@@ -88,7 +89,7 @@ def test_the_search_path_decides(postgres: Engine) -> None:
     run(postgres, TABLES)
     run(postgres, "CREATE SCHEMA s; CREATE TABLE s.b AS SELECT k, z FROM b WHERE z > 10")
     assert agrees(postgres, "SELECT a.y, b.z FROM a JOIN b USING (k)").join_rows == 5
-    run(postgres, "SET search_path = s, public")
+    postgres.look_in(["s", "public"])  # type: ignore[attr-defined]
     assert agrees(postgres, "SELECT a.y, b.z FROM a JOIN b USING (k)").join_rows == 3
 
 

@@ -18,6 +18,7 @@ from sqlsvm.report import Report, gather, gather_from, html
 from sqlsvm.run.train import train
 from tests.ground.models import model as by_hand
 from tests.ground.trained import training
+from tests.typed import typed
 
 TABLES = """
 CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x FROM GENERATE_SERIES(0, 59) AS r(i);
@@ -29,7 +30,7 @@ QUERY = "SELECT a.y, a.x, b.tone, b.z FROM a JOIN b ON a.k = b.k"
 def run(engine: Engine, text: str) -> None:
     for statement in parse(text, read="postgres"):
         assert statement
-        engine.execute(statement)
+        typed(engine, statement)
 
 
 def shop(engine: Engine) -> Model:

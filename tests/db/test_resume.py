@@ -22,6 +22,7 @@ from sqlsvm.store import open_store
 from tests.ground.joins import Join, categories, chain
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
+from tests.typed import typed
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def join(engine: Engine) -> Join:
     made = chain(np.random.default_rng(1), rows=150, fan_out=3)
     made.create(engine)
     if engine.dialect == "duckdb":  # so that sums come out alike to the last digit
-        engine.execute(parse_one("SET threads = 1", read="duckdb"))
+        typed(engine, parse_one("SET threads = 1", read="duckdb"))
     return made
 
 
@@ -97,7 +98,7 @@ def test_a_proof_about_other_rows_is_none(engine: Engine, join: Join) -> None:
     asked = training(lam=1e-3, sample=200, tol=1e-3)
     old = train(engine, "m", join.query, asked)
     before = interrupted(engine, join.query, asked, after=1)
-    engine.execute(parse_one("UPDATE m SET y = CASE WHEN u > 0 THEN 1 ELSE 0 END"))
+    typed(engine, parse_one("UPDATE m SET y = CASE WHEN u > 0 THEN 1 ELSE 0 END"))
     model, said = resumed(engine, join.query, asked, before)
     assert said == ANEW.replace("2 passes", "1 pass") + "the rows of m have changed"
     assert model.converged
@@ -109,7 +110,7 @@ def test_the_same_columns_may_be_another_label(postgres: Engine) -> None:
     """By CURRENT_DATE, or in another time zone: nothing that was proven of the one is so of the other."""
     build(postgres, "CREATE TABLE f (at TIMESTAMPTZ, x FLOAT8)")
     at, x = "TIMESTAMPTZ '2013-01-01 00:30Z' + i * INTERVAL '1 hour'", "CASE WHEN i BETWEEN 3 AND 14 THEN 1 ELSE -1 END"
-    postgres.execute(Text(f"INSERT INTO f SELECT {at}, {x} FROM generate_series(0, 23) AS i"))
+    typed(postgres, f"INSERT INTO f SELECT {at}, {x} FROM generate_series(0, 23) AS i")
     text = "SELECT EXTRACT(HOUR FROM f.at) >= 12 AS y, f.x FROM f"
     asked = training(lam=1e-4, sample=200, tol=1e-9)
     postgres.execute(Text("SET TIME ZONE 'UTC'"))
@@ -137,7 +138,7 @@ def test_a_start_with_other_categories(engine: Engine) -> None:
     join.create(engine)
     asked = training(lam=1e-2, sample=300, tol=1e-6, categorical=join.categorical)
     before = interrupted(engine, join.query, asked)
-    engine.execute(parse_one("UPDATE trips SET city = 'new' WHERE k = 3"))
+    typed(engine, parse_one("UPDATE trips SET city = 'new' WHERE k = 3"))
     model, said = resumed(engine, join.query, replace(asked, effort=replace(asked.effort, tol=1e-2)), before)
     assert said == ANEW + "the rows of t have changed"
     assert "new" in {w.category for w in model.weights}
@@ -236,7 +237,7 @@ def digest(engine: Engine, text: str = OF_ROWS) -> dict[str, str]:
 def test_digests_see_every_change(engine: Engine, change: str) -> None:
     build(engine, ROWS)
     before = digest(engine)
-    engine.execute(parse_one(change, read="postgres"))
+    typed(engine, parse_one(change, read="postgres"))
     assert digest(engine)["t"] != before["t"]
 
 
@@ -246,28 +247,28 @@ def test_digests_see_nothing_else(engine: Engine) -> None:
     before = digest(engine)
     assert before["t"] != before["u"]
     build(engine, "CREATE TABLE s AS SELECT * FROM t; DELETE FROM t; INSERT INTO t SELECT * FROM s ORDER BY x DESC, id")
-    engine.execute(parse_one("INSERT INTO t VALUES (9, TRUE, 100, 1, 'a', NULL, NULL, NULL)"))
-    engine.execute(parse_one("UPDATE t SET id = id + 1"))
+    typed(engine, parse_one("INSERT INTO t VALUES (9, TRUE, 100, 1, 'a', NULL, NULL, NULL)"))
+    typed(engine, parse_one("UPDATE t SET id = id + 1"))
     assert digest(engine)["t"] == before["t"]
-    engine.execute(parse_one("DELETE FROM t"))
+    typed(engine, parse_one("DELETE FROM t"))
     assert digest(engine)["t"] == "0 None"
 
 
 def test_digests_see_what_stands_side_by_side(engine: Engine) -> None:
     """Of two columns alone, each of which has the same values as before."""
     build(engine, "CREATE TABLE t (y BOOLEAN, x INT, k INT)")
-    engine.execute(Text("INSERT INTO t SELECT i % 2 = 0, i % 3, i FROM generate_series(0, 5) AS s (i)"))
+    typed(engine, "INSERT INTO t SELECT i % 2 = 0, i % 3, i FROM generate_series(0, 5) AS s (i)")
     text = "SELECT y, x FROM t"
     before = digest(engine, text)
-    engine.execute(Text("UPDATE t SET y = NOT y WHERE k IN (0, 1)"))
+    typed(engine, "UPDATE t SET y = NOT y WHERE k IN (0, 1)")
     assert digest(engine, text)["t"] != before["t"]
 
 
 def test_digests_of_any_type(postgres: Engine) -> None:
     """Not every type of PostgreSQL has a hash."""
     build(postgres, "CREATE TABLE t (y BOOLEAN, x INT, j JSON, p POINT, b BYTEA, a INT[])")
-    postgres.execute(Text("INSERT INTO t VALUES (TRUE, 1, '[1]', '(1,2)', 'x', '{1}')"))
+    typed(postgres, "INSERT INTO t VALUES (TRUE, 1, '[1]', '(1,2)', 'x', '{1}')")
     text = "SELECT y, x, json_array_length(j) AS j, p[0] AS p, length(b) AS b, a[1] AS a FROM t"
     before = digest(postgres, text)
-    postgres.execute(Text("UPDATE t SET p = '(2,2)'"))
+    typed(postgres, "UPDATE t SET p = '(2,2)'")
     assert digest(postgres, text)["t"] != before["t"]

@@ -6,15 +6,16 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from sqlglot import exp, parse_one
+from sqlglot import parse_one
 
 import sqlsvm.run.sampling
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Engine, Text, Values
+from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Sample
 from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened_world
+from tests.typed import asked, meant, typed
 
 SIZE = 2000
 
@@ -188,9 +189,9 @@ def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
     """t0 - t1 - ...: rows ** tables / keys ** (tables - 1) join rows; in each table x, and in t0 y, is a fair coin."""
     number = np.arange(rows)
     for t in range(tables):
-        engine.execute(parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
+        typed(engine, parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
         columns = {"l": number % keys, "r": number // keys % keys, "x": number // keys**2 % 2, "y": number % 2}
-        engine.copy_in(exp.to_table(f"t{t}"), columns)
+        engine.copy_in(meant(engine, f"t{t}"), columns)
     features = ", ".join(f"t{t}.x AS x{t}" for t in range(tables))
     joins = " ".join(f"JOIN t{t} ON t{t}.l = t{t - 1}.r" for t in range(1, tables))
     return f"SELECT t0.y, {features} FROM t0 {joins}"
@@ -331,7 +332,7 @@ def test_what_cannot_be_thinned_is_numbered(postgres: Engine, change: str) -> No
     """A view; a table that others inherit from, for those may be anything; parts, of which all keep the same places."""
     build(postgres, MANY_ROWS)
     for statement in change.split("; "):
-        postgres.execute(Text(statement))
+        typed(postgres, statement)
     text = THINNED.replace("FROM f", "FROM g AS f") if "INHERITS" in change else THINNED
     with workspace(postgres) as work:
         found = opened(work, text, Wish(nulls="mean"))
@@ -361,7 +362,7 @@ def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.Mo
         label = {"y": np.arange(20) % 2} if t == "f" else {}
         typed = ["k INT", *(f"{c} INT" for c in label), *(f"{c} FLOAT8" for c in columns)]
         build(engine, f"CREATE TABLE {t} ({', '.join(typed)})")
-        engine.copy_in(exp.to_table(t), {"k": np.arange(20), **label, **dict(zip(columns, rows[t].T, strict=True))})
+        engine.copy_in(meant(engine, t), {"k": np.arange(20), **label, **dict(zip(columns, rows[t].T, strict=True))})
     every = ", ".join(c for columns in names.values() for c in columns)
     text = f"SELECT y, {every} FROM f JOIN g ON g.k = f.k JOIN h ON h.k = f.k"
     with workspace(engine) as work:
@@ -394,4 +395,4 @@ def test_nothing_of_it_stays(engine: Engine) -> None:
 
 def tables(engine: Engine) -> list[str]:
     found = "SELECT table_name AS t FROM information_schema.tables WHERE table_name LIKE 'sqlsvm%' ORDER BY t"
-    return list(engine.fetch(parse_one(found))["t"])
+    return list(asked(engine, parse_one(found))["t"])

@@ -8,13 +8,14 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine import scratch
-from sqlsvm.engine.base import Engine, Rows, Text, Values
+from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.options import Nulls
 from sqlsvm.store import open_store
 from tests.ground.modelled import category, modelled, number
+from tests.typed import asked, meant, typed
 
 TYPES = {
     "i": "integer",
@@ -77,9 +78,9 @@ def tables(installed: Engine) -> Iterator[dict[str, Engine]]:
     with scratch() as duckdb:
         for engine in (installed, duckdb):
             columns = (f"{exp.to_identifier(n, quoted=True).sql()} {type_}" for n, type_ in TYPES.items())
-            engine.execute(Text(f"CREATE TEMPORARY TABLE rows ({', '.join(columns)})"))
+            typed(engine, f"CREATE TEMPORARY TABLE rows ({', '.join(columns)})")
         yield {"postgres": installed, "duckdb": duckdb}
-        installed.execute(Text("DROP TABLE rows"))
+        typed(installed, "DROP TABLE rows")
 
 
 def fill(engine: Engine, columns: dict[str, Values]) -> None:
@@ -90,11 +91,11 @@ def fill(engine: Engine, columns: dict[str, Values]) -> None:
         kind = kinds.get(TYPES[name], object)
         some = "" if kind is object else 0
         masked[name] = np.ma.array([some if g else c for g, c in zip(gone, cells, strict=True)], mask=gone, dtype=kind)
-    engine.copy_in(exp.to_table("rows"), masked)
+    engine.copy_in(meant(engine, "rows"), masked)
 
 
 def of(engine: Engine, score: str) -> Values:
-    return numbers(engine.fetch(Text(f'SELECT {score} AS score FROM rows ORDER BY "i"')))
+    return numbers(asked(engine, f'SELECT {score} AS score FROM rows ORDER BY "i"'))
 
 
 def numbers(found: Rows) -> Values:
@@ -111,7 +112,7 @@ def test_all_scorers_agree(tables: dict[str, Engine], seed: int, nulls: Nulls) -
     assert len(set(expected.tolist())) > ROWS / 4
     postgres = tables["postgres"]
     open_store(postgres).save(made)
-    (text,) = postgres.fetch(Text("SELECT sqlsvm.score_sql('one') AS s"))["s"]
+    (text,) = asked(postgres, "SELECT sqlsvm.score_sql('one') AS s")["s"]
     found: dict[str, Values] = {}
     for dialect, engine in tables.items():
         fill(engine, columns)

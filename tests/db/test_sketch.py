@@ -22,6 +22,7 @@ from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened_problem, opened_world
 from tests.ground.schemas import Wishes
+from tests.typed import asked, meant
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +96,7 @@ def shaped(engine: Engine, shape: str, seed: int, wish: Wish, *, weighted: bool 
         problem = opened_problem(work, text, wish)
         assert len(problem.plan.bags) == len(SHAPES[shape]) + 1
         rows = {
-            name: values.astype(float) for name, values in engine.fetch(parse_one(text, read=engine.dialect)).items()
+            name: values.astype(float) for name, values in asked(engine, parse_one(text, read=engine.dialect)).items()
         }
         yield Shaped(problem, rows, rng.normal(size=problem.plan.design.size) / 2)
 
@@ -110,7 +111,7 @@ def make_tables(engine: Engine, shape: str, rng: np.random.Generator, weighted: 
             held |= {"y": rng.choice([-1, 1], size), **({"w": rng.uniform(0.01, 2.0, size)} if weighted else {})}
         types = ", ".join(f"{name} {'INT' if v.dtype.kind == 'i' else 'DOUBLE PRECISION'}" for name, v in held.items())
         build(engine, f"CREATE TABLE t{t} ({types})")
-        engine.copy_in(exp.to_table(f"t{t}"), held)
+        engine.copy_in(meant(engine, f"t{t}"), held)
     outputs = ", ".join([*(f"x{t}" for t in range(len(ties) + 1)), "y", *(["w"] if weighted else [])])
     tables = ", ".join(f"t{t}" for t in range(len(ties) + 1))
     joined = " AND ".join(f"t{a}.k{e} = t{b}.k{e}" for e, (a, b) in enumerate(ties))
@@ -257,7 +258,7 @@ def test_a_join_of_ten_to_the_fifteen_rows(engine: Engine, tables: int) -> None:
         held = {"k": np.zeros(size, dtype=int), f"x{t}": np.arange(size) % many}
         label = {"y": np.where(np.arange(size) // many % 2, 1, -1)} if t == 1 else {}
         build(engine, f"CREATE TABLE t{t} (k INT, x{t} INT{', y INT' if t == 1 else ''})")
-        engine.copy_in(exp.to_table(f"t{t}"), {**held, **label})
+        engine.copy_in(meant(engine, f"t{t}"), {**held, **label})
     listed = ", ".join(f"x{t}" for t in range(tables))
     text = f"SELECT {listed}, y FROM {', '.join(f't{t}' for t in range(tables))} WHERE t0.k = t1.k"
     with workspace(engine) as work:
@@ -322,8 +323,8 @@ def test_a_row_just_as_far_as_it_must_be_is_far(engine: Engine) -> None:
     copies of it."""
     build(engine, "CREATE TABLE t (k INT, x DOUBLE PRECISION, y INT); CREATE TABLE s (k INT, z DOUBLE PRECISION)")
     held = {"k": np.ones(4, dtype=int), "x": np.array([0.5, 2, 2.5, 9]), "y": np.array([1, -1, 1, 1])}
-    engine.copy_in(exp.to_table("t"), held)
-    engine.copy_in(exp.to_table("s"), {"k": np.ones(3, dtype=int), "z": np.zeros(3)})
+    engine.copy_in(meant(engine, "t"), held)
+    engine.copy_in(meant(engine, "s"), {"k": np.ones(3, dtype=int), "z": np.zeros(3)})
     for text in ("SELECT x, y FROM t", "SELECT x, z, y FROM t JOIN s ON t.k = s.k"):
         with workspace(engine) as work:
             pseudo = PseudoJoinOracle(opened_problem(work, text, Wish()))

@@ -24,6 +24,7 @@ from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join
 from tests.ground.sql_program import call, compiled
 from tests.ground.trained import training
+from tests.typed import typed
 
 MORE = (("chain", "exact"), ("chain", "grid"), ("left join", "auto"), ("categories", "exact"), ("cyclic", "auto"))
 CASES = [
@@ -150,7 +151,7 @@ def test_a_program_of_an_older_sqlsvm(installed: Engine, dsn: str) -> None:
     with stored(installed, "chain", "grid"):
         (now,) = call(dsn, "objective", "chain", BETAS["chain"], buckets=4)
         assert now["objective_upper"] > now["objective"]
-        installed.execute(Text("UPDATE sqlsvm.programs SET description = description - 'near' WHERE name = 'chain'"))
+        typed(installed, "UPDATE sqlsvm.programs SET description = description - 'near' WHERE name = 'chain'")
         rename = "UPDATE sqlsvm.statements SET name = $1 WHERE program = 'chain' AND name = $2"
         installed.execute(Text(rename), ["near the hinge", NEAR])
         assert call(dsn, "objective", "chain", BETAS["chain"], buckets=4) == [now]

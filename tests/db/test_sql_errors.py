@@ -13,6 +13,7 @@ from sqlsvm.store.templates import template
 from tests.ground.modelled import category, modelled, number
 from tests.ground.trained import training
 from tests.psql import answer, complaint, psql
+from tests.typed import typed
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +54,13 @@ def test_where_no_model_is_stored_yet(postgres: Engine, postgres_dsn: str) -> No
 def test_what_is_compiled_and_not_trained_yet(postgres: Engine, postgres_dsn: str) -> None:
     """The hint is typed, and then there is a model."""
     install(postgres)
-    postgres.execute(Text("CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n"))
+    typed(postgres, "CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n")
     save_program(postgres, "it's late", stored_program(postgres, "SELECT y, x FROM t", training()))
     call = "SELECT sqlsvm.predict('it''s late', '{\"x\": 1}') IS NULL;"
     found = complaint(postgres_dsn, call)
     assert (found["SQLSTATE"], found["MESSAGE"]) == ("SV001", 'there is no model "it\'s late"')
-    typed = found["HINT"].removeprefix("It is compiled and not trained yet: ")
-    said = psql(postgres_dsn, f"{typed}{call}SELECT sqlsvm.drop_model('it''s late'); {typed}")
+    hinted = found["HINT"].removeprefix("It is compiled and not trained yet: ")
+    said = psql(postgres_dsn, f"{hinted}{call}SELECT sqlsvm.drop_model('it''s late'); {hinted}")
     assert said.lines[1:] == ["f", "{1}"]
     assert "ERROR:  SV002: " in said.err
 

@@ -23,6 +23,7 @@ from tests.ground.opened import Wish, joined
 from tests.ground.reference import naive
 from tests.ground.schemas import random_world
 from tests.psql import answer, complaint
+from tests.typed import asked, typed
 
 
 @pytest.fixture
@@ -120,9 +121,9 @@ def test_names_and_values_are_only_that(installed: Engine, name: str, features: 
         assert by_functions(installed, made, exp.select("*").from_("hostile")) == expected
         assert by_expression(installed, made, exp.select("*").from_("hostile")) == expected[0]
     finally:
-        installed.execute(Text("DROP TABLE hostile"))
+        typed(installed, "DROP TABLE hostile")
         open_store(installed).drop(name)
-    assert installed.fetch(parse_one("SELECT COUNT(*) AS n FROM sqlsvm.versions WHERE name = $1"), [name])["n"][0] == 0
+    assert asked(installed, parse_one("SELECT COUNT(*) AS n FROM sqlsvm.versions WHERE name = $1"), [name])["n"][0] == 0
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -274,7 +275,7 @@ def test_the_expression_finds_every_model_again(installed: Engine, dsn: str) -> 
     open_store(installed).save(modelled([number("x", third)], 1e-300, name="digits"))
     script = "SET extra_float_digits = 0; SELECT sqlsvm.score_sql('digits');"
     (expression,) = answer(dsn, script)
-    found = installed.fetch(Text(f"SELECT {expression} AS score FROM (SELECT 1 AS x) AS t"))
+    found = asked(installed, f"SELECT {expression} AS score FROM (SELECT 1 AS x) AS t")
     assert found[SCORE].tolist() == [third]
 
 

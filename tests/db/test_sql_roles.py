@@ -7,12 +7,13 @@ from contextlib import contextmanager
 import pytest
 from sqlglot import exp
 
-from sqlsvm.engine.base import Engine, Text
+from sqlsvm.engine.base import Engine
 from sqlsvm.psql.install import install
 from sqlsvm.store import open_store
 from sqlsvm.store.templates import folder
 from tests.ground.models import model
 from tests.psql import answer, complaint
+from tests.typed import typed
 
 FEATURES = json.dumps({"distance": 1, "heavy": 0, "carrier": "UA", "month": 7})
 READS = (
@@ -41,15 +42,15 @@ def three_roles(engine: Engine, prefix: str) -> Iterator[dict[str, str]]:
     named = {kind: f'{prefix} {kind} "of" all' for kind in ("reader", "trainer", "nobody")}
     quoted = [exp.to_identifier(name, quoted=True).sql("postgres") for name in named.values()]
     for name in quoted:
-        engine.execute(Text(f"CREATE ROLE {name}"))
+        typed(engine, f"CREATE ROLE {name}")
     try:
-        engine.execute(Text(f"GRANT USAGE ON SCHEMA sqlsvm TO {quoted[2]}"))
+        typed(engine, f"GRANT USAGE ON SCHEMA sqlsvm TO {quoted[2]}")
         install(engine, [named["reader"]], [named["trainer"]])
         yield named
     finally:
         for name in quoted:
-            engine.execute(Text(f"DROP OWNED BY {name}"))
-            engine.execute(Text(f"DROP ROLE {name}"))
+            typed(engine, f"DROP OWNED BY {name}")
+            typed(engine, f"DROP ROLE {name}")
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_the_grants_can_be_run_by_hand(dsn: str, roles: dict[str, str]) -> None:
 
 def test_where_nobody_may_execute_functions(postgres: Engine, postgres_dsn: str, prefix: str) -> None:
     """What install grants is enough also where ALTER DEFAULT PRIVILEGES has taken EXECUTE from everybody."""
-    postgres.execute(Text("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC"))
+    typed(postgres, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
     open_store(postgres).save(model())
     with three_roles(postgres, prefix) as named:
         denied = complaint(postgres_dsn, script(f"SELECT {READS[0]}"), given(named["nobody"]))

@@ -27,6 +27,7 @@ from tests.ground.opened import Wish, build, truth
 from tests.ground.schemas import random_world
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.typed import asked, typed
 
 TOL = 1e-3
 
@@ -176,13 +177,13 @@ def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
     install(postgres)
     build(postgres, "CREATE TABLE f (y BOOLEAN, c TEXT, d INT, x FLOAT8)")
     fill = "INSERT INTO f SELECT i % 3 > 0, 'c' || i % {c}, i % {d}, {x} FROM generate_series(1, 300) AS i"
-    postgres.execute(parse_one(fill.format(c=2, d=3, x="sin(i) + i % 3"), read="postgres"))
+    typed(postgres, parse_one(fill.format(c=2, d=3, x="sin(i) + i % 3"), read="postgres"))
     asked = training(categorical=("d",), nulls="mean", lam=1e-2)
     query = "SELECT y, c, d, x FROM f"
     compiled(postgres, "fresh", query, asked)
     assert_proven(postgres, trained(postgres, postgres_dsn, "fresh"), truth(postgres, query, wish_of(asked)))
-    postgres.execute(parse_one(fill.format(c=7, d=5, x="NULLIF(i % 4, 2)"), read="postgres"))
-    postgres.execute(parse_one("UPDATE f SET c = NULL WHERE c = 'c1' AND d = 0", read="postgres"))
+    typed(postgres, parse_one(fill.format(c=7, d=5, x="NULLIF(i % 4, 2)"), read="postgres"))
+    typed(postgres, parse_one("UPDATE f SET c = NULL WHERE c = 'c1' AND d = 0", read="postgres"))
     model = trained(postgres, postgres_dsn, "fresh")
     assert (model.version, model.join_rows) == (2, 600)
     assert len({w.category for w in model.weights if w.feature == "c"}) == 7
@@ -210,12 +211,12 @@ def of_categories(engine: Engine, type: str) -> Training:
     """f (i, y, c, x), where c says much of y. In psql as in the driver the model is to be called t."""
     install(engine)
     if type in CASELESS:
-        engine.execute(Text("CREATE EXTENSION citext"))
-        engine.execute(Text("CREATE DOMAIN colour AS citext"))
-    engine.execute(Text(f"CREATE TABLE f (i INT, y BOOLEAN, c {type}, x FLOAT8)"))
+        typed(engine, "CREATE EXTENSION citext")
+        typed(engine, "CREATE DOMAIN colour AS citext")
+    typed(engine, f"CREATE TABLE f (i INT, y BOOLEAN, c {type}, x FLOAT8)")
     values = ", ".join(f"'{value}'" for value in CATEGORIES[type])
     rows = f"SELECT i, i % 7 < 2 * (i % 3) + 1, (ARRAY[{values}])[i % 3 + 1]::{type}, sin(i)"
-    engine.execute(Text(f"INSERT INTO f {rows} FROM generate_series(1, 300) AS i"))
+    typed(engine, f"INSERT INTO f {rows} FROM generate_series(1, 300) AS i")
     asked = training(categorical=("c",), lam=1e-2)
     compiled(engine, "t", OF_CATEGORIES, asked)
     return asked
@@ -232,15 +233,15 @@ def assert_alike(engine: Engine, dsn: str, model: Model) -> None:
     """The newest version of t says the same of every row, and of all rows, wherever it is asked."""
     assert all(w.weight for w in model.weights if w.category is not None)
     scores = by_i(engine, predict(engine, model, "f"))
-    (expression,) = engine.fetch(Text("SELECT sqlsvm.score_sql('t') AS score"))["score"]
+    (expression,) = asked(engine, "SELECT sqlsvm.score_sql('t') AS score")["score"]
     assert by_i(engine, Text(f"SELECT i, {expression} AS score FROM f ORDER BY i")) == scores
     function = "SELECT i, sqlsvm.decision_function('t', to_jsonb(f)) AS score FROM f ORDER BY i"
     assert by_i(engine, Text(function)) == scores
     svc = RelationalSVC()
     svc._take(model)
-    rows = engine.fetch(Text("SELECT y, c, x FROM f ORDER BY i"))
+    rows = asked(engine, "SELECT y, c, x FROM f ORDER BY i")
     np.testing.assert_allclose(svc.decision_function(rows), scores, rtol=1e-12, atol=1e-12)
-    predicted = engine.fetch(Text("SELECT sqlsvm.predict('t', to_jsonb(f)) AS p FROM f ORDER BY i"))["p"]
+    predicted = asked(engine, "SELECT sqlsvm.predict('t', to_jsonb(f)) AS p FROM f ORDER BY i")["p"]
     assert [str(p).lower() for p in svc.predict(rows)] == predicted.tolist()
     seen = evaluate_model(engine, model)
     found = {row["measure"]: row["value"] for row in call(dsn, "evaluate", "t")}
@@ -252,7 +253,7 @@ def assert_alike(engine: Engine, dsn: str, model: Model) -> None:
 
 
 def by_i(engine: Engine, rows: exp.Query | Text) -> list[float]:
-    found = engine.fetch(rows)
+    found = asked(engine, rows)
     return list(found["score"][np.argsort(found["i"])].tolist())
 
 
@@ -267,7 +268,7 @@ def test_a_category_weighs_the_same_everywhere(postgres: Engine, postgres_dsn: s
     assert_alike(postgres, postgres_dsn, ours)
     assert [(w.feature, w.category) for w in theirs.weights] == [(w.feature, w.category) for w in ours.weights]
     if type in CASELESS:
-        postgres.execute(Text("UPDATE f SET c = upper(c::text)::citext"))
+        typed(postgres, "UPDATE f SET c = upper(c::text)::citext")
         assert_alike(postgres, postgres_dsn, ours)
 
 

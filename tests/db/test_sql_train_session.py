@@ -21,6 +21,7 @@ from tests.ground.opened import build
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import training
 from tests.psql import answer, complaint, program, psql
+from tests.typed import typed
 
 WORKING = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlsvm%' AND relnamespace = pg_my_temp_schema();"
 QUIET = "SET client_min_messages = warning;"
@@ -339,7 +340,7 @@ def test_a_reader_counts_and_does_not_train(dsn: str, prefix: str) -> None:
         admin.execute(parse_one(f"CREATE ROLE {quoted}", read="postgres"))
         try:
             install(admin, [role])
-            admin.execute(parse_one(f"GRANT SELECT ON l, m, r TO {quoted}", read="postgres"))
+            typed(admin, parse_one(f"GRANT SELECT ON l, m, r TO {quoted}", read="postgres"))
             count = "SELECT count(*) FROM sqlsvm.row_count('first', '{}') WHERE feature = 'v';"
             assert answer(dsn, f'{QUIET} SET ROLE :"role"; {count}', {"role": role}) == ["6"]
             said = complaint(dsn, "SET ROLE :\"role\"; SELECT sqlsvm.train('first');", {"role": role})

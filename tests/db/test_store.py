@@ -18,6 +18,7 @@ from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.store import Kept, Store, open_store
 from sqlsvm.store.templates import template
 from tests.ground.models import HOSTILE, model
+from tests.typed import asked, typed
 
 MAKES = ("CREATE", "INSERT", "UPDATE", "DELETE", "COMMENT", "ALTER", "DROP")
 
@@ -38,7 +39,7 @@ def base(engine: Engine) -> Store:
 
 
 def rows(engine: Engine, text: str) -> Rows:
-    return engine.fetch(parse_one(text, read="postgres"))
+    return asked(engine, parse_one(text, read="postgres"))
 
 
 # -- every store -------------------------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def test_a_failed_save_leaves_nothing(base: Store, engine: Engine) -> None:
 
 def test_tables_from_before_there_were_states(base: Store, engine: Engine) -> None:
     base.save(model())
-    engine.execute(parse_one("DROP TABLE sqlsvm.states", read="postgres"))
+    typed(engine, parse_one("DROP TABLE sqlsvm.states", read="postgres"))
     assert base.load_state("late") is None
     base.drop_state("late")
     base.save_state("late", {"passes": 1})
@@ -214,15 +215,15 @@ def test_tables_from_before_there_were_states(base: Store, engine: Engine) -> No
 
 def test_tables_of_a_later_sqlsvm_are_left_alone(base: Store, engine: Engine) -> None:
     base.save(model())
-    engine.execute(parse_one("INSERT INTO sqlsvm.schema_version (version) VALUES (99)", read="postgres"))
+    typed(engine, parse_one("INSERT INTO sqlsvm.schema_version (version) VALUES (99)", read="postgres"))
     for call in (base.models, lambda: base.load("late"), lambda: base.save(model()), lambda: base.drop("late")):
         with pytest.raises(EngineError, match="form 99, which this sqlsvm does not know"):
             call()
 
 
 def test_tables_of_others_are_left_alone(engine: Engine) -> None:
-    engine.execute(parse_one("CREATE SCHEMA sqlsvm", read="postgres"))
-    engine.execute(parse_one("CREATE TABLE sqlsvm.models AS SELECT 42 AS precious", read="postgres"))
+    typed(engine, parse_one("CREATE SCHEMA sqlsvm", read="postgres"))
+    typed(engine, parse_one("CREATE TABLE sqlsvm.models AS SELECT 42 AS precious", read="postgres"))
     store = open_store(engine)
     assert store.models() == ()
     with pytest.raises(EngineError, match="already exists"):
@@ -305,11 +306,11 @@ def role(postgres: Engine) -> Iterator[str]:
     """A role that was given nothing in this database."""
     name = f"Sqlsvm reader {os.getpid()}"
     quoted = exp.to_identifier(name, quoted=True).sql("postgres")
-    postgres.execute(Text(f"CREATE ROLE {quoted}"))
+    typed(postgres, f"CREATE ROLE {quoted}")
     yield quoted
     postgres.execute(Text("RESET ROLE"))
-    postgres.execute(Text(f"DROP OWNED BY {quoted}"))
-    postgres.execute(Text(f"DROP ROLE {quoted}"))
+    typed(postgres, f"DROP OWNED BY {quoted}")
+    typed(postgres, f"DROP ROLE {quoted}")
 
 
 def grants(error: EngineError) -> list[str]:
@@ -321,7 +322,7 @@ def granted(engine: Engine, role: str, error: EngineError) -> None:
     """Do what the hint says, as the one who may."""
     engine.execute(Text("RESET ROLE"))
     for grant in grants(error):
-        engine.execute(Text(grant))
+        typed(engine, grant)
     engine.execute(Text(f"SET ROLE {role}"))
 
 
@@ -353,7 +354,7 @@ def test_a_reader_loads_and_neither_saves_nor_drops(postgres: Engine, role: str)
 
 
 def test_a_schema_that_was_made_for_the_role(postgres: Engine, role: str) -> None:
-    postgres.execute(Text(f"CREATE SCHEMA sqlsvm AUTHORIZATION {role}"))
+    typed(postgres, f"CREATE SCHEMA sqlsvm AUTHORIZATION {role}")
     postgres.execute(Text(f"SET ROLE {role}"))
     assert open_store(postgres).save(model()) == 1
 
@@ -374,7 +375,7 @@ def test_everything_has_a_comment(postgres: Engine) -> None:
 def test_versions_go_with_their_model(postgres: Engine) -> None:
     store = open_store(postgres)
     store.save(model())
-    postgres.execute(parse_one("DELETE FROM sqlsvm.models", read="postgres"))
+    typed(postgres, parse_one("DELETE FROM sqlsvm.models", read="postgres"))
     assert store.models() == ()
     assert rows(postgres, "SELECT COUNT(*) AS n FROM sqlsvm.iterations")["n"][0] == 0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlglot import exp, parse_one
+from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
@@ -21,6 +21,7 @@ from tests.ground.liblinear import liblinear_beta
 from tests.ground.opened import Wish, build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
+from tests.typed import meant, typed
 
 pytestmark = pytest.mark.slow
 
@@ -130,9 +131,9 @@ def test_descent_on_a_stable_instance(engine: Engine) -> None:
     x, key = rng.choice([-1.0, -0.9, 0.9, 1.0], 60), np.arange(60) % 6
     build(engine, "CREATE TABLE f (k INT, y INT, x FLOAT8); CREATE TABLE g (k INT, z FLOAT8)")
     engine.copy_in(
-        exp.to_table("f"), {"k": key, "y": np.where(x > 0, 1, -1) * np.where(np.arange(60) < 4, -1, 1), "x": x}
+        meant(engine, "f"), {"k": key, "y": np.where(x > 0, 1, -1) * np.where(np.arange(60) < 4, -1, 1), "x": x}
     )
-    engine.copy_in(exp.to_table("g"), {"k": np.arange(12) % 6, "z": rng.uniform(-1, 1, 12)})
+    engine.copy_in(meant(engine, "g"), {"k": np.arange(12) % 6, "z": rng.uniform(-1, 1, 12)})
     text = "SELECT f.y, f.x, g.z FROM f JOIN g ON g.k = f.k"
     asked = training(lam=0.2, solver="descent", scale="maxabs", counting="sketch", epsilon=0.02, max_passes=25)
     model = train(engine, "d", text, asked)
@@ -226,7 +227,7 @@ def test_the_same_seed_gives_the_same_model(engine: Engine) -> None:
     join = chain(np.random.default_rng(8), rows=200, fan_out=4)
     join.create(engine)
     if engine.dialect == "duckdb":
-        engine.execute(parse_one("SET threads = 1", read="duckdb"))
+        typed(engine, parse_one("SET threads = 1", read="duckdb"))
     asked = training(lam=1e-3, sample=1500, seed=7)
     first, again = (train(engine, "m", join.query, asked) for _ in range(2))
     other = train(engine, "m", join.query, replace(asked, effort=replace(asked.effort, seed=8)))

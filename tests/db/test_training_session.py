@@ -25,6 +25,7 @@ from sqlsvm.solve.solution import Record
 from tests.ground.joins import chain
 from tests.ground.opened import build
 from tests.ground.trained import training
+from tests.typed import asked, typed
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +118,7 @@ def test_an_interrupted_training_leaves_nothing_behind(engine: Engine) -> None:
 
 def tables(engine: Engine) -> list[str]:
     """Everything that this session can see, temporary tables too."""
-    found = engine.fetch(parse_one("SELECT table_schema || '.' || table_name AS n FROM information_schema.tables"))
+    found = asked(engine, parse_one("SELECT table_schema || '.' || table_name AS n FROM information_schema.tables"))
     return sorted(found["n"].tolist())
 
 
@@ -248,7 +249,7 @@ def test_gone_afterwards(engine: Engine, change: str) -> None:
     continuation = Continuation()
     model = train(engine, "m", join.query, asked, None, continuation)
     parted = replace(model, options={**model.options, "holdout": 0.5})
-    engine.execute(Text(change))
+    typed(engine, change)
     before = tables(engine)
     for use in (
         lambda: evaluate_model(engine, model),
@@ -265,4 +266,4 @@ def test_gone_afterwards(engine: Engine, change: str) -> None:
 def single_threaded(engine: Engine) -> None:
     """So that sums come out alike to the last digit."""
     if engine.dialect == "duckdb":
-        engine.execute(parse_one("SET threads = 1", read="duckdb"))
+        typed(engine, parse_one("SET threads = 1", read="duckdb"))

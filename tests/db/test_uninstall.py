@@ -13,6 +13,7 @@ from sqlsvm.store import open_store
 from tests.ground.models import model
 from tests.ground.trained import training
 from tests.listing import INSTALLED, listing, state, value
+from tests.typed import typed
 
 
 def test_nothing_is_left(postgres: Engine) -> None:
@@ -40,15 +41,16 @@ def test_models_are_kept_unless_by_force(postgres: Engine) -> None:
 
 def test_a_program_is_kept_too(postgres: Engine) -> None:
     install(postgres)
-    postgres.execute(Text("CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n"))
+    typed(postgres, "CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n")
     save_program(postgres, "never trained", stored_program(postgres, "SELECT y, x FROM t", training()))
     with pytest.raises(OptionError, match="1 model would be lost: never trained"):
         uninstall(postgres)
 
 
+DEPENDS = r"other objects depend on them\nDETAIL: .*view public.v depends on"
 OTHERS = {
-    "VIEW v AS SELECT sqlsvm.predict('late', '{}') AS p": r"other objects depend on them\nDETAIL: .*view v depends on",
-    "VIEW v AS SELECT name FROM sqlsvm.models": r"other objects depend on them\nDETAIL: .*view v depends on",
+    "VIEW v AS SELECT sqlsvm.predict('late', '{}') AS p": DEPENDS,
+    "VIEW v AS SELECT name FROM sqlsvm.models": DEPENDS,
     "TABLE sqlsvm.mine (a INT)": "the schema sqlsvm also holds mine",
     "FUNCTION sqlsvm.mine() RETURNS INT LANGUAGE sql AS 'SELECT 1'": "the schema sqlsvm also holds mine",
 }
@@ -57,7 +59,7 @@ OTHERS = {
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_others_made_is_kept(postgres: Engine, other: str) -> None:
     install(postgres)
-    postgres.execute(Text(f"CREATE {other}"))
+    typed(postgres, f"CREATE {other}")
     before = state(postgres)
     with pytest.raises(SqlsvmError, match=OTHERS[other]):
         uninstall(postgres, force=True)
@@ -74,7 +76,7 @@ def test_the_owner_of_a_database_installs(postgres: Engine, plain_role: str) -> 
         install(postgres)
     assert e.value.hint
     postgres.execute(Text("RESET ROLE"))
-    postgres.execute(Text(e.value.hint.partition("can allow it: ")[2]))
+    typed(postgres, e.value.hint.partition("can allow it: ")[2])
     postgres.execute(Text(f"SET ROLE {plain_role}"))
     install(postgres)
     assert listing(postgres) == INSTALLED.read_text(encoding="utf-8")
@@ -93,7 +95,7 @@ def test_a_schema_that_is_closed(postgres: Engine, plain_role: str) -> None:
 def test_a_schema_of_somebody_else(postgres: Engine, plain_role: str) -> None:
     install(postgres)
     for text in (f"GRANT USAGE, CREATE ON SCHEMA sqlsvm TO {plain_role}", f"SET ROLE {plain_role}"):
-        postgres.execute(Text(text))
+        typed(postgres, text)
     owner = value(postgres, "SELECT session_user AS u")
     for call, verb in ((install, "install"), (upgrade, "upgrade"), (uninstall, "uninstall")):
         with pytest.raises(EngineError, match=re.escape(f"this role may not {verb} sqlsvm: ")) as e:
@@ -108,7 +110,7 @@ def test_a_schema_that_was_made_for_the_role(postgres: Engine, plain_role: str) 
         f"GRANT USAGE, CREATE ON SCHEMA sqlsvm TO {plain_role}",
         f"SET ROLE {plain_role}",
     ):
-        postgres.execute(Text(text))
+        typed(postgres, text)
     install(postgres)
     assert not uninstall(postgres).schema
     assert (look(postgres).version, look(postgres).form) == (None, 0)

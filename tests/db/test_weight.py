@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sqlsvm.engine.base import Engine, Text
+from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
@@ -11,6 +11,7 @@ from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import train
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
+from tests.typed import typed
 
 TABLES = """
 CREATE TABLE f (k INT, y INT, x FLOAT8); CREATE TABLE d (k INT, z FLOAT8, w FLOAT8);
@@ -30,7 +31,7 @@ def refusal(engine: Engine, text: str, **options: object) -> DataError:
 @pytest.mark.parametrize("value", ["-0.5", "CAST('NaN' AS DOUBLE PRECISION)", "CAST('Infinity' AS DOUBLE PRECISION)"])
 def test_no_row_counts_against_others(engine: Engine, value: str) -> None:
     build(engine, TABLES)
-    engine.execute(Text(f"UPDATE d SET w = {value} WHERE k = 2"))
+    typed(engine, f"UPDATE d SET w = {value} WHERE k = 2")
     assert refusal(engine, JOIN).message == ODD
     hint = refusal(engine, JOIN, class_weight="balanced").hint
     assert hint
@@ -42,7 +43,7 @@ def test_no_row_counts_against_others(engine: Engine, value: str) -> None:
 def test_a_weight_that_is_not_known(engine: Engine) -> None:
     """As a NULL feature: refused, or its rows are left out."""
     build(engine, TABLES)
-    engine.execute(Text("UPDATE d SET w = NULL WHERE k = 1"))
+    typed(engine, "UPDATE d SET w = NULL WHERE k = 1")
     said = refusal(engine, JOIN)
     assert said.message == "the weight w is NULL in 2 rows of the join"
     assert said.hint
@@ -66,20 +67,20 @@ def test_a_weight_behind_a_left_join(engine: Engine) -> None:
     text = "SELECT f.y, f.x, d.w FROM f LEFT JOIN (SELECT * FROM d WHERE z <> 0) AS d ON d.k = f.k"
     with open_problem(engine, text, ProblemOptions("y", weight="w")) as found:
         assert found.moments.n == pytest.approx(2 * (1 + 2))
-    engine.execute(Text("INSERT INTO f VALUES (7, 1, 1)"))
+    typed(engine, "INSERT INTO f VALUES (7, 1, 1)")
     assert refusal(engine, text).message == "the weight w is NULL in 1 rows of the join"
 
 
 def test_nothing_weighs_anything(engine: Engine) -> None:
     build(engine, TABLES)
-    engine.execute(Text("UPDATE d SET w = 0"))
+    typed(engine, "UPDATE d SET w = 0")
     assert refusal(engine, JOIN).message == "no row of the join has a w above 0, or there is none"
 
 
 def test_small_weights_are_sampled_alike(engine: Engine) -> None:
     """A thousandth of a row each: the sample has as many different rows as if each counted one."""
     build(engine, "CREATE TABLE f (y INT, x FLOAT8, w FLOAT8)")
-    engine.execute(Text("INSERT INTO f SELECT i % 2, SIN(i), 0.001 FROM generate_series(1, 1000) AS s (i)"))
+    typed(engine, "INSERT INTO f SELECT i % 2, SIN(i), 0.001 FROM generate_series(1, 1000) AS s (i)")
     with open_problem(engine, "SELECT y, x, w FROM f", ProblemOptions("y", weight="w")) as found:
         rows = JoinOracle(found).sample(2000, 0)
     seen, times = np.unique(rows.rows.dense()[:, 1], return_counts=True)
@@ -92,7 +93,7 @@ def test_balanced_classes_are_sampled_alike(engine: Engine) -> None:
     """A row of the large class counts less than one, and is drawn all the same."""
     build(engine, "CREATE TABLE f (y INT, x FLOAT8)")
     y = "CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END"
-    engine.execute(Text(f"INSERT INTO f SELECT {y}, SIN(i) FROM generate_series(1, 1000) AS s (i)"))
+    typed(engine, f"INSERT INTO f SELECT {y}, SIN(i) FROM generate_series(1, 1000) AS s (i)")
     asked = training(class_weight="balanced", lam=1e-3, sample=5000)
     with open_problem(engine, "SELECT y, x FROM f", asked.problem) as found:
         rows = JoinOracle(found).sample(5000, 0)

@@ -23,10 +23,11 @@ from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of
+from tests.typed import typed
 
 
 def command(engine: Engine, text: str) -> None:
-    engine.execute(exp.Command(this=text))
+    typed(engine, exp.Command(this=text))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from sqlsvm.model.predict import predict, write_csv
 from sqlsvm.run.train import Training, train
 from tests.ground.joins import categories
 from tests.ground.trained import training
+from tests.typed import asked, typed
 
 JOIN = categories(np.random.default_rng(6))
 ASKED = replace(training(lam=1e-2, sample=300, categorical=JOIN.categorical), holdout=0.3)
@@ -63,11 +64,11 @@ def test_every_name_may_be_taken(engine: Engine, made: list[str], form: str) -> 
     trips, offers = "sqlsvm_part", "sqlsvm_a0"  # one lasts as long as the training, one as long as a pass
     assert {trips, offers} <= set(made)
     others = [name for name in made if name not in (trips, offers)]
-    engine.execute(Text(f"ALTER TABLE trips RENAME TO {trips}"))
-    engine.execute(Text(f"ALTER TABLE offers RENAME TO {offers}"))
-    engine.execute(Text(f"CREATE VIEW seen AS SELECT * FROM {trips}"))
+    typed(engine, f"ALTER TABLE trips RENAME TO {trips}")
+    typed(engine, f"ALTER TABLE offers RENAME TO {offers}")
+    typed(engine, f"CREATE VIEW seen AS SELECT * FROM {trips}")
     for name in others:
-        engine.execute(Text(f"CREATE TABLE {name} AS SELECT 42 AS precious"))
+        typed(engine, f"CREATE TABLE {name} AS SELECT 42 AS precious")
     before = engine.table_names()
     select, _, rest = JOIN.query.partition(" FROM ")
     condition = rest.partition(" ON ")[2]
@@ -80,13 +81,13 @@ def test_every_name_may_be_taken(engine: Engine, made: list[str], form: str) -> 
     assert engine.table_names() == before
     inspect(engine, query, label="y")
     for name in others:
-        assert engine.fetch(Text(f"SELECT precious FROM {name}"))["precious"].tolist() == [42]
+        assert asked(engine, f"SELECT precious FROM {name}")["precious"].tolist() == [42]
 
 
 def test_predictions_of_rows_in_such_a_table(engine: Engine) -> None:
     JOIN.create(engine)
     model = train(engine, "m", JOIN.query, ASKED)
-    engine.execute(Text(f"CREATE TABLE sqlsvm_predictions AS {JOIN.query}"))
+    typed(engine, f"CREATE TABLE sqlsvm_predictions AS {JOIN.query}")
     for rows in ("sqlsvm_predictions", "SELECT * FROM SQLSVM_predictions AS sqlsvm_p WHERE sqlsvm_p.x > 0"):
         out = StringIO()
         found = predict(engine, model, rows)

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, Values
 from tests.ground.opened import build
+from tests.typed import meant, typed
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Join:
     def create(self, engine: Engine) -> None:
         build(engine, self.script)
         for table, rows in self.rows.items():
-            engine.copy_in(exp.to_table(table), rows)
+            engine.copy_in(meant(engine, table), rows)
 
     @contextmanager
     def created(self, engine: Engine) -> Iterator[None]:
@@ -33,7 +34,7 @@ class Join:
             yield
         finally:
             for table in self.rows:
-                engine.forget(table)
+                typed(engine, sql.drop(table))
 
 
 def star(rng: np.random.Generator, rows: int = 3000) -> Join:

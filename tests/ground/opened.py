@@ -26,9 +26,10 @@ from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Cut
-from tests.ground import surface, svm
+from tests.ground import svm
 from tests.ground.reference import Joined, naive
 from tests.ground.schemas import Wishes, random_world
+from tests.typed import asked, look_in, typed
 
 MOST_PLACES = 10_000
 WHOLE = frozenset(("SMALLINT", "INTEGER", "BIGINT"))
@@ -193,10 +194,10 @@ def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]
 
 def build(engine: Engine, script: str) -> None:
     """Runs statements of PostgreSQL, in the engine's dialect and its first schema."""
-    engine.execute(surface.search_path("main" if engine.dialect == "duckdb" else "public", engine.dialect))
+    look_in(engine, "main" if engine.dialect == "duckdb" else "public")
     for statement in parse(script, read="postgres"):
         if statement:
-            engine.execute(statement)
+            typed(engine, statement)
 
 
 def truth(engine: Engine, text: str, wish: Wish) -> svm.Design:
@@ -210,7 +211,7 @@ def truth(engine: Engine, text: str, wish: Wish) -> svm.Design:
 def joined(engine: Engine, text: str, wish: Wish) -> Joined:
     """The rows of the query as it stands, each as often as it weighs."""
     with naive(engine):
-        rows = engine.fetch(parse_one(text, read=engine.dialect))
+        rows = asked(engine, parse_one(text, read=engine.dialect))
     label = _taken(engine, rows, wish.label)
     signs = np.array([_sign(v, wish.positive) for v in label.tolist()])
     times = np.array([wish.class_weights[int(s > 0)] for s in signs.tolist()], dtype=int)

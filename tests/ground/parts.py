@@ -10,6 +10,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.query import Equality, LeftJoin, Term
 from tests.ground.reference import Side, equality_classes
 from tests.ground.world import Item, World
+from tests.typed import asked
 
 
 def part(world: World, aliases: Collection[str]) -> World:
@@ -32,13 +33,13 @@ def reparented(world: World, relation: str, parent: str) -> World:
 def rows(engine: Engine, world: World, aliases: Sequence[str], whole: Collection[str]) -> list[tuple[object, ...]]:
     """The row ids of `aliases` in each row of the join of `whole`."""
     ids = [exp.alias_(world.row_id(a), f"r{n}") for n, a in enumerate(aliases)]
-    return list(zip(*(c.tolist() for c in engine.fetch(part(world, whole).select(ids)).values()), strict=True))
+    return list(zip(*(c.tolist() for c in asked(engine, part(world, whole).select(ids)).values()), strict=True))
 
 
 def keys(engine: Engine, world: World, whole: Collection[str], terms: Sequence[exp.Expr]) -> list[tuple[object, ...]]:
     """What these expressions are in each row of the join of `whole`."""
     listed = [exp.alias_(t.copy(), f"c{n}") for n, t in enumerate(terms)]
-    return list(zip(*(c.tolist() for c in engine.fetch(part(world, whole).select(listed)).values()), strict=True))
+    return list(zip(*(c.tolist() for c in asked(engine, part(world, whole).select(listed)).values()), strict=True))
 
 
 def side(mine: Sequence[tuple[object, ...]], theirs: Iterable[tuple[object, ...]]) -> Side:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.query import Equality, Feature, Term
 from tests.ground.world import World
+from tests.typed import asked
 
 Key = tuple[object, ...]
 
@@ -59,7 +60,7 @@ class Reference:
         ids = [exp.alias_(world.row_id(i.alias), f"r{n}") for n, i in enumerate(world.items)]
         outputs = [exp.alias_(_plain(o), f"f{n}") for n, o in enumerate(world.outputs)]
         with naive(self.engine):
-            fetched = self.engine.fetch(world.select([*ids, *outputs]))
+            fetched = asked(self.engine, world.select([*ids, *outputs]))
         columns = list(fetched.values())
         row_ids = [np.nan_to_num(c.astype(float), nan=-1).astype(np.int64) for c in columns[: len(ids)]]
         order = np.lexsort(row_ids[::-1])
@@ -138,7 +139,7 @@ class Reference:
     def _fetch(self, alias: str, outputs: Sequence[exp.Expression], filters: Iterable[exp.Expression]) -> list[Values]:
         listed = [exp.alias_(o, f"c{n}") for n, o in enumerate(outputs)]
         query = exp.Select(expressions=listed).from_(self.world.source(alias), copy=False)
-        return list(self.engine.fetch(query.where(*(f.copy() for f in filters), copy=False)).values())
+        return list(asked(self.engine, query.where(*(f.copy() for f in filters), copy=False)).values())
 
 
 @contextmanager

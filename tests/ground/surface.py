@@ -69,14 +69,6 @@ def dropping(schema: str) -> exp.Expression:
     return exp.Drop(tables=[exp.Table(db=_quoted(schema))], kind="SCHEMA", exists=True, cascade=True)
 
 
-def search_path(schema: str, dialect: str) -> exp.Expression:
-    """Every database has its own word for it, and sqlglot translates none of them."""
-    if dialect == "duckdb":
-        return exp.Use(this=_quoted(schema))
-    setting = exp.EQ(this=exp.column("search_path"), expression=_quoted(schema))
-    return exp.Set(expressions=[exp.SetItem(this=setting)])
-
-
 def literal(value: "Value") -> exp.Expression:
     """A float goes by its text: DuckDB reads 0.1234567890123456 as a DECIMAL and rounds it on the way to DOUBLE."""
     if value is None:

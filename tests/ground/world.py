@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlsvm.engine.base import Engine
 from sqlsvm.query import Equality, Feature, LeftJoin
 from tests.ground import surface
+from tests.typed import look_in, typed
 
 Value = int | float | str | bool | Decimal | None
 Form = Literal["table", "view", "subquery", "cte"]
@@ -129,8 +130,8 @@ class World:
         """The same world, now in a fresh schema of that database which is first on the search path."""
         live = replace(self, schema=f"{self.schema}_{os.getpid()}_{next(_serial)}")
         for statement in surface.creation(live):
-            engine.execute(statement)
-        engine.execute(surface.search_path(live.schema, engine.dialect))
+            typed(engine, statement)
+        look_in(engine, live.schema)
         return live
 
     def drop(self, engine: Engine) -> None:

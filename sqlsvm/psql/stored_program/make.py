@@ -127,6 +127,7 @@ def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
 def _description(plan: Plan) -> dict[str, Any]:
     """The facts about the design and the plan that the functions need."""
     made, tree = plan.design, plan.tree
+    caseless = {f.name for f in tree.query.features if f.spelling == "caseless"}
     return {
         "relations": [r.alias for r in tree.query.relations],
         "coordinates": [
@@ -135,6 +136,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         ],
         "dictionaries": [
             {"number": d.number, "feature": d.feature, "node": tree.node_of(d.relation), "table": d.table}
+            | ({"caseless": True} if d.feature in caseless else {})
             for d in made.dictionaries
         ],
         "booleans": [f.name for f in tree.query.features if f.kind == "boolean"],

@@ -1,11 +1,11 @@
 -- c
 SELECT "c"."minutes" AS c0, "c"."churned" AS c3, o2.n AS m0_0, "c"."day" AS m0_1
-FROM calls AS "c"
+FROM "public".calls AS "c"
 LEFT JOIN (
   SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v ASC) AS n
   FROM (
     SELECT DISTINCT v
-    FROM (SELECT "p"."code" AS v FROM plans AS "p" WHERE "p"."rate" < 1) AS r
+    FROM (SELECT "p"."code" AS v FROM "public".plans AS "p" WHERE "p"."rate" < 1) AS r
     WHERE NOT v IS NULL
  ) AS d
 ) AS o2 ON "c"."plan" = o2.v;
@@ -17,19 +17,19 @@ SELECT
   o2.n AS m0_0,
   "p"."since" AS m0_1,
   CASE WHEN ("p"."name" IS NULL OR "p"."name" <> 'new') THEN TRUE ELSE FALSE END AS keep
-FROM plans AS "p"
+FROM "public".plans AS "p"
 LEFT JOIN (
   SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v ASC) AS n
   FROM (
     SELECT DISTINCT v
     FROM (
       SELECT COALESCE("p"."name", 'none') AS v
-      FROM plans AS "p"
+      FROM "public".plans AS "p"
       WHERE "p"."rate" < 1 AND ("p"."name" IS NULL OR "p"."name" <> 'new')
       UNION ALL
       SELECT COALESCE("p"."name", 'none') AS v
       FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN plans AS "p" ON FALSE
+      LEFT JOIN "public".plans AS "p" ON FALSE
       WHERE "p"."name" IS NULL OR "p"."name" <> 'new'
    ) AS r
     WHERE NOT v IS NULL
@@ -39,7 +39,7 @@ LEFT JOIN (
   SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v ASC) AS n
   FROM (
     SELECT DISTINCT v
-    FROM (SELECT "p"."code" AS v FROM plans AS "p" WHERE "p"."rate" < 1) AS r
+    FROM (SELECT "p"."code" AS v FROM "public".plans AS "p" WHERE "p"."rate" < 1) AS r
     WHERE NOT v IS NULL
  ) AS d
 ) AS o2 ON "p"."code" = o2.v

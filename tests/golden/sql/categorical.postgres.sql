@@ -14,7 +14,7 @@ FROM (
       "f"."d" AS k0,
       CAST("f"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
-    FROM facts AS "f"
+    FROM "public".facts AS "f"
  ) AS r
   JOIN (
     SELECT
@@ -28,7 +28,7 @@ FROM (
         THEN (CAST($2 AS DOUBLE PRECISION[]))[5]
         ELSE CAST(0.0 AS DOUBLE PRECISION)
       END AS p
-    FROM (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM dims AS "d") AS r
+    FROM (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM "public".dims AS "d") AS r
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
@@ -47,7 +47,7 @@ FROM (
   FROM (
     SELECT q.*, t.c
     FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
-    JOIN (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM dims AS "d") AS q
+    JOIN (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM "public".dims AS "d") AS q
       ON q.k0 = t.k0
  ) AS r
   GROUP BY r.v0

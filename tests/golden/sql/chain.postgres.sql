@@ -11,7 +11,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k0 AS k0, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x2 FROM l AS "l") AS r
+  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x2 FROM "public".l AS "l") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 
@@ -43,7 +43,7 @@ FROM (
       "m"."j" AS k1,
       CAST("m"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
-    FROM m AS "m"
+    FROM "public".m AS "m"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k
@@ -62,7 +62,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k1 AS k1, r.x3 AS x3, (CAST($2 AS DOUBLE PRECISION[]))[4] * r.x3 AS p
-  FROM (SELECT "r"."j" AS k1, CAST("r"."x" AS DOUBLE PRECISION) AS x3 FROM r AS "r") AS r
+  FROM (SELECT "r"."j" AS k1, CAST("r"."x" AS DOUBLE PRECISION) AS x3 FROM "public".r AS "r") AS r
 ) AS s
 JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
 

@@ -3,7 +3,7 @@ CREATE TEMPORARY TABLE sqlsvm_s0 AS
 SELECT s.x1 AS x1, s.p AS p, sqlsvm_g0.g AS g0, CAST(1.0 AS DOUBLE PRECISION) AS w, p AS s
 FROM (
   SELECT r.k0 AS k0, r.x1 AS x1, (CAST($1 AS DOUBLE PRECISION[]))[2] * r.x1 AS p
-  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM l AS "l") AS r
+  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM "public".l AS "l") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 
@@ -21,7 +21,7 @@ FROM (
   SELECT r.k0 AS k0, r.k1 AS k1, (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y
   FROM (
     SELECT "m"."i" AS k0, "m"."j" AS k1, CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
-    FROM m AS "m"
+    FROM "public".m AS "m"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k
@@ -32,7 +32,7 @@ CREATE TEMPORARY TABLE sqlsvm_s2 AS
 SELECT s.x2 AS x2, s.p AS p, sqlsvm_g1.g AS g1, CAST(1.0 AS DOUBLE PRECISION) AS w, p AS s
 FROM (
   SELECT r.k1 AS k1, r.x2 AS x2, (CAST($1 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT "r"."j" AS k1, CAST("r"."x" AS DOUBLE PRECISION) AS x2 FROM r AS "r") AS r
+  FROM (SELECT "r"."j" AS k1, CAST("r"."x" AS DOUBLE PRECISION) AS x2 FROM "public".r AS "r") AS r
 ) AS s
 JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
 

@@ -24,7 +24,7 @@ FROM (
       "m"."j" AS k1,
       CAST("m"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
-    FROM m AS "m"
+    FROM "public".m AS "m"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k
@@ -35,7 +35,7 @@ CREATE TEMPORARY TABLE sqlsvm_s1 AS
 SELECT s.x2 AS x2, s.p AS p, sqlsvm_g0.g AS g0, sqlsvm_g1.g AS g1, CAST(1.0 AS DOUBLE PRECISION) AS w, p AS s
 FROM (
   SELECT r.k0 AS k0, r.k1 AS k1, r.x2 AS x2, (CAST($1 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT "w"."i" AS k0, "w"."j" AS k1, CAST("w"."x" AS DOUBLE PRECISION) AS x2 FROM w AS "w") AS r
+  FROM (SELECT "w"."i" AS k0, "w"."j" AS k1, CAST("w"."x" AS DOUBLE PRECISION) AS x2 FROM "public".w AS "w") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k
 JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;

@@ -18,7 +18,7 @@ FROM (
     SELECT
       CAST("m"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
-    FROM m AS "m"
+    FROM "public".m AS "m"
  ) AS r
 ) AS s;
 
@@ -27,7 +27,7 @@ CREATE TEMPORARY TABLE sqlsvm_s1 AS
 SELECT s.x2 AS x2, s.p AS p, CAST(1.0 AS DOUBLE PRECISION) AS w, p AS s
 FROM (
   SELECT r.x2 AS x2, (CAST($1 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT CAST("r"."x" AS DOUBLE PRECISION) AS x2 FROM r AS "r") AS r
+  FROM (SELECT CAST("r"."x" AS DOUBLE PRECISION) AS x2 FROM "public".r AS "r") AS r
 ) AS s;
 
 -- states of m

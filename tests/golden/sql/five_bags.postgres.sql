@@ -11,7 +11,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k0 AS k0, r.x1 AS x1, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 AS p
-  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM l AS "l") AS r
+  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM "public".l AS "l") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 
@@ -31,7 +31,7 @@ FROM (
   SELECT r.k0 AS k0, r.k1 AS k1, (CAST($3 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y
   FROM (
     SELECT "m"."i" AS k0, "m"."j" AS k1, CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
-    FROM m AS "m"
+    FROM "public".m AS "m"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k
@@ -47,7 +47,10 @@ SELECT
     LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
     CAST(-524287.0 AS DOUBLE PRECISION)
  ) AS BIGINT) AS s
-FROM (SELECT r.k1 AS k1, CAST(0.0 AS DOUBLE PRECISION) AS p FROM (SELECT "r"."j" AS k1 FROM r AS "r") AS r) AS s
+FROM (
+  SELECT r.k1 AS k1, CAST(0.0 AS DOUBLE PRECISION) AS p
+  FROM (SELECT "r"."j" AS k1 FROM "public".r AS "r") AS r
+) AS s
 JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
 
 -- scores of p (buckets)
@@ -63,7 +66,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k1 AS k1, r.k2 AS k2, CAST(0.0 AS DOUBLE PRECISION) AS p
-  FROM (SELECT "p"."j" AS k1, "p"."k" AS k2 FROM p AS "p") AS r
+  FROM (SELECT "p"."j" AS k1, "p"."k" AS k2 FROM "public".p AS "p") AS r
 ) AS s
 JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k
 JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
@@ -81,7 +84,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k2 AS k2, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT "q"."k" AS k2, CAST("q"."x" AS DOUBLE PRECISION) AS x2 FROM q AS "q") AS r
+  FROM (SELECT "q"."k" AS k2, CAST("q"."x" AS DOUBLE PRECISION) AS x2 FROM "public".q AS "q") AS r
 ) AS s
 JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
 

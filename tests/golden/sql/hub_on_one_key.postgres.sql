@@ -13,7 +13,7 @@ FROM (
   SELECT r.k0 AS k0, (CAST($3 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y
   FROM (
     SELECT "m"."i" AS k0, CASE WHEN "m"."y" = 1 THEN 1 WHEN NOT "m"."y" IS NULL THEN -1 END AS y
-    FROM m AS "m"
+    FROM "public".m AS "m"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
@@ -31,7 +31,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k0 AS k0, r.x1 AS x1, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 AS p
-  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM l AS "l") AS r
+  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM "public".l AS "l") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 
@@ -48,7 +48,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k0 AS k0, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT "q"."i" AS k0, CAST("q"."x" AS DOUBLE PRECISION) AS x2 FROM q AS "q") AS r
+  FROM (SELECT "q"."i" AS k0, CAST("q"."x" AS DOUBLE PRECISION) AS x2 FROM "public".q AS "q") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 

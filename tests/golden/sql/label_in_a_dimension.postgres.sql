@@ -3,7 +3,7 @@ CREATE TEMPORARY TABLE sqlsvm_a0 AS
 SELECT k0 AS k0, x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
 FROM (
   SELECT r.k0 AS k0, r.x1 AS x1, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 + f1.p AS p, f1.y AS y
-  FROM (SELECT "f"."d" AS k0, CAST("f"."x" AS DOUBLE PRECISION) AS x1 FROM facts AS "f") AS r
+  FROM (SELECT "f"."d" AS k0, CAST("f"."x" AS DOUBLE PRECISION) AS x1 FROM "public".facts AS "f") AS r
   JOIN (
     SELECT
       r.k0 AS k0,
@@ -16,7 +16,7 @@ FROM (
         "d"."d" AS k0,
         CAST("d"."z" AS DOUBLE PRECISION) AS x2,
         CASE WHEN "d"."y" = 1 THEN 1 WHEN NOT "d"."y" IS NULL THEN -1 END AS y
-      FROM dims AS "d"
+      FROM "public".dims AS "d"
    ) AS r
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
@@ -40,6 +40,6 @@ FROM (
       "d"."d" AS k0,
       CAST("d"."z" AS DOUBLE PRECISION) AS x2,
       CASE WHEN "d"."y" = 1 THEN 1 WHEN NOT "d"."y" IS NULL THEN -1 END AS y
-    FROM dims AS "d"
+    FROM "public".dims AS "d"
  ) AS q ON q.k0 = t.k0
 ) AS r;

@@ -14,7 +14,7 @@ FROM (
       COALESCE(sqlsvm_match0.k0, 0) AS k0,
       CAST("f"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
-    FROM facts AS "f"
+    FROM "public".facts AS "f"
     LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0.m0
  ) AS r
   JOIN (
@@ -28,7 +28,7 @@ FROM (
         UNION ALL
         SELECT 0 AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
         FROM (SELECT 1 AS one) AS sqlsvm_one
-        LEFT JOIN dims AS "d" ON FALSE
+        LEFT JOIN "public".dims AS "d" ON FALSE
      ) AS q
    ) AS r
  ) AS f1 ON r.k0 = f1.k0
@@ -56,7 +56,7 @@ FROM (
       UNION ALL
       SELECT 0 AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
       FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN dims AS "d" ON FALSE
+      LEFT JOIN "public".dims AS "d" ON FALSE
    ) AS q
  ) AS q ON q.k0 = t.k0
 ) AS r;

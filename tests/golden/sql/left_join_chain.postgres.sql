@@ -5,7 +5,7 @@ FROM (
   SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + f1.p AS p, r.y AS y
   FROM (
     SELECT COALESCE(sqlsvm_match0.k0, 0) AS k0, CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
-    FROM facts AS "f"
+    FROM "public".facts AS "f"
     LEFT JOIN sqlsvm_match0 ON "f"."d" = sqlsvm_match0.m0
  ) AS r
   JOIN (
@@ -19,7 +19,7 @@ FROM (
         UNION ALL
         SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
         FROM (SELECT 1 AS one) AS sqlsvm_one
-        LEFT JOIN dims AS "d" ON FALSE
+        LEFT JOIN "public".dims AS "d" ON FALSE
         LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
      ) AS q
    ) AS r
@@ -34,7 +34,7 @@ FROM (
           UNION ALL
           SELECT 0 AS k1, CAST(COALESCE("r"."u", 2) AS DOUBLE PRECISION) AS x2
           FROM (SELECT 1 AS one) AS sqlsvm_one
-          LEFT JOIN regions AS "r" ON FALSE
+          LEFT JOIN "public".regions AS "r" ON FALSE
        ) AS q
      ) AS r
    ) AS f2 ON r.k1 = f2.k1
@@ -68,7 +68,7 @@ FROM (
       UNION ALL
       SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
       FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN dims AS "d" ON FALSE
+      LEFT JOIN "public".dims AS "d" ON FALSE
       LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
    ) AS q
  ) AS q ON q.k0 = t.k0
@@ -92,7 +92,7 @@ FROM (
           UNION ALL
           SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
           FROM (SELECT 1 AS one) AS sqlsvm_one
-          LEFT JOIN dims AS "d" ON FALSE
+          LEFT JOIN "public".dims AS "d" ON FALSE
           LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
        ) AS q
      ) AS q ON q.k0 = t.k0
@@ -108,7 +108,7 @@ FROM (
       UNION ALL
       SELECT 0 AS k1, CAST(COALESCE("r"."u", 2) AS DOUBLE PRECISION) AS x2
       FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN regions AS "r" ON FALSE
+      LEFT JOIN "public".regions AS "r" ON FALSE
    ) AS q
  ) AS q ON q.k1 = t.k1
 ) AS r;

@@ -21,7 +21,7 @@ FROM (
       "o"."c" AS k0,
       CAST("o"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "o"."y" = 1 THEN 1 WHEN NOT "o"."y" IS NULL THEN -1 END AS y
-    FROM orders AS "o"
+    FROM "public".orders AS "o"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
@@ -31,10 +31,13 @@ CREATE TEMPORARY TABLE sqlsvm_s1 AS
 SELECT s.k1 AS k1, s.x3 AS x3, s.p AS p, sqlsvm_g0.g AS g0, CAST(1.0 AS DOUBLE PRECISION) AS w, p AS s
 FROM (
   SELECT f1.k0 AS k0, r.k1 AS k1, r.x3 AS x3, (CAST($1 AS DOUBLE PRECISION[]))[4] * r.x3 + f1.p AS p
-  FROM (SELECT "t"."g" AS k1, CAST("t"."t" AS DOUBLE PRECISION) AS x3 FROM tags AS "t") AS r
+  FROM (SELECT "t"."g" AS k1, CAST("t"."t" AS DOUBLE PRECISION) AS x3 FROM "public".tags AS "t") AS r
   JOIN (
     SELECT r.k0 AS k0, r.k1 AS k1, (CAST($1 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-    FROM (SELECT "c"."c" AS k0, "c"."g" AS k1, CAST("c"."age" AS DOUBLE PRECISION) AS x2 FROM customers AS "c") AS r
+    FROM (
+      SELECT "c"."c" AS k0, "c"."g" AS k1, CAST("c"."age" AS DOUBLE PRECISION) AS x2
+      FROM "public".customers AS "c"
+   ) AS r
  ) AS f1 ON r.k1 = f1.k1
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
@@ -111,6 +114,8 @@ SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
   FROM (SELECT r.k1 AS k1, SUM(r.c) AS c FROM sqlsvm_a1 AS r GROUP BY r.k1) AS t
-  JOIN (SELECT "c"."c" AS k0, "c"."g" AS k1, CAST("c"."age" AS DOUBLE PRECISION) AS x2 FROM customers AS "c") AS q
-    ON q.k1 = t.k1
+  JOIN (
+    SELECT "c"."c" AS k0, "c"."g" AS k1, CAST("c"."age" AS DOUBLE PRECISION) AS x2
+    FROM "public".customers AS "c"
+ ) AS q ON q.k1 = t.k1
 ) AS r;

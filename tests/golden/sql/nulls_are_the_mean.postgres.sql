@@ -15,7 +15,7 @@ FROM (
       CASE WHEN "facts"."x" IS NULL THEN CAST(1.0 AS DOUBLE PRECISION) ELSE CAST(0.0 AS DOUBLE PRECISION)
       END AS x2,
       CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y
-    FROM facts AS "facts"
+    FROM "public".facts AS "facts"
  ) AS r
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);

@@ -12,7 +12,7 @@ FROM (
     SELECT
       CAST("facts"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y
-    FROM facts AS "facts"
+    FROM "public".facts AS "facts"
  ) AS r
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);

@@ -21,7 +21,7 @@ FROM (
       "a"."i" AS k0,
       CAST("a"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "a"."y" = 1 THEN 1 WHEN NOT "a"."y" IS NULL THEN -1 END AS y
-    FROM m AS "a"
+    FROM "public".m AS "a"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
@@ -31,7 +31,7 @@ CREATE TEMPORARY TABLE sqlsvm_s1 AS
 SELECT s.x2 AS x2, s.p AS p, sqlsvm_g0.g AS g0, CAST(1.0 AS DOUBLE PRECISION) AS w, p AS s
 FROM (
   SELECT r.k0 AS k0, r.x2 AS x2, (CAST($1 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT "b"."j" AS k0, CAST("b"."x" AS DOUBLE PRECISION) AS x2 FROM m AS "b") AS r
+  FROM (SELECT "b"."j" AS k0, CAST("b"."x" AS DOUBLE PRECISION) AS x2 FROM "public".m AS "b") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 

@@ -14,14 +14,14 @@ FROM (
       "f"."d" AS k0,
       CAST("f"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
-    FROM facts AS "f"
+    FROM "public".facts AS "f"
  ) AS r
   JOIN (
     SELECT r.k0 AS k0, f2.p AS p
-    FROM (SELECT "d"."d" AS k0, "d"."r" AS k1 FROM dims AS "d") AS r
+    FROM (SELECT "d"."d" AS k0, "d"."r" AS k1 FROM "public".dims AS "d") AS r
     JOIN (
       SELECT r.k1 AS k1, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-      FROM (SELECT "r"."r" AS k1, CAST("r"."u" AS DOUBLE PRECISION) AS x2 FROM regions AS "r") AS r
+      FROM (SELECT "r"."r" AS k1, CAST("r"."u" AS DOUBLE PRECISION) AS x2 FROM "public".regions AS "r") AS r
    ) AS f2 ON r.k1 = f2.k1
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
@@ -43,11 +43,11 @@ FROM (
     FROM (
       SELECT q.*, t.c
       FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
-      JOIN (SELECT "d"."d" AS k0, "d"."r" AS k1 FROM dims AS "d") AS q
+      JOIN (SELECT "d"."d" AS k0, "d"."r" AS k1 FROM "public".dims AS "d") AS q
         ON q.k0 = t.k0
    ) AS r
     GROUP BY r.k1
  ) AS t
-  JOIN (SELECT "r"."r" AS k1, CAST("r"."u" AS DOUBLE PRECISION) AS x2 FROM regions AS "r") AS q
+  JOIN (SELECT "r"."r" AS k1, CAST("r"."u" AS DOUBLE PRECISION) AS x2 FROM "public".regions AS "r") AS q
     ON q.k1 = t.k1
 ) AS r;

@@ -19,11 +19,11 @@ FROM (
         "f"."d" AS k0,
         CAST("f"."x" AS DOUBLE PRECISION) AS x1,
         CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
-      FROM facts AS "f"
+      FROM "public".facts AS "f"
    ) AS r
     JOIN (
       SELECT r.k0 AS k0, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-      FROM (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM dims AS "d") AS r
+      FROM (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM "public".dims AS "d") AS r
    ) AS f1 ON r.k0 = f1.k0
  ) AS s
   WHERE y * p < CAST($1 AS DOUBLE PRECISION)

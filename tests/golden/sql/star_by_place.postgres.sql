@@ -14,7 +14,7 @@ FROM (
         FROM GENERATE_SERIES(1, 4) AS e(place)
         LEFT JOIN (
           SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-          FROM (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM dims AS "d") AS r
+          FROM (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM "public".dims AS "d") AS r
        ) AS f ON f.k0 = e.place
      )[CAST(r.k0 - 0 AS INT)]
     END AS p,
@@ -24,7 +24,7 @@ FROM (
       "f"."d" AS k0,
       CAST("f"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "f"."y" = 1 THEN 1 WHEN NOT "f"."y" IS NULL THEN -1 END AS y
-    FROM facts AS "f"
+    FROM "public".facts AS "f"
  ) AS r
   WHERE r.k0 >= 1 AND r.k0 <= 4
 ) AS s
@@ -42,6 +42,6 @@ SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
   FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
-  JOIN (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM dims AS "d") AS q
+  JOIN (SELECT "d"."d" AS k0, CAST("d"."z" AS DOUBLE PRECISION) AS x2 FROM "public".dims AS "d") AS q
     ON q.k0 = t.k0
 ) AS r;

@@ -24,7 +24,7 @@ FROM (
       "t"."a" AS k2,
       CAST("t"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "t"."y" = 1 THEN 1 WHEN NOT "t"."y" IS NULL THEN -1 END AS y
-    FROM ab AS "t"
+    FROM "public".ab AS "t"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k

@@ -24,7 +24,7 @@ FROM (
       "h"."j" AS k1,
       "h"."k" AS k2,
       CASE WHEN "h"."y" = 1 THEN 1 WHEN NOT "h"."y" IS NULL THEN -1 END AS y
-    FROM hub AS "h"
+    FROM "public".hub AS "h"
  ) AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k
@@ -44,7 +44,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k0 AS k0, r.x1 AS x1, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 AS p
-  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM l AS "l") AS r
+  FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM "public".l AS "l") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 
@@ -61,7 +61,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k1 AS k1, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-  FROM (SELECT "r"."j" AS k1, CAST("r"."x" AS DOUBLE PRECISION) AS x2 FROM r AS "r") AS r
+  FROM (SELECT "r"."j" AS k1, CAST("r"."x" AS DOUBLE PRECISION) AS x2 FROM "public".r AS "r") AS r
 ) AS s
 JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
 
@@ -78,7 +78,7 @@ SELECT
  ) AS BIGINT) AS s
 FROM (
   SELECT r.k2 AS k2, r.x3 AS x3, (CAST($2 AS DOUBLE PRECISION[]))[4] * r.x3 AS p
-  FROM (SELECT "q"."k" AS k2, CAST("q"."x" AS DOUBLE PRECISION) AS x3 FROM q AS "q") AS r
+  FROM (SELECT "q"."k" AS k2, CAST("q"."x" AS DOUBLE PRECISION) AS x3 FROM "public".q AS "q") AS r
 ) AS s
 JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
 

@@ -14,13 +14,13 @@ FROM (
       "g"."d" AS k0,
       CAST("g"."x" AS DOUBLE PRECISION) AS x1,
       CASE WHEN "g"."y" = 1 THEN 1 WHEN NOT "g"."y" IS NULL THEN -1 END AS y
-    FROM good AS "g"
+    FROM "public".good AS "g"
  ) AS r
   JOIN (
     SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
     FROM (
       SELECT "s"."d" AS k0, CAST("s"."zz" AS DOUBLE PRECISION) AS x2
-      FROM (SELECT d, z * 2 AS zz FROM dims WHERE z < 3) AS "s"
+      FROM (SELECT d, z * 2 AS zz FROM "public".dims WHERE z < 3) AS "s"
    ) AS r
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
@@ -40,6 +40,6 @@ FROM (
   FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
   JOIN (
     SELECT "s"."d" AS k0, CAST("s"."zz" AS DOUBLE PRECISION) AS x2
-    FROM (SELECT d, z * 2 AS zz FROM dims WHERE z < 3) AS "s"
+    FROM (SELECT d, z * 2 AS zz FROM "public".dims WHERE z < 3) AS "s"
  ) AS q ON q.k0 = t.k0
 ) AS r;

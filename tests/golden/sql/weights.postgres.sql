@@ -20,7 +20,7 @@ FROM (
           THEN CAST(3.0 AS DOUBLE PRECISION)
           ELSE CAST(1.0 AS DOUBLE PRECISION)
         END AS w0
-      FROM facts AS "facts"
+      FROM "public".facts AS "facts"
    ) AS q
  ) AS r
 ) AS s

@@ -1,0 +1,396 @@
+"""What the names of a query mean in a session, written out with their schemas.
+
+Our statements run with pg_catalog alone on the search_path: a schema that comes first could hold an operator or a
+function that takes the place of ours. So the names of the user's query are looked up once, on the user's own path.
+Afterwards no name in a statement depends on a path:
+
+    SELECT f.delay FROM flights AS f WHERE f.carrier = 'UA'                          carrier is a citext
+    SELECT f.delay FROM "air".flights AS f WHERE f.carrier OPERATOR("public".=) 'UA'
+
+A function or an operator that only the system has stays as it is, and so does one that has the system's name elsewhere
+but takes types that the query does not use. Where both could be meant, the types of the operands decide, by
+PostgreSQL's rule: an exact match wins. Where no match is exact, the query has to say which one it means.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column, Q, StatementError
+from sqlsvm.errors import EngineError, QueryError
+
+PATH = "SELECT pg_catalog.current_schemas(true)"
+PIN = "SET search_path = pg_catalog, pg_temp"
+
+_RELATIONS = """\
+SELECT DISTINCT ON (given.n) given.n, s.nspname
+FROM unnest($1::text[]) WITH ORDINALITY AS given (name, n)
+JOIN pg_catalog.pg_class AS c ON c.relname = given.name
+JOIN pg_catalog.pg_namespace AS s ON s.oid = c.relnamespace
+JOIN unnest($2::text[]) WITH ORDINALITY AS path (name, place)
+  ON path.name = s.nspname OR path.name = 'pg_temp' AND s.oid = pg_my_temp_schema()
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')
+ORDER BY given.n, path.place"""
+
+_TYPES = """\
+SELECT DISTINCT ON (given.n) given.n, s.nspname, t.typname
+FROM unnest($1::text[]) WITH ORDINALITY AS given (name, n)
+JOIN pg_catalog.pg_type AS t ON t.typname = given.name
+JOIN pg_catalog.pg_namespace AS s ON s.oid = t.typnamespace
+JOIN unnest($2::text[]) WITH ORDINALITY AS path (name, place) ON path.name = s.nspname
+WHERE to_regtype(given.name) IS NULL
+ORDER BY given.n, path.place"""
+
+_COLLATIONS = """\
+SELECT DISTINCT ON (given.n) given.n, s.nspname
+FROM unnest($1::text[]) WITH ORDINALITY AS given (name, n)
+JOIN pg_catalog.pg_collation AS c ON c.collname = given.name
+JOIN pg_catalog.pg_namespace AS s ON s.oid = c.collnamespace
+JOIN unnest($2::text[]) WITH ORDINALITY AS path (name, place) ON path.name = s.nspname
+ORDER BY given.n, s.nspname <> 'pg_catalog', path.place"""
+
+# Everything on the path that has one of these names, outside the system. One whose name the system has too counts only
+# if the query has a value of each of its types.
+_RIVALS = """\
+WITH called AS (
+  SELECT 'function' AS kind, p.proname AS name, p.pronamespace AS space, ARRAY(SELECT unnest(p.proargtypes)) AS takes,
+    p.prorettype AS gives
+  FROM pg_catalog.pg_proc AS p WHERE p.proname = ANY ($1::text[])
+  UNION ALL SELECT 'operator', o.oprname, o.oprnamespace, ARRAY[o.oprleft, o.oprright], o.oprresult
+  FROM pg_catalog.pg_operator AS o WHERE o.oprname = ANY ($2::text[])
+), rival AS (
+  SELECT c.*, s.nspname AS schema, path.place, EXISTS (
+    SELECT FROM called AS own
+    WHERE own.kind = c.kind AND own.name = c.name AND own.space = 'pg_catalog'::regnamespace) AS known
+  FROM called AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.space
+  JOIN unnest($3::text[]) WITH ORDINALITY AS path (name, place) ON path.name = s.nspname
+  WHERE s.nspname <> 'pg_catalog'
+), read (type) AS (
+  SELECT a.atttypid FROM pg_catalog.pg_attribute AS a
+  WHERE a.attrelid IN (SELECT to_regclass(name) FROM unnest($4::text[]) AS named (name)) AND NOT a.attisdropped
+  UNION SELECT to_regtype(name) FROM unnest($5::text[]) AS cast_to (name)
+), used (type) AS (
+  SELECT type FROM read
+  UNION SELECT t.typbasetype FROM read JOIN pg_catalog.pg_type AS t ON t.oid = read.type WHERE t.typtype = 'd'
+  UNION SELECT gives FROM rival WHERE NOT known
+  UNION SELECT t.oid FROM pg_catalog.pg_type AS t WHERE t.typnamespace = 'pg_catalog'::regnamespace
+  UNION SELECT 0::oid
+), reached (type) AS (
+  SELECT type FROM used
+  UNION SELECT gives FROM rival WHERE NOT EXISTS (SELECT unnest(takes) EXCEPT SELECT type FROM used)
+)
+SELECT kind, name, known, array_agg(DISTINCT schema ORDER BY schema) FROM rival
+WHERE NOT known OR NOT EXISTS (SELECT unnest(takes) EXCEPT SELECT type FROM reached)
+GROUP BY kind, name, known"""
+
+# Of all functions or operators of a name that are on the path: does it take these types exactly, or after conversions
+# that nobody has to write? The type of a bare literal is not known; it becomes whatever is needed.
+_MATCHES = """\
+WITH called AS (
+  SELECT p.pronamespace AS space, ARRAY(SELECT unnest(p.proargtypes)) AS takes,
+    p.provariadic <> 0 OR p.pronargdefaults > 0 AS more
+  FROM pg_catalog.pg_proc AS p WHERE $1::text = 'function' AND p.proname = $2::text
+  UNION ALL SELECT o.oprnamespace, ARRAY[o.oprleft, o.oprright], false
+  FROM pg_catalog.pg_operator AS o WHERE $1::text = 'operator' AND o.oprname = $2::text)
+SELECT s.nspname, m.exact AND NOT c.more, m.fits OR c.more
+FROM called AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.space
+JOIN unnest(array_append($4::text[], 'pg_catalog')) WITH ORDINALITY AS path (name, place) ON path.name = s.nspname
+CROSS JOIN LATERAL (
+  SELECT coalesce(bool_and(coalesce(a.type = b.type, given.type IS NULL AND b.type <> 0)), true),
+    coalesce(bool_and(coalesce(a.type = b.type OR t.typtype = 'p' OR EXISTS (
+      SELECT FROM pg_catalog.pg_cast AS k
+      WHERE k.castsource = a.type AND k.casttarget = b.type AND k.castcontext = 'i'), given.type IS NULL)), true)
+  FROM unnest($3::text[]) WITH ORDINALITY AS given (type, n)
+  FULL JOIN unnest(c.takes) WITH ORDINALITY AS b (type, n) ON b.n = given.n
+  LEFT JOIN pg_catalog.pg_type AS t ON t.oid = b.type
+  CROSS JOIN LATERAL (SELECT CASE WHEN given.type = '' THEN 0 ELSE to_regtype(given.type)::oid END) AS a (type)
+) AS m (exact, fits)
+WHERE c.more OR cardinality(c.takes) = cardinality($3::text[])
+ORDER BY path.place"""
+
+Ask = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+
+_WORDS = {"LIKE": "~~", "ILIKE": "~~*", "NOT LIKE": "!~~", "NOT ILIKE": "!~~*", "IS NOT DISTINCT FROM": "=",
+          "IS DISTINCT FROM": "=", "SIMILAR TO": "~"}  # fmt: skip
+_GRAMMAR = frozenset(
+    ("coalesce", "greatest", "least", "nullif", "extract", "cast", "exists", "row", "array", "any", "all", "some", "in")
+)
+"""What looks like a function and is part of the grammar."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function or an operator in a query."""
+
+    node: exp.Expr
+    kind: str
+    name: str
+    operands: tuple[exp.Expr, ...]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.kind, self.name
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """The schemas that have a name too, apart from the system's."""
+
+    known: bool
+    """Does the system have the name too?"""
+    schemas: tuple[str, ...]
+
+
+class Names:
+    """The names of one session's user."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        describe: Callable[[exp.Query], tuple[Column, ...]],
+        fold: Callable[[str, bool], str],
+        path: Sequence[str],
+    ) -> None:
+        self._ask, self._describe, self._fold = ask, describe, fold
+        self.path = ["pg_temp", *(name for name in path if not name.startswith("pg_temp"))]
+
+    def bound(self, query: Q) -> Q:
+        """The query with the schemas that its names have by the path of the user."""
+        query = query.copy()
+        self._tables(query)
+        self._types(query)
+        self._collations(query)
+        calls = list(_calls(query))
+        rivals = self._rivals(query, calls)
+        for call in calls:
+            if (found := rivals.get(call.key)) and not found.known:
+                _qualify(call, self._only(call, found))
+        for call in calls:
+            if (found := rivals.get(call.key)) and found.known and (schema := self._meant(query, call, found)):
+                _qualify(call, schema)
+        return query
+
+    def target(self, table: exp.Table) -> exp.Table:
+        """A new table or view, in the first schema of the path unless it names another."""
+        schemas = [name for name in self.path if name not in ("pg_temp", "pg_catalog")]
+        if table.db:
+            return table
+        if not schemas:
+            raise EngineError("no schema has been selected to create in", hint="write schema.name")
+        return _in_schema(table.copy(), schemas[0])
+
+    # -- what can be looked up by its name alone -------------------------------------------------------------------
+
+    def _tables(self, query: exp.Query) -> None:
+        tables = [t for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier) and not t.db]
+        bare = [t for t in tables if not _is_cte(t, self._meaning)]
+        for n, schema in self._ask(_RELATIONS, [[self._meaning(t.this) for t in bare], self.path]):
+            _in_schema(bare[n - 1], schema)
+
+    def _types(self, query: exp.Query) -> None:
+        casts = [c for c in query.find_all(exp.Cast, exp.TryCast) if isinstance(c.args.get("to"), exp.DataType)]
+        types = [t for c in casts for t in c.args["to"].find_all(exp.DataType) if not t.expressions]
+        spelt = [_plain_type(t) for t in types]
+        for n, schema, name in self._ask(_TYPES, [spelt, self.path]) if spelt else ():
+            kind = exp.Dot(this=_quoted(schema), expression=_quoted(name))
+            types[n - 1].replace(exp.DataType(this=exp.DType.USERDEFINED, kind=kind))
+
+    def _collations(self, query: exp.Query) -> None:
+        bare = [c for c in query.find_all(exp.Collate) if isinstance(c.expression, exp.Identifier | exp.Var)]
+        names = [c.expression.name for c in bare]
+        for n, schema in self._ask(_COLLATIONS, [names, self.path]) if names else ():
+            bare[n - 1].set("expression", exp.Dot(this=_quoted(schema), expression=_quoted(names[n - 1])))
+
+    def _meaning(self, name: exp.Expr) -> str:
+        return self._fold(name.name, bool(name.args.get("quoted")))
+
+    # -- what depends on the types of its operands -----------------------------------------------------------------
+
+    def _rivals(self, query: exp.Query, calls: Sequence[Call]) -> dict[tuple[str, str], Rivals]:
+        names = {kind: sorted({c.name for c in calls if c.kind == kind}) for kind in ("function", "operator")}
+        tables = [_bare(t) for t in query.find_all(exp.Table) if t.db]
+        types = [_text(t) for t in query.find_all(exp.DataType)]
+        found = self._ask(_RIVALS, [names["function"], names["operator"], self.path, tables, types])
+        return {(kind, name): Rivals(known, tuple(schemas)) for kind, name, known, schemas in found}
+
+    def _only(self, call: Call, rivals: Rivals) -> str:
+        if len(rivals.schemas) > 1:
+            raise _unclear(call, rivals.schemas)
+        return rivals.schemas[0]
+
+    def _meant(self, query: exp.Query, call: Call, rivals: Rivals) -> str | None:
+        """The schema of a name that the system has too; None if the system's is meant. What takes the system's types
+        alone is the system's own where that has one: a better match elsewhere is a trap or an accident."""
+        schemas = [*rivals.schemas, "pg_catalog"]
+        types = self._operand_types(query, call, schemas)
+        matches = self._ask(_MATCHES, [call.kind, call.name, types, list(rivals.schemas)])
+        plain = all("." not in type for type in types if type)
+        if any(exact or (fits and plain) for schema, exact, fits in matches if schema == "pg_catalog"):
+            return None
+        own: set[str] = {schema for schema, exact, _ in matches if exact}
+        if len(own) == 1:
+            return own.pop()
+        if any(fits for schema, _, fits in matches if schema != "pg_catalog"):
+            raise _unclear(call, schemas)
+        return None
+
+    def _operand_types(self, query: exp.Query, call: Call, schemas: Sequence[str]) -> list[str | None]:
+        """The type of each operand; None for a literal without a type, and empty where there is no operand."""
+        known = [o for o in call.operands if not _is_untyped(o)]
+        try:
+            found = iter(self._describe(_probe(call, known)) if known else ())
+        except (StatementError, ValueError) as error:
+            raise _unclear(call, schemas, str(error)) from error
+        types = [None if _is_untyped(o) else next(found).type for o in call.operands]
+        return ["", *types] if call.kind == "operator" and len(types) == 1 else types
+
+
+def _probe(call: Call, operands: Sequence[exp.Expr]) -> exp.Select:
+    """SELECT the operands where the call stands, with the CTEs that can be seen there."""
+    around = call.node.find_ancestor(exp.Select)
+    probe = exp.select(*(exp.alias_(o.copy(), f"o{i}") for i, o in enumerate(operands)))
+    if around is None:
+        return probe
+    parts = ["from_", "joins"] + ["group"] * any(o.find(exp.AggFunc) for o in operands)
+    for part in parts:
+        value = around.args.get(part)
+        probe.set(part, [v.copy() for v in value] if isinstance(value, list) else value and value.copy())
+    ctes: list[exp.Expr] = []
+    node: exp.Expr | None = around
+    while node is not None:
+        with_ = node.args.get("with_")
+        ctes = [*(with_.expressions if with_ else ()), *ctes]
+        node = node.parent
+    if ctes:
+        probe.set("with_", exp.With(expressions=[c.copy() for c in ctes], recursive=True))
+    return probe
+
+
+def _calls(query: exp.Query) -> Iterator[Call]:
+    """All calls that do not name a schema, those inside others first."""
+    for node in reversed(list(query.walk(bfs=False))):
+        if isinstance(node.parent, exp.Dot) or (isinstance(node.parent, exp.Table) and node.parent.db):
+            continue
+        if isinstance(node, exp.Operator | exp.Connector | exp.Dot | exp.Collate | exp.Escape | exp.Slice):
+            continue
+        if isinstance(node, exp.Between):
+            yield Call(node, "operator", ">=", (node.this, node.args["low"]))
+            yield Call(node, "operator", "<=", (node.this, node.args["high"]))
+        for kind, name in _names(node):
+            yield Call(node, kind, name, _operands(node))
+
+
+def _names(node: exp.Expr) -> Iterator[tuple[str, str]]:
+    if isinstance(node, exp.In | exp.Nullif) or (isinstance(node, exp.Case) and node.this):
+        yield "operator", "="
+    elif isinstance(node, exp.Neg):
+        yield "operator", "-"
+    elif isinstance(node, exp.Anonymous):
+        yield "function", node.name.lower()
+    elif isinstance(node, exp.Binary | exp.Func) and not isinstance(node, exp.Cast | exp.Case | exp.Between):
+        yield from _as_rendered(node)
+
+
+def _as_rendered(node: exp.Expr) -> Iterator[tuple[str, str]]:
+    """What the text has that is sent: the symbol between two operands, or the name before a parenthesis."""
+    shape = node.copy()
+    if isinstance(node, exp.Binary):
+        shape.set("this", exp.column("a"))
+        shape.set("expression", exp.column("b"))
+    text = _text(shape)
+    if between := re.fullmatch(r"(?:NOT )?a (.+) b", text):
+        yield "operator", _WORDS.get(between[1], between[1])
+    elif (called := re.match(r"(\w+)\(", text)) and called[1].lower() not in _GRAMMAR:
+        yield "function", called[1].lower()
+
+
+def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
+    """The arguments in their order. Of the values that one is compared with, the first stands for all."""
+    if isinstance(node, exp.In):
+        return (node.this, *node.expressions[:1])
+    if isinstance(node, exp.Case):
+        return (node.this, node.args["ifs"][0].this)
+    first = () if isinstance(node, exp.Anonymous) else (node.this, node.args.get("expression"))
+    others = (part for name, part in node.args.items() if name not in ("this", "expression", "expressions"))
+    return tuple(part for part in (*first, *node.expressions, *others) if isinstance(part, exp.Expr))
+
+
+def _qualify(call: Call, schema: str) -> None:
+    node = call.node
+    if call.kind == "function":
+        dot = exp.Dot(this=_quoted(schema))
+        node.replace(dot)
+        dot.set("expression", node)
+    elif isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
+        one_of = [_operator(schema, "=", node.this.copy(), e.copy()) for e in node.expressions]
+        node.replace(exp.paren(exp.or_(*one_of, copy=False), copy=False))
+    elif isinstance(node, exp.Binary) and not isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
+        node.replace(_operator(schema, call.name, node.this, node.expression))
+    else:
+        raise _unclear(call, [schema, "pg_catalog"])
+
+
+def _operator(schema: str, name: str, left: exp.Expr, right: exp.Expr) -> exp.Operator:
+    symbol = f"{_text(_quoted(schema))}.{name}"
+    sides = (exp.paren(s, copy=False) if isinstance(s, exp.Binary | exp.Not) else s for s in (left, right))
+    return exp.Operator(this=next(sides), operator=symbol, expression=next(sides))
+
+
+def _unclear(call: Call, schemas: Iterable[str], detail: str | None = None) -> QueryError:
+    """Views were taken apart when they were made, so a view makes it clear."""
+    schemas = list(dict.fromkeys(schemas))
+    forms = [f"{s}.{call.name}" if call.kind == "function" else f"OPERATOR({s}.{call.name})" for s in schemas]
+    return QueryError(
+        f"{call.kind} {call.name} could be that of the schema {' or '.join(schemas)}: {_text(call.node)[:60]}",
+        detail=detail,
+        hint=f"write {' or '.join(forms)}; or make a view of this part of the query and read that",
+    )
+
+
+def _is_cte(table: exp.Table, meaning: Callable[[exp.Expr], str]) -> bool:
+    """Does a table's name mean a CTE? A CTE sees those before it, and itself only if they are recursive."""
+    name, node = meaning(table.this), table.parent
+    inside: exp.Expr | None = None
+    while node is not None:
+        if isinstance(node, exp.CTE):
+            inside = node
+        with_: exp.With | None = None if isinstance(node, exp.With) else node.args.get("with_")
+        for cte in with_.expressions if with_ else ():
+            if cte is inside and not (with_ and with_.args.get("recursive")):
+                break
+            if meaning(cte.args["alias"].this) == name:
+                return True
+        node = node.parent
+    return False
+
+
+def _in_schema(table: exp.Table, schema: str) -> exp.Table:
+    name = _quoted(schema)
+    name.meta[sql.IMPLIED] = True
+    table.set("db", name)
+    return table
+
+
+def _bare(table: exp.Table) -> str:
+    return _text(exp.Table(**{part: table.args[part].copy() for part in ("this", "db") if table.args.get(part)}))
+
+
+def _plain_type(type: exp.DataType) -> str:
+    kind = type.args.get("kind")
+    return kind.name if isinstance(kind, exp.Identifier) else _text(type).lower()
+
+
+def _is_untyped(operand: exp.Expr) -> bool:
+    return isinstance(operand, exp.Null) or (isinstance(operand, exp.Literal) and operand.is_string)
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def _text(node: exp.Expr) -> str:
+    return node.sql(dialect="postgres")

@@ -1,0 +1,50 @@
+"""Statements as the user of a session types them. Sessions of sqlsvm look names up in pg_catalog alone; the user's are
+looked up on the user's own path."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlglot import exp
+
+from sqlsvm.engine.base import Engine, Parameters, Rows, Sent, Text
+from sqlsvm.engine.pg_names import PIN
+
+
+@contextmanager
+def users_path(engine: Engine) -> Iterator[None]:
+    if engine.dialect != "postgres":
+        yield
+        return
+    told, engine.on_statement = engine.on_statement, None
+    schemas = [name for name in engine._names.path if name not in ("pg_temp", "pg_catalog")]  # type: ignore[attr-defined]
+    quoted = ", ".join(exp.to_identifier(name, quoted=True).sql("postgres") for name in schemas) or "''"
+    engine.execute(Text(f"SET search_path = {quoted}"))
+    engine.on_statement = told
+    yield
+    engine.on_statement = None
+    engine.execute(Text(PIN))
+    engine.on_statement = told
+
+
+def look_in(engine: Engine, schema: str) -> None:
+    """Make a schema the first on the user's path."""
+    if engine.dialect == "postgres":
+        engine.look_in([engine.fold(schema, True)])  # type: ignore[attr-defined]
+    else:
+        engine.execute(exp.Use(this=exp.to_identifier(schema, quoted=True)))
+
+
+def typed(engine: Engine, statement: Sent | str, parameters: Parameters = ()) -> None:
+    with users_path(engine):
+        engine.execute(Text(statement) if isinstance(statement, str) else statement, parameters)
+
+
+def asked(engine: Engine, query: Sent | str, parameters: Parameters = ()) -> Rows:
+    with users_path(engine):
+        return engine.fetch(Text(query) if isinstance(query, str) else query, parameters)
+
+
+def meant(engine: Engine, name: str) -> exp.Table:
+    """The table that a user of this session means."""
+    (table,) = engine.bound(exp.select("*").from_(exp.to_table(name))).find_all(exp.Table)
+    return table.copy()
