@@ -287,16 +287,18 @@ def flat_table(form: Literal["cased", "filtered"]) -> Callable[[Order], Outcome]
 def flat_oracle(engine: Engine, task: Task, clock: Clock) -> Iterator[FlatOracle]:
     """Over the join as a table, which goes with it."""
 
+    table = engine.placed(exp.to_table(FLAT))
+
     def make() -> None:
-        query = parsed(task, engine.dialect)
-        engine.execute(exp.Create(this=exp.to_table(FLAT), kind="TABLE", expression=query))
-        engine.execute(sql.analyse(FLAT))
+        query = parsed(task, engine)
+        engine.execute(exp.Create(this=table.copy(), kind="TABLE", expression=query))
+        engine.execute(exp.Analyze(tables=[table.copy()]))
 
     clock.time("make the table", make)
     try:
-        yield FlatOracle(engine, task, exp.to_table(FLAT))
+        yield FlatOracle(engine, task, table)
     finally:
-        engine.execute(sql.drop(FLAT))
+        engine.execute(engine.placed(sql.drop(FLAT)))
 
 
 def _beta(oracle: FlatOracle, given: Given | None) -> Values:

@@ -17,8 +17,8 @@ def exported(url: str, task: Task) -> dict[str, Values]:
     """Every row of the query, column by column: numbers as doubles with nan for NULL, text as text."""
     with connect(url) as engine:
         if engine.dialect == "duckdb":
-            return engine.fetch(engine.text(parsed(task, "duckdb")))
-        query = parsed(task, "postgres")
+            return engine.fetch(engine.text(parsed(task, engine)))
+        query = parsed(task, engine)
         columns = engine.describe(query)
         text = engine.text(exp.select(*(_fixed(c) for c in columns)).from_(query.subquery("j")))
     return _copied(url, text, columns)
@@ -56,5 +56,5 @@ def _native(cells: Values) -> Values:
 
 def join_size(engine: Engine, task: Task, rows: float) -> float:
     """Bytes of the join as a table: 8 for each number, 8 for each category's text."""
-    columns = engine.describe(parsed(task, engine.dialect))
+    columns = engine.describe(parsed(task, engine))
     return 8.0 * rows * len(columns)

@@ -26,7 +26,7 @@ class FlatOracle:
     loss: Loss = Hinge()
 
     def __init__(self, engine: Engine, task: Task, source: exp.Expr | None = None) -> None:
-        query = parsed(task, engine.dialect)
+        query = parsed(task, engine)
         self.engine = engine
         self.source = query.subquery(ROWS) if source is None else source
         self.label = task.label

@@ -45,8 +45,9 @@ def task(family: str, **sizes: int) -> Task:
     return replace(FAMILIES[family](**sizes), family=family, sizes=sizes)
 
 
-def parsed(task: Task, dialect: str) -> exp.Query:
-    return parse(task.text, dialect)
+def parsed(task: Task, engine: Engine) -> exp.Query:
+    """The task's query, for statements of the benchmark's own."""
+    return engine.bound(parse(task.text, engine.dialect))
 
 
 # -- families ----------------------------------------------------------------------------------------------------------
@@ -257,14 +258,14 @@ def without_nan(values: Values) -> Values:
 
 def load(engine: Engine, tables: Tables) -> None:
     for name, columns in tables.items():
-        engine.execute(_create(name, columns))
-        engine.copy_in(exp.to_table(name), columns)
-        engine.execute(sql.analyse(name))
+        engine.execute(engine.placed(_create(name, columns)))
+        engine.copy_in(engine.placed(exp.to_table(name)), columns)
+        engine.execute(engine.placed(sql.analyse(name)))
 
 
 def unload(engine: Engine, tables: Tables) -> None:
     for name in tables:
-        engine.execute(sql.drop(name))
+        engine.execute(engine.placed(sql.drop(name)))
 
 
 def _create(name: str, columns: Table) -> exp.Create:

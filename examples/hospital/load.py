@@ -41,11 +41,11 @@ def load(engine: Engine, stays: int = 5000) -> dict[str, int]:
     """Make the tables and fill them; the number of rows of each."""
     for statement in parse((HERE / "tables.sql").read_text(encoding="utf-8"), read="postgres"):
         assert statement is not None
-        engine.execute(statement)
+        engine.execute(engine.placed(statement))
     tables = hospital(stays)
     for name, columns in tables.items():
-        engine.copy_in(exp.to_table(name), columns)
-        engine.execute(sql.analyse(name))
+        engine.copy_in(engine.placed(exp.to_table(name)), columns)
+        engine.execute(engine.placed(sql.analyse(name)))
     return {name: len(next(iter(columns.values()))) for name, columns in tables.items()}
 
 

@@ -39,14 +39,14 @@ def load(engine: Engine, every: int = 1) -> dict[str, int]:
     """Make the tables and fill them; the number of rows of each."""
     for statement in parse((HERE / "tables.sql").read_text(encoding="utf-8"), read="postgres"):
         assert statement is not None
-        engine.execute(statement)
+        engine.execute(engine.placed(statement))
     return {table: _fill(engine, table, every if table == "flights" else 1) for table in TABLES}
 
 
 def _fill(engine: Engine, table: str, every: int) -> int:
     columns = _columns(table, every)
-    engine.copy_in(exp.to_table(table), columns)
-    engine.execute(sql.analyse(table))
+    engine.copy_in(engine.placed(exp.to_table(table)), columns)
+    engine.execute(engine.placed(sql.analyse(table)))
     return len(next(iter(columns.values())))
 
 

@@ -22,6 +22,7 @@ Values = NDArray[Any]
 """A column of any type."""
 Rows = dict[str, Values]
 Parameters = Sequence[object]
+E = TypeVar("E", bound=exp.Expr)
 Q = TypeVar("Q", bound=exp.Query)
 Spelling = Literal["exact", "padded", "caseless"]
 """Which texts are equal. exact: only identical ones. padded: blanks at the end do not count, as in a character(n).
@@ -195,9 +196,9 @@ class Engine(ABC):
         """The user's query with the schema of every name that a statement of ours would not find by itself."""
         return query
 
-    def target(self, table: exp.Table) -> exp.Table:
-        """A new table or view with the schema in which the user's own CREATE would make it."""
-        return table
+    def placed(self, made: E) -> E:
+        """New tables and views with the schema in which the user's own CREATE would make them."""
+        return made
 
     # -- the catalog ---------------------------------------------------------------------------------------------------
 

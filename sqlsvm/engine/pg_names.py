@@ -20,7 +20,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Q, StatementError
+from sqlsvm.engine.base import Column, E, Q, StatementError
 from sqlsvm.errors import EngineError, QueryError
 
 PATH = "SELECT pg_catalog.current_schemas(true)"
@@ -174,14 +174,15 @@ class Names:
                 _qualify(call, schema)
         return query
 
-    def target(self, table: exp.Table) -> exp.Table:
-        """A new table or view, in the first schema of the path unless it names another."""
+    def placed(self, made: E) -> E:
+        """Tables that are made, in the first schema of the path unless they name another."""
+        made = made.copy()
         schemas = [name for name in self.path if name not in ("pg_temp", "pg_catalog")]
-        if table.db:
-            return table
-        if not schemas:
-            raise EngineError("no schema has been selected to create in", hint="write schema.name")
-        return _in_schema(table.copy(), schemas[0])
+        for table in (t for t in made.find_all(exp.Table) if not t.db):
+            if not schemas:
+                raise EngineError("no schema has been selected to create in", hint="write schema.name")
+            _in_schema(table, schemas[0])
+        return made
 
     # -- what can be looked up by its name alone -------------------------------------------------------------------
 

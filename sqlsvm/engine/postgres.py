@@ -17,6 +17,7 @@ from sqlsvm import sql
 from sqlsvm.engine import pg_names, wire
 from sqlsvm.engine.base import (
     Column,
+    E,
     Parameters,
     Q,
     Refusal,
@@ -100,8 +101,8 @@ class Postgres(PgCatalog):
     def bound(self, query: Q) -> Q:
         return self._names.bound(query)
 
-    def target(self, table: exp.Table) -> exp.Table:
-        return self._names.target(table)
+    def placed(self, made: E) -> E:
+        return self._names.placed(made)
 
     def fold(self, name: str, quoted: bool) -> str:
         name = name if quoted else super().fold(name, quoted)

@@ -166,7 +166,7 @@ def _target(engine: Engine, name: str) -> exp.Table:
         raise OptionError(f"not the name of a table: {name}", hint=_NAMES) from error
     if not isinstance(target.this, exp.Identifier) or set(target.args) - {"this", "db", "catalog"}:
         raise OptionError(f"not the name of a table: {fragment(target, engine.dialect)}", hint=_NAMES)
-    return engine.target(target)
+    return engine.placed(target)
 
 
 def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
