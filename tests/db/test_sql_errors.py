@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sqlsvm.engine.base import Engine, Text
+from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import FORMAT
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import save_program, stored_program
