@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.ask.evaluate import options_of
+from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.model.model import FORMAT, Model, TrainedOn, Weight, _Pass
@@ -157,6 +158,19 @@ def test_a_state_of_an_older_sqlsvm() -> None:
         Saved.from_json(old, "x")
     with pytest.raises(OptionError, match=r"^x: made by a newer sqlsvm \(format 3; this one reads up to 2\)"):
         Saved.from_json({**STATE, "format": 3}, "x")
+
+
+def test_a_state_that_was_edited_is_not_resumed(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "m.json")
+    store.save_state("late", STATE)
+    found = state_of(store, "late")
+    assert found
+    assert found.as_json() == STATE
+    file = tmp_path / "m.json.state"
+    file.write_text(file.read_text().replace('"passes": 3', '"passes": 4'))
+    said = 'unfinished training of "late": digest: the state was changed after it was kept\nHINT: leave out --resume'
+    with pytest.raises(OptionError, match=said):
+        state_of(store, "late")
 
 
 SHORT = {"shape": [1], "float64": "AAAAAAAA8D8="}
