@@ -12,7 +12,7 @@ may hold, so a new field is one line there. An error names the place, for exampl
 import json
 import types
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from math import isfinite, prod
@@ -26,13 +26,14 @@ from sqlsvm.errors import OptionError, nearest
 T = TypeVar("T")
 
 Bound = Annotated[float, "may be infinite or NaN"]
-"""JSON has no such numbers: they are the texts Infinity, -Infinity and NaN."""
+"""One of INFINITE, too."""
 
 EDITED = "is this a model of sqlsvm? If it was edited, restore it, or train the model again"
 ANEW = "leave out --resume to train anew"
 NEWER = "upgrade sqlsvm"
 
-_INFINITE = ("Infinity", "-Infinity", "NaN")
+INFINITE = ("Infinity", "-Infinity", "NaN")
+"""The numbers that JSON does not have, as the texts that stand for them."""
 _DEEPEST = 50
 _LARGEST = 2**63
 
@@ -134,17 +135,9 @@ def reader(wanted: Any) -> Reader:
     """Of a type."""
     if wanted in _SIMPLE:
         return _SIMPLE[wanted]
-    origin, parts = get_origin(wanted), get_args(wanted)
     if is_dataclass(wanted):
         return _record(wanted)
-    if origin is tuple:
-        return _list(reader(parts[0])) if parts[-1] is ... else _row(tuple(map(reader, parts)))
-    if origin is Annotated:
-        return _narrowed(reader(parts[0]), parts[1])
-    for origins, build in _COMPOSED:
-        if origin in origins:
-            return build(parts)
-    raise TypeError(f"no JSON is read as {wanted}")
+    return _COMPOSED[get_origin(wanted)](get_args(wanted))
 
 
 def _record(kind: Any) -> Reader:
@@ -192,6 +185,10 @@ def _has_default(field: "Field[Any]") -> bool:
 
 def _quoted(name: str) -> str:
     return name if name.isidentifier() and name.isascii() else _shown(name)
+
+
+def _tuple(parts: tuple[Any, ...]) -> Reader:
+    return _list(reader(parts[0])) if parts[-1] is ... else _row(tuple(map(reader, parts)))
 
 
 def _list(each: Reader) -> Reader:
@@ -263,7 +260,8 @@ def _either(parts: tuple[Any, ...]) -> Reader:
     return Reader(said, read)
 
 
-def _narrowed(base: Reader, extra: Any) -> Reader:
+def _narrowed(parts: tuple[Any, ...]) -> Reader:
+    base, extra = reader(parts[0]), parts[1]
     if callable(extra):
         return Reader(base.said, lambda found: extra(base.read(found)))
 
@@ -313,7 +311,7 @@ def _fits(whole: int) -> bool:
 
 def _bound(found: Any) -> float:
     if isinstance(found, str):
-        return float(found) if found in _INFINITE else _refuse(unexpected(f"a number or {_INFINITE[0]}", found))
+        return float(found) if found in INFINITE else _refuse(unexpected(f"a number or {INFINITE[0]}", found))
     return _number(found)
 
 
@@ -378,9 +376,12 @@ def _array(_parts: tuple[Any, ...]) -> Reader:
     return Reader("an array", lambda found: packed.read(found).unpacked())
 
 
-_COMPOSED: Collection[tuple[tuple[Any, ...], Callable[[tuple[Any, ...]], Reader]]] = (
-    ((Mapping,), _mapping),
-    ((Literal,), _choice),
-    ((Union, types.UnionType), _either),
-    ((np.ndarray,), _array),
-)
+_COMPOSED: Mapping[Any, Callable[[tuple[Any, ...]], Reader]] = {
+    tuple: _tuple,
+    Mapping: _mapping,
+    Literal: _choice,
+    Union: _either,
+    types.UnionType: _either,
+    Annotated: _narrowed,
+    np.ndarray: _array,
+}

@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.options import OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.plan import Method
-from sqlsvm.reading import Bound, Misread, form_of, key, made, reader, unexpected
+from sqlsvm.reading import INFINITE, Bound, Misread, form_of, key, made, reader, unexpected
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
@@ -57,7 +57,7 @@ def _check_categories(categories: list[object], first: int) -> None:
         return  # first, for speed
     kind, seen = _kind(categories[0]), set()
     for place, category in enumerate(categories, first):
-        if category is None or (_kind(category) is not kind and category not in _INFINITE):
+        if category is None or (_kind(category) is not kind and category not in INFINITE):
             wanted = "a category" if category is None else f"{_SAID[kind]} as in weights[{first}]"
             raise unexpected(wanted, category).at("category").at(place)
         if category in seen:
@@ -66,8 +66,6 @@ def _check_categories(categories: list[object], first: int) -> None:
 
 
 _SAID = {str: "text", bool: "true or false", float: "a number"}
-_INFINITE = ("Infinity", "-Infinity", "NaN")
-"""The numbers that JSON writes as texts."""
 
 
 def _kind(category: object) -> type:
