@@ -1,17 +1,28 @@
 """The errors that sqlsvm raises. A message states the fact, `detail` adds to it, `hint` says what to type next."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_BEFORE_A_PASSWORD = (
+    r"[a-z][\w+.-]*:/+[^:/@\n]*:",  # postgresql://user:
+    r"[a-z][\w+.-]*:/+[^:@\n]*:(?=.*@)",  # also postgresql://us/er:...@host
+    r"postgres(?:ql)?:[^:/@\s]*:",
+    r"\w*(?:passw\w*|pwd)\s*=",
+    r"(?<![?&])(?:host|hostaddr|port|user|dbname)=",  # libpq's form, in which a part of a password may be anywhere
+)
+_PASSWORD = re.compile(rf"\b({'|'.join(_BEFORE_A_PASSWORD)}).*", re.DOTALL | re.IGNORECASE)
+
 
 class SqlsvmError(Exception):
-    """The base of all errors that sqlsvm raises. The CLI prints them without a traceback and exits with 1."""
+    """The base of all errors that sqlsvm raises. The CLI prints them without a traceback and exits with 1. Message and
+    detail may repeat what was typed, so everything that may be a password is cut off."""
 
     def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.detail = detail
+        self.message = redacted(message)
+        self.detail = redacted(detail) if detail else None
         self.hint = hint
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         more = (("DETAIL", self.detail), ("HINT", self.hint))
@@ -43,3 +54,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     by_fold = {k.casefold(): k for k in known}
     close = get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.6)
     return f"did you mean {by_fold[close[0]]}?" if close else None
+
+
+def redacted(text: str) -> str:
+    """The text up to where a password may begin. Where it ends cannot be known: it may hold any character.
+
+    >>> redacted("there is no file postgresql://me:se cret@host/db"), redacted("host=db password=secret dbname=x")
+    ('there is no file postgresql://me:...', 'host=db password=...')
+    """
+    return _PASSWORD.sub(r"\1...", text)

@@ -32,9 +32,9 @@ def replacing(path: Path) -> Iterator[TextIO]:
             _take_over(out.fileno(), target)
         temporary.replace(target)
     except OSError as error:
-        if error.filename == str(temporary):  # a name that the user has never seen
-            error.filename, error.filename2 = str(target), None
-        raise
+        if error.filename != str(temporary):
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from error  # the user has never seen the other name
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -27,9 +27,12 @@ def connect(url: str) -> Engine:
         from sqlsvm.engine.postgres import Postgres
 
         return Postgres(url)
-    # The message repeats only the scheme: the rest may contain a password.
-    about = f'unknown kind of database URL "{scheme}:"' if colon else f'"{scheme}" is not a database URL'
-    raise OptionError(about if scheme else "the database URL is empty", hint=_FORMS)
+    if not url:
+        raise OptionError("the database URL is empty", hint=_FORMS)
+    # Nothing else is repeated, as it may hold a part of a password.
+    known = scheme.isalnum() and rest.startswith("//")
+    about = f'unknown kind of database URL "{scheme}:"' if known else "this is not a database URL"
+    raise OptionError(about, hint=_FORMS)
 
 
 def dialect_of(url: str) -> str:

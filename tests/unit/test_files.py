@@ -178,6 +178,7 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path, target: str)
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match=target) as caught:
         write(tmp_path / target)
+    assert str(caught.value).endswith(f"'{tmp_path / target}'")
     assert ".sqlsvm-" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
