@@ -214,6 +214,10 @@ class Engine(ABC):
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
         """Which of these functions can write, or can give another value at each call."""
 
+    def unpinned_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Which of these functions could mean something else when a statement of ours calls them."""
+        return ()
+
     @abstractmethod
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         """The queries of the views among these tables, and of the views that those read."""

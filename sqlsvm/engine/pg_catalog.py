@@ -189,6 +189,9 @@ class PgCatalog(Programmable):
     def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
 
+    def unpinned_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+        return self._names.unpinned(names)
+
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         return tuple(text for (text,) in self._ask(_VIEW_TEXTS, [[self._name(table) for table in tables]]))
 

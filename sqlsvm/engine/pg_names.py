@@ -83,7 +83,10 @@ WITH called AS (
   SELECT type FROM used
   UNION SELECT gives FROM rival WHERE NOT EXISTS (SELECT unnest(takes) EXCEPT SELECT type FROM used)
 )
-SELECT kind, name, known, array_agg(DISTINCT schema ORDER BY schema) FROM rival
+SELECT kind, name, known, array_agg(DISTINCT schema ORDER BY schema), bool_or(EXISTS (
+  SELECT FROM pg_catalog.pg_type AS t
+  WHERE t.oid = ANY (takes) AND t.typnamespace <> 'pg_catalog'::regnamespace))
+FROM rival
 WHERE NOT known OR NOT EXISTS (SELECT unnest(takes) EXCEPT SELECT type FROM reached)
 GROUP BY kind, name, known"""
 
@@ -112,10 +115,21 @@ CROSS JOIN LATERAL (
 WHERE c.more OR cardinality(c.takes) = cardinality($3::text[])
 ORDER BY path.place"""
 
+# Functions that look their names up on the path of whoever calls them.
+_BODIES = """\
+SELECT p.oid::regprocedure::text, p.prosrc, ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) AS given (t))
+FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
+WHERE p.proname = ANY ($1::text[]) AND l.lanname IN ('sql', 'plpgsql') AND p.prosqlbody IS NULL
+  AND p.pronamespace <> 'pg_catalog'::regnamespace
+  AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS own (setting) WHERE starts_with(own.setting, 'search_path='))
+ORDER BY 1"""
+
 Ask = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 _WORDS = {"LIKE": "~~", "ILIKE": "~~*", "NOT LIKE": "!~~", "NOT ILIKE": "!~~*", "IS NOT DISTINCT FROM": "=",
           "IS DISTINCT FROM": "=", "SIMILAR TO": "~"}  # fmt: skip
+_SPELLED = {"in": "=", "between": ">=", "like": "~~", "ilike": "~~*", "distinct": "=", "case": "=", "nullif": "="}
+"""Words in which an operator is hidden."""
 _GRAMMAR = frozenset(
     ("coalesce", "greatest", "least", "nullif", "extract", "cast", "exists", "row", "array", "any", "all", "some", "in")
 )
@@ -129,7 +143,20 @@ class Call:
     node: exp.Expr
     kind: str
     name: str
-    operands: tuple[exp.Expr, ...]
+
+    @property
+    def operands(self) -> tuple[exp.Expr, ...]:
+        """The arguments in their order. Of several values that one is compared with, the first stands for all."""
+        node = self.node
+        if isinstance(node, exp.Between):
+            return (node.this, node.args["low" if self.name == ">=" else "high"])
+        if isinstance(node, exp.In):
+            return (node.this, *node.expressions[:1])
+        if isinstance(node, exp.Case):
+            return (node.this, node.args["ifs"][0].this)
+        first = () if isinstance(node, exp.Anonymous) else (node.this, node.args.get("expression"))
+        others = (part for name, part in node.args.items() if name not in ("this", "expression", "expressions"))
+        return tuple(part for part in (*first, *node.expressions, *others) if isinstance(part, exp.Expr))
 
     @property
     def key(self) -> tuple[str, str]:
@@ -184,6 +211,20 @@ class Names:
             _in_schema(table, schemas[0])
         return made
 
+    def unpinned(self, functions: Sequence[str]) -> tuple[str, ...]:
+        """Those of the functions of these names that could mean something else when we call them: nothing else than the
+        caller's path says which = or round their bodies mean."""
+        found = self._ask(_BODIES, [list(functions)])
+        return tuple(function for function, body, takes in found if self._has_rivals(body, takes))
+
+    def _has_rivals(self, body: str, takes: Sequence[str]) -> bool:
+        symbols = set(re.findall(r"[-+*/<>=~!@#%^&|`?]+", body))
+        symbols |= {symbol for word, symbol in _SPELLED.items() if re.search(rf"\b{word}\b", body, re.IGNORECASE)}
+        names = {name.lower() for name in re.findall(r"(?<![.\w])(\w+)\s*\(", body)}
+        types = [type.removesuffix("[]") for type in takes]
+        rivals = self._ask(_RIVALS, [sorted(names), sorted(symbols), self.path, [], types])
+        return any(known and new_type for _, _, known, _, new_type in rivals)
+
     # -- what can be looked up by its name alone -------------------------------------------------------------------
 
     def _tables(self, query: exp.Query) -> None:
@@ -216,7 +257,7 @@ class Names:
         tables = [_bare(t) for t in query.find_all(exp.Table) if t.db]
         types = [_text(t) for t in query.find_all(exp.DataType)]
         found = self._ask(_RIVALS, [names["function"], names["operator"], self.path, tables, types])
-        return {(kind, name): Rivals(known, tuple(schemas)) for kind, name, known, schemas in found}
+        return {(kind, name): Rivals(known, tuple(schemas)) for kind, name, known, schemas, _ in found}
 
     def _only(self, call: Call, rivals: Rivals) -> str:
         if len(rivals.schemas) > 1:
@@ -241,12 +282,14 @@ class Names:
 
     def _operand_types(self, query: exp.Query, call: Call, schemas: Sequence[str]) -> list[str | None]:
         """The type of each operand; None for a literal without a type, and empty where there is no operand."""
-        known = [o for o in call.operands if not _is_untyped(o)]
+        known = [_each(o) or o for o in call.operands if not _is_untyped(o)]
         try:
             found = iter(self._describe(_probe(call, known)) if known else ())
-        except (StatementError, ValueError) as error:
-            raise _unclear(call, schemas, str(error)) from error
+        except StatementError as error:
+            raise _unclear(call, schemas, error.message) from error
         types = [None if _is_untyped(o) else next(found).type for o in call.operands]
+        sides = zip(types, call.operands, strict=True)
+        types = [type.removesuffix("[]") if type and _each(o) else type for type, o in sides]
         return ["", *types] if call.kind == "operator" and len(types) == 1 else types
 
 
@@ -260,6 +303,9 @@ def _probe(call: Call, operands: Sequence[exp.Expr]) -> exp.Select:
     for part in parts:
         value = around.args.get(part)
         probe.set(part, [v.copy() for v in value] if isinstance(value, list) else value and value.copy())
+    for join in probe.args.get("joins") or []:
+        if join.args.get("on"):
+            join.set("on", exp.true())
     ctes: list[exp.Expr] = []
     node: exp.Expr | None = around
     while node is not None:
@@ -278,21 +324,20 @@ def _calls(query: exp.Query) -> Iterator[Call]:
             continue
         if isinstance(node, exp.Operator | exp.Connector | exp.Dot | exp.Collate | exp.Escape | exp.Slice):
             continue
-        if isinstance(node, exp.Between):
-            yield Call(node, "operator", ">=", (node.this, node.args["low"]))
-            yield Call(node, "operator", "<=", (node.this, node.args["high"]))
         for kind, name in _names(node):
-            yield Call(node, kind, name, _operands(node))
+            yield Call(node, kind, name)
 
 
 def _names(node: exp.Expr) -> Iterator[tuple[str, str]]:
     if isinstance(node, exp.In | exp.Nullif) or (isinstance(node, exp.Case) and node.this):
         yield "operator", "="
+    elif isinstance(node, exp.Between):
+        yield from (("operator", ">="), ("operator", "<="))
     elif isinstance(node, exp.Neg):
         yield "operator", "-"
     elif isinstance(node, exp.Anonymous):
         yield "function", node.name.lower()
-    elif isinstance(node, exp.Binary | exp.Func) and not isinstance(node, exp.Cast | exp.Case | exp.Between):
+    elif isinstance(node, exp.Binary | exp.Func) and not isinstance(node, exp.Cast | exp.Case):
         yield from _as_rendered(node)
 
 
@@ -307,17 +352,6 @@ def _as_rendered(node: exp.Expr) -> Iterator[tuple[str, str]]:
         yield "operator", _WORDS.get(between[1], between[1])
     elif (called := re.match(r"(\w+)\(", text)) and called[1].lower() not in _GRAMMAR:
         yield "function", called[1].lower()
-
-
-def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
-    """The arguments in their order. Of the values that one is compared with, the first stands for all."""
-    if isinstance(node, exp.In):
-        return (node.this, *node.expressions[:1])
-    if isinstance(node, exp.Case):
-        return (node.this, node.args["ifs"][0].this)
-    first = () if isinstance(node, exp.Anonymous) else (node.this, node.args.get("expression"))
-    others = (part for name, part in node.args.items() if name not in ("this", "expression", "expressions"))
-    return tuple(part for part in (*first, *node.expressions, *others) if isinstance(part, exp.Expr))
 
 
 def _qualify(call: Call, schema: str) -> None:
@@ -383,6 +417,14 @@ def _bare(table: exp.Table) -> str:
 def _plain_type(type: exp.DataType) -> str:
     kind = type.args.get("kind")
     return kind.name if isinstance(kind, exp.Identifier) else _text(type).lower()
+
+
+def _each(operand: exp.Expr) -> exp.Expr | None:
+    """The array of ANY or ALL, of which each value is compared."""
+    if isinstance(operand, exp.Any | exp.All):
+        return operand.this if isinstance(operand.this, exp.Expr) else None
+    is_call = isinstance(operand, exp.Anonymous) and operand.name.lower() in ("any", "all", "some")
+    return operand.expressions[0] if is_call else None
 
 
 def _is_untyped(operand: exp.Expr) -> bool:

@@ -49,6 +49,8 @@ _REFUSALS: dict[str, Refusal] = {
     # Serialisation failure, deadlock, and the errors of two sessions that create the same table at the same time.
     **dict.fromkeys(("40001", "40P01", "23505", "XX000"), "lost race"),
 }
+_UNDEFINED = ("42883", "42P01", "42704", "3F000")
+_FUNCTION = re.compile(r"(?:SQL function|PL/pgSQL function) \"?([^\"\s]+?)\"?(?: |$)")
 _ON = re.compile(r"permission denied for (?:relation|table|view|materialized view|foreign table|(?=schema)) ?(.+)$")
 
 _DSN_HINT = (
@@ -308,7 +310,7 @@ class Postgres(PgCatalog):
             raise StatementError(
                 said.message_primary or str(error).strip(),
                 detail=said.message_detail,
-                hint=said.message_hint or self._hint(sqlstate, said.message_primary or ""),
+                hint=_path_hint(said) or said.message_hint or self._hint(sqlstate, said.message_primary or ""),
                 kind="value" if sqlstate.startswith("22") else _REFUSALS.get(sqlstate),
             ) from error
 
@@ -371,6 +373,14 @@ def _doubt(dsn: str, options: Mapping[str, object]) -> str | None:
     if not re.fullmatch(r"@?[\w.,:/ %-]*", str(options.get("host", ""))):
         return "the host in the database URL is not a name"
     return None
+
+
+def _path_hint(said: psycopg.errors.Diagnostic) -> str | None:
+    """For a function of the user that does not find what it needs."""
+    inside = _FUNCTION.match(said.context or "")
+    if not inside or said.sqlstate not in _UNDEFINED:
+        return None
+    return f"sqlsvm looks names up in pg_catalog alone: ALTER FUNCTION {inside[1]} SET search_path = pg_catalog, ..."
 
 
 def _connect_hint(said: str) -> str:

@@ -30,14 +30,14 @@ def read_query(
     """The text taken apart. Do not call this in a transaction: an unknown name would abort it, and then the database
     could not be asked for similar names."""
     tree = parse(text, engine.dialect)
-    _refuse_volatile(engine, functions(tree, engine.dialect, engine.fold))
+    _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     tree = engine.bound(tree)
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
         check_view(view, engine.dialect)
     called = [name for view in views for name in functions_in(view, engine.dialect, engine.fold)]
-    _refuse_volatile(engine, called, "a view that the query reads calls it")
+    _check_functions(engine, called, "a view that the query reads calls it")
     query = feature_query(
         text, tree, columns, engine.fold, dialect=engine.dialect, label=label, weight=weight, categorical=categorical
     )
@@ -45,8 +45,17 @@ def read_query(
     return with_implied_filters(with_plain_keys(with_kinds(query, kinds), engine.describe))
 
 
-def _refuse_volatile(engine: Engine, called: Sequence[str], detail: str | None = None) -> None:
-    for name in engine.volatile_functions(called) if called else ():
+def _check_functions(engine: Engine, called: Sequence[str], detail: str | None = None) -> None:
+    """Every call must give the same value, whoever makes it."""
+    if not called:
+        return
+    for name in engine.unpinned_functions(called):
+        raise QueryError(
+            f"the search_path of its caller decides what function {name} means",
+            detail=detail,
+            hint=f"give it a path of its own: ALTER FUNCTION {name} SET search_path = pg_catalog, ...",
+        )
+    for name in engine.volatile_functions(called):
         raise QueryError(
             f"function {name} is volatile: it may write, or return another value at each call",
             detail=detail,

@@ -54,7 +54,7 @@ def test_citext_is_one_text_and_two_others(postgres: Engine, theirs: str, named:
     typed(postgres, "CREATE EXTENSION citext")
     tables(postgres, "CITEXT", theirs, "'a', 'A', 'b'", own="'a', 'A', 'b', 'B', 'ab'")
     error = refused(postgres, QueryError)
-    assert error.message == f'the keys "f"."k" and "d"."k" are citext and {named}'
+    assert error.message == f'the keys "f"."k" and "d"."k" are public.citext and {named}'
     assert error.hint == 'compare them as one type: CAST("f"."k" AS text) = "d"."k"'
     assert_counted(postgres, 'SELECT y, x, z FROM f JOIN d ON CAST("f"."k" AS text) = "d"."k"', 6)
 
