@@ -282,7 +282,7 @@ def test_the_log_is_private(home: Path) -> None:
 
 def test_a_folder_of_an_older_version_becomes_safe(home: Path) -> None:
     with connect(f"embedded:{home}") as engine:
-        engine.execute(parse_one("CREATE TABLE kept AS SELECT 42 AS x", read="postgres"))
+        engine.execute(parse_one("CREATE TABLE public.kept AS SELECT 42 AS x", read="postgres"))
     (home / "data" / "pg_hba.conf").write_text("local all all trust\n")
     for name in ("lock", "server.log"):
         (home / name).chmod(0o644)
@@ -292,7 +292,7 @@ def test_a_folder_of_an_older_version_becomes_safe(home: Path) -> None:
         os.chown(home, nobody(), -1)
     with connect(f"embedded:{home}") as engine:
         assert isinstance(engine, Embedded)
-        assert engine.fetch(parse_one("SELECT x FROM kept", read="postgres"))["x"].tolist() == [42]
+        assert engine.fetch(parse_one("SELECT x FROM public.kept", read="postgres"))["x"].tolist() == [42]
         rules = "SELECT DISTINCT auth_method AS x FROM pg_hba_file_rules"
         assert engine.fetch(parse_one(rules, read="postgres"))["x"].tolist() == ["peer"]
     assert home.stat().st_uid == os.geteuid()
