@@ -10,8 +10,8 @@ DECLARE
 BEGIN
     PERFORM sqlsvm._require('trainer');
     IF version IS NULL THEN
-        -- Wait for the end of all runs of the program.
-        PERFORM pg_advisory_xact_lock(hashtextextended('sqlsvm.program ' || model, 0));
+        -- Wait for the end of a training of the program.
+        PERFORM FROM sqlsvm.programs AS p WHERE p.name = model FOR UPDATE;
     END IF;
     DELETE FROM sqlsvm.iterations AS i
     WHERE i.name = model AND (drop_model.version IS NULL OR i.version = drop_model.version);

@@ -1,12 +1,15 @@
+DROP FUNCTION IF EXISTS sqlsvm.generalized_row_count(text, jsonb, float8, integer);
+
 CREATE OR REPLACE FUNCTION sqlsvm.generalized_row_count(
-    model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, buckets integer DEFAULT 64)
+    model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, buckets integer DEFAULT 64,
+    trust text DEFAULT NULL)
 RETURNS TABLE (label integer, k integer, count float8, threshold float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
-    program sqlsvm.programs := sqlsvm._find_program(model);
+    program sqlsvm.programs := sqlsvm._take_program(model, trust);
     given_weights jsonb := sqlsvm._given_weights(program, beta);
     p sqlsvm._problem;
     given sqlsvm._given;
@@ -26,16 +29,16 @@ BEGIN
         given.bound := 1;
         given.buckets := buckets;
         given.levels := sqlsvm._levels(epsilon, rows);
-        answers := sqlsvm._run(p.program, 'thresholds', given);
-        PERFORM sqlsvm._drop(p.program, 'thresholds');
+        answers := sqlsvm._run('thresholds', given);
+        PERFORM sqlsvm._drop('thresholds');
         RETURN QUERY
             SELECT generalized_row_count.label, t.place::integer - 1, given.levels[t.place], (t.found ->> 'threshold')::float8
             FROM jsonb_array_elements(answers -> 'thresholds') WITH ORDINALITY AS t (found, place)
             WHERE t.found -> 'threshold' <> 'null' ORDER BY t.place;
     END LOOP;
-    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
+    PERFORM sqlsvm._close();
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm.generalized_row_count(text, jsonb, float8, integer) IS
+COMMENT ON FUNCTION sqlsvm.generalized_row_count(text, jsonb, float8, integer, text) IS
     'For each label and k the largest threshold that at least count join rows reach with 1 - label * score';

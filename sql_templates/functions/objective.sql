@@ -1,12 +1,15 @@
+DROP FUNCTION IF EXISTS sqlsvm.objective(text, jsonb, float8, integer);
+
 CREATE OR REPLACE FUNCTION sqlsvm.objective(
     model text, beta jsonb DEFAULT NULL, lambda float8 DEFAULT NULL, buckets integer DEFAULT 64,
+    trust text DEFAULT NULL,
     OUT objective float8, OUT objective_upper float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
-    program sqlsvm.programs := sqlsvm._find_program(model);
+    program sqlsvm.programs := sqlsvm._take_program(model, trust);
     given jsonb := sqlsvm._given_weights(program, beta);
     p sqlsvm._problem;
     theta float8[];
@@ -19,9 +22,9 @@ BEGIN
     cut := sqlsvm._pass(p, theta, buckets);
     objective := cut.value_low + coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._square(p, theta);
     objective_upper := objective + cut.error;
-    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
+    PERFORM sqlsvm._close();
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm.objective(text, jsonb, float8, integer) IS
+COMMENT ON FUNCTION sqlsvm.objective(text, jsonb, float8, integer, text) IS
     'F of weights on the original columns, or of the trained ones: objective <= F <= objective_upper, equal if exact';

@@ -1,12 +1,15 @@
+DROP FUNCTION IF EXISTS sqlsvm.pseudo_gradient(text, jsonb, float8, float8);
+
 CREATE OR REPLACE FUNCTION sqlsvm.pseudo_gradient(
-    model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, lambda float8 DEFAULT NULL)
+    model text, beta jsonb DEFAULT NULL, epsilon float8 DEFAULT 0.1, lambda float8 DEFAULT NULL,
+    trust text DEFAULT NULL)
 RETURNS TABLE (feature text, category text, hinge float8, gradient float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
-    program sqlsvm.programs := sqlsvm._find_program(model);
+    program sqlsvm.programs := sqlsvm._take_program(model, trust);
     given_weights jsonb := sqlsvm._given_weights(program, beta);
     weight float8 := coalesce(lambda, (program.options ->> 'lam')::float8);
     p sqlsvm._problem;
@@ -28,16 +31,16 @@ BEGIN
         given.bound := 1;
         given.slack := epsilon;
         given.levels := levels;
-        slope := sqlsvm._plus(slope, -label / p.n, sqlsvm._sums(p, sqlsvm._run(p.program, 'far sums', given)));
-        PERFORM sqlsvm._drop(p.program, 'far sums');
+        slope := sqlsvm._plus(slope, -label / p.n, sqlsvm._sums(p, sqlsvm._run('far sums', given)));
+        PERFORM sqlsvm._drop('far sums');
     END LOOP;
     slope := sqlsvm._from_raw(p, slope);
     RETURN QUERY
         SELECT n.feature, n.category, slope[n.place], slope[n.place] + 2 * weight * theta[n.raw]
         FROM sqlsvm._features(p) AS n ORDER BY n.place;
-    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
+    PERFORM sqlsvm._close();
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm.pseudo_gradient(text, jsonb, float8, float8) IS
+COMMENT ON FUNCTION sqlsvm.pseudo_gradient(text, jsonb, float8, float8, text) IS
     'The paper''s pseudo-gradient on the original columns: rows farther than epsilon from the flat side of the hinge, + 2 lambda beta';

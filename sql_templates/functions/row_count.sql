@@ -1,12 +1,14 @@
+DROP FUNCTION IF EXISTS sqlsvm.row_count(text, jsonb, float8, integer);
+
 CREATE OR REPLACE FUNCTION sqlsvm.row_count(
-    model text, beta jsonb DEFAULT NULL, bound float8 DEFAULT 1, buckets integer DEFAULT 64)
+    model text, beta jsonb DEFAULT NULL, bound float8 DEFAULT 1, buckets integer DEFAULT 64, trust text DEFAULT NULL)
 RETURNS TABLE (feature text, value text, label integer, count float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
-    program sqlsvm.programs := sqlsvm._find_program(model);
+    program sqlsvm.programs := sqlsvm._take_program(model, trust);
     given_weights jsonb := sqlsvm._given_weights(program, beta);
     p sqlsvm._problem;
     given sqlsvm._given;
@@ -24,13 +26,13 @@ BEGIN
         given := sqlsvm._arguments(p, theta, label);
         given.bound := bound;
         given.buckets := buckets;
-        answers := sqlsvm._run(p.program, 'row count', given);
-        PERFORM sqlsvm._drop(p.program, 'row count');
+        answers := sqlsvm._run('row count', given);
+        PERFORM sqlsvm._drop('row count');
         RETURN QUERY SELECT c.feature, c.value, row_count.label, c.count FROM sqlsvm._value_counts(p, answers) AS c;
     END LOOP;
-    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
+    PERFORM sqlsvm._close();
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm.row_count(text, jsonb, float8, integer) IS
+COMMENT ON FUNCTION sqlsvm.row_count(text, jsonb, float8, integer, text) IS
     'For each feature, value and label the join rows with label * score < bound';

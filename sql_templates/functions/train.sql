@@ -1,3 +1,5 @@
+DROP FUNCTION IF EXISTS sqlsvm.train(text, float8, float8, integer, text, integer, integer);
+
 CREATE OR REPLACE FUNCTION sqlsvm.train(
     model text,
     lambda float8 DEFAULT NULL,
@@ -5,7 +7,8 @@ CREATE OR REPLACE FUNCTION sqlsvm.train(
     max_passes integer DEFAULT NULL,
     solver text DEFAULT NULL,
     sample integer DEFAULT NULL,
-    seed integer DEFAULT NULL)
+    seed integer DEFAULT NULL,
+    trust text DEFAULT NULL)
 RETURNS sqlsvm.training
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -20,8 +23,9 @@ DECLARE
     wanted jsonb;
 BEGIN
     PERFORM sqlsvm._check_rights();
-    PERFORM pg_advisory_xact_lock(hashtextextended('sqlsvm.train ' || model, 0));
-    program := sqlsvm._find_program(model);
+    -- One training of a program at a time, and none while it is compiled or dropped.
+    PERFORM FROM sqlsvm.programs AS held WHERE held.name = model FOR NO KEY UPDATE;
+    program := sqlsvm._take_program(model, trust);
     wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver, sample, seed);
     p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
     at := sqlsvm._search(p, wanted);
@@ -30,10 +34,10 @@ BEGIN
     IF to_regclass('pg_temp.sqlsvm_local') IS NOT NULL THEN
         DROP TABLE pg_temp.sqlsvm_local, pg_temp.sqlsvm_near;
     END IF;
-    PERFORM sqlsvm._drop(model, 'prepare', 'sources');
+    PERFORM sqlsvm._close();
     RETURN trained;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm.train(text, float8, float8, integer, text, integer, integer) IS
+COMMENT ON FUNCTION sqlsvm.train(text, float8, float8, integer, text, integer, integer, text) IS
     'Trains a compiled program on the data as it is now and stores a new version of the model';

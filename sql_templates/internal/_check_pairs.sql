@@ -12,9 +12,9 @@ BEGIN
     END IF;
     given.bound := 0;
     given.buckets := 1;
-    PERFORM sqlsvm._run(p.program, 'list', given);
-    met := (sqlsvm._run(p.program, 'pairs', given) -> 'pairs' -> 0 ->> 'n')::float8;
-    PERFORM sqlsvm._drop(p.program, 'list');
+    PERFORM sqlsvm._run('list', given);
+    met := (sqlsvm._run('pairs', given) -> 'pairs' -> 0 ->> 'n')::float8;
+    PERFORM sqlsvm._drop('list');
     IF met > 1e7 THEN
         RAISE EXCEPTION 'exact thresholds would sort % pairs of scores', to_char(met, 'FM999,999,999,999,990') USING ERRCODE = 'SV003',
             HINT = 'Compile it again with --counting grid, which rounds the scores.';

@@ -7,10 +7,10 @@ DECLARE
     answers jsonb;
     sizes jsonb;
 BEGIN
-    PERFORM sqlsvm._run(p.program, 'prepare', given);
-    PERFORM sqlsvm._check_plan(p, sqlsvm._run(p.program, 'checks', given));
-    answers := sqlsvm._run(p.program, 'moments', given);
-    PERFORM sqlsvm._drop(p.program, 'moments');
+    PERFORM sqlsvm._run('prepare', given);
+    PERFORM sqlsvm._check_plan(p, sqlsvm._run('checks', given));
+    answers := sqlsvm._run('moments', given);
+    PERFORM sqlsvm._drop('moments');
     sizes := answers -> ('moments ' || (p.design ->> 'label_node')) -> 0;
     p.n := sizes ->> 'n';
     p.n_negative := sizes ->> 'n_negative';

@@ -17,8 +17,8 @@ BEGIN
     root_points := ARRAY(SELECT (i - 1 + random()) / size * p.n FROM generate_series(1, size) AS i ORDER BY i);
     given.density := size / p.n;
     FOR step IN
-        SELECT s.name, s.working_table, s.texts FROM sqlsvm.statements AS s
-        WHERE s.program = p.program AND s.part = 'sample' ORDER BY s.place
+        SELECT s.name, s.working_table, s.texts FROM pg_temp.sqlsvm_statements AS s
+        WHERE s.part = 'sample' ORDER BY s.place
     LOOP
         given.points := CASE WHEN step.working_table IN ('sqlsvm_intervals' || label_node, 'sqlsvm_drawn' || label_node)
             OR step.working_table IS NULL THEN root_points ELSE ARRAY(SELECT random() FROM generate_series(1, size)) END;
@@ -33,7 +33,7 @@ BEGIN
     EXECUTE sqlsvm._local_rows(p) USING p.scale, p.mean, p.centre;
     ANALYZE pg_temp.sqlsvm_local;
     CREATE TEMPORARY TABLE sqlsvm_near (LIKE pg_temp.sqlsvm_local);
-    PERFORM sqlsvm._drop(p.program, 'sample');
+    PERFORM sqlsvm._drop('sample');
     EXECUTE format('DROP TABLE pg_temp.%I', 'sqlsvm_sample ' || label_node);
     local.rows := (SELECT greatest(count(*), 1) FROM pg_temp.sqlsvm_local);
     local.numbers := cardinality(p.kept);

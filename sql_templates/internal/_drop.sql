@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION sqlsvm._drop(program text, VARIADIC parts text[])
+CREATE OR REPLACE FUNCTION sqlsvm._drop(VARIADIC parts text[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -8,12 +8,11 @@ BEGIN
     FOR working IN
         SELECT c.relname AS name, c.relkind AS kind FROM pg_catalog.pg_class AS c
         WHERE c.relnamespace = pg_catalog.pg_my_temp_schema() AND c.relkind IN ('r', 'v') AND c.relname IN (
-            SELECT s.working_table FROM sqlsvm.statements AS s
-            WHERE s.program = _drop.program AND s.part = ANY (parts))
+            SELECT s.working_table FROM pg_temp.sqlsvm_statements AS s WHERE s.part = ANY (parts))
     LOOP
         EXECUTE format('DROP %s pg_temp.%I', CASE working.kind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, working.name);
     END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._drop(text, text[]) IS 'Removes the working tables of parts of a program';
+COMMENT ON FUNCTION sqlsvm._drop(text[]) IS 'Removes the working tables of parts of a program';

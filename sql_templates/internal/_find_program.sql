@@ -1,16 +1,12 @@
--- A run shares the lock of its program until the end of the transaction. sqlsvm compile, sqlsvm drop and drop_model, which
--- replace or delete a program, hold it alone. The function is VOLATILE to read the program after it has the lock: a STABLE
--- function would read the program as it was when its caller began, but the statements as they are now.
 CREATE OR REPLACE FUNCTION sqlsvm._find_program(name text)
 RETURNS sqlsvm.programs
-LANGUAGE plpgsql VOLATILE
+LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
     names text[];
     program sqlsvm.programs;
 BEGIN
     PERFORM sqlsvm._require('reader');
-    PERFORM pg_advisory_xact_lock_shared(hashtextextended('sqlsvm.program ' || name, 0));
     SELECT p.* INTO program FROM sqlsvm.programs AS p WHERE p.name = _find_program.name;
     IF program.name IS NULL THEN
         names := ARRAY(SELECT p.name FROM sqlsvm.programs AS p ORDER BY p.name);
@@ -24,5 +20,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._find_program(text) IS
-    'A compiled program by name; it does not change until the end of the transaction';
+COMMENT ON FUNCTION sqlsvm._find_program(text) IS 'A compiled program by name';

@@ -14,10 +14,10 @@ BEGIN
     p.weight_negative := CASE jsonb_typeof(class_weight) WHEN 'array' THEN (class_weight ->> 0)::float8 ELSE 1 END;
     p.weight_positive := CASE jsonb_typeof(class_weight) WHEN 'array' THEN (class_weight ->> 1)::float8 ELSE 1 END;
     PERFORM set_config('search_path', program.search_path, true);
-    PERFORM sqlsvm._sources(p.program);
+    PERFORM sqlsvm._sources();
     p := sqlsvm._counted(p);
     IF class_weight = '"balanced"' THEN
-        PERFORM sqlsvm._drop(p.program, 'prepare');
+        PERFORM sqlsvm._drop('prepare');
         p.weight_negative := p.n / (2 * p.n_negative);
         p.weight_positive := p.n / (2 * (p.n - p.n_negative));
         p := sqlsvm._counted(p);

@@ -16,8 +16,8 @@ BEGIN
     given.bound := 1;
     given.buckets := coalesce(buckets, 1);
     given.width := width;
-    answers := sqlsvm._run(p.program, part, given);
-    PERFORM sqlsvm._drop(p.program, part);
+    answers := sqlsvm._run(part, given);
+    PERFORM sqlsvm._drop(part);
     g := sqlsvm._sums(p, answers);
     totals := answers -> (p.design ->> 'totals') -> 0;
     b := totals ->> 'b';

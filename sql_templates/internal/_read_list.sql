@@ -13,11 +13,11 @@ DECLARE
 BEGIN
     FOR i IN 1 .. 3 LOOP
         given.shift := shifts[i];
-        answer := sqlsvm._run(p.program, 'above', given) -> 'rows above';
+        answer := sqlsvm._run('above', given) -> 'rows above';
         seen.false_positive[i] := (sqlsvm._above(p, answer, 1))[1];
         seen.true_positive[i] := (sqlsvm._above(p, answer, 0))[1];
         given.shift := 2 * shifts[i];
-        seen.auc[i] := sqlsvm._run(p.program, 'area', given) -> 'area' -> 0 ->> 'area';
+        seen.auc[i] := sqlsvm._run('area', given) -> 'area' -> 0 ->> 'area';
     END LOOP;
     SELECT coalesce(sum(r.n) FILTER (WHERE r.o = 1), 0) / p.weight_negative,
         coalesce(sum(r.n) FILTER (WHERE r.o = 0), 0) / p.weight_positive

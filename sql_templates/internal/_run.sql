@@ -1,5 +1,5 @@
 -- In order: working tables are made and analysed; the rows of other statements are returned by name.
-CREATE OR REPLACE FUNCTION sqlsvm._run(program text, part text, given sqlsvm._given DEFAULT NULL)
+CREATE OR REPLACE FUNCTION sqlsvm._run(part text, given sqlsvm._given DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -9,8 +9,8 @@ DECLARE
     step record;
 BEGIN
     FOR step IN
-        SELECT s.name, s.working_table, s.texts FROM sqlsvm.statements AS s
-        WHERE s.program = _run.program AND s.part = _run.part ORDER BY s.place
+        SELECT s.name, s.working_table, s.texts FROM pg_temp.sqlsvm_statements AS s
+        WHERE s.part = _run.part ORDER BY s.place
     LOOP
         IF step.working_table IS NULL THEN
             EXECUTE format('SELECT jsonb_agg(to_jsonb(answer)) FROM (%s) AS answer', step.texts[1]) INTO answer
@@ -28,4 +28,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._run(text, text, sqlsvm._given) IS 'Runs a part of a program; the answers by name';
+COMMENT ON FUNCTION sqlsvm._run(text, sqlsvm._given) IS 'Runs a part of the program that was taken; the answers by name';

@@ -12,23 +12,23 @@ BEGIN
     given.bound := 0;
     given.buckets := 1;
     IF one_bag OR p.design ->> 'method' = 'exact' THEN
-        PERFORM sqlsvm._run(p.program, 'list', given);
-        IF NOT one_bag AND (sqlsvm._run(p.program, 'pairs', given) -> 'pairs' -> 0 ->> 'n')::float8 > 1e7 THEN
-            at_centre := sqlsvm._run(p.program, 'above at centre', given) -> 'rows above';
+        PERFORM sqlsvm._run('list', given);
+        IF NOT one_bag AND (sqlsvm._run('pairs', given) -> 'pairs' -> 0 ->> 'n')::float8 > 1e7 THEN
+            at_centre := sqlsvm._run('above at centre', given) -> 'rows above';
         ELSE
-            PERFORM sqlsvm._run(p.program, 'list of pairs', given);
+            PERFORM sqlsvm._run('list of pairs', given);
             seen := sqlsvm._read_list(p, given, 0);
         END IF;
-        PERFORM sqlsvm._drop(p.program, 'list', 'list of pairs');
+        PERFORM sqlsvm._drop('list', 'list of pairs');
     END IF;
     IF seen.negatives IS NULL THEN
-        given.buckets := sqlsvm._steps_per_unit(sqlsvm._run(p.program, 'spans', given), buckets);
-        PERFORM sqlsvm._run(p.program, 'grid list', given);
+        given.buckets := sqlsvm._steps_per_unit(sqlsvm._run('spans', given), buckets);
+        PERFORM sqlsvm._run('grid list', given);
         seen := sqlsvm._read_list(p, given, (
             SELECT CASE WHEN sum(blur) > 0 THEN sum(blur) + 1e-9 ELSE 0 END
             FROM (SELECT (a.value -> 0 ->> 'error')::float8 AS blur
-                FROM jsonb_each(sqlsvm._run(p.program, 'roundings', given)) AS a) AS b));
-        PERFORM sqlsvm._drop(p.program, 'grid list');
+                FROM jsonb_each(sqlsvm._run('roundings', given)) AS a) AS b));
+        PERFORM sqlsvm._drop('grid list');
     END IF;
     IF at_centre IS NOT NULL THEN  -- with two bags the confusion matrix is exact even then
         seen.false_positive := sqlsvm._above(p, at_centre, 1);

@@ -13,7 +13,7 @@ BEGIN
         RETURN NULL;
     END IF;
     FOR size IN SELECT a.value -> 0 FROM jsonb_each(
-        sqlsvm._run(p.program, 'sizes', sqlsvm._arguments(p, array_fill(0::float8, ARRAY[p.size])))) AS a
+        sqlsvm._run('sizes', sqlsvm._arguments(p, array_fill(0::float8, ARRAY[p.size])))) AS a
     LOOP
         largest := largest * (size ->> 'total')::float8;
         smallest := smallest * least(1, (size ->> 'smallest')::float8);

@@ -1,6 +1,6 @@
 -- In READ COMMITTED every statement sees new data, so one statement copies all relations from one snapshot. In a transaction
 -- with a single snapshot they are read in place.
-CREATE OR REPLACE FUNCTION sqlsvm._sources(program text)
+CREATE OR REPLACE FUNCTION sqlsvm._sources()
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     FOR source IN
         SELECT s.place, s.working_table AS name, s.texts[1] AS query
-        FROM sqlsvm.statements AS s WHERE s.program = _sources.program AND s.part = 'sources' ORDER BY s.place
+        FROM pg_temp.sqlsvm_statements AS s WHERE s.part = 'sources' ORDER BY s.place
     LOOP
         IF in_place THEN
             EXECUTE format('CREATE TEMPORARY VIEW %I AS %s', source.name, source.query);
@@ -23,8 +23,7 @@ BEGIN
     IF NOT in_place THEN
         EXECUTE format('WITH %s SELECT', array_to_string(copies, ', '));
         FOR source IN
-            SELECT s.working_table AS name FROM sqlsvm.statements AS s
-            WHERE s.program = _sources.program AND s.part = 'sources'
+            SELECT s.working_table AS name FROM pg_temp.sqlsvm_statements AS s WHERE s.part = 'sources'
         LOOP
             EXECUTE format('ANALYZE pg_temp.%I', source.name);
         END LOOP;
@@ -32,4 +31,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._sources(text) IS 'Makes the relations of a program: copies, or views where the transaction has one snapshot';
+COMMENT ON FUNCTION sqlsvm._sources() IS 'Makes the relations of a program: copies, or views where the transaction has one snapshot';

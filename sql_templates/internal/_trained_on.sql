@@ -5,7 +5,7 @@ AS $$
     SELECT jsonb_build_object(
         'fingerprint', left(encode(sha256(convert_to(program.query, 'UTF8')), 'hex'), 16),
         'rows', (SELECT jsonb_object_agg(a.key, a.value -> 0 -> 'n')
-            FROM jsonb_each(sqlsvm._run(p.program, 'relations', sqlsvm._arguments(p))) AS a),
+            FROM jsonb_each(sqlsvm._run('relations', sqlsvm._arguments(p))) AS a),
         'booleans', p.design -> 'booleans',
         'caseless', (SELECT coalesce(jsonb_agg(d ->> 'feature'), '[]') FROM jsonb_array_elements(p.design -> 'dictionaries') AS d
             WHERE sqlsvm._category_type(d) = 'citext'),

@@ -21,8 +21,8 @@ BEGIN
             AND sums.squares - sums.total * sums.total / (p.n - missing.absent) <= 1e-10 * sums.squares
     LOOP
         IF answers IS NULL THEN
-            answers := sqlsvm._run(p.program, 'range', given);
-            PERFORM sqlsvm._drop(p.program, 'range');
+            answers := sqlsvm._run('range', given);
+            PERFORM sqlsvm._drop('range');
         END IF;
         least := answers -> ('moments ' || c.node) -> 0 ->> ('least' || c.place - 1);
         most := answers -> ('moments ' || c.node) -> 0 ->> ('most' || c.place - 1);

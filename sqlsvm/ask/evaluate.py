@@ -22,11 +22,11 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
+from sqlsvm.model.stored_query import stored_query
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LOWEST, SHIFT, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.read_query import respelt
 from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, labelled, prepared
@@ -85,7 +85,7 @@ def evaluate_parts(
 def _rows(
     engine: Engine, model: Model, offload: bool, holdout: Holdout | None = None
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
-    query = labelled(engine, respelt(engine, model.query, model.dialect), options_of(model))
+    query = labelled(engine, stored_query(engine, model), options_of(model))
     query = marked(query, holdout) if holdout else query
     with brought(engine, query, offload) as (here, query), workspace(here) as work:
         yield work, query

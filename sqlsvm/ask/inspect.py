@@ -12,12 +12,13 @@ from sqlsvm.compile.count import count_pass, total_table
 from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, relation_keys, relation_rows
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
+from sqlsvm.model.stored_query import stored_query
 from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import CODE, binary
 from sqlsvm.query import FeatureQuery, LeftJoin, Term
-from sqlsvm.query.read_query import read_query, respelt
+from sqlsvm.query.read_query import read_query
 from sqlsvm.run.workspace import Workspace, workspace
 
 steps = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ def inspect_model(engine: Engine, model: Model) -> Inspection:
     asked = model.options.get("problem", {})
     return inspect(
         engine,
-        respelt(engine, model.query, model.dialect),
+        stored_query(engine, model),
         label=model.label,
         weight=asked.get("weight"),
         positive=model.positive,

@@ -197,6 +197,9 @@ class Model:
     trained_on: TrainedOn = field(default_factory=TrainedOn)
     version: Count = 0
     """Counted by the store; 0 for a model that was never stored."""
+    owner: str | None = field(default="", compare=False)
+    """The role that stored it in the database, or None if that is not known. Empty for a model that was trained in this
+    process or that comes from a file. It says where the model is from, so it is no part of its JSON."""
 
     UNREAD: ClassVar = frozenset({"features", "format"})
 
@@ -218,7 +221,7 @@ class Model:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
-        found = {key(f): plain(getattr(self, f.name)) for f in fields(self) if f.name != "trained_on"}
+        found = {key(f): plain(getattr(self, f.name)) for f in fields(self) if f.name not in ("trained_on", "owner")}
         return found | {"trained_on": self.trained_on.as_json(), "features": len(self.terms), "format": FORMAT}
 
     @classmethod

@@ -17,10 +17,11 @@ from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.model import Model, Term
 from sqlsvm.model.score import PREDICTION, SCORE, Operand, Operands, predictions, score
+from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import Feature, parse
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.query.parse import statements
-from sqlsvm.query.read_query import read_query, respelt
+from sqlsvm.query.read_query import read_query
 
 steps = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def _own_expressions(model: Model) -> dict[str, exp.Expression]:
 
 def query_rows(engine: Engine, model: Model) -> exp.Select:
     """The model's query, with each output under the name of its feature."""
-    text = respelt(engine, model.query, model.dialect)
+    text = stored_query(engine, model)
     outputs = read_query(engine, text).features
     select = engine.bound(parse(text, engine.dialect))
     select.set("expressions", [_output(feature) for feature in outputs])

@@ -5,20 +5,21 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp, parse_one
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine, Rows, StatementError
+from sqlsvm.engine.base import Engine, Programmable, Rows, StatementError
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.reading import ANEW, parsed
 from sqlsvm.store.base import LISTED, Kept, Store, Stored, check_name, ordered, unknown, without_weights
 from sqlsvm.store.owners import check_owners
 from sqlsvm.store.program_lock import hold_alone
-from sqlsvm.store.templates import statements
+from sqlsvm.store.templates import statements, template
 
 T = TypeVar("T")
 
@@ -41,7 +42,9 @@ INSERT INTO sqlsvm.models (name, last_version) VALUES ($1, 1)
 ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 RETURNING last_version"""
 
 _CHOSEN = " WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"
-_LOAD = "SELECT version, body FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version DESC LIMIT 1"
+_NEWEST = " FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version DESC LIMIT 1"
+_LOAD = "SELECT version, body, owner" + _NEWEST
+_LOAD_UNSIGNED = "SELECT version, body, CAST(NULL AS TEXT) AS owner" + _NEWEST
 _VERSIONS = "SELECT version FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version"
 _DROP_ITERATIONS = "DELETE FROM sqlsvm.iterations" + _CHOSEN
 _DROP_VERSIONS = "DELETE FROM sqlsvm.versions" + _CHOSEN
@@ -50,6 +53,9 @@ DELETE FROM sqlsvm.models WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM sqlsvm.v
 
 _COUNT_PROGRAMS = "SELECT COUNT(*) AS n FROM sqlsvm.programs WHERE name = $1"
 _DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
+_HAS_OWNERS = """\
+SELECT COUNT(*) AS n FROM information_schema.columns
+WHERE table_schema = $1 AND table_name = 'versions' AND column_name = 'owner'"""
 _HAS_STATES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'states'"
 
 _SAVE_STATE = """\
@@ -88,9 +94,11 @@ class DatabaseStore(Store):
     def load(self, name: str, version: int | None = None) -> Model:
         with self._denials("SELECT"):
             if self._is_made():
-                found = self._fetch(_LOAD, name, version)
+                signed = self._fetch(_HAS_OWNERS, SCHEMA)["n"][0]
+                found = self._fetch(_LOAD if signed else _LOAD_UNSIGNED, name, version)
                 if len(found["body"]):
-                    return _understood(name, int(found["version"][0]), found["body"][0], Model.from_json)
+                    model = _understood(name, int(found["version"][0]), found["body"][0], Model.from_json)
+                    return replace(model, owner=found["owner"][0])
         raise unknown(name, version, self.models())
 
     def models(self) -> tuple[Stored, ...]:
@@ -214,6 +222,8 @@ class DatabaseStore(Store):
         # The schema may exist already: an administrator can make it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
         self._run(*names, "tables", "states", *(["references"] if self._engine.abilities.foreign_keys else []))
+        if isinstance(self._engine, Programmable):
+            self._engine.run_script(template("owners"))
 
     def make_all(self) -> None:
         """The same, with the table of states, which older stores do not have."""

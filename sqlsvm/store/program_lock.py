@@ -1,19 +1,18 @@
-"""The lock of a stored program.
+"""The lock of a stored program: its row in sqlsvm.programs, which only a role that may change the row can lock.
 
-A run of the program shares the lock until the end of its transaction (internal/_find_program.sql). A session that
-replaces or deletes the program holds it alone: otherwise a run could mix cuts of two problems.
+`sqlsvm.train` holds it to the end of its transaction, so that two trainings do the same work one after the other, and
+no version is stored for a program that is gone. All runs work on a copy of the program (internal/_take_program.sql).
 """
 
 import logging
 
-from sqlglot import parse_one
-
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Text
 
 steps = logging.getLogger(__name__)
 
-_TRY = "SELECT PG_TRY_ADVISORY_XACT_LOCK(HASHTEXTEXTENDED('sqlsvm.program ' || CAST($1 AS TEXT), 0)) AS held"
-_WAIT = "SELECT PG_ADVISORY_XACT_LOCK(HASHTEXTEXTENDED('sqlsvm.program ' || CAST($1 AS TEXT), 0))"
+_FOUND = Text("SELECT name FROM sqlsvm.programs WHERE name = $1")
+_FREE = Text(f"{_FOUND} FOR UPDATE SKIP LOCKED")
+_WAIT = Text(f"{_FOUND} FOR UPDATE")
 
 
 def hold_alone(engine: Engine, name: str) -> None:
@@ -23,6 +22,10 @@ def hold_alone(engine: Engine, name: str) -> None:
     while it waits. If it then writes a row that they changed or inserted, it fails as a lost race and begins again with
     a new snapshot.
     """
-    if not engine.fetch(parse_one(_TRY, read="postgres"), [name])["held"][0]:
-        steps.info('waiting for the end of all runs of the program "%s"', name)
-        engine.execute(parse_one(_WAIT, read="postgres"), [name])
+    if _names(engine, _FOUND, name) and not _names(engine, _FREE, name):
+        steps.info('waiting for the end of the training of "%s"', name)
+        engine.execute(_WAIT, [name])
+
+
+def _names(engine: Engine, query: Text, name: str) -> int:
+    return len(engine.fetch(query, [name])["name"])

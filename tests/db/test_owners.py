@@ -79,7 +79,7 @@ def test_a_planted_schema_gets_nobody_to_call_it(postgres: Engine, mallory: str)
     for name in tables:
         run(
             mallory,
-            f"CREATE TABLE planted.{name} (LIKE sqlsvm.{name} INCLUDING ALL)",
+            f"CREATE TABLE planted.{name} (LIKE sqlsvm.{name} INCLUDING DEFAULTS INCLUDING INDEXES)",
             f"INSERT INTO planted.{name} SELECT * FROM sqlsvm.{name}",
             f"CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON planted.{name} EXECUTE FUNCTION planted.f()",
         )

@@ -1,6 +1,8 @@
-"""Who runs a stored program keeps it as it is to the end; who replaces or deletes it waits for that, and says so."""
+"""A run works on its own copy of a stored program. Who replaces or deletes a program waits for the end of a training,
+and says so. Only roles that may change programs can make others wait."""
 
 import logging
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,13 +10,14 @@ import psycopg
 import pytest
 
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.engine.base import Engine, Programmable, StatementError
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import Kept, open_store
 from tests.cli.test_interrupt import eventually, number
 from tests.db.test_sql_train_session import running
 from tests.ground.opened import build
+from tests.ground.roles import logins
 from tests.ground.sql_program import compiled
 from tests.ground.trained import training
 from tests.listing import value
@@ -34,9 +37,8 @@ RUNS = (
 QUIET = "SET client_min_messages = warning;"
 IMPATIENT = "SET lock_timeout = '200ms'"
 TIMED_OUT = "55P03"
-WAITING = """
-    SELECT COUNT(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
-    WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = CURRENT_DATABASE()"""
+WAITING = "SELECT COUNT(*) FROM pg_locks AS l WHERE NOT l.granted AND l.locktype IN ('transactionid', 'tuple')"
+STOPPED = "SELECT COUNT(*) FROM pg_locks AS l WHERE NOT l.granted AND l.locktype = 'advisory'"
 
 
 @pytest.fixture
@@ -55,47 +57,106 @@ def sqlstate(work: Callable[[], object]) -> str | None:
     return e.value.__cause__.sqlstate
 
 
-def test_whatever_runs_a_program_keeps_it(postgres: Engine, dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_training_keeps_its_program(postgres: Engine, dsn: str, caplog: pytest.LogCaptureFixture) -> None:
     """Until its transaction ends. Other programs are free."""
     again = stored_program(postgres, QUERY, training())
     typed(postgres, IMPATIENT)
     with psycopg.connect(dsn) as session, caplog.at_level(logging.INFO, logger="sqlsvm"):
-        for run in RUNS:
-            caplog.clear()
-            session.execute(f"SELECT * FROM sqlsvm.{run}".encode())
-            assert sqlstate(lambda: save_program(postgres, "late", again)) == TIMED_OUT, run
-            assert 'waiting for the end of all runs of the program "late"' in caplog.messages
-            save_program(postgres, "another", again)
-            session.rollback()
+        session.execute("SELECT * FROM sqlsvm.train('late')")
+        assert sqlstate(lambda: save_program(postgres, "late", again)) == TIMED_OUT
+        assert 'waiting for the end of the training of "late"' in caplog.messages
+        save_program(postgres, "another", again)
+        session.rollback()
+        save_program(postgres, "late", again)
+
+
+@pytest.mark.parametrize("run", [*RUNS[1:], "explain('late')"])
+def test_a_run_keeps_nobody_waiting(postgres: Engine, dsn: str, run: str) -> None:
+    """Its transaction may stay open: it has its own copy."""
+    again = stored_program(postgres, QUERY, training())
+    typed(postgres, IMPATIENT)
+    with psycopg.connect(dsn) as session:
+        session.execute(f"SELECT * FROM sqlsvm.{run}".encode())
+        save_program(postgres, "late", again)
+        open_store(postgres).drop("late")
+
+
+SLOW = """
+    CREATE TABLE public.t2 AS SELECT n % 2 AS y, n FROM generate_series(1, 20) AS n;
+    CREATE FUNCTION public.slowly(x integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN x; END $$"""
+OBJECTIVE = """SELECT objective FROM sqlsvm.objective('late', '{"weights": {"x": 1}}')"""
+
+
+def test_a_program_may_change_while_it_runs(postgres: Programmable, dsn: str) -> None:
+    """The run goes on with what it began with. It stops in its first statement, and then there is another program."""
+    postgres.run_script(SLOW)
+    compiled(postgres, "late", "SELECT y, slowly((n % 7)::integer) AS x FROM t2", training(lam=0.1))
+    (before,) = answer(dsn, f"{QUIET} {OBJECTIVE};")
+    with psycopg.connect(dsn, autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(42)")
+        with running(dsn, OBJECTIVE) as session:
+            eventually(lambda: number(dsn, STOPPED))
+            compiled(postgres, "late", "SELECT y, 9 * x AS thrice FROM t", training(lam=0.5))
+            other.execute("SELECT pg_advisory_unlock(42)")
+            said, wrong = session.communicate(timeout=60)
+    assert (session.returncode, "ERROR" in wrong) == (0, False), wrong
+    assert before in said
+
+
+def test_only_who_may_change_a_program_locks_it(postgres: Engine, dsn: str) -> None:
+    """Neither a role that may only connect nor a reader can make a training or a compile wait."""
+    names = [f"{kind} {os.getpid()}" for kind in ("stranger", "reader")]
+    again = stored_program(postgres, QUERY, training())
+    typed(postgres, IMPATIENT)
+    with logins(postgres, dsn, *names) as (stranger, reader):
+        install(postgres, readers=[names[1]])
+        with psycopg.connect(stranger) as one, psycopg.connect(reader) as two:
+            for key in ("sqlsvm.program late", "sqlsvm.train late"):
+                one.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [key])
+            for session in (one, two):
+                for mode in ("UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"):
+                    with pytest.raises(psycopg.errors.InsufficientPrivilege), session.transaction():
+                        session.execute(f"SELECT 1 FROM sqlsvm.programs FOR {mode}".encode())
+                with pytest.raises(psycopg.errors.InsufficientPrivilege), session.transaction():
+                    session.execute("LOCK TABLE sqlsvm.programs IN ROW SHARE MODE")
+            two.execute("SELECT * FROM sqlsvm.explain('late')")
             save_program(postgres, "late", again)
+            answer(dsn, f"{QUIET} {IMPATIENT}; SELECT version FROM sqlsvm.train('late');")
+            open_store(postgres).drop("late")
 
 
-def test_nothing_goes_while_it_runs(postgres: Engine, dsn: str) -> None:
-    """A version alone is not what runs: that can be dropped."""
+def test_nothing_goes_while_it_trains(postgres: Engine, dsn: str) -> None:
     answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('late');")
     typed(postgres, IMPATIENT)
     store = open_store(postgres)
     with psycopg.connect(dsn) as session:
-        session.execute("SELECT * FROM sqlsvm.objective('late', '{}')")
+        session.execute("SELECT * FROM sqlsvm.train('late')")
         assert sqlstate(lambda: store.drop("late")) == TIMED_OUT
         assert complaint(dsn, f"{IMPATIENT}; SELECT sqlsvm.drop_model('late');")["SQLSTATE"] == TIMED_OUT
         assert store.kept("late") == Kept((1,), program=True)
+        session.rollback()
+        session.execute("SELECT * FROM sqlsvm.objective('late', '{}')")
         assert store.drop("late", 1) == Kept((1,))
-    assert store.drop("late") == Kept(program=True)
+        assert store.drop("late") == Kept(program=True)
 
 
-def test_runs_do_not_wait_for_each_other(dsn: str) -> None:
+def test_two_trainings_of_a_program(dsn: str) -> None:
+    """The second waits for the first. Counts do not."""
     with psycopg.connect(dsn) as session:
         session.execute("SELECT * FROM sqlsvm.train('late')")
         count = "SELECT COUNT(*) > 0 FROM sqlsvm.row_count('late', '{}');"
         assert answer(dsn, f"{QUIET} {IMPATIENT}; {count}") == ["t"]
+        assert complaint(dsn, f"{QUIET} {IMPATIENT}; SELECT sqlsvm.train('late');")["SQLSTATE"] == TIMED_OUT
+        session.commit()
+    assert answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('late');") == ["2"]
 
 
 EXCHANGE = """
-    SELECT pg_advisory_xact_lock(hashtextextended('sqlsvm.program late', 0));
-    DELETE FROM sqlsvm.programs WHERE name = 'late';
-    INSERT INTO sqlsvm.programs SELECT 'late', compiled_at, query, label, search_path, description, options
-    FROM sqlsvm.programs WHERE name = 'newer';
+    UPDATE sqlsvm.programs AS p
+    SET query = n.query, description = n.description, options = n.options, compiled_at = now()
+    FROM sqlsvm.programs AS n WHERE p.name = 'late' AND n.name = 'newer';
+    DELETE FROM sqlsvm.statements WHERE program = 'late';
     INSERT INTO sqlsvm.statements SELECT 'late', part, place, name, working_table, texts
     FROM sqlsvm.statements WHERE program = 'newer'"""
 

@@ -37,5 +37,13 @@ def write(folder: Path) -> tuple[Path, Path]:
 
 def extension_script() -> str:
     """Everything that `sqlsvm install` runs, in the same order, except CREATE SCHEMA."""
-    names = ("extension_begin", *TABLES, "references", *FORMS.values(), *function_templates(), "extension_end")
+    names = (
+        "extension_begin",
+        *TABLES,
+        "references",
+        *FORMS.values(),
+        "owners",
+        *function_templates(),
+        "extension_end",
+    )
     return "\n".join(template(name) for name in names)

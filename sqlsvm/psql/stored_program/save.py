@@ -16,11 +16,14 @@ from sqlsvm.store.program_lock import hold_alone
 _SAVE = """\
 INSERT INTO sqlsvm.programs (name, query, label, search_path, description, options)
 VALUES ($1, $2, $3, ARRAY_TO_STRING(ARRAY(SELECT QUOTE_IDENT(s) FROM UNNEST(CURRENT_SCHEMAS(FALSE)) AS s), ', '),
-        CAST($4 AS JSONB), CAST($5 AS JSONB))"""
+        CAST($4 AS JSONB), CAST($5 AS JSONB))
+ON CONFLICT (name) DO UPDATE SET query = EXCLUDED.query, label = EXCLUDED.label, search_path = EXCLUDED.search_path,
+  description = EXCLUDED.description, options = EXCLUDED.options, compiled_at = EXCLUDED.compiled_at,
+  owner = EXCLUDED.owner"""
 
 _INSTALLED = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = 'sqlsvm' AND tablename = 'programs'"
 
-_FORGET = "DELETE FROM sqlsvm.programs WHERE name = $1"
+_FORGET = "DELETE FROM sqlsvm.statements WHERE program = $1"
 
 _SAVE_STATEMENT = """\
 INSERT INTO sqlsvm.statements (program, part, place, name, working_table, texts)
@@ -40,7 +43,8 @@ def check_place(engine: Engine, name: str) -> None:
 
 
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
-    """Replace the program of this name, as soon as no session runs it. A model of that name and its versions stay."""
+    """Replace the program of this name, as soon as no session trains with it. A model of that name and its versions
+    stay."""
     check_place(engine, name)
     hint = "the owner of the schema sqlsvm can allow it: sqlsvm install --trainer ROLE"
     with explained(("denied",), lambda: hint, "this role may not store programs"):

@@ -1,0 +1,36 @@
+-- A run works on its own copy of the statements. So nobody can change what it runs after the owners were checked, and it
+-- needs no lock that another session would wait for. The function is VOLATILE to see a program that was stored meanwhile.
+CREATE OR REPLACE FUNCTION sqlsvm._take_program(name text, trust text)
+RETURNS sqlsvm.programs
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    program sqlsvm.programs := sqlsvm._find_program(name);
+    stranger record;
+BEGIN
+    CREATE TEMPORARY TABLE sqlsvm_statements AS
+    SELECT s.part, s.place, s.name, s.working_table, s.texts, s.owner
+    FROM sqlsvm.programs AS p JOIN sqlsvm.statements AS s ON s.program = p.name
+    WHERE p.name = program.name AND p.compiled_at = program.compiled_at AND p.owner IS NOT DISTINCT FROM program.owner;
+    IF NOT EXISTS (SELECT FROM pg_temp.sqlsvm_statements) THEN
+        RAISE EXCEPTION 'the program "%" was compiled again at this moment', name USING ERRCODE = 'SV002',
+            HINT = 'Run it again. If that does not help, it has no statements: compile it.';
+    END IF;
+    SELECT w.owner INTO stranger
+    FROM (SELECT program.owner UNION SELECT s.owner FROM pg_temp.sqlsvm_statements AS s) AS w (owner)
+    WHERE NOT sqlsvm._trusts(w.owner, trust) ORDER BY w.owner LIMIT 1;
+    IF found THEN
+        RAISE EXCEPTION USING ERRCODE = 'SV007',
+            MESSAGE = coalesce(format('role "%s" has stored what the program "%s" runs, and you do not trust that role',
+                stranger.owner, name), format('nobody knows who has stored the program "%s"', name)),
+            DETAIL = format('It would run with the rights of "%s".', current_user),
+            HINT = coalesce(format('SELECT * FROM sqlsvm.explain(%L); shows it. If you trust the role, add trust => %L.',
+                name, stranger.owner), 'Compile it again: sqlsvm compile --name ...');
+    END IF;
+    RETURN program;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._take_program(text, text) IS
+    'A program to run, and a copy of its statements; refused if the caller does not trust who has written them';

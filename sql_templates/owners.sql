@@ -1,0 +1,31 @@
+-- Each of these rows says who wrote it, and what is in it runs only for those who trust that role. The check is made by
+-- every INSERT, UPDATE and COPY: nobody writes another name, or changes a row and leaves its name. A superuser can, because a
+-- restore has to. NOT VALID leaves out the rows that are there, and lets pg_dump restore rows before the check.
+DO $$
+DECLARE
+    signed record;
+BEGIN
+    FOR signed IN
+        SELECT c.relname AS name, r.rolname AS owner, EXISTS (
+            SELECT FROM pg_catalog.aclexplode(c.relacl) AS a
+            WHERE a.grantee <> c.relowner AND a.privilege_type IN ('INSERT', 'UPDATE')) AS shared
+        FROM pg_catalog.pg_class AS c
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_catalog.pg_roles AS r ON r.oid = c.relowner
+        WHERE n.nspname = 'sqlsvm' AND c.relname IN ('versions', 'programs', 'statements') AND NOT EXISTS (
+            SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'owner')
+    LOOP
+        EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%I ADD COLUMN owner name', signed.name);
+        -- The rows of an older sqlsvm are the table owner's if no other role could write them. Otherwise nobody knows.
+        IF NOT signed.shared THEN
+            EXECUTE pg_catalog.format('UPDATE sqlsvm.%I SET owner = %L', signed.name, signed.owner);
+        END IF;
+        EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%1$I ALTER COLUMN owner SET DEFAULT CURRENT_USER,
+            ADD CONSTRAINT %2$I CHECK (owner IS NOT NULL AND (
+                owner = CURRENT_USER OR pg_catalog.current_setting(''is_superuser'') = ''on'')) NOT VALID',
+            signed.name, signed.name || '_signed');
+        EXECUTE pg_catalog.format('COMMENT ON COLUMN sqlsvm.%I.owner IS %L', signed.name,
+            'The role that wrote the row; NULL if that is not known');
+    END LOOP;
+END
+$$;
