@@ -22,6 +22,8 @@ Values = NDArray[Any]
 """A column of any type."""
 Rows = dict[str, Values]
 Parameters = Sequence[object]
+Called = tuple[str, str]
+"""Schema and name of a function. The schema is empty for one of the system."""
 E = TypeVar("E", bound=exp.Expr)
 Q = TypeVar("Q", bound=exp.Query)
 Spelling = Literal["exact", "padded", "caseless"]
@@ -211,10 +213,10 @@ class Engine(ABC):
         """Names of tables that a query of this session can read, for suggestions."""
 
     @abstractmethod
-    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+    def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         """Which of these functions can write, or can give another value at each call."""
 
-    def unpinned_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+    def unpinned_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         """Which of these functions could mean something else when a statement of ours calls them."""
         return ()
 

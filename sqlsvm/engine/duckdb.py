@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import (
     Abilities,
+    Called,
     Column,
     Engine,
     Kind,
@@ -130,16 +131,16 @@ class DuckDB(Engine):
     def table_names(self) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_TABLE_NAMES))
 
-    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
+    def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         if self._volatile is None:  # slower than most queries, and the list does not change
             self._volatile = frozenset(name for (name,) in self._ask(_VOLATILE_FUNCTIONS))
         calls = {name: _CALLED.findall(text) for name, text in self._ask(_MACROS)}
-        reached, unread = set[str](), [(name, name) for name in set(names)]
+        reached, unread = set[str](), [(name, name) for name in {name for _, name in called}]
         while unread:
             name, by = unread.pop()
             if name.lower() in self._volatile:
                 reached.add(by)
-            unread += [(called, by) for called in calls.pop(name.lower(), ())]
+            unread += [(inner, by) for inner in calls.pop(name.lower(), ())]
         return tuple(sorted(reached))
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:

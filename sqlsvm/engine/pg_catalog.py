@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm.engine import wire
-from sqlsvm.engine.base import Abilities, Column, Kind, Parameters, Programmable, Spelling, Stranger
+from sqlsvm.engine.base import Abilities, Called, Column, Kind, Parameters, Programmable, Spelling, Stranger
 from sqlsvm.engine.pg_names import Names
 from sqlsvm.errors import OptionError
 
@@ -35,8 +35,11 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspna
 ORDER BY name"""
 
 _VOLATILE_FUNCTIONS = """\
-SELECT DISTINCT p.proname FROM pg_catalog.pg_proc AS p
-WHERE p.proname = ANY ($1::text[]) AND p.provolatile = 'v' ORDER BY p.proname"""
+SELECT DISTINCT p.proname FROM unnest($1::text[], $2::text[]) AS called (schema, name)
+JOIN pg_catalog.pg_proc AS p ON p.proname = called.name JOIN pg_catalog.pg_namespace AS s ON s.oid = p.pronamespace
+WHERE p.provolatile = 'v' AND (s.nspname = CASE WHEN called.schema = '' THEN 'pg_catalog' ELSE called.schema END
+  OR called.schema = 'pg_temp' AND s.oid = pg_my_temp_schema())
+ORDER BY p.proname"""
 
 _VIEW_TEXTS = """\
 WITH RECURSIVE read (oid) AS (
@@ -186,11 +189,11 @@ class PgCatalog(Programmable):
     def table_names(self) -> tuple[str, ...]:
         return tuple(name for (name,) in self._ask(_TABLE_NAMES, [self._names.path]))
 
-    def volatile_functions(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [list(names)]))
+    def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
+        return tuple(name for (name,) in self._ask(_VOLATILE_FUNCTIONS, [*map(list, zip(*called, strict=True))]))
 
-    def unpinned_functions(self, names: Sequence[str]) -> tuple[str, ...]:
-        return self._names.unpinned(names)
+    def unpinned_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
+        return self._names.unpinned(called)
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         return tuple(text for (text,) in self._ask(_VIEW_TEXTS, [[self._name(table) for table in tables]]))

@@ -20,7 +20,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, E, Q, StatementError
+from sqlsvm.engine.base import Called, Column, E, Q, StatementError
 from sqlsvm.errors import EngineError, QueryError
 
 PATH = "SELECT pg_catalog.current_schemas(true)"
@@ -118,9 +118,12 @@ ORDER BY path.place"""
 # Functions that look their names up on the path of whoever calls them.
 _BODIES = """\
 SELECT p.oid::regprocedure::text, p.prosrc, ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) AS given (t))
-FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
-WHERE p.proname = ANY ($1::text[]) AND l.lanname IN ('sql', 'plpgsql') AND p.prosqlbody IS NULL
-  AND p.pronamespace <> 'pg_catalog'::regnamespace
+FROM unnest($1::text[], $2::text[]) AS called (schema, name)
+JOIN pg_catalog.pg_namespace AS s ON s.nspname = called.schema
+JOIN pg_catalog.pg_proc AS p ON p.pronamespace = s.oid AND p.proname = called.name
+JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
+WHERE l.lanname IN ('sql', 'plpgsql') AND p.prosqlbody IS NULL
+  AND s.nspname <> 'pg_catalog'
   AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS own (setting) WHERE starts_with(own.setting, 'search_path='))
 ORDER BY 1"""
 
@@ -211,10 +214,10 @@ class Names:
             _in_schema(table, schemas[0])
         return made
 
-    def unpinned(self, functions: Sequence[str]) -> tuple[str, ...]:
-        """Those of the functions of these names that could mean something else when we call them: nothing else than the
-        caller's path says which = or round their bodies mean."""
-        found = self._ask(_BODIES, [list(functions)])
+    def unpinned(self, called: Sequence[Called]) -> tuple[str, ...]:
+        """Those of these functions that could mean something else when we call them: nothing else than the caller's
+        path says which = or round their bodies mean."""
+        found = self._ask(_BODIES, [*map(list, zip(*called, strict=True))])
         return tuple(function for function, body, takes in found if self._has_rivals(body, takes))
 
     def _has_rivals(self, body: str, takes: Sequence[str]) -> bool:

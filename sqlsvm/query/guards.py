@@ -6,13 +6,13 @@ it returns the same rows each time it is read.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
+from sqlsvm.engine.base import Called
 from sqlsvm.errors import QueryError
 from sqlsvm.query.ir import Fold
 from sqlsvm.query.known_functions import is_aggregate, is_set_returning, is_volatile
@@ -79,23 +79,32 @@ def check(select: exp.Select, dialect: str) -> None:
     _same_rows(select, dialect)
 
 
-def functions(select: exp.Select, dialect: str, fold: Fold) -> tuple[str, ...]:
-    """The names, without schema, of all functions that the query calls: all names before a parenthesis in the text that
-    is sent. Some of them may be types or keywords; none is missing."""
+def functions(select: exp.Select, dialect: str, fold: Fold) -> tuple[Called, ...]:
+    """All functions that the query calls: all names before a parenthesis in the text that is sent. Some of them may be
+    types or keywords; none is missing."""
     return functions_in(select.sql(dialect=dialect), dialect, fold)
 
 
-def functions_in(text: str, dialect: str, fold: Fold) -> tuple[str, ...]:
-    return tuple(sorted({fold(name, quoted) for name, quoted in _called(text, dialect)}))
+def functions_in(text: str, dialect: str, fold: Fold) -> tuple[Called, ...]:
+    return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(text, dialect)}))
 
 
-def _called(text: str, dialect: str) -> Iterator[tuple[str, bool]]:
-    tokens = list(Dialect.get_or_raise(dialect).tokenize(text))
-    for token, following in pairwise(tokens):
+Word = tuple[str, bool]
+"""A name, and whether it is quoted."""
+
+
+def _called(text: str, dialect: str) -> Iterator[tuple[Word, Word]]:
+    """Schema and name; an empty schema if none is written."""
+    tokens = [None, None, *Dialect.get_or_raise(dialect).tokenize(text)]
+    for owner, dot, token, following in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        assert token
+        assert following
         quoted = token.token_type is TokenType.IDENTIFIER
         is_word = quoted or token.text.replace("_", "a").isalnum()
         if following.token_type is TokenType.L_PAREN and is_word and token.token_type is not TokenType.STRING:
-            yield token.text, quoted
+            is_dotted = owner is not None and dot is not None and dot.token_type is TokenType.DOT
+            schema = (owner.text, owner.token_type is TokenType.IDENTIFIER) if owner and is_dotted else ("", False)
+            yield schema, (token.text, quoted)
 
 
 def _only_reads(select: exp.Select, dialect: str) -> None:
@@ -113,7 +122,7 @@ def _only_reads(select: exp.Select, dialect: str) -> None:
 def _reads_the_same(query: exp.Query, text: str, dialect: str) -> None:
     if query.find(exp.TableSample):
         raise QueryError("TABLESAMPLE and USING SAMPLE read other rows every time", hint="remove it")
-    for name, _ in _called(text, dialect):
+    for _, (name, _) in _called(text, dialect):
         if is_volatile(name):
             raise QueryError(
                 f"{name.lower()}() is volatile: it changes something, or differs from call to call",

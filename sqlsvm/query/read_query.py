@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlsvm.engine.base import Column, Engine, StatementError
+from sqlsvm.engine.base import Called, Column, Engine, StatementError
 from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query import (
     FeatureQuery,
@@ -30,13 +30,13 @@ def read_query(
     """The text taken apart. Do not call this in a transaction: an unknown name would abort it, and then the database
     could not be asked for similar names."""
     tree = parse(text, engine.dialect)
-    _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     tree = engine.bound(tree)
+    _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
     views = engine.view_texts([t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)])
     for view in views:
         check_view(view, engine.dialect)
-    called = [name for view in views for name in functions_in(view, engine.dialect, engine.fold)]
+    called = [f for view in views for f in functions_in(view, engine.dialect, engine.fold)]
     _check_functions(engine, called, "a view that the query reads calls it")
     query = feature_query(
         text, tree, columns, engine.fold, dialect=engine.dialect, label=label, weight=weight, categorical=categorical
@@ -45,7 +45,7 @@ def read_query(
     return with_implied_filters(with_plain_keys(with_kinds(query, kinds), engine.describe))
 
 
-def _check_functions(engine: Engine, called: Sequence[str], detail: str | None = None) -> None:
+def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:
     """Every call must give the same value, whoever makes it."""
     if not called:
         return
