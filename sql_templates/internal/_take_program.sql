@@ -22,11 +22,13 @@ BEGIN
     WHERE NOT sqlsvm._trusts(w.owner, trust) ORDER BY w.owner LIMIT 1;
     IF found THEN
         RAISE EXCEPTION USING ERRCODE = 'SV007',
-            MESSAGE = coalesce(format('role "%s" has stored what the program "%s" runs, and you do not trust that role',
-                stranger.owner, name), format('nobody knows who has stored the program "%s"', name)),
+            MESSAGE = CASE WHEN stranger.owner IS NULL THEN format('nobody knows who has stored the program "%s"', name)
+                ELSE format('role "%s" has stored what the program "%s" runs, and you do not trust that role',
+                    stranger.owner, name) END,
             DETAIL = format('It would run with the rights of "%s".', current_user),
-            HINT = coalesce(format('SELECT * FROM sqlsvm.explain(%L); shows it. If you trust the role, add trust => %L.',
-                name, stranger.owner), 'Compile it again: sqlsvm compile --name ...');
+            HINT = CASE WHEN stranger.owner IS NULL THEN 'Compile it again: sqlsvm compile --name ...'
+                ELSE format('SELECT * FROM sqlsvm.explain(%L); shows it. If you trust the role, add trust => %L.',
+                    name, stranger.owner) END;
     END IF;
     RETURN program;
 END

@@ -27,6 +27,6 @@ def _refusal(model: Model) -> EngineError:
         )
     return EngineError(
         f'role "{model.owner}" has stored {version}, and you do not trust that role',
-        detail="Its query would run with your rights.",
-        hint=f"read the query with sqlsvm show; if you trust the role, add --trust-owner {quote(model.owner)}",
+        detail=f"Its query would run with your rights; --trust-owner {quote(model.owner)} allows that.",
+        hint="read the query first: sqlsvm show prints it",
     )

@@ -1,0 +1,326 @@
+"""A trainer stores text that others execute. Each row has the name of its writer, and runs for those who trust it."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+
+from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.ask.inspect import inspect_model
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Programmable, Text
+from sqlsvm.errors import EngineError
+from sqlsvm.model.predict import predict, query_rows
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.psql.install import install, upgrade
+from sqlsvm.psql.stored_program import save_program, stored_program
+from sqlsvm.report import gather_from
+from sqlsvm.run.train import Training, train
+from sqlsvm.store import open_store
+from sqlsvm.store.templates import template
+from tests.cli.command import sqlsvm
+from tests.ground.models import model
+from tests.ground.roles import logins, run
+from tests.listing import value
+from tests.psql import answer, complaint, psql
+from tests.typed import typed
+
+MALLORY, TRAINER, READER = (f"{kind} {os.getpid()}" for kind in ("mallory", "trainer", "reader"))
+WHO = f'"{MALLORY}"'
+DATA = """
+    CREATE TABLE public.t AS SELECT n % 2 AS y, n % 7 AS x FROM generate_series(1, 40) AS n;
+    GRANT SELECT ON public.t TO PUBLIC"""
+# The check for volatile functions cannot see what an immutable one calls.
+EVIL = f"""
+    CREATE FUNCTION hers.v() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        IF current_setting('is_superuser') = 'on' THEN ALTER ROLE {WHO} SUPERUSER; END IF; END $$;
+    CREATE FUNCTION hers.evil(x integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+        PERFORM hers.v(); RETURN x; END $$"""
+QUERY = "SELECT y, hers.evil(x) AS x FROM t"
+HARMLESS = "SELECT y, x FROM t"
+TRAINING = Training(ProblemOptions("y"), 0.1)
+RUNS = (
+    "train('late'{})",
+    "evaluate('late', '{{}}'{})",
+    "objective('late', '{{}}'{})",
+    "row_count('late', '{{}}'{})",
+    "generalized_row_count('late', '{{}}'{})",
+    "pseudo_gradient('late', '{{}}'{})",
+)
+
+_IS_SUPERUSER = Text("SELECT rolsuper AS v FROM pg_catalog.pg_roles WHERE rolname = $1")
+_TRUSTS = Text("SELECT sqlsvm._trusts($1::name, $2::text) AS v")
+
+
+@dataclass(frozen=True)
+class Place:
+    engine: Programmable
+    dsn: str
+    mallory: str
+    trainer: str
+    reader: str
+
+    def is_taken(self) -> bool:
+        """Has somebody with more rights run what mallory wrote?"""
+        return bool(self.engine.fetch(_IS_SUPERUSER, [MALLORY])["v"][0])
+
+
+@pytest.fixture
+def place(postgres: Programmable, postgres_dsn: str) -> Iterator[Place]:
+    """Installed by a superuser, with two trainers, of whom one is evil, and a reader."""
+    with logins(postgres, postgres_dsn, MALLORY, TRAINER, READER) as roles:
+        postgres.run_script(f"{DATA}; CREATE SCHEMA hers AUTHORIZATION {WHO}; GRANT USAGE ON SCHEMA hers TO PUBLIC")
+        install(postgres, readers=[READER], trainers=[MALLORY, TRAINER])
+        run(roles[0], EVIL)
+        yield Place(postgres, postgres_dsn, *roles)
+
+
+def compile_as(dsn: str, query: str) -> None:
+    with connect(dsn) as engine:
+        save_program(engine, "late", stored_program(engine, query, TRAINING))
+
+
+def train_as(dsn: str, query: str) -> None:
+    with connect(dsn) as engine:
+        open_store(engine).save(train(engine, "late", query, TRAINING))
+
+
+# -- nobody writes under another name ----------------------------------------------------------------------------------
+
+FORGED = (
+    "UPDATE sqlsvm.{table} SET owner = '{other}'",
+    "UPDATE sqlsvm.{table} SET {text} WHERE owner = '{other}'",
+    "UPDATE sqlsvm.{table} SET owner = NULL",
+    "INSERT INTO sqlsvm.{table} ({columns}, owner) SELECT {columns}, '{other}' FROM planted",
+    "INSERT INTO sqlsvm.{table} ({columns}, owner) SELECT {columns}, NULL FROM planted",
+    "INSERT INTO sqlsvm.{table} ({columns}) SELECT {columns} FROM planted ON CONFLICT ({key}) DO UPDATE SET {text}",
+    'SET ROLE "{other}"',
+    "SET session_replication_role = replica",
+    "ALTER TABLE sqlsvm.{table} DROP CONSTRAINT {table}_signed",
+    "ALTER TABLE sqlsvm.{table} ALTER COLUMN owner SET DEFAULT '{other}'",
+    "CREATE TRIGGER t BEFORE INSERT ON sqlsvm.{table} EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+)
+TABLES = {
+    "versions": ("body = '{}'", "name, version"),
+    "programs": ("query = 'SELECT 1'", "name"),
+    "statements": ("texts = ARRAY['SELECT 1']", "program, part, place"),
+}
+
+
+def copy_in(session: psycopg.Connection, table: str, rows: str) -> None:
+    """By COPY, which takes all columns."""
+    with session.cursor().copy(f"COPY ({rows}) TO STDOUT".encode()) as out:
+        copied = b"".join(bytes(row) for row in out)
+    with session.cursor().copy(f"COPY sqlsvm.{table} FROM STDIN".encode()) as into:
+        into.write(copied)
+
+
+def test_nobody_writes_under_another_name(place: Place) -> None:
+    compile_as(place.trainer, HARMLESS)
+    train_as(place.trainer, HARMLESS)
+    with psycopg.connect(place.mallory, autocommit=True) as session:
+        for table, (text, key) in TABLES.items():
+            before = session.execute(f"SELECT * FROM sqlsvm.{table} ORDER BY {key}".encode()).fetchall()
+            found = session.execute(f"SELECT * FROM sqlsvm.{table} LIMIT 0".encode()).description or ()
+            columns = ", ".join(c.name for c in found if c.name != "owner")
+            session.execute(f"CREATE TEMPORARY TABLE planted AS SELECT * FROM sqlsvm.{table}".encode())
+            for other in (TRAINER, "postgres", READER):
+                for forged in FORGED:
+                    statement = forged.format(table=table, other=other, text=text, key=key, columns=columns)
+                    if "WHERE owner" in statement and other != TRAINER:
+                        continue  # there is no such row
+                    with pytest.raises((psycopg.errors.CheckViolation, psycopg.errors.InsufficientPrivilege)):
+                        session.execute(statement.encode())
+                with pytest.raises(psycopg.errors.CheckViolation):
+                    copy_in(session, table, f"SELECT {columns}, '{other}' FROM planted")
+            session.execute("DROP TABLE planted")
+            assert session.execute(f"SELECT * FROM sqlsvm.{table} ORDER BY {key}".encode()).fetchall() == before
+
+
+def test_what_a_trainer_writes_has_its_name(place: Place) -> None:
+    compile_as(place.trainer, HARMLESS)
+    train_as(place.trainer, HARMLESS)
+    answer(place.trainer, "SET client_min_messages = warning; SELECT version FROM sqlsvm.train('late');")
+    for table in TABLES:
+        owners = f"SELECT DISTINCT owner AS o FROM sqlsvm.{table}"
+        assert value(place.engine, owners) == TRAINER
+    compile_as(place.mallory, HARMLESS)
+    assert value(place.engine, "SELECT DISTINCT owner AS o FROM sqlsvm.programs") == MALLORY
+    assert value(place.engine, "SELECT DISTINCT owner AS o FROM sqlsvm.statements") == MALLORY
+
+
+# -- what runs, and for whom -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run_it", RUNS)
+def test_a_program_of_somebody_else_runs_for_nobody(place: Place, run_it: str) -> None:
+    compile_as(place.mallory, QUERY)
+    call = f"SET client_min_messages = warning; SELECT count(*) > 0 FROM sqlsvm.{run_it};"
+    for dsn in (place.dsn, place.trainer):
+        said = complaint(dsn, call.format(""))
+        assert said["SQLSTATE"] == "SV007"
+        assert said["MESSAGE"].startswith(f'role "{MALLORY}" has stored what the program "late" runs')
+        assert f"add trust => '{MALLORY}'" in said["HINT"]
+    assert not place.is_taken()
+    assert answer(place.mallory, call.format("")) == ["t"]
+    assert answer(place.trainer, call.format(f", trust => '{MALLORY}'")) == ["t"]
+    assert answer(place.dsn, "SELECT count(*) > 9 FROM sqlsvm.explain('late');") == ["t"]
+    answer(place.dsn, call.format(f", trust => '{MALLORY}'"))
+    assert place.is_taken()  # the attack is a real one
+
+
+@pytest.mark.parametrize("change", ["UPDATE", "INSERT"])
+def test_one_statement_of_somebody_else_is_enough_to_refuse(place: Place, change: str) -> None:
+    """In a program of the superuser; the row then has the name of who changed it."""
+    compile_as(place.dsn, HARMLESS)
+    text = "ARRAY['SELECT hers.evil(1) AS n', '']"
+    changes = {
+        "UPDATE": f"UPDATE sqlsvm.statements SET texts = {text}, owner = DEFAULT WHERE part = 'checks' AND place = 0",
+        "INSERT": f"INSERT INTO sqlsvm.statements VALUES ('late', 'checks', 99, 'null', NULL, {text})",
+    }
+    run(place.mallory, changes[change])
+    said = complaint(place.dsn, "SELECT * FROM sqlsvm.evaluate('late', '{}');")
+    assert (said["SQLSTATE"], MALLORY in said["MESSAGE"]) == ("SV007", True)
+    assert not place.is_taken()
+
+
+def test_a_reader_runs_what_it_trusts(place: Place) -> None:
+    """A program of a superuser at once, one of a trainer by name, and never by a setting."""
+    call = "SELECT count(*) FROM sqlsvm.evaluate('late', '{}'"
+    compile_as(place.dsn, HARMLESS)
+    assert answer(place.reader, f"{call});") == ["10"]
+    compile_as(place.trainer, HARMLESS)
+    for trying in ("", f"SET sqlsvm.trust = '{TRAINER}'; SET sqlsvm.trusted = '{TRAINER}';"):
+        assert complaint(place.reader, f"{trying} {call});")["SQLSTATE"] == "SV007"
+    assert complaint(place.reader, f"{call}, trust => '{MALLORY}');")["SQLSTATE"] == "SV007"
+    assert answer(place.reader, f"{call}, trust => '{TRAINER}');") == ["10"]
+    typed(place.engine, f'GRANT "{TRAINER}" TO "{READER}"')
+    assert answer(place.reader, f"{call});") == ["10"]
+
+
+def test_the_query_of_a_model_runs_for_those_who_trust_its_owner(place: Place) -> None:
+    train_as(place.mallory, QUERY)
+    stored = open_store(place.engine).load("late")
+    assert stored.owner == MALLORY
+    for use in (evaluate_model, inspect_model, query_rows, predict):
+        with pytest.raises(EngineError, match=f'role "{MALLORY}" has stored version 1') as e:
+            use(place.engine, stored)
+        assert f"--trust-owner '{MALLORY}'" in str(e.value)
+    report = gather_from(place.engine, stored)
+    assert (report.inspection, report.evaluation) == (None, None)
+    assert all(f"--trust-owner '{MALLORY}'" in missing.why for missing in report.missing)
+    assert not place.is_taken()
+    place.engine.trusted = frozenset([MALLORY])
+    evaluate_model(place.engine, stored)
+    assert place.is_taken()  # the attack is a real one
+
+
+def test_the_command_line(place: Place) -> None:
+    """What lists and shows, and what scores rows that the user names, executes nothing that is stored."""
+    train_as(place.mallory, QUERY)
+    for verb in (
+        ["models"],
+        ["show", "late"],
+        ["weights", "late"],
+        ["predict", "late", "--sql"],
+        ["predict", "late", "--input", "SELECT 1 AS x"],
+    ):
+        done = sqlsvm(*verb, "--dsn", place.dsn)
+        assert (done.returncode, done.stderr) == (0, ""), verb
+    for verb in (["evaluate", "late"], ["predict", "late"]):
+        done = sqlsvm(*verb, "--dsn", place.dsn, env={"SQLSVM_TRUST_OWNER": MALLORY})
+        assert done.returncode == 1
+        assert f"--trust-owner '{MALLORY}'" in done.stderr
+    assert not place.is_taken()
+    trusting = ("--trust-owner", MALLORY)
+    assert sqlsvm("evaluate", "late", "--dsn", place.trainer, *trusting).returncode == 0
+    assert sqlsvm("evaluate", "late", "--dsn", place.trainer, "--trust-owner", "x").returncode == 1
+
+
+@pytest.mark.parametrize("key", ["intercept", "weight", "missing", "feature", "category"])
+def test_weights_are_never_code(place: Place, key: str) -> None:
+    """predict, decision_function and score_sql need no trust: they only read numbers and names."""
+    evil = "(SELECT hers.evil(1))"
+    with connect(place.mallory) as engine:
+        open_store(engine).save(model())
+    for said in (evil, f"0' || {evil} || '", f'x" || {evil} || "', f"CAST('0' AS double precision) + {evil}"):
+        path = "{intercept}" if key == "intercept" else f"{{weights,0,{key}}}"
+        body = f"jsonb_set(body::jsonb, '{path}', to_jsonb(:'said'::text))::text"
+        change = f"UPDATE sqlsvm.versions SET body = {body}, owner = DEFAULT;"
+        answer(place.mallory, change, {"said": said})
+        for call in ("predict('late', '{}')", "decision_function('late', '{\"distance\": 1}')", "score_sql('late')"):
+            done = psql(place.dsn, f"SELECT sqlsvm.{call} IS NULL;")
+            assert (done.code, "ERROR" in done.err) in ((0, False), (3, True))
+        assert not place.is_taken()
+
+
+# -- older installations -----------------------------------------------------------------------------------------------
+
+
+def older(engine: Programmable) -> None:
+    """The tables as they were before rows had an owner."""
+    for table in TABLES:
+        typed(engine, f"ALTER TABLE sqlsvm.{table} DROP COLUMN owner CASCADE")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_of_an_older_sqlsvm(postgres: Programmable, postgres_dsn: str, shared: bool) -> None:
+    """They are the owner's if nobody else could write them. Otherwise nobody knows, and nobody runs them."""
+    install(postgres)
+    postgres.run_script(DATA)
+    compile_as(postgres_dsn, HARMLESS)
+    train_as(postgres_dsn, HARMLESS)
+    me = value(postgres, "SELECT session_user AS v")
+    with logins(postgres, postgres_dsn, MALLORY):
+        older(postgres)
+        assert open_store(postgres).load("late").owner is None
+        if shared:
+            typed(postgres, f"GRANT INSERT ON sqlsvm.versions, sqlsvm.programs, sqlsvm.statements TO {WHO}")
+        upgrade(postgres)
+        stored = open_store(postgres).load("late")
+        call = "SELECT count(*) FROM sqlsvm.evaluate('late', '{}');"
+        if not shared:
+            assert stored.owner == me
+            evaluate_model(postgres, stored)
+            assert answer(postgres_dsn, call) == ["10"]
+            return
+        assert stored.owner is None
+        with pytest.raises(EngineError, match="nobody knows who has stored version 1") as e:
+            evaluate_model(postgres, stored)
+        said = complaint(postgres_dsn, call)
+        assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV007", 'nobody knows who has stored the program "late"')
+        assert e.value.hint
+        typed(postgres, e.value.hint.partition("sign it: ")[2].replace("'...'", "'late'"))
+        evaluate_model(postgres, open_store(postgres).load("late"))
+
+
+def test_the_owners_are_made_once(postgres: Programmable) -> None:
+    install(postgres)
+    typed(postgres, "INSERT INTO sqlsvm.models VALUES ('late', 0)")
+    postgres.run_script(template("owners"))
+    assert value(postgres, "SELECT COUNT(*) AS n FROM pg_catalog.pg_constraint WHERE conname LIKE '%_signed'") == 3
+
+
+# -- one rule, in Python and in SQL ------------------------------------------------------------------------------------
+
+
+def test_both_trust_the_same_roles(place: Place) -> None:
+    """The function also trusts the owner of the schema, whom its caller has trusted already: here a superuser."""
+    typed(place.engine, f'GRANT "{TRAINER}" TO "{READER}"')
+    roles = [MALLORY, TRAINER, READER, "postgres", "pg_monitor", "pg_database_owner", "no such role", None]
+    database = value(place.engine, "SELECT CURRENT_DATABASE() AS v")
+    me = value(place.engine, "SELECT session_user AS v")
+    for owner in (me, MALLORY):
+        typed(place.engine, f'ALTER DATABASE "{database}" OWNER TO "{owner}"')
+        for dsn in (place.dsn, place.mallory, place.trainer, place.reader):
+            with connect(dsn) as engine:
+                for named in (None, MALLORY):
+                    engine.trusted = frozenset([named] if named else [])
+                    for role in roles:
+                        if role == "pg_database_owner":
+                            continue  # no row has this name: a role can act as it, but not log in
+                        found = engine.fetch(_TRUSTS, [role, named])["v"][0]
+                        assert bool(found) == engine.trusts(role), (owner, dsn, named, role)
+    typed(place.engine, f'ALTER DATABASE "{database}" OWNER TO "{me}"')
