@@ -63,6 +63,9 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
 targets = together(
     click.option("--table", metavar="TABLE", help="Write the predictions to a new table of this name."),
     click.option("--view", metavar="VIEW", help="Make a view of this name that computes them."),
+    click.option(
+        "--security-invoker", is_flag=True, help="Let the view read with the rights of its reader (PostgreSQL 15)."
+    ),
     click.option("--csv", "csv_file", metavar="FILE", help="Write them to this file; - is stdout, the default."),
     click.option("--overwrite", is_flag=True, help="Replace a table, view or file that exists."),
 )
@@ -85,6 +88,7 @@ def predict(
     rows: str | None,
     table: str | None,
     view: str | None,
+    security_invoker: bool,
     csv_file: str | None,
     overwrite: bool,
     as_sql: bool,
@@ -93,7 +97,12 @@ def predict(
 
     --input is a table, a SELECT or, in DuckDB, a CSV file. A category that the training has not seen has weight 0.
     Without --input the query of the model is run, if its join is not too large.
+
+    A view reads its tables with the rights of its owner, also past row-level security, unless it is made with
+    --security-invoker.
     """
+    if security_invoker and view is None:
+        raise click.UsageError("--security-invoker needs --view", click.get_current_context())
     _check_targets({"table": table, "view": view, "csv": csv_file}, overwrite, as_sql, rows)
     kind: Kind = "view" if table is None else "table"
     made = view if table is None else table
@@ -109,7 +118,7 @@ def predict(
             _check_size(engine, model)
         found = predict(engine, model, rows)
         if made is not None:
-            save(engine, found, made, kind, overwrite=overwrite)
+            save(engine, found, made, kind, overwrite=overwrite, security_invoker=security_invoker)
             show_answer(f"the predictions are in the {kind} {printable(made)}")
         elif csv_file is None or is_stdout(csv_file):
             with answering():

@@ -74,6 +74,8 @@ class Abilities:
     """Do further columns in a join cost almost nothing?"""
     foreign_keys: bool = True
     """Can a foreign key be added to an existing table?"""
+    invoker_views: bool = False
+    """Can a view read with the rights of the role that reads it, and not with those of its owner?"""
     subscripts: frozenset[str] = frozenset()
     """Types of keys for which an array is faster than a hash table."""
     inexact: frozenset[str] = frozenset()

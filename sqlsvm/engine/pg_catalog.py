@@ -174,7 +174,10 @@ class PgCatalog(Programmable):
     """The part of an engine for PostgreSQL that reads pg_catalog. A subclass sends the queries."""
 
     abilities = Abilities(
-        subscripts=frozenset(_INTEGERS), inexact=frozenset(("real", "double precision")), portable=_PORTABLE
+        invoker_views=True,
+        subscripts=frozenset(_INTEGERS),
+        inexact=frozenset(("real", "double precision")),
+        portable=_PORTABLE,
     )
 
     _names: Names

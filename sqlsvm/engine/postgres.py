@@ -39,7 +39,7 @@ _IDENTIFIER_BYTES = 63
 _FIT_ON_A_PAGE = 900  # numbers
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _ANSWER = f"{sql.WORKING}answer"
-_READ_ONLY, _DENIED = "25006", "42501"
+_READ_ONLY, _DENIED, _LOCKED = "25006", "42501", "55P03"
 _REFUSALS: dict[str, Refusal] = {
     _DENIED: "denied",
     **dict.fromkeys(("42P01", "3F000"), "no such name"),
@@ -316,6 +316,8 @@ class Postgres(PgCatalog):
 
     def _hint(self, sqlstate: str, message: str) -> str | None:
         info = self._connection.info
+        if sqlstate == _LOCKED:
+            return "another session has locked it: try again later, or SET lock_timeout to a longer time"
         if sqlstate == _READ_ONLY:
             return "this session may only read: train and evaluate can with --offload --model-file FILE, predict to CSV"
         if sqlstate == _DENIED and "temporary tables" in message:

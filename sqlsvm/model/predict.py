@@ -141,15 +141,24 @@ def _operand(model: Model, term: Term, column: Column) -> Operand:
 # -- where they go -----------------------------------------------------------------------------------------------------
 
 
-def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, overwrite: bool = False) -> None:
-    """CREATE TABLE or VIEW name AS the predictions. With `overwrite` an existing one is replaced, if nothing fails."""
-    target = _target(engine, name)
+def save(
+    engine: Engine,
+    found: exp.Select,
+    name: str,
+    kind: Kind = "table",
+    *,
+    overwrite: bool = False,
+    security_invoker: bool = False,
+) -> None:
+    """CREATE TABLE or VIEW name AS the predictions. With `overwrite` an existing one is replaced, if nothing fails.
+    With `security_invoker` a view has the rights of who reads it."""
+    target, properties = _target(engine, name), _properties(engine, security_invoker)
     steps.info("writing the predictions")
     try:
         with engine.snapshot():
             if overwrite:
                 engine.execute(exp.Drop(tables=[target.copy()], kind=kind.upper(), exists=True))
-            engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found))
+            engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found, properties=properties))
     except StatementError as error:
         if overwrite and error.kind == "no such name":
             detail, hint = "a query that reads a table cannot replace it", "write the predictions to another table"
@@ -157,6 +166,14 @@ def save(engine: Engine, found: exp.Select, name: str, kind: Kind = "table", *, 
         if overwrite or error.kind not in ("exists", "taken"):
             raise
         raise OptionError(f"{name} exists already", hint="choose another name, or add --overwrite") from error
+
+
+def _properties(engine: Engine, security_invoker: bool) -> exp.Properties | None:
+    if not security_invoker:
+        return None
+    if not engine.abilities.invoker_views:
+        raise OptionError(f"{engine.version} has no roles, so nobody reads a view with other rights")
+    return exp.Properties(expressions=[exp.Property(this=exp.var("security_invoker"), value=exp.true())])
 
 
 def _target(engine: Engine, name: str) -> exp.Table:
