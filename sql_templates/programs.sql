@@ -3,7 +3,6 @@ CREATE TABLE sqlsvm.programs (
     compiled_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
     query text NOT NULL,
     label text NOT NULL,
-    search_path text NOT NULL,
     description jsonb NOT NULL,
     options jsonb NOT NULL
 );
@@ -13,7 +12,6 @@ COMMENT ON COLUMN sqlsvm.programs.name IS 'Any text that is not empty';
 COMMENT ON COLUMN sqlsvm.programs.compiled_at IS 'When sqlsvm compile stored it';
 COMMENT ON COLUMN sqlsvm.programs.query IS 'The query whose rows it trains on';
 COMMENT ON COLUMN sqlsvm.programs.label IS 'The column of the query that it predicts';
-COMMENT ON COLUMN sqlsvm.programs.search_path IS 'Where the names of the query were looked up when it was compiled';
 COMMENT ON COLUMN sqlsvm.programs.description IS 'The coordinates of theta and how join rows are counted';
 COMMENT ON COLUMN sqlsvm.programs.options IS 'The options of sqlsvm compile: those of the training';
 

@@ -3,6 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._arguments(
     p sqlsvm._problem, theta float8[] DEFAULT NULL, label integer DEFAULT NULL)
 RETURNS sqlsvm._given
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given;

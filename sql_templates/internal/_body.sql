@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._body(model text, version integer)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     stored text;

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._buckets(
     p sqlsvm._problem, at sqlsvm._state, local sqlsvm._local, point float8[], tol float8)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     dane boolean := local IS NOT NULL;

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_body(model text, version integer, body jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     wrong CONSTANT text := (

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_levels(epsilon float8, rows float8)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');

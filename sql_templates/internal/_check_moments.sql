@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_moments(p sqlsvm._problem, unlabelled float8)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     c jsonb;

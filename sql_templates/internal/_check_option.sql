@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_option(name text, value float8, low float8, inclusive boolean, example text)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     IF value IS NOT NULL AND NOT (value > low AND value < 'Infinity' OR inclusive AND value = low) THEN

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_pairs(p sqlsvm._problem, theta float8[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p, theta);

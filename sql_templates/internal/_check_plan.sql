@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_plan(p sqlsvm._problem, answers jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     failed text := (SELECT min(a.key) FROM jsonb_each(answers) AS a WHERE (a.value -> 0 ->> 'n')::float8 > 0);

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_rights()
 RETURNS void
 LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     PERFORM sqlsvm._require('trainer');

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._check_weights(program sqlsvm.programs, beta jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     c record;

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._conjugate_gradients(local sqlsvm._local, ridge float8[], b float8[])
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     scale float8[] := ARRAY(SELECT 1 / d FROM unnest(sqlsvm._plus(ridge, 1, sqlsvm._local_squares(local, 'sqlsvm_near')))

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._counted(p sqlsvm._problem)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p);

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._counting_error(p sqlsvm._problem, answers jsonb, h float8)
 RETURNS float8
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     delta float8;

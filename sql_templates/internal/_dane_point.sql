@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._dane_point(
     tilted sqlsvm._tilted, soft boolean, full_hinge boolean, tol float8, stalls integer,
     OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     IF soft AND (tilted.width > 0 OR full_hinge) THEN

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._draw(p sqlsvm._problem, effort jsonb, lambda float8)
 RETURNS sqlsvm._local
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p);

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._drop(VARIADIC parts text[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     working record;

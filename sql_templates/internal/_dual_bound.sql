@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._dual_bound(alpha float8[], lambda float8)
 RETURNS float8
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     g float8;

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._face_step(hessian float8[], gradient float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     n integer := cardinality(gradient);

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._feature_value(features jsonb, feature text)
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     names text[];

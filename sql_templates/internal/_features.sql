@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._features(p sqlsvm._problem)
 RETURNS TABLE (place integer, raw integer, feature text, category text)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     dictionary jsonb;

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._find_program(name text)
 RETURNS sqlsvm.programs
 LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     names text[];

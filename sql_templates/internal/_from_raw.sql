@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._from_raw(p sqlsvm._problem, sums float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     found float8[] := '{}';

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._given_weights(program sqlsvm.programs, beta jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     form text := 'Write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}.';

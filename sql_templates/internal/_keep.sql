@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._keep(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb, at sqlsvm._state, seconds float8)
 RETURNS sqlsvm.training
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     kept sqlsvm.training := (program.name, NULL, at.pass, at.objective, at.objective_upper, at.lower_bound, at.gap,

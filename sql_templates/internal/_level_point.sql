@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._level_point(
     gram float8[], offsets float8[], centre float8[], level float8, lambda float8, start float8[])
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     n integer := cardinality(offsets);

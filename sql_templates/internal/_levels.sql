@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._levels(step float8, largest float8)
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     unit float8 := 1073741824;

@@ -5,6 +5,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._minimise_local(local sqlsvm._local, start float8[], tilt float8[], width float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     beta float8[] := start;

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._moments(design jsonb, answers jsonb)
 RETURNS TABLE (place integer, dictionary integer, total float8, squares float8, largest float8, negative float8)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     categories jsonb;

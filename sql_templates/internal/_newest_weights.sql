@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._newest_weights(model text)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     body jsonb;

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._number_of(feature text, value jsonb, is_boolean boolean)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     said CONSTANT text := lower(btrim(value #>> '{}', E' \t\n\r'));

@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._observe(
     before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8, seconds float8)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     at sqlsvm._state := before;

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._open(program sqlsvm.programs, scale text)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     p sqlsvm._problem;
@@ -13,7 +14,6 @@ BEGIN
     p.nulls := program.options -> 'problem' ->> 'nulls';
     p.weight_negative := CASE jsonb_typeof(class_weight) WHEN 'array' THEN (class_weight ->> 0)::float8 ELSE 1 END;
     p.weight_positive := CASE jsonb_typeof(class_weight) WHEN 'array' THEN (class_weight ->> 1)::float8 ELSE 1 END;
-    PERFORM set_config('search_path', program.search_path, true);
     PERFORM sqlsvm._sources();
     p := sqlsvm._counted(p);
     IF class_weight = '"balanced"' THEN

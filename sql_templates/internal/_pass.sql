@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._pass(p sqlsvm._problem, theta float8[], buckets integer, width float8 DEFAULT 0)
 RETURNS sqlsvm._cut
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p, theta);

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._propose(
     p sqlsvm._problem, at sqlsvm._state, local sqlsvm._local, lambda float8, tol float8,
     OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     stalls integer := coalesce(at.stalls, 0);

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._read_list(p sqlsvm._problem, asked sqlsvm._given, delta float8)
 RETURNS sqlsvm._seen
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := asked;

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._require(role text)
 RETURNS void
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     known_form CONSTANT integer := 2;

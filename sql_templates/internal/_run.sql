@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._run(part text, given sqlsvm._given DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     answers jsonb := '{}';

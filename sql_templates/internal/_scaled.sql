@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._scaled(p sqlsvm._problem, how text)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     c jsonb;

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._score(body jsonb, features jsonb)
 RETURNS double precision
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     found double precision;

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._score_sql(body jsonb, features jsonb)
 RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     RETURN (

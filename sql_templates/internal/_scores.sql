@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._scores(p sqlsvm._problem, theta float8[], buckets integer)
 RETURNS sqlsvm._seen
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     one_bag boolean := (p.design ->> 'one_bag')::boolean;

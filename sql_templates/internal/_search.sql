@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, wanted jsonb)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     lambda float8 := wanted ->> 'lam';

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._simplex(gram float8[], offsets float8[], curvature float8, start float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     n integer := cardinality(offsets);

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._sketch_levels(p sqlsvm._problem, epsilon float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     largest float8 := 1;

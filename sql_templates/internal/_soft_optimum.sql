@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._soft_optimum(
     tilted sqlsvm._tilted, start float8[], widest float8, tol float8, OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     tilt float8[];

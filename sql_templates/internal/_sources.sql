@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._sources()
 RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     in_place boolean := current_setting('transaction_isolation') IN ('repeatable read', 'serializable');

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._step_for(epsilon float8, links jsonb)
 RETURNS float8
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     -- For links as pairs of bags: every other bag compresses its message, and a bag with k neighbours k - 2 products.

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     theta float8[] := array_fill(0::float8, ARRAY[p.size]);

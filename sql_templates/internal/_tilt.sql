@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._tilt(tilted sqlsvm._tilted, width float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     IF tilted.slope IS NULL THEN

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._tilted_optimum(
     tilted sqlsvm._tilted, tol float8, OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     narrower float8[];

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._to_raw(p sqlsvm._problem, beta float8[])
 RETURNS float8[]
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     numbers integer := cardinality(p.kept);

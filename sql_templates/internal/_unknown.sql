@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._unknown(model text, version integer)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     names CONSTANT text[] := ARRAY(SELECT m.name FROM sqlsvm.models AS m ORDER BY m.name);

@@ -1,6 +1,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._value_counts(p sqlsvm._problem, answers jsonb)
 RETURNS TABLE (feature text, value text, count float8)
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     dictionary jsonb;

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._walk_face(
     gram float8[], offsets float8[], curvature float8, INOUT alpha float8[], INOUT support integer[])
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     n integer := cardinality(offsets);

@@ -3,6 +3,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._wanted(
     program sqlsvm.programs, lambda float8, tol float8, max_passes integer, solver text, sample integer, seed integer)
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     effort jsonb := program.options -> 'effort' || jsonb_strip_nulls(jsonb_build_object(

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._weights(p sqlsvm._problem, beta float8[])
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     theta float8[] := sqlsvm._to_raw(p, beta);

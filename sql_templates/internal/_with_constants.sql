@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION sqlsvm._with_constants(p sqlsvm._problem, given sqlsvm._given)
 RETURNS sqlsvm._problem
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     answers jsonb;

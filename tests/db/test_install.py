@@ -4,6 +4,7 @@
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -15,10 +16,12 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.psql.install import FORMS, install, look, own_version, uninstall, upgrade
 from sqlsvm.psql.install.found import function_names, table_names
+from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.store import Kept, open_store
 from sqlsvm.store.database import SCHEMA_VERSION
 from sqlsvm.store.templates import folder, template
 from tests.ground.models import model
+from tests.ground.trained import training
 from tests.listing import INSTALLED, listing, state, value
 from tests.psql import answer, complaint, psql
 from tests.typed import asked, typed
@@ -37,13 +40,24 @@ def test_the_listing(postgres: Engine) -> None:
     assert found == INSTALLED.read_text(encoding="utf-8")
 
 
+def helpers() -> Iterator[tuple[str, str]]:
+    for file in (folder() / "internal").iterdir():
+        yield file.stem, file.read_text(encoding="utf-8")
+
+
+UNPINNED = {name for name, text in helpers() if "SET search_path = pg_catalog, pg_temp" not in text}
+"""A path of its own has its price. Helpers without one are called only by functions that have one."""
+
+
 def test_every_object_says_what_it_is() -> None:
     lines = INSTALLED.read_text(encoding="utf-8").splitlines()
     heads, facts, comments = lines[::3], lines[1::3], lines[2::3]
     assert [c for c in comments if "NO COMMENT" in c] == []
     assert [f for f in facts if "security definer" in f] == []
-    public = [f for h, f in zip(heads, facts, strict=True) if " -> " in h and not h.startswith(("_", "version("))]
-    assert [f for f in public if "search_path=pg_catalog, pg_temp" not in f] == []
+    functions = [(h, f) for h, f in zip(heads, facts, strict=True) if " -> " in h and not h.startswith("version(")]
+    assert {h.partition("(")[0] for h, f in functions if "search_path=pg_catalog, pg_temp" not in f} == UNPINNED
+    in_a_loop = {name for name, text in helpers() if "LANGUAGE sql" in text or name.startswith("_local_")} | {"_solve"}
+    assert in_a_loop >= UNPINNED
 
 
 def test_the_files_are_the_objects(postgres: Engine) -> None:
@@ -102,7 +116,7 @@ def test_where_the_driver_has_stored_models(postgres: Engine, postgres_dsn: str)
     assert answer(postgres_dsn, "SELECT version FROM sqlsvm.models();") == ["2", "1"]
 
 
-PROGRAM = "INSERT INTO sqlsvm.programs VALUES ('late', now(), '', '', '', '{}', '{}')"
+PROGRAM = "INSERT INTO sqlsvm.programs VALUES ('late', now(), '', '', '{}', '{}')"
 BESIDE_MODELS = "SELECT (SELECT COUNT(*) FROM sqlsvm.programs) + (SELECT COUNT(*) FROM sqlsvm.states) AS n"
 
 
@@ -207,6 +221,25 @@ def test_from_the_first_form_of_the_store(postgres: Engine, postgres_dsn: str) -
     assert store.load("late").intercept == -0.1
     features = '{"distance": 1, "heavy": 0, "carrier": "UA", "month": 7}'
     assert answer(postgres_dsn, f"SELECT sqlsvm.decision_function('late', '{features}');") == ["-1.799"]
+
+
+def test_programs_of_an_older_sqlsvm(postgres: Engine, postgres_dsn: str) -> None:
+    """Their statements name no schemas. They do not run, and say what to do."""
+    install(postgres)
+    typed(postgres, "CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n")
+    text = "SELECT y, x FROM t"
+    save_program(postgres, "old", stored_program(postgres, text, training()))
+    typed(postgres, "ALTER TABLE sqlsvm.programs ADD COLUMN search_path text NOT NULL DEFAULT 'public'")
+    with pytest.raises(EngineError, match=r"the SQL functions in .* are of an older sqlsvm"):
+        save_program(postgres, "new", stored_program(postgres, text, training()))
+    upgrade(postgres)
+    found = complaint(postgres_dsn, "SELECT sqlsvm.train('old');")
+    assert (found["SQLSTATE"], found["MESSAGE"]) == ("SV002", 'the program "old" was compiled by an older sqlsvm')
+    assert found["HINT"].startswith("Compile it again: sqlsvm compile --name 'old' --label 'y' ")
+    save_program(postgres, "old", stored_program(postgres, text, training()))
+    assert answer(postgres_dsn, "SET client_min_messages = warning; SELECT passes > 0 FROM sqlsvm.train('old');") == [
+        "t"
+    ]
 
 
 def test_upgrade_does_nothing_twice(postgres: Engine) -> None:

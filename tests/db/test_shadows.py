@@ -65,6 +65,7 @@ BEGIN
 END
 $do$;
 """
+QUIET = "SET client_min_messages = warning;"
 PATH = "evil, pg_catalog, public"
 TABLES = """
 CREATE TABLE f AS SELECT i, i % 97 AS k, i % 3 <> 0 AS y, sin(i) AS x, 'c' || i % 5 AS c, i % 11 AS m
@@ -124,6 +125,7 @@ def test_psql_calls_no_shadow(shadowed: str) -> None:
     run(shadowed, "install")
     run(shadowed, "check")
     run(shadowed, "upgrade")
+    rows = {"star": '{"x": 1, "t": 1, "a": 1, "c": "c1", "z": 0}', "chain": '{"x": 1, "z": 0, "w": 0}'}
     for name, query in (("star", STAR), ("chain", CHAIN)):
         run(shadowed, "compile", "--query", query, "--label", "y", "--name", name)
         calls = [
@@ -136,12 +138,12 @@ def test_psql_calls_no_shadow(shadowed: str) -> None:
             f"SELECT weight IS NULL FROM sqlsvm.weights('{name}') LIMIT 1",
             f"SELECT seconds IS NULL FROM sqlsvm.training_info('{name}') LIMIT 1",
             f"SELECT sqlsvm.score_sql('{name}') IS NULL",
-            f"SELECT sqlsvm.predict('{name}', '{{\"x\": 1}}') IS NULL",
-            f"SELECT sqlsvm.decision_function('{name}', '{{\"x\": 1}}') IS NULL",
+            f"SELECT sqlsvm.predict('{name}', '{rows[name]}') IS NULL",
+            f"SELECT sqlsvm.decision_function('{name}', '{rows[name]}') IS NULL",
             f"SELECT statement IS NULL FROM sqlsvm.explain('{name}') LIMIT 1",
-            "SELECT name IS NULL FROM sqlsvm.models() LIMIT 1",
+            "SELECT model IS NULL FROM sqlsvm.models() LIMIT 1",
         ]
         for call in calls:
-            assert answer(shadowed, f"SET client_min_messages = warning; {call};") in (["f"], ["t"])
-    assert answer(shadowed, "SELECT sqlsvm.drop_model('star') IS NULL;") == ["f"]
-    run(shadowed, "uninstall", "--yes")
+            assert answer(shadowed, f"{QUIET} {call};") in (["f"], ["t"])
+    assert answer(shadowed, f"{QUIET} SELECT sqlsvm.drop_model('star') IS NULL;") == ["f"]
+    run(shadowed, "uninstall", "--force")

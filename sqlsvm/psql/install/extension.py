@@ -43,6 +43,7 @@ def extension_script() -> str:
         "references",
         *FORMS.values(),
         "owners",
+        "paths",
         *function_templates(),
         "extension_end",
     )

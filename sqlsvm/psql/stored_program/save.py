@@ -14,14 +14,17 @@ from sqlsvm.store.owners import check_owners
 from sqlsvm.store.program_lock import hold_alone
 
 _SAVE = """\
-INSERT INTO sqlsvm.programs (name, query, label, search_path, description, options)
-VALUES ($1, $2, $3, ARRAY_TO_STRING(ARRAY(SELECT QUOTE_IDENT(s) FROM UNNEST(CURRENT_SCHEMAS(FALSE)) AS s), ', '),
-        CAST($4 AS JSONB), CAST($5 AS JSONB))
-ON CONFLICT (name) DO UPDATE SET query = EXCLUDED.query, label = EXCLUDED.label, search_path = EXCLUDED.search_path,
-  description = EXCLUDED.description, options = EXCLUDED.options, compiled_at = EXCLUDED.compiled_at,
-  owner = EXCLUDED.owner"""
+INSERT INTO sqlsvm.programs (name, query, label, description, options)
+VALUES ($1, $2, $3, CAST($4 AS JSONB), CAST($5 AS JSONB))
+ON CONFLICT (name) DO UPDATE SET query = EXCLUDED.query, label = EXCLUDED.label, description = EXCLUDED.description,
+  options = EXCLUDED.options, compiled_at = EXCLUDED.compiled_at, owner = EXCLUDED.owner"""
 
-_INSTALLED = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = 'sqlsvm' AND tablename = 'programs'"
+_INSTALLED = """\
+SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE EXISTS (
+  SELECT FROM pg_catalog.pg_attribute AS a
+  WHERE a.attrelid = c.oid AND a.attname = 'search_path' AND NOT a.attisdropped)) AS older
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.relnamespace
+WHERE s.nspname = 'sqlsvm' AND c.relname = 'programs'"""
 
 _FORGET = "DELETE FROM sqlsvm.statements WHERE program = $1"
 
@@ -35,11 +38,14 @@ def check_place(engine: Engine, name: str) -> None:
     check_name(name)
     if not isinstance(engine, Programmable):
         raise OptionError(f"{engine.version} cannot run a stored program", hint="--dsn postgresql://user@host/database")
-    installed = engine.fetch(Text(_INSTALLED))["n"][0]
+    installed = engine.fetch(Text(_INSTALLED))
     check_owners(engine, SCHEMA)
-    if not installed:
+    if not installed["n"][0]:
         hint = f"sqlsvm install --dsn {quote(engine.url)}"
         raise EngineError(f"the SQL functions are not in {engine.url}", hint=hint)
+    if installed["older"][0]:
+        hint = f"sqlsvm upgrade --dsn {quote(engine.url)}"
+        raise EngineError(f"the SQL functions in {engine.url} are of an older sqlsvm", hint=hint)
 
 
 def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
