@@ -78,6 +78,8 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
         yield "held out", line
     yield "trained", f"{passes(model)}, counting {model.counting}, in {model.seconds:.2f} s"
     yield "in", printable(model.engine)
+    if model.owner:
+        yield "stored by", printable(model.owner)
     yield "lambda", f"{model.lam:g}"
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"

@@ -1,6 +1,7 @@
 """A trainer stores text that others execute. Each row has the name of its writer, and runs for those who trust it."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -229,6 +230,7 @@ def test_the_command_line(place: Place) -> None:
     ):
         done = sqlsvm(*verb, "--dsn", place.dsn)
         assert (done.returncode, done.stderr) == (0, ""), verb
+    assert re.search(f"stored by +{MALLORY}\n", sqlsvm("show", "late", "--dsn", place.dsn).stdout)
     for verb in (["evaluate", "late"], ["predict", "late"]):
         done = sqlsvm(*verb, "--dsn", place.dsn, env={"SQLSVM_TRUST_OWNER": MALLORY})
         assert done.returncode == 1
@@ -300,7 +302,9 @@ def test_the_owners_are_made_once(postgres: Programmable) -> None:
     install(postgres)
     typed(postgres, "INSERT INTO sqlsvm.models VALUES ('late', 0)")
     postgres.run_script(template("owners"))
-    assert value(postgres, "SELECT COUNT(*) AS n FROM pg_catalog.pg_constraint WHERE conname LIKE '%_signed'") == 3
+    # NOT VALID: pg_dump restores the rows first, so that the owner of a database can restore those of others
+    checks = "SELECT COUNT(*) AS n FROM pg_catalog.pg_constraint WHERE conname LIKE '%_signed' AND NOT convalidated"
+    assert value(postgres, checks) == 3
 
 
 # -- one rule, in Python and in SQL ------------------------------------------------------------------------------------
