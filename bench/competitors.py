@@ -1,4 +1,4 @@
-"""Who trains beside whom. Each gets a task and a database, and gives a model on the original columns with its times.
+"""The competitors. Each gets a task and a database, and gives a model on the original columns with its times.
 
 F is the same function for all: scaled features, mean hinge + lam |beta|^2, the intercept penalised. So LIBLINEAR and
 ReHLine get C = 1 / (2 lam N), and SGD alpha = 2 lam.

@@ -1,4 +1,4 @@
-"""The paper's descent beside exact subgradient descent: F of the best iterate above the optimum, pass by pass.
+"""The paper's descent compared with exact subgradient descent: F of the best iterate above the optimum, pass by pass.
 
 python -m bench.descent
 

@@ -192,7 +192,7 @@ def passes(found: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def descent(found: Sequence[dict[str, Any]], path: Path) -> None:
-    """The paper's descent beside exact subgradient descent."""
+    """The paper's descent compared with exact subgradient descent."""
     figure, axes = plt.subplots(figsize=(8, 4.6))
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -1,4 +1,4 @@
-"""F of a model over the full join, whoever made it: from its rows where they fit in memory, else by a relational pass.
+"""F of a model of any maker over the full join: from its rows where they fit in memory, else by a relational pass.
 
 The first way shares nothing with what it judges. The second is proven: F lies between the two ends that it gives."""
 

@@ -1,4 +1,4 @@
-"""The lines that the design draws: how fast training has to be beside its peers, on a quiet machine with 2 cores."""
+"""The lines that the design draws: how fast training has to be next to its peers, on a quiet machine with 2 cores."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One relational pass: what it takes beside the flat aggregates of the same gradient, and where its time goes.
+"""One relational pass: what it takes compared with the flat aggregates of the same gradient, and where its time goes.
 
 python -m bench.one_pass [star] [chain] [hub] [--url duckdb:] [--twice]
 With --twice, also how the pass grows with twice the rows at the same fan-out.

@@ -26,7 +26,7 @@ class Race:
     series: str = ""
     x: float = 0.0
     look: int = 0
-    """After the race, so many runs of one pass beside the flat aggregates."""
+    """After the race, so many runs of one pass and of the flat aggregates."""
 
 
 FULL = (

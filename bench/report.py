@@ -183,7 +183,7 @@ def _seconds(spread: Spread) -> str:
 
 
 def _looks(found: Results) -> Iterator[str]:
-    """One pass beside the flat aggregates."""
+    """One pass compared with the flat aggregates."""
     if not found.looks:
         return
     yield from ("", "## One pass", "")

@@ -100,7 +100,7 @@ class _Heats:
 
     def run(self) -> None:
         self._measure()
-        if not (self.made.entries and self.race.series):  # there all have their settings, and nobody needs its model
+        if not (self.made.entries and self.race.series):  # there all have their settings, and its model is not needed
             self._refer()
         if not self.made.entries:
             names = self.race.competitors
@@ -243,7 +243,7 @@ def postgres() -> Iterator[str]:
 
 
 def main() -> None:
-    parser = ArgumentParser(description="Race sqlsvm beside its peers.")
+    parser = ArgumentParser(description="Race sqlsvm against its peers.")
     parser.add_argument("--quick", action="store_true", help="small tasks")
     parser.add_argument("--only", metavar="TEXT", help="the races whose name or series has this in it, nothing else")
     parser.add_argument("--minutes", type=float, default=None, help="no race is begun after these (18, quick 2.3)")

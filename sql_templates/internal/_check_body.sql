@@ -39,7 +39,7 @@ BEGIN
             HINT = 'With a newer sqlsvm type: sqlsvm upgrade --dsn URL';
     ELSIF wrong IS NOT NULL OR body ->> 'version' IS DISTINCT FROM version::text THEN
         RAISE EXCEPTION USING
-            ERRCODE = 'SV007',
+            ERRCODE = 'SV008',
             MESSAGE = format('model "%s", version %s: %s', model, version, CASE
                 WHEN jsonb_typeof(body) <> 'object' THEN 'not a JSON object'
                 ELSE coalesce(wrong, format('version: found %s', coalesce(body ->> 'version', 'nothing'))) END),

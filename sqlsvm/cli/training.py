@@ -61,7 +61,7 @@ def train(
     """Train a linear support vector machine on the rows of a query, without computing the join.
 
     Each pass prints a line to stderr. The gap is a proof: no weights have an objective below (1 - gap) times that of
-    the model. If the gap stays above --tol, the model is stored all the same, and the exit code is 3.
+    the model. If the gap stays above --tol, the model is still stored, and the exit code is 3.
 
     A training that is interrupted or does not converge is stored next to the models, and --resume continues it. No pass
     is repeated if query, options and rows are the same; --lambda, --tol, --counting and --max-passes may differ.

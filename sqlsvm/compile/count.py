@@ -69,7 +69,7 @@ class Counts:
                 yield Statement(f"count down to {self.tree.name(node)}", self.down(node, parent), down_table(node))
 
     def joined(self, node: int, outputs: Named, but: str | None = None) -> exp.Select:
-        """SELECT outputs FROM node n JOIN every message that arrives there, but for one."""
+        """SELECT outputs FROM node n JOIN every message that arrives there, except one."""
         found = sql.select(outputs, self.rows(node))
         for edge, table in self._arriving(node, but):
             found = sql.join(found, self._message(node, edge, table), sql.same(map(key, edge.on), "n", table))

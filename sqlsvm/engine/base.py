@@ -254,7 +254,7 @@ class Engine(ABC):
     # -- roles ---------------------------------------------------------------------------------------------------------
 
     def trusts(self, role: str | None) -> bool:
-        """May what this role has stored run with the rights of this session? None is a role that nobody knows."""
+        """May what this role has stored run with the rights of this session? None is a role that is not known."""
         return True
 
     def strangers(self, schema: str) -> tuple[Stranger, ...]:

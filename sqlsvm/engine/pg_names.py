@@ -91,7 +91,7 @@ WHERE NOT known OR NOT EXISTS (SELECT unnest(takes) EXCEPT SELECT type FROM reac
 GROUP BY kind, name, known"""
 
 # Of all functions or operators of a name that are on the path: does it take these types exactly, or after conversions
-# that nobody has to write? The type of a bare literal is not known; it becomes whatever is needed.
+# that are made without a cast? The type of a bare literal is not known; it becomes whatever is needed.
 _MATCHES = """\
 WITH called AS (
   SELECT p.pronamespace AS space, ARRAY(SELECT unnest(p.proargtypes)) AS takes,
@@ -115,7 +115,7 @@ CROSS JOIN LATERAL (
 WHERE c.more OR cardinality(c.takes) = cardinality($3::text[])
 ORDER BY path.place"""
 
-# Functions that look their names up on the path of whoever calls them.
+# Functions that look their names up on the path of their caller.
 _BODIES = """\
 SELECT p.oid::regprocedure::text, p.prosrc, ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) AS given (t))
 FROM unnest($1::text[], $2::text[]) AS called (schema, name)

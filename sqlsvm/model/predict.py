@@ -172,7 +172,7 @@ def _properties(engine: Engine, security_invoker: bool) -> exp.Properties | None
     if not security_invoker:
         return None
     if not engine.abilities.invoker_views:
-        raise OptionError(f"{engine.version} has no roles, so nobody reads a view with other rights")
+        raise OptionError(f"{engine.version} has no roles, so a view cannot have the rights of its reader")
     return exp.Properties(expressions=[exp.Property(this=exp.var("security_invoker"), value=exp.true())])
 
 

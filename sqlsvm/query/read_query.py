@@ -46,7 +46,7 @@ def read_query(
 
 
 def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:
-    """Every call must give the same value, whoever makes it."""
+    """Every call must give the same value, in any session."""
     if not called:
         return
     for name in engine.unpinned_functions(called):

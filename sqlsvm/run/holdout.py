@@ -2,7 +2,7 @@
 
 A row is held out iff the MD5 of a seed and of its values, as text, is below the fraction. Only the columns count that
 the query uses: rows that are equal there are in the same part, and a column that is added later changes nothing.
-Numbers and times have the same text for any type, engine and session, but for non-integers beyond 1e15. Other values
+Numbers and times have the same text for any type, engine and session, except non-integers beyond 1e15. Other values
 are cast to text by the database.
 """
 

@@ -41,7 +41,7 @@ def test_demo_in_a_throw_away_server(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_it_says_to_type_next(postgres_dsn: str, tmp_path: Path) -> None:
-    """Line by line, in a shell. They are sqlsvm's but for the last, which is psql's."""
+    """Line by line, in a shell. The last is of psql, the others are of sqlsvm."""
     if not shutil.which("psql"):
         pytest.skip("there is no psql")
     done = sqlsvm("demo", "--dsn", postgres_dsn, cwd=tmp_path)

@@ -62,7 +62,7 @@ def test_the_query_is_that_of_the_page() -> None:
 
 @pytest.mark.slow
 def test_the_commands_of_the_page(database: str) -> None:
-    """They answer as the page says up to numbers, but for passes, weights and predictions, which are of other rows."""
+    """They answer as the page says up to numbers. Passes, weights and predictions are of other rows."""
     for command, shown in session():
         arguments = shlex.split(command.replace('"$(cat query.sql) LIMIT 3"', shlex.quote(f"{QUERY} LIMIT 3")))
         done = sqlsvm(*arguments[1:], env={"SQLSVM_DSN": database}, cwd=HERE)

@@ -58,7 +58,7 @@ def test_an_option_outdoes_the_environment(shared: str) -> None:
     assert sqlsvm("inspect", "--dsn", shared, "--label", "y", "--query", QUERY, env=env).returncode == 0
 
 
-# Every key and value that scripts may rely on; NaN and infinity are counted beside the NULLs.
+# Every key and value that scripts may rely on; NaN and infinity are counted in addition to NULLs.
 OF_FEATURES = {"nans": 0, "infinite": 0}
 LEFT_JOIN: dict[str, Any] = {
     "relations": [

@@ -21,7 +21,7 @@ PIP = ("-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check")
 
 @pytest.mark.slow
 def test_from_the_wheel_to_a_training_in_sql() -> None:
-    """By verbs that between them read every file that the wheel has beside its Python."""
+    """By verbs that together read every file of the wheel that is not Python."""
     with servers.reachable_folder() as home:
         programs, desk = installed(home), home / "desk"
         desk.mkdir()

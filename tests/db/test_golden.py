@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parents[1] / "golden" / "sql"
 EXACT, GRID = Wish(), Wish(method="grid")
 WIDTH = 118
 NOT_NEEDED = {"sqlsvm_a2", "sqlsvm_a3"}
-"""Counts of the bags of `five_bags` in which there is no feature: made all the same."""
+"""Counts of the bags of `five_bags` in which there is no feature. They are still made."""
 
 
 @dataclass(frozen=True)

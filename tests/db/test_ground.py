@@ -46,7 +46,7 @@ def test_the_query_as_typed_means_what_the_model_says(shared_engine: Engine) -> 
 
 
 def is_tricky(world: World) -> bool:
-    """Names merged more than once, or beside a filter that must not move."""
+    """Names merged more than once, or next to a filter that must not move."""
     merged = sum(bool(j.args.get("using") or j.method) for j in joins(world))
     return merged > 1 or any(world.item(a).filters and world.item(a).join != "on" for a in world.optional)
 

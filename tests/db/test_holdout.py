@@ -107,7 +107,7 @@ def test_equal_rows_stay_together(engine: Engine) -> None:
 
 @pytest.mark.parametrize("seed", [701, 704, 706, 712, 714, 717, 719])
 def test_both_sides_of_random_worlds(shared_engine: Engine, seed: int) -> None:
-    """Rows a class through the compiled count, beside the naive join filtered by the same predicate; and all rows are
+    """Rows a class through the compiled count and the naive join, filtered by the same predicate; and all rows are
     on one side or on the other."""
     world = random_world(np.random.default_rng(seed), max_relations=4)
     assert world.label

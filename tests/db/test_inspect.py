@@ -79,7 +79,7 @@ def check(engine: Engine, world: World) -> None:
 
 
 class Truth:
-    """One world's Inspection beside its Reference."""
+    """One world's Inspection, compared with its Reference."""
 
     def __init__(self, engine: Engine, world: World, found: Inspection) -> None:
         self.engine, self.world, self.found, self.tree = engine, world, found, found.tree

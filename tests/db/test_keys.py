@@ -250,7 +250,7 @@ SPELLINGS = {
         "TIMESTAMP WITH TIME ZONE",
     ),
 }
-"""Of DuckDB, which makes of a text whatever stands beside it: three texts, of which two are one value."""
+"""Of DuckDB, which converts a text to the type that it is compared with: three texts, of which two are one value."""
 
 
 @pytest.mark.parametrize("kind", SPELLINGS)

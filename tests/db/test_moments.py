@@ -39,7 +39,7 @@ def check(problem: Problem, rows: Joined, wish: Wish) -> None:
         assert found.total[place] == pytest.approx(x.sum(), rel=1e-12, abs=1e-12)
         assert found.squares[place] == pytest.approx((x**2).sum(), rel=1e-12, abs=1e-12)
         assert found.total_negative[place] == pytest.approx(column[kept & negative].sum(), rel=1e-12, abs=1e-12)
-        if found.total[place] or x.any():  # a category that no row has is 1 at most all the same
+        if found.total[place] or x.any():  # a category that no row has is still 1 at most
             assert found.largest[place] == np.abs(x).max()
 
 

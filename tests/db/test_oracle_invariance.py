@@ -111,7 +111,7 @@ def test_two_equal_rows_of_every_table_change_nothing(shared_engine: Engine) -> 
 
 PLAIN = """SELECT b.y, b.x AS first, a.x AS second, c.v AS third, c.z AS fourth
     FROM one a JOIN two b ON b.i = a.i JOIN three c ON c.j = b.j"""
-# Names that the compiled SQL uses itself, and some that nobody should.
+# Names that the compiled SQL uses itself, and some that should not be used.
 CLASHING = """SELECT q.y, q.c AS first, "r".k0 AS second, "sqlsvm_s0".v AS third, "sqlsvm_s0"."o" AS fourth
     FROM "p" AS "r" JOIN "n" AS q ON q.k1 = "r".s JOIN "ta ""ble" AS "sqlsvm_s0" ON "sqlsvm_s0"."w" = q."total" """
 EVIL = """SELECT "f1"."y" AS y, "f1"."x0" AS first, "$1"."%s" AS second, "a"."SELECT" AS third, "a".";--" AS fourth

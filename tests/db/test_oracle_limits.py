@@ -38,7 +38,7 @@ def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_join_of_1e30_rows(engine: Engine, method: Method) -> None:
-    """All rows of all tables meet, so the score of a join row is a sum of independent ones: R is known all the same."""
+    """All rows of all tables meet, so the score of a join row is a sum of independent ones: R is still known."""
     text = chain(engine, tables=10, rows=1000, keys=1)
     beta = np.array([0.25, *(np.arange(10) % 4 - 1.5) / 2])
     with workspace(engine) as work:

@@ -1,4 +1,4 @@
-"""What a report gathers from a database: beside the materialised join, and where a part of it cannot be had."""
+"""What a report gathers from a database, compared with the materialised join, and what it does without a part."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -53,7 +53,7 @@ def test_everything_is_on_the_page(engine: Engine) -> None:
 
 
 def test_rows_held_out(engine: Engine) -> None:
-    """The charts are of rows that the training has not seen; the others stand beside them."""
+    """The charts are of rows that the training has not seen; the others are there too."""
     run(engine, TABLES)
     model = train(engine, "model", QUERY, replace(training(lam=0.01), holdout=0.3))
     found = gather_from(engine, model)

@@ -227,7 +227,7 @@ def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
 
 
 def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
-    """Along a foreign key there is nothing to draw; of e nobody wants to know more than how often it multiplies."""
+    """Along a foreign key there is nothing to draw; of e only the number of its rows matters."""
     build(engine, FORK)
     build(engine, "CREATE TABLE d (i INT, q FLOAT); INSERT INTO d VALUES (1, 0.5), (2, 1.5)")
     text = "SELECT a.y, a.x, d.q, c.v FROM a JOIN d ON d.i = a.i JOIN c ON c.j = a.j JOIN e ON e.k = c.k"

@@ -1,4 +1,4 @@
-"""The building blocks in SQL beside the driver's numbers for the same weights."""
+"""The building blocks in SQL, compared with the driver's numbers for the same weights."""
 
 import json
 from collections.abc import Iterator

@@ -123,10 +123,10 @@ def test_tables_of_a_later_sqlsvm(dsn: str, call: str) -> None:
 EDITED = "Restore it, or train it again, or delete it: SELECT sqlsvm.drop_model('late_flights', 1);"
 NEWER = "With a newer sqlsvm type: sqlsvm upgrade --dsn URL"
 DAMAGES = {
-    "''": ("SV007", "not a JSON object", EDITED),
-    "left(body, 300)": ("SV007", "not a JSON object", EDITED),
-    "'[1]'": ("SV007", "not a JSON object", EDITED),
-    "'{}'": ("SV007", "intercept: expected a finite number, found nothing", EDITED),
+    "''": ("SV008", "not a JSON object", EDITED),
+    "left(body, 300)": ("SV008", "not a JSON object", EDITED),
+    "'[1]'": ("SV008", "not a JSON object", EDITED),
+    "'{}'": ("SV008", "intercept: expected a finite number, found nothing", EDITED),
     "jsonb_set(body::jsonb, '{format}', '7')": (
         "SV005",
         "made by a newer sqlsvm (format 7; these functions read up to 1)",
@@ -137,22 +137,22 @@ DAMAGES = {
         "made by a newer sqlsvm (format 2; these functions read up to 1)",
         NEWER,
     ),
-    "jsonb_set(body::jsonb, '{version}', '3')": ("SV007", "version: found 3", EDITED),
-    "jsonb_set(body::jsonb, '{nulls}', 'null')": ("SV007", "nulls: expected text, found null", EDITED),
-    "jsonb_set(body::jsonb, '{weights}', '{}')": ("SV007", "weights: expected a list, found {}", EDITED),
-    "jsonb_set(body::jsonb, '{weights,0}', '5')": ("SV007", "weights[0].feature: expected text, found nothing", EDITED),
+    "jsonb_set(body::jsonb, '{version}', '3')": ("SV008", "version: found 3", EDITED),
+    "jsonb_set(body::jsonb, '{nulls}', 'null')": ("SV008", "nulls: expected text, found null", EDITED),
+    "jsonb_set(body::jsonb, '{weights}', '{}')": ("SV008", "weights: expected a list, found {}", EDITED),
+    "jsonb_set(body::jsonb, '{weights,0}', '5')": ("SV008", "weights[0].feature: expected text, found nothing", EDITED),
     "jsonb_set(body::jsonb, '{weights,2,weight}', '\"NaN\"')": (
-        "SV007",
+        "SV008",
         'weights[2].weight: expected a finite number, found "NaN"',
         EDITED,
     ),
     "body::jsonb #- '{weights,1,weight}'": (
-        "SV007",
+        "SV008",
         "weights[1].weight: expected a finite number, found nothing",
         EDITED,
     ),
     "jsonb_set(body::jsonb, '{trained_on,label_values}', '[1]')": (
-        "SV007",
+        "SV008",
         "trained_on.label_values: expected a list of 2, found [1]",
         EDITED,
     ),

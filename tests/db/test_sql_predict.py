@@ -1,4 +1,4 @@
-"""predict, decision_function and score_sql in SQL, beside what the driver says of the same rows, to the last bit."""
+"""predict, decision_function and score_sql in SQL, compared with the driver on the same rows, to the last bit."""
 
 import json
 import os
@@ -182,7 +182,7 @@ SPELLED = {
 
 def test_a_category_however_it_is_spelled(installed: Engine, dsn: str) -> None:
     """JSON has the blanks of a character(n), the scale of a numeric, the shortest digits of a real. Blanks that tell
-    categories apart do so here too, and case counts but for citext."""
+    categories apart do so here too, and case counts, except in citext."""
     open_store(installed).save(modelled(CATEGORIES, name="spelled", trained_on={"caseless": ["t"]}))
     for features, said in SPELLED.items():
         script = "SELECT sqlsvm.decision_function('spelled', :'f');"
@@ -319,7 +319,7 @@ def test_a_stored_text_is_never_executed(installed: Engine, dsn: str, place: str
     assert found["MESSAGE"].startswith("invalid input syntax for type double precision")
     for call in ("score_sql('planted')", "weights('planted')"):  # these read it once, and check it before
         found = complaint(dsn, f"{change} SELECT sqlsvm.{call};", {"place": place, "planted": planted})
-        assert found["SQLSTATE"] == "SV007"
+        assert found["SQLSTATE"] == "SV008"
         assert "expected a finite number" in found["MESSAGE"]
 
 

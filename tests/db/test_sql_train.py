@@ -1,4 +1,4 @@
-"""sqlsvm.train through psql, beside the driver and LIBLINEAR on the same rows."""
+"""sqlsvm.train through psql, compared with the driver and LIBLINEAR on the same rows."""
 
 import re
 from dataclasses import replace
@@ -273,7 +273,7 @@ def test_a_category_weighs_the_same_everywhere(postgres: Engine, postgres_dsn: s
 
 
 def test_a_padded_category_without_its_blanks(postgres: Engine, postgres_dsn: str) -> None:
-    """A cast drops them, and whoever casts has the same categories. What is printed is the column as it was."""
+    """A cast drops them, and leads to the same categories. What is printed is the column as it was."""
     asked = of_categories(postgres, "character(3)")
     models = [trained(postgres, postgres_dsn, "t")]
     models += [train(postgres, "t", OF_CATEGORIES, replace(asked, offload=offload)) for offload in (False, True)]

@@ -1,4 +1,4 @@
-"""What training from psql owes to others: to the data, to sessions beside it, and to the database after it."""
+"""What training from psql does to others: to the data, to other sessions, and to the database after it."""
 
 import subprocess
 from collections.abc import Iterator

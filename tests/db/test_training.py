@@ -1,4 +1,4 @@
-"""Training end to end beside LIBLINEAR on the materialised join: the certificate and the model."""
+"""Training end to end, compared with LIBLINEAR on the materialised join: the certificate and the model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

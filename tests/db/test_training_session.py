@@ -1,4 +1,4 @@
-"""Training beside others: what it refuses, what it leaves behind, and what other sessions may do in the meantime."""
+"""Training with other sessions around: what it refuses, what it leaves behind, and what they may do meanwhile."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -90,7 +90,7 @@ def test_small_weights_are_sampled_alike(engine: Engine) -> None:
 
 
 def test_balanced_classes_are_sampled_alike(engine: Engine) -> None:
-    """A row of the large class counts less than one, and is drawn all the same."""
+    """A row of the large class counts less than one, and is still drawn."""
     build(engine, "CREATE TABLE f (y INT, x FLOAT8)")
     y = "CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END"
     typed(engine, f"INSERT INTO f SELECT {y}, SIN(i) FROM generate_series(1, 1000) AS s (i)")

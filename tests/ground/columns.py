@@ -70,7 +70,7 @@ def label_domain(chooser: Chooser) -> Domain:
 
 
 def key_expression(chooser: Chooser, column: exp.Column, kind: str) -> exp.Expression:
-    """An expression that keeps distinct keys distinct, but for their case."""
+    """An expression that keeps distinct keys distinct, except for their case."""
     if kind == "double":
         return column
     if kind == "text":

@@ -1,4 +1,4 @@
-"""A problem and its oracle, and beside it the naive truth: the user's own query run, every row of it in numpy.
+"""A problem, its oracle, and the naive truth: the user's own query run, every row of it in numpy.
 
 A row of weight k is k rows, so the truth of a weighted query is that of its rows repeated: weights here are whole.
 """

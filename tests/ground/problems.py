@@ -71,7 +71,7 @@ KINDS: tuple[Table, ...] = (
 
 
 def problem(rng: np.random.Generator, kind: Table, fan_out: int) -> Join:
-    """f alone, or every row of f beside about `fan_out` rows of g."""
+    """f alone, or every row of f with about `fan_out` rows of g."""
     y, features = kind(rng)
     key = rng.integers(0, 3, len(y))
     columns = ", ".join(f"{name} {type_of(values)}" for name, values in features.items())

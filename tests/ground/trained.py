@@ -1,4 +1,4 @@
-"""Models beside the naive truth: their weights on its columns, and whether what they claim is so."""
+"""Models compared with the naive truth: their weights on its columns, and whether their claims hold."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def assert_proven(engine: Engine, model: Model, truth: svm.Design, join_rows: in
 def assert_beside_liblinear(model: Model, truth: svm.Design, tol: float = 1e-3, max_iter: int = 20_000) -> None:
     """The peer is no better than what is proven, and no better than the model by more than what was asked for.
 
-    gap <= tol is (1 - tol) upper <= lower_bound <= F*: so upper <= F* / (1 - tol), which is (1 + tol) F* but for tol^2.
+    gap <= tol is (1 - tol) upper <= lower_bound <= F*: so upper <= F* / (1 - tol), which is (1 + tol) F* up to tol^2.
     """
     peer = svm.objective(truth, liblinear_beta(truth.x, truth.y, model.lam, max_iter=max_iter), model.lam)
     assert model.lower_bound <= peer + ROUNDING

@@ -31,7 +31,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Table:
-    """The first column is the row's identity: a unique integer that the query leaves alone (but for stars)."""
+    """The first column is the row's identity: a unique integer that the query does not use, except by a star."""
 
     name: str
     columns: tuple[TableColumn, ...]

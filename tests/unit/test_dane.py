@@ -217,7 +217,7 @@ def test_many_dimensions_solve_the_sample_problem_by_conjugate_gradients(monkeyp
 
 
 def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
-    """The Hessian is singular to the last bit: a step is made all the same."""
+    """The Hessian is singular to the last bit: a step is still made."""
     half = np.random.default_rng(0).choice([-1.0, 1.0], (50, 1))
     rows = SampleRows.of(np.hstack([half, half]))
     labels = np.where(np.arange(50) % 5 > 0, half[:, 0], -half[:, 0])
