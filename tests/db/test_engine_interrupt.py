@@ -32,10 +32,10 @@ with connect(url) as engine:
     engine.on_statement = lambda text: print("sent", flush=True)
     try:
         with engine.snapshot():
-            asked(engine, parse_one(text, read=engine.dialect))
+            engine.fetch(parse_one(text, read=engine.dialect))
     except KeyboardInterrupt:
         print("interrupted", flush=True)
-    print(asked(engine, parse_one("SELECT 42 AS answer"))["answer"][0], flush=True)
+    print(engine.fetch(parse_one("SELECT 42 AS answer"))["answer"][0], flush=True)
 """
 
 

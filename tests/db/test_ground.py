@@ -15,6 +15,7 @@ from tests.ground.data import MAX_JOIN_ROWS
 from tests.ground.reference import Reference, equality_classes, naive
 from tests.ground.schemas import Wishes, World, random_world, worlds
 from tests.ground.world import Item
+from tests.typed import asked
 
 
 def seeded(seeds: range, **wishes: object) -> Iterator[World]:
@@ -25,8 +26,8 @@ def seeded(seeds: range, **wishes: object) -> Iterator[World]:
 def test_the_query_as_typed_runs_and_returns_the_outputs(shared_engine: Engine) -> None:
     for world in seeded(range(60)):
         with world.created(shared_engine) as live:
-            typed = parse_one(live.query(shared_engine.dialect), dialect=shared_engine.dialect)
-            fetched = shared_engine.fetch(typed)
+            query = parse_one(live.query(shared_engine.dialect), dialect=shared_engine.dialect)
+            fetched = asked(shared_engine, query)
             reference = Reference(shared_engine, live)
             folded = [shared_engine.fold(o.name, True) for o in live.outputs]
             assert [shared_engine.fold(n, True) for n in fetched] == folded, live

@@ -130,7 +130,7 @@ def naive_rows(engine: Engine, world: World, side: exp.Expression) -> tuple[int,
     if world.label.kind == "boolean":
         label = exp.alias_(exp.cast(exp.cast(world.label.expression.copy(), "int"), "double"), "y")
     with naive(engine):
-        y = engine.fetch(world.select([label]).where(side.copy()))["y"].astype(float)
+        y = asked(engine, world.select([label]).where(side.copy()))["y"].astype(float)
     return int((y <= 0).sum()), int((y > 0).sum())
 
 
@@ -153,7 +153,7 @@ def without_held_out(engine: Engine, query: FeatureQuery, holdout: Holdout, name
     """A table of the rows of trips that a training may see."""
     seen = exp.not_(exp.paren(conjunct(query, holdout)))
     rows = exp.select("*").from_(query.relation("t").source.copy()).where(seen)
-    engine.execute(exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
+    typed(engine, exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
 
 
 def test_a_training_never_sees_them(engine: Engine) -> None:

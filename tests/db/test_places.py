@@ -209,10 +209,10 @@ def test_snowflakes_and_filters(arrays: Engine) -> None:
         CREATE TABLE c (id INT, z INT); CREATE TABLE b (id INT, z INT, kept BOOLEAN)""",
     )
     n = np.arange(600)
-    arrays.copy_in(exp.to_table("f"), {"a": n * 7 % 13, "b": n * 11 % 17, "y": n * 5 % 3 % 2, "x": n % 5})
-    arrays.copy_in(exp.to_table("a"), {"id": n[:12], "c": n[:12] % 4, "z": n[:12] % 3})
-    arrays.copy_in(exp.to_table("c"), {"id": n[:3], "z": n[:3]})
-    arrays.copy_in(exp.to_table("b"), {"id": n[:15], "z": n[:15] % 4, "kept": n[:15] % 3 > 0})
+    arrays.copy_in(meant(arrays, "f"), {"a": n * 7 % 13, "b": n * 11 % 17, "y": n * 5 % 3 % 2, "x": n % 5})
+    arrays.copy_in(meant(arrays, "a"), {"id": n[:12], "c": n[:12] % 4, "z": n[:12] % 3})
+    arrays.copy_in(meant(arrays, "c"), {"id": n[:3], "z": n[:3]})
+    arrays.copy_in(meant(arrays, "b"), {"id": n[:15], "z": n[:15] % 4, "kept": n[:15] % 3 > 0})
     text = """SELECT f.y, f.x, a.z AS az, c.z AS cz, b.z AS bz FROM f JOIN a ON a.id = f.a JOIN c ON c.id = a.c
         JOIN (SELECT id + 1 AS id, z FROM b WHERE kept) AS b ON b.id = f.b + 1"""
     plan = plan_of(arrays, text)

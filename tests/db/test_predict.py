@@ -188,7 +188,7 @@ def test_saved(engine: Engine, kind: Kind, name: str) -> None:
 def test_what_is_replaced_cannot_be_read_for_it(engine: Engine) -> None:
     model = shop(engine)
     save(engine, predict(engine, model, "shop"), "scored")
-    names = ", ".join(f'"{c.name}"' for c in engine.describe(exp.select("*").from_("shop")))
+    names = ", ".join(f'"{c.name}"' for c in engine.describe(engine.bound(exp.select("*").from_("shop"))))
     with pytest.raises(OptionError, match="cannot replace scored") as refused:
         save(engine, predict(engine, model, f"SELECT {names} FROM scored"), "scored", overwrite=True)
     assert refused.value.hint == "write the predictions to another table"
@@ -280,7 +280,7 @@ def test_a_view_costs_one_scan(postgres: Engine) -> None:
     """No sub-query is left, no function is called, and the reader's own condition reaches the table."""
     save(postgres, predict(postgres, shop(postgres)), "seen", "view")
     explain = exp.Command(this="EXPLAIN", expression="VERBOSE SELECT * FROM seen WHERE price > 1")
-    lines = [str(line) for line in postgres.fetch(explain)["QUERY PLAN"].tolist()]
+    lines = [str(line) for line in asked(postgres, explain)["QUERY PLAN"].tolist()]
     assert ["Seq Scan on" in line for line in lines if "cost=" in line] == [True]
     plan = "\n".join(lines)
     assert "Filter: (s.price > " in plan

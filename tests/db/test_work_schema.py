@@ -108,7 +108,7 @@ def test_tables_of_the_work_are_found_by_all_who_ask(postgres: Engine) -> None:
     build(postgres, "CREATE SCHEMA work; CREATE TABLE f (x INT); INSERT INTO f VALUES (3), (4)")
     postgres.work_in("work")
     with postgres.snapshot():
-        rows = [x for block in postgres.blocks(exp.select("x").from_("f")) for x in block["x"].tolist()]
+        rows = [x for block in postgres.blocks(postgres.bound(exp.select("x").from_("f"))) for x in block["x"].tolist()]
     assert sorted(rows) == [3, 4]
 
 
