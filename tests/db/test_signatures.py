@@ -140,6 +140,28 @@ def test_nobody_writes_under_another_name(place: Place) -> None:
             assert session.execute(f"SELECT * FROM sqlsvm.{table} ORDER BY {key}".encode()).fetchall() == before
 
 
+def test_nobody_signs_while_a_superuser_works_on_a_table(place: Place) -> None:
+    """The functions of an index or a materialized view then run as their owner, in the session of a superuser."""
+    run(
+        place.mallory,
+        """CREATE FUNCTION hers.sign() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO sqlsvm.models VALUES ('it ran', 1) ON CONFLICT DO NOTHING;
+            INSERT INTO sqlsvm.programs VALUES ('forged', now(), 'q', 'y', '{}', '{}', 'postgres');
+            EXCEPTION WHEN check_violation THEN
+            INSERT INTO sqlsvm.models VALUES ('it was refused', 1) ON CONFLICT DO NOTHING; END $$""",
+        """CREATE FUNCTION hers.signing(x int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+            PERFORM hers.sign(); RETURN x; END $$""",
+        "CREATE TABLE hers.t AS SELECT 1 AS x",
+        "CREATE INDEX i ON hers.t (hers.signing(x))",
+        "CREATE MATERIALIZED VIEW hers.v AS SELECT hers.signing(x) FROM hers.t",
+    )
+    for statement in ("ANALYZE hers.t", "REINDEX TABLE hers.t", "REFRESH MATERIALIZED VIEW hers.v"):
+        place.engine.execute(Text("DELETE FROM sqlsvm.models"))
+        place.engine.execute(Text(statement))
+        assert value(place.engine, "SELECT name AS v FROM sqlsvm.models") == "it was refused"
+        assert value(place.engine, "SELECT count(*) AS n FROM sqlsvm.programs") == 0
+
+
 def test_what_a_trainer_writes_has_its_name(place: Place) -> None:
     compile_as(place.trainer, HARMLESS)
     train_as(place.trainer, HARMLESS)
