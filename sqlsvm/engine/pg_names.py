@@ -14,7 +14,7 @@ PostgreSQL's rule: an exact match wins. Where no match is exact, the query has t
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -54,12 +54,14 @@ JOIN unnest($2::text[]) WITH ORDINALITY AS path (name, place) ON path.name = s.n
 ORDER BY given.n, s.nspname <> 'pg_catalog', path.place"""
 
 # Everything on the path that has one of these names, outside the system. One whose name the system has too counts only
-# if the query has a value of each of its types.
+# if the query has a value of each of its types. A keyword such as trim is not looked up on a path, with two exceptions.
 _RIVALS = """\
 WITH called AS (
   SELECT 'function' AS kind, p.proname AS name, p.pronamespace AS space, ARRAY(SELECT unnest(p.proargtypes)) AS takes,
     p.prorettype AS gives
-  FROM pg_catalog.pg_proc AS p WHERE p.proname = ANY ($1::text[])
+  FROM pg_catalog.pg_proc AS p WHERE p.proname = ANY ($1::text[]) AND NOT EXISTS (
+    SELECT FROM pg_get_keywords() AS k
+    WHERE k.word = p.proname AND k.catcode IN ('C', 'R') AND k.word NOT IN ('substring', 'overlay'))
   UNION ALL SELECT 'operator', o.oprname, o.oprnamespace, ARRAY[o.oprleft, o.oprright], o.oprresult
   FROM pg_catalog.pg_operator AS o WHERE o.oprname = ANY ($2::text[])
 ), rival AS (
@@ -127,16 +129,18 @@ WHERE l.lanname IN ('sql', 'plpgsql') AND p.prosqlbody IS NULL
   AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS own (setting) WHERE starts_with(own.setting, 'search_path='))
 ORDER BY 1"""
 
+_DOTTED = re.compile(r"([^\W\d]\w*)\"?\.\"?([^\W\d]\w*)")
+"""What may be a table or a function with its schema in the body of a function."""
+
 Ask = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 _WORDS = {"LIKE": "~~", "ILIKE": "~~*", "NOT LIKE": "!~~", "NOT ILIKE": "!~~*", "IS NOT DISTINCT FROM": "=",
           "IS DISTINCT FROM": "=", "SIMILAR TO": "~"}  # fmt: skip
-_SPELLED = {"in": "=", "between": ">=", "like": "~~", "ilike": "~~*", "distinct": "=", "case": "=", "nullif": "="}
+_SPELLED = {"in": "=", "between": ">=", "like": "~~", "ilike": "~~*", "distinct": "=", "case": "=", "nullif": "=",
+            "using": "=", "natural": "="}  # fmt: skip
 """Words in which an operator is hidden."""
-_GRAMMAR = frozenset(
-    ("coalesce", "greatest", "least", "nullif", "extract", "cast", "exists", "row", "array", "any", "all", "some", "in")
-)
-"""What looks like a function and is part of the grammar."""
+_MORE = (exp.NullSafeEQ, exp.NullSafeNEQ, exp.SimilarTo)
+"""Binary nodes that OPERATOR(schema.=) does not replace."""
 
 
 @dataclass(frozen=True)
@@ -146,17 +150,17 @@ class Call:
     node: exp.Expr
     kind: str
     name: str
+    value: exp.Expr | None = None
+    """The one that is compared, where a node compares with several."""
 
     @property
     def operands(self) -> tuple[exp.Expr, ...]:
-        """The arguments in their order. Of several values that one is compared with, the first stands for all."""
+        """The arguments in their order."""
         node = self.node
+        if self.value is not None:
+            return (self.value if isinstance(node, exp.Join) else node.this, self.value)
         if isinstance(node, exp.Between):
             return (node.this, node.args["low" if self.name == ">=" else "high"])
-        if isinstance(node, exp.In):
-            return (node.this, *node.expressions[:1])
-        if isinstance(node, exp.Case):
-            return (node.this, node.args["ifs"][0].this)
         first = () if isinstance(node, exp.Anonymous) else (node.this, node.args.get("expression"))
         others = (part for name, part in node.args.items() if name not in ("this", "expression", "expressions"))
         return tuple(part for part in (*first, *node.expressions, *others) if isinstance(part, exp.Expr))
@@ -164,6 +168,19 @@ class Call:
     @property
     def key(self) -> tuple[str, str]:
         return self.kind, self.name
+
+    @property
+    def each(self) -> list["Call"]:
+        """One call for each value that is compared; literals of one kind have one type."""
+        node, values = self.node, []
+        if isinstance(node, exp.In) and node.args.get("query"):
+            values = [exp.Any(this=node.args["query"])]
+        elif isinstance(node, exp.In):
+            values = node.expressions
+        elif isinstance(node, exp.Case):
+            values = [branch.this for branch in node.args["ifs"]]
+        kinds = {(v.is_string if isinstance(v, exp.Literal) else v): v for v in values}
+        return [replace(self, value=v) for v in kinds.values()] or [self]
 
 
 @dataclass(frozen=True)
@@ -196,6 +213,9 @@ class Names:
         self._collations(query)
         calls = list(_calls(query))
         rivals = self._rivals(query, calls)
+        for join in query.find_all(exp.Join):
+            if join.parent is not query and (found := rivals.get(("operator", "="))):
+                self._check_keys(query, join, found)
         for call in calls:
             if (found := rivals.get(call.key)) and not found.known:
                 _qualify(call, self._only(call, found))
@@ -215,17 +235,24 @@ class Names:
         return made
 
     def unpinned(self, called: Sequence[Called]) -> tuple[str, ...]:
-        """Those of these functions that could mean something else when we call them: nothing else than the caller's
-        path says which = or round their bodies mean."""
-        found = self._ask(_BODIES, [*map(list, zip(*called, strict=True))])
-        return tuple(function for function, body, takes in found if self._has_rivals(body, takes))
+        """Those of these functions, and of those that they call, that could mean something else when we call them:
+        nothing else than the caller's path says which = or round their bodies mean."""
+        found: dict[str, bool] = {}
+        more = list(called)
+        while more:
+            bodies = self._ask(_BODIES, [*map(list, zip(*more, strict=True))])
+            new = [row for row in bodies if row[0] not in found]
+            found |= {function: self._has_rivals(body, takes) for function, body, takes in new}
+            more = [pair for _, body, _ in new for pair in _DOTTED.findall(body)]
+        return tuple(function for function, unpinned in found.items() if unpinned)
 
     def _has_rivals(self, body: str, takes: Sequence[str]) -> bool:
         symbols = set(re.findall(r"[-+*/<>=~!@#%^&|`?]+", body))
         symbols |= {symbol for word, symbol in _SPELLED.items() if re.search(rf"\b{word}\b", body, re.IGNORECASE)}
         names = {name.lower() for name in re.findall(r"(?<![.\w])(\w+)\s*\(", body)}
+        tables = [f"{schema}.{name}" for schema, name in _DOTTED.findall(body)]
         types = [type.removesuffix("[]") for type in takes]
-        rivals = self._ask(_RIVALS, [sorted(names), sorted(symbols), self.path, [], types])
+        rivals = self._ask(_RIVALS, [sorted(names), sorted(symbols), self.path, tables, types])
         return any(known and new_type for _, _, known, _, new_type in rivals)
 
     # -- what can be looked up by its name alone -------------------------------------------------------------------
@@ -257,10 +284,22 @@ class Names:
 
     def _rivals(self, query: exp.Query, calls: Sequence[Call]) -> dict[tuple[str, str], Rivals]:
         names = {kind: sorted({c.name for c in calls if c.kind == kind}) for kind in ("function", "operator")}
+        if any(join.args.get("using") or join.method == "NATURAL" for join in query.find_all(exp.Join)):
+            names["operator"].append("=")
         tables = [_bare(t) for t in query.find_all(exp.Table) if t.db]
         types = [_text(t) for t in query.find_all(exp.DataType)]
         found = self._ask(_RIVALS, [names["function"], names["operator"], self.path, tables, types])
         return {(kind, name): Rivals(known, tuple(schemas)) for kind, name, known, schemas, _ in found}
+
+    def _check_keys(self, query: exp.Query, join: exp.Join, rivals: Rivals) -> None:
+        """USING and NATURAL look for their = on the path. Those of the outer query are written as conditions later."""
+        keys = [exp.column(name.copy()) for name in join.args.get("using") or []]
+        is_clear = not any(self._meant(query, Call(join, "operator", "=", k), rivals) for k in keys)
+        if join.method == "NATURAL" or not is_clear:
+            raise QueryError(
+                f"a sub-query compares keys with an = that is not PostgreSQL's own: {_text(join).strip()[:60]}",
+                hint="write the condition: JOIN ... ON a.k = b.k",
+            )
 
     def _only(self, call: Call, rivals: Rivals) -> str:
         if len(rivals.schemas) > 1:
@@ -268,9 +307,18 @@ class Names:
         return rivals.schemas[0]
 
     def _meant(self, query: exp.Query, call: Call, rivals: Rivals) -> str | None:
-        """The schema of a name that the system has too; None if the system's is meant. What takes the system's types
-        alone is the system's own where that has one: a better match elsewhere is a trap or an accident."""
+        """The schema of a name that the system has too; None if the system's is meant."""
+        found = {self._fitting(query, one, rivals) for one in call.each}
+        if len(found) > 1:
+            raise _unclear(call, [*rivals.schemas, "pg_catalog"])
+        return found.pop()
+
+    def _fitting(self, query: exp.Query, call: Call, rivals: Rivals) -> str | None:
+        """What takes the system's types alone is the system's own where that has one: a better match elsewhere is a
+        trap or an accident. Rows are compared column by column, each with an operator of its own."""
         schemas = [*rivals.schemas, "pg_catalog"]
+        if any(_is_row(operand) for operand in call.operands):
+            raise _unclear(call, schemas)
         types = self._operand_types(query, call, schemas)
         matches = self._ask(_MATCHES, [call.kind, call.name, types, list(rivals.schemas)])
         plain = all("." not in type for type in types if type)
@@ -340,6 +388,10 @@ def _names(node: exp.Expr) -> Iterator[tuple[str, str]]:
         yield "operator", "-"
     elif isinstance(node, exp.Anonymous):
         yield "function", node.name.lower()
+    elif isinstance(node, exp.StrPosition | exp.Hex):  # to_hex is sent as HEX, which the system does not have
+        yield "function", "strpos" if isinstance(node, exp.StrPosition) else "to_hex"
+    elif isinstance(node, exp.Trim):
+        yield "function", {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.text("position"), "btrim")
     elif isinstance(node, exp.Binary | exp.Func) and not isinstance(node, exp.Cast | exp.Case):
         yield from _as_rendered(node)
 
@@ -353,23 +405,37 @@ def _as_rendered(node: exp.Expr) -> Iterator[tuple[str, str]]:
     text = _text(shape)
     if between := re.fullmatch(r"(?:NOT )?a (.+) b", text):
         yield "operator", _WORDS.get(between[1], between[1])
-    elif (called := re.match(r"(\w+)\(", text)) and called[1].lower() not in _GRAMMAR:
+    elif called := re.match(r"(\w+)\(", text):
         yield "function", called[1].lower()
 
 
 def _qualify(call: Call, schema: str) -> None:
     node = call.node
+    if call.kind == "function" and not _is_spelt(node):
+        raise _unclear(call, [schema, "pg_catalog"])
     if call.kind == "function":
         dot = exp.Dot(this=_quoted(schema))
         node.replace(dot)
         dot.set("expression", node)
-    elif isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
+    elif isinstance(node, exp.In) and (query := node.args.get("query")):
+        node.replace(_operator(schema, "=", node.this, exp.Any(this=query)))
+    elif isinstance(node, exp.In) and node.expressions:
         one_of = [_operator(schema, "=", node.this.copy(), e.copy()) for e in node.expressions]
         node.replace(exp.paren(exp.or_(*one_of, copy=False), copy=False))
-    elif isinstance(node, exp.Binary) and not isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
+    elif isinstance(node, exp.Binary) and not isinstance(node, _MORE) and not isinstance(node.parent, exp.Escape):
         node.replace(_operator(schema, call.name, node.this, node.expression))
     else:
         raise _unclear(call, [schema, "pg_catalog"])
+
+
+def _is_spelt(node: exp.Expr) -> bool:
+    """Does the text that is sent have the function that was typed? char_length, to_hex and btrim become length, HEX and
+    TRIM, and a function of the system must not become that of somebody else."""
+    if isinstance(node, exp.Anonymous):
+        return True
+    if not isinstance(node, exp.Func) or isinstance(node, exp.StrPosition | exp.Substring | exp.Overlay | exp.Trim):
+        return False
+    return [name for _, name in _names(node)] == [name.lower() for name in node.sql_names()]
 
 
 def _operator(schema: str, name: str, left: exp.Expr, right: exp.Expr) -> exp.Operator:
@@ -422,6 +488,12 @@ def _plain_type(type: exp.DataType) -> str:
     return kind.name if isinstance(kind, exp.Identifier) else _text(type).lower()
 
 
+def _is_row(operand: exp.Expr) -> bool:
+    inside = operand.unnest()
+    is_call = isinstance(inside, exp.Anonymous) and inside.name.lower() == "row"
+    return is_call or isinstance(inside, exp.Tuple | exp.Values)
+
+
 def _each(operand: exp.Expr) -> exp.Expr | None:
     """The array of ANY or ALL, of which each value is compared."""
     if isinstance(operand, exp.Any | exp.All):
@@ -431,6 +503,9 @@ def _each(operand: exp.Expr) -> exp.Expr | None:
 
 
 def _is_untyped(operand: exp.Expr) -> bool:
+    operand = _each(operand) or operand
+    while isinstance(operand, exp.Paren | exp.Collate):
+        operand = operand.this
     return isinstance(operand, exp.Null) or (isinstance(operand, exp.Literal) and operand.is_string)
 
 

@@ -1,10 +1,14 @@
 """What the names of a query mean, and that nothing which somebody puts on the path takes the place of ours."""
 
+from itertools import product
+
 import pytest
 from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
+from sqlsvm.engine.pg_names import _calls
 from sqlsvm.errors import QueryError
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
@@ -25,8 +29,8 @@ CREATE FUNCTION public.round(float8, int) RETURNS float8 IMMUTABLE LANGUAGE sql
   AS 'SELECT pg_catalog.round($1::numeric, $2)::float8';
 CREATE FUNCTION air.always(float8, int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
 CREATE OPERATOR air.> (LEFTARG = float8, RIGHTARG = int, FUNCTION = air.always);
-CREATE FUNCTION air.both(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1';
-CREATE FUNCTION public.both(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 2'
+CREATE FUNCTION air.twin(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION public.twin(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 2'
 """
 
 
@@ -89,9 +93,32 @@ EXPRESSIONS = (
     "u.email = ANY (ARRAY['a', 'b']::citext[])",
     "u.email <> ALL (ARRAY[f.email])",
     "u.email = ANY (SELECT w.email FROM users AS w)",
+    "u.email IN (SELECT w.email FROM users AS w)",
+    "u.email = ('a')",
+    "u.email IN (('a'), 'b')",
+    "u.email = ANY ('{a,b}')",
+    "u.email = 'a' COLLATE \"C\"",
+    "(f.k, u.email) = (1, 'a')",
+    "ROW(f.k, u.email) = ROW(1, 'a')",
+    "(f.k, u.email) IN ((1, 'a'), (2, 'b'))",
+    "(f.k, f.email) IN (SELECT w.k, w.email FROM users AS w)",
+    "u.email IN (u.name, 'a')",
+    "CASE u.email WHEN u.name THEN 1 WHEN 'a' THEN 2 END",
+    "u.email IN (VALUES ('a'::citext))",
+    "u.email SIMILAR TO 'a%'",
+    "u.email LIKE 'a!%' ESCAPE '!'",
+    "strpos(u.email, 'a')",
+    "trim(u.name)",
+    "trim(BOTH 'x' FROM u.name)",
+    "ltrim(u.name)",
+    "normalize(u.name)",
 )
 UNCLEAR = {"u.email BETWEEN 'a' AND 'b'", "CASE u.email WHEN 'a' THEN 1 ELSE 0 END", "nullif(u.email, 'a')",
-           "u.email IS DISTINCT FROM 'a'"}  # fmt: skip
+           "u.email IS DISTINCT FROM 'a'", "(f.k, u.email) = (1, 'a')", "ROW(f.k, u.email) = ROW(1, 'a')",
+           "(f.k, u.email) IN ((1, 'a'), (2, 'b'))", "(f.k, f.email) IN (SELECT w.k, w.email FROM users AS w)",
+           "u.email IN (u.name, 'a')", "CASE u.email WHEN u.name THEN 1 WHEN 'a' THEN 2 END",
+           "u.email IN (VALUES ('a'::citext))", "u.email SIMILAR TO 'a%'", "u.email LIKE 'a!%' ESCAPE '!'",
+           "strpos(u.email, 'a')"}  # fmt: skip
 FORMS = (
     "SELECT {e} AS e FROM flights AS f CROSS JOIN users AS u",
     "SELECT s.e FROM (SELECT {e} AS e FROM flights AS f JOIN users AS u USING (k)) AS s",
@@ -100,7 +127,10 @@ FORMS = (
 )
 
 
-SPELT_OUT = {"u.email IN ('a', 'B')": "(u.email = 'a' OR u.email = 'B')"}
+SPELT_OUT = {
+    "u.email IN ('a', 'B')": "(u.email = 'a' OR u.email = 'B')",
+    "u.email IN (('a'), 'b')": "(u.email = 'a' OR u.email = 'b')",
+}
 """What a reading of the text itself would say in another way."""
 READING = Text("SELECT pg_get_viewdef('pg_temp.v'::regclass) AS v")
 
@@ -125,6 +155,57 @@ def test_a_bound_query_means_what_was_typed(filled: Engine, expression: str, for
     filled.execute(Text("DROP VIEW pg_temp.v"))
     filled.execute(Text(a_view(bound.sql("postgres"))))
     assert filled.fetch(READING)["v"][0] == as_typed
+
+
+@pytest.mark.parametrize(
+    ("planted", "typed_as"),
+    [
+        ("trim(text)", "trim(u.name)"),
+        ("trim(text)", "btrim(u.name)"),
+        ("trim(citext)", "trim(u.email)"),
+        ("btrim(citext)", "trim(u.email)"),
+        ("hex(int)", "to_hex(u.k)"),
+        ("grouping(int)", "grouping(u.k)"),
+        ("normalize(citext)", "normalize(u.email)"),
+        ("treat(citext)", "trim(u.email)"),
+        ("substring(citext, int)", "substring(u.email FROM 2)"),
+        ("overlay(citext, citext, int)", "overlay(u.email PLACING 'x' FROM 2)"),
+        ("position(citext, citext)", "position('x' IN u.email)"),
+        ("length(citext)", "char_length(u.email)"),
+        ("power(citext, int)", "pow(u.email, 2)"),
+        ("coalesce(citext, citext)", "coalesce(u.email, u.email)"),
+        ("var_samp(citext)", "variance(u.x)"),
+    ],
+)
+def test_a_function_that_was_not_typed_is_not_called(filled: Engine, planted: str, typed_as: str) -> None:
+    """Some words are grammar and no names, and some functions are sent under another name."""
+    name, _, takes = planted.partition("(")
+    typed(filled, f'CREATE FUNCTION air."{name}"({takes} RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT 1 $$')
+    query = parse_one(f"SELECT {typed_as} AS e FROM users AS u GROUP BY u.k", read="postgres")
+    assert isinstance(query, exp.Query)
+    try:
+        sent = filled.bound(query).sql("postgres")
+    except QueryError:
+        return
+    assert '"air"' not in sent
+
+
+_SYSTEM = Text("SELECT DISTINCT proname AS f FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace")
+_KEYWORDS = Text("SELECT word AS f FROM pg_get_keywords() WHERE catcode IN ('C', 'R')")
+
+
+def test_a_function_of_the_system_is_looked_up_under_a_name_of_the_system(postgres: Engine) -> None:
+    """Otherwise it would be that of whoever has made a function of the other name."""
+    functions = {str(name) for name in postgres.fetch(_SYSTEM)["f"] if str(name).islower()}
+    words = set(postgres.fetch(_KEYWORDS)["f"])
+    for name, takes in product(sorted(functions), ("a", "a, b", "'x', b", "a, b, c")):
+        try:
+            query = parse_one(f"SELECT {name}({takes})", read="postgres")
+        except SqlglotError:
+            continue
+        assert isinstance(query, exp.Query)
+        found = {call.name for call in _calls(query) if call.kind == "function"}
+        assert found <= functions | words, name
 
 
 # -- as the compiler uses it -------------------------------------------------------------------------------------------
@@ -155,11 +236,22 @@ def test_keys_that_ignore_case(filled: Engine, join: str) -> None:
     assert found.join_rows == rows
 
 
+@pytest.mark.parametrize("join", ["JOIN users AS u USING (email)", "NATURAL JOIN users"])
+def test_keys_of_a_sub_query(filled: Engine, join: str) -> None:
+    """The view of such a join does not say which = it uses."""
+    text = f"SELECT s.d, f.y FROM flights f JOIN (SELECT k, d FROM flights {join}) AS s USING (k)"
+    with pytest.raises(QueryError, match="a sub-query compares keys with an = that is not PostgreSQL's own") as raised:
+        read_query(filled, text)
+    assert raised.value.hint == "write the condition: JOIN ... ON a.k = b.k"
+    inner = "SELECT f.d, f.k FROM flights AS f JOIN users AS u USING (k)"
+    assert texts(read_query(filled, f"SELECT s.d, f.y FROM flights f JOIN ({inner}) AS s USING (k)"))
+
+
 def test_two_schemas_have_the_name(filled: Engine) -> None:
-    with pytest.raises(QueryError, match="function both could be that of the schema air or public") as raised:
-        read_query(filled, "SELECT both(k) AS b, d FROM flights")
-    assert raised.value.hint == "write air.both or public.both; or make a view of this part of the query and read that"
-    assert texts(read_query(filled, "SELECT public.both(k) AS b, d FROM flights"))["b"] == 'public.both("flights"."k")'
+    with pytest.raises(QueryError, match="function twin could be that of the schema air or public") as raised:
+        read_query(filled, "SELECT twin(k) AS b, d FROM flights")
+    assert raised.value.hint == "write air.twin or public.twin; or make a view of this part of the query and read that"
+    assert texts(read_query(filled, "SELECT public.twin(k) AS b, d FROM flights"))["b"] == 'public.twin("flights"."k")'
 
 
 def test_a_key_of_a_type_with_an_equality_of_its_own(filled: Engine) -> None:
@@ -183,6 +275,22 @@ def test_a_function_whose_operators_depend_on_the_path(filled: Engine) -> None:
     assert raised.value.hint
     typed(filled, raised.value.hint.partition(": ")[2].replace("...", "public"))
     assert texts(read_query(filled, text))["a"] == '"air".is_a("flights"."email")'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "SELECT air.is_a($1)",
+        'SELECT "air"."is_a"($1)',
+        "SELECT $1 IN (SELECT email FROM public.users)",
+        "SELECT EXISTS (SELECT FROM air.flights JOIN public.users USING (email))",
+    ],
+)
+def test_what_a_function_calls_and_reads(filled: Engine, body: str) -> None:
+    typed(filled, "CREATE FUNCTION is_a(citext) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT $1 = 'a' $$")
+    typed(filled, f"CREATE FUNCTION deep(citext) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ {body} $$")
+    with pytest.raises(QueryError, match="the search_path of its caller decides what function"):
+        read_query(filled, "SELECT deep(email) AS a, d FROM flights")
 
 
 def test_a_function_that_does_not_find_its_own(filled: Engine) -> None:
