@@ -4,7 +4,7 @@ Working tables store only this code of the label, in the column y.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -94,11 +94,20 @@ def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str 
         return _sign(label, _as_rounded(engine, rows, label, _chosen(label, values, positive)))
     if label.kind == "numeric" and any({float(v) for v in values} <= usual for usual in ({-1.0, 1.0}, {0.0, 1.0})):
         return _sign(label, _literal(label, "1"))
-    shown = " and ".join(f"'{v}'" for v in values)
+    shown = " and ".join(map(repr, values))
     raise DataError(
         f"the label {label.name} has the value{'s' if len(values) > 1 else ''} {shown}",
-        hint=f"say which one is the positive class: --positive {shlex.quote(values[0])}",
+        hint=f"say which one is the positive class: {' or '.join(_likely(values))}",
     )
+
+
+_TRUE = frozenset(("1", "t", "true", "y", "yes"))
+
+
+def _likely(values: Sequence[str]) -> Iterator[str]:
+    """The option with the only value that means yes, or with each value."""
+    meant = [value for value in values if value.strip().casefold() in _TRUE]
+    return (f"--positive {shlex.quote(value)}" for value in (meant if len(meant) == 1 else values))
 
 
 def _label_values(engine: Engine, rows: exp.Query) -> list[str]:
@@ -114,9 +123,14 @@ def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str
     one = sql.equal(label.expression.copy(), first).sql(dialect)
     return DataError(
         f"the label {label.name} has more than two values in {label.relation}",
-        detail=f"among them {', '.join(values[:4])}",
+        detail=f"among them {_quoted(values[:4])}",
         hint=f"leave the others out: WHERE {few}, or make two classes of them: {one} AS {label.name}_is_one",
     )
+
+
+def _quoted(values: Sequence[str]) -> str:
+    """In quotes one sees the blanks of a value."""
+    return ", ".join(map(repr, values))
 
 
 def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
@@ -126,7 +140,7 @@ def _chosen(label: Feature, values: Sequence[str], positive: str) -> str:
             return value
     raise OptionError(
         f"the label {label.name} never has the value '{positive}'",
-        detail=f"its values are {', '.join(repr(v) for v in values)}",
+        detail=f"its values are {_quoted(values)}",
         hint=nearest(positive, values),
     )
 

@@ -165,7 +165,7 @@ def _select(tree: exp.Expr, dialect: str) -> exp.Select:
     while isinstance(tree, exp.Subquery) and not any(value for key, value in tree.args.items() if key != "this"):
         tree = tree.this
     if isinstance(tree, exp.SetOperation):
-        word = type(tree).__name__.upper()
+        word = type(tree).__name__.upper() + ("" if tree.args.get("distinct") else " ALL")
         raise QueryError(
             f"the query combines SELECTs by {word}",
             hint=f"put it into FROM: SELECT ... FROM (SELECT ... {word} SELECT ...) AS u",

@@ -106,14 +106,33 @@ def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str,
             "TEXT",
             "('no'), ('yes')",
             None,
-            "the label y has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive no",
+            "the label y has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive yes",
+        ),
+        (
+            "TEXT",
+            "('N'), ('Y')",
+            None,
+            "the label y has the values 'N' and 'Y'\nHINT: say which one is the positive class: --positive Y",
+        ),
+        (
+            "TEXT",
+            "('True'), ('False')",
+            None,
+            "the label y has the values 'False' and 'True'\nHINT: say which one is the positive class: --positive True",
+        ),
+        (
+            "TEXT",
+            "('big dog'), ('cat')",
+            None,
+            "the label y has the values 'big dog' and 'cat'\n"
+            "HINT: say which one is the positive class: --positive 'big dog' or --positive cat",
         ),
         (
             "TEXT",
             "('not so'), ('yes')",
             None,
             "the label y has the values 'not so' and 'yes'\n"
-            "HINT: say which one is the positive class: --positive 'not so'",
+            "HINT: say which one is the positive class: --positive yes",
         ),
         (
             "TEXT",
@@ -131,15 +150,23 @@ def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str,
             "TEXT",
             "('a'), ('b'), ('c')",
             None,
-            "the label y has more than two values in t\nDETAIL: among them a, b, c\n"
+            "the label y has more than two values in t\nDETAIL: among them 'a', 'b', 'c'\n"
             "HINT: leave the others out: WHERE \"t\".\"y\" IN ('a', 'b'), "
             'or make two classes of them: "t"."y" = \'a\' AS y_is_one',
+        ),
+        (
+            "TEXT",
+            "('so so'), ('b '), ('c')",
+            None,
+            "the label y has more than two values in t\nDETAIL: among them 'b ', 'c', 'so so'\n"
+            "HINT: leave the others out: WHERE \"t\".\"y\" IN ('b ', 'c'), "
+            'or make two classes of them: "t"."y" = \'b \' AS y_is_one',
         ),
         (
             "INT",
             "(1), (-2), (30)",
             None,
-            "the label y has more than two values in t\nDETAIL: among them -2, 1, 30\n"
+            "the label y has more than two values in t\nDETAIL: among them '-2', '1', '30'\n"
             'HINT: leave the others out: WHERE "t"."y" IN (-2, 1), '
             'or make two classes of them: "t"."y" = -2 AS y_is_one',
         ),
@@ -147,7 +174,7 @@ def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str,
             "TEXT",
             "('a'), ('b'), ('c')",
             "c",
-            "the label y has more than two values in t\nDETAIL: among them a, b, c\n"
+            "the label y has more than two values in t\nDETAIL: among them 'a', 'b', 'c'\n"
             "HINT: leave the others out: WHERE \"t\".\"y\" IN ('c', 'a'), "
             'or make two classes of them: "t"."y" = \'c\' AS y_is_one',
         ),

@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "two words": (
         f"SELECT f.word, g.u {JOIN}",
         {"label": "word"},
-        "the label word has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive no",
+        "the label word has the values 'no' and 'yes'\nHINT: say which one is the positive class: --positive yes",
     ),
     "lambda zero": ("SELECT 1", {"lam": 0.0}, "lambda must be a number above 0, not 0.0\nHINT: try --lambda 0.0001"),
     "lambda negative": (
