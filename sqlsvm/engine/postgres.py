@@ -51,8 +51,15 @@ _REFUSALS: dict[str, Refusal] = {
 }
 _UNDEFINED = ("42883", "42P01", "42704", "3F000")
 _FUNCTION = re.compile(r"(?:SQL function|PL/pgSQL function) \"?([^\"\s]+?)\"?(?: |$)")
+_BROKEN = re.compile("58|XX00[12]|F0")
+_LIBRARY = re.compile("could not (access file|load library|find function .* in file)|incompatible library")
+"""PostgreSQL gives these errors the SQLSTATE of an error of the system, which is often another one."""
 _ON = re.compile(r"permission denied for (?:relation|table|view|materialized view|foreign table|(?=schema)) ?(.+)$")
 
+_BROKEN_HINT = (
+    "the fault is in the server or its installation, not in the query: its administrator can repair it, "
+    "and its log says more"
+)
 _DSN_HINT = (
     "write postgresql://user:password@host:5432/database, and in it @ / : % as %40 %2F %3A %25; "
     "or host=... user=... password='...'; or put the password into $PGPASSWORD or ~/.pgpass"
@@ -305,12 +312,15 @@ class Postgres(PgCatalog):
             yield
         except psycopg.Error as error:
             said, sqlstate = error.diag, error.sqlstate or ""
+            message = said.message_primary or str(error).strip()
             if self._connection.closed or self._connection.broken:
                 raise EngineError(f"the connection to {self.url} was lost", detail=str(error).strip()) from error
+            if _BROKEN.match(sqlstate) or _LIBRARY.match(message):
+                raise StatementError(message, detail=said.message_detail, hint=_BROKEN_HINT) from error
             raise StatementError(
-                said.message_primary or str(error).strip(),
+                message,
                 detail=said.message_detail,
-                hint=_path_hint(said) or said.message_hint or self._hint(sqlstate, said.message_primary or ""),
+                hint=_path_hint(said) or said.message_hint or self._hint(sqlstate, message),
                 kind="value" if sqlstate.startswith("22") else _REFUSALS.get(sqlstate),
             ) from error
 

@@ -596,6 +596,16 @@ def test_a_session_that_may_only_read(postgres: Engine) -> None:
     assert "train and evaluate can with --offload --model-file FILE" in hint_of(postgres, "CREATE TABLE t (x INT)")
 
 
+@pytest.mark.parametrize("library", ["$libdir/plnothing", "/no/such/folder/plnothing.so", "/dev/null"])
+def test_a_server_whose_library_is_missing(postgres: Engine, library: str) -> None:
+    """As where a package of the server is not fully there, and a language cannot be loaded."""
+    with pytest.raises(StatementError) as refused:
+        postgres.execute(Text(f"CREATE FUNCTION lost(x INT) RETURNS INT LANGUAGE c AS '{library}', 'lost'"))
+    assert refused.value.message.startswith("could not ")
+    assert str(refused.value.hint).startswith("the fault is in the server or its installation, not in the query")
+    assert refused.value.kind is None
+
+
 def test_rights_that_are_missing(postgres: Engine, prefix: str) -> None:
     """And a name that is right is no typo."""
     role = f"{prefix}_stranger"
