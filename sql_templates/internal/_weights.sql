@@ -29,6 +29,11 @@ BEGIN
         categories := categories || one;
     END LOOP;
     RETURN jsonb_build_object('intercept', coalesce(theta[p.constant], 0), 'weights', numbers || categories,
+        'scaled_intercept', coalesce(beta[array_position(p.kept, p.constant)], 0),
+        'scaling', (SELECT coalesce(jsonb_object_agg(c ->> 'feature',
+                jsonb_build_object('centre', p.centre[j], 'width', 1 / p.scale[j])), '{}')
+            FROM generate_series(1, cardinality(p.kept)) AS j,
+                LATERAL (SELECT p.design -> 'coordinates' -> (p.kept[j] - 1) AS c) AS k WHERE c ->> 'role' = 'value'),
         'features', (SELECT count(DISTINCT w ->> 'feature') FROM jsonb_array_elements(numbers || categories) AS w));
 END
 $$;

@@ -1,5 +1,6 @@
 """The verb train: a query in, a model and its proof out."""
 
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -86,7 +87,10 @@ def train(
             model = finished(store, name, query, training)
             _answer(model, model.seconds, f"kept in {keeper.place}", as_json)
             return 0
-        return train_and_keep(engine, keeper, query, training, before, as_json)
+        code = train_and_keep(engine, keeper, query, training, before, as_json)
+        if store and not as_json:
+            _say_next(name, model_file, engine.url)
+        return code
 
 
 def train_and_keep(
@@ -112,6 +116,8 @@ def train_and_keep(
         _answer(model, seconds, "not kept", as_json)
         raise
     _answer(model, seconds, _place(keeper.place) if store else "not kept", as_json)
+    for note in model.notes:
+        say(note)
     if not model.converged:
         _warn(model, training)
     if store and model.converged:
@@ -172,6 +178,14 @@ def _answer(model: "Model", seconds: float, place: str, as_json: bool) -> None:
     from sqlsvm.show.training import draw_training
 
     show_either(as_json, lambda: model.as_json(), lambda: draw_training(model, seconds, place, sys.stdout))
+
+
+def _say_next(name: str, model_file: str | None, url: str) -> None:
+    """The places are options only where the commands would not find them by themselves."""
+    places = {"--dsn": url if typed("dsn") else None, "--model-file": model_file}
+    options = [word for option, place in places.items() if place for word in (option, place)]
+    model = shlex.join([name, *options])
+    click.echo(f"next: sqlsvm evaluate {model} measures it, sqlsvm report {model} draws it", err=True)
 
 
 def _warn(model: "Model", training: "Training") -> None:

@@ -16,7 +16,7 @@ from sqlsvm.reading import INFINITE, Bound, Misread, form_of, key, made, reader,
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 1
+FORMAT = 2
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -36,6 +36,15 @@ class Weight:
     weight: float
     scaled_weight: float
     missing: float | None = None
+
+
+@dataclass(frozen=True)
+class FeatureScale:
+    """A number as it was trained on: (x - centre) / width. With `standard` these are its mean and its deviation, or 1
+    where that is 0."""
+
+    centre: float
+    width: float
 
 
 def _agreeing(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
@@ -191,6 +200,12 @@ class Model:
     converged: bool
     intercept: float
     weights: Annotated[tuple[Weight, ...], _agreeing]
+    scaled_intercept: float | None = None
+    """The intercept that the penalty counts: `intercept` + the sum of weight * centre. None if that is not known."""
+    scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
+    """Of each feature that is a number."""
+    notes: tuple[str, ...] = ()
+    """What its user may not expect, a sentence each."""
     history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
     options: Annotated[Mapping[str, Any], _allowed] = field(default_factory=dict)
     """Every option of the training, by name."""
@@ -238,7 +253,7 @@ def plain(value: object) -> Any:
     """
     if value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value)):
         return value  # first, for speed: a category may have 100,000 weights
-    if isinstance(value, Weight):
+    if isinstance(value, Weight | FeatureScale):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

@@ -69,6 +69,13 @@ class Scaling:
             for index, category in enumerate(d.categories, d.offset):
                 yield Element(index - self.indicators, index, d.feature, category)
 
+    def scale(self, e: Element) -> tuple[float, float]:
+        """Centre and width of a number: its feature is (x - centre) / width."""
+        row = self.matrix[e.place]
+        constant = next((c.index for c in self.design.coordinates if c.role == "intercept"), None)
+        width = 1.0 / float(row[e.index])
+        return (0.0 if constant is None else 0.0 - float(row[constant]) * width), width
+
     def to_raw(self, beta: Array) -> Array:
         numbers = self.matrix.shape[0]
         return np.concatenate([self.matrix.T @ beta[:numbers], beta[numbers:]])

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.model import ByLabel, Model, TrainedOn, Weight
+from sqlsvm.model.model import ByLabel, FeatureScale, Model, TrainedOn, Weight
 from sqlsvm.options import DEFAULTS, OPTIONS, Scale, Solver, check
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
@@ -18,6 +18,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
+from sqlsvm.run.notes import constants, only_class
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
@@ -159,8 +160,10 @@ def model_of(
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design, design.target.class_weights)
     held_out: ByLabel = {} if left_out is None else _label_rows(left_out, design, (1.0, 1.0))
-    theta = problem.scaling.to_raw(solution.beta)
-    intercept = next((theta[c.index] for c in design.coordinates if c.role == "intercept"), 0.0)
+    scaling, beta = problem.scaling, solution.beta
+    numbers = [e for e in scaling.elements() if e.category is None]
+    constant = next((e for e in numbers if not e.feature), None)
+    trained_on = replace(_trained_on(engine, text, problem), held_out=held_out)
     return Model(
         name=name,
         engine=_engine(engine, problem.work.engine),
@@ -180,11 +183,14 @@ def model_of(
         **asdict(proof),
         gap=proof.gap,
         converged=solution.converged,
-        intercept=float(intercept),
-        weights=tuple(_weights(problem, solution.beta, training.problem.nulls)),
+        intercept=float(scaling.to_raw(beta)[constant.index]) if constant else 0.0,
+        weights=tuple(_weights(problem, beta, training.problem.nulls)),
+        scaled_intercept=float(beta[constant.place]) if constant else 0.0,
+        scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in numbers if e.feature},
+        notes=tuple(_notes(problem, training, solution, trained_on.label_values)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
-        trained_on=replace(_trained_on(engine, text, problem), held_out=held_out),
+        trained_on=trained_on,
     )
 
 
@@ -214,6 +220,19 @@ def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
         if e.feature:
             weight, scaled = float(theta[e.index]), float(beta[e.place])
             yield Weight(e.feature, e.category, weight, scaled, filled.get(e.feature))
+
+
+def _notes(
+    problem: Problem, training: Training, solution: Solution, label_values: tuple[object, object]
+) -> Iterator[str]:
+    """What the command line says after a training, and what to try."""
+    beta = solution.beta
+    yield from constants(problem, beta)
+    active = solution.certificate.objective + training.penalty.value(beta)
+    if only := only_class(problem, beta, active, solution.history[-1].buckets):
+        said = f"the model predicts {label_values[only > 0]} for every row of the join"
+        as_they_are = training.problem.class_weight == "none"
+        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
 
 
 def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:

@@ -86,6 +86,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "lower bound", f"{model.lower_bound:.6g}"
     yield "gap", gap(model)
     yield "features", f"{len(model.terms)}, with {len(model.weights)} weights"
+    yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(model.trained_on.as_json()))
 

@@ -38,7 +38,7 @@ KEYS = (
     *("engine", "query", "dialect", "label", "positive", "solver", "counting", "nulls", "bags", "join_rows"),
     *("label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap", "converged"),
     *("intercept", "weights", "history", "options", "trained_on", "version", "model", "lambda", "features"),
-    "format",
+    *("format", "scaled_intercept", "scaling", "notes"),
 )
 
 
@@ -91,10 +91,29 @@ def test_what_a_training_says(trained: Trained) -> None:
 
 
 def test_a_line_a_pass(trained: Trained) -> None:
-    for number, line in enumerate(trained.progress, 1):
+    for number, line in enumerate(trained.progress[:-1], 1):
         words = line.split()
         assert words[:3] == ["pass", str(number), "objective"]
         assert [w for w in words if w.isalpha()][-3:] == ["bound", "gap", "s"]
+
+
+def test_the_last_line_says_what_to_do_next(trained: Trained) -> None:
+    asked = f"model --dsn {trained.dsn}"
+    assert trained.progress[-1] == f"next: sqlsvm evaluate {asked} measures it, sqlsvm report {asked} draws it"
+
+
+def test_what_a_user_may_not_expect(trained: Trained, tmp_path: Path) -> None:
+    """It is said at the end of the training, and again by `show`."""
+    query = "SELECT a.y, a.side, a.never FROM a JOIN b ON a.k = b.k WHERE NOT a.never"
+    place = ("--model-file", tmp_path / "it is.json")
+    done = train(trained.dsn, *place, "--class-weight", "balanced", query=query)
+    note = "feature never is 0 in every row of the join: its scaled weight is 0"
+    asked = f"model --dsn {trained.dsn} --model-file '{tmp_path}/it is.json'"
+    *_, said, following = done.stderr.splitlines()
+    assert said == f"note: {note}"
+    assert following == f"next: sqlsvm evaluate {asked} measures it, sqlsvm report {asked} draws it"
+    assert note in answer("show", *place)
+    assert json.loads(answer("show", *place, "--json"))["notes"] == [note]
 
 
 def test_nothing_but_the_model_is_left(trained: Trained) -> None:

@@ -131,8 +131,7 @@ def test_an_expression_whose_positive_value_is_false(engine: Engine, label: str,
             "TEXT",
             "('not so'), ('yes')",
             None,
-            "the label y has the values 'not so' and 'yes'\n"
-            "HINT: say which one is the positive class: --positive yes",
+            "the label y has the values 'not so' and 'yes'\nHINT: say which one is the positive class: --positive yes",
         ),
         (
             "TEXT",

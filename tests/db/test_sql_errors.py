@@ -129,12 +129,12 @@ DAMAGES = {
     "'{}'": ("SV008", "intercept: expected a finite number, found nothing", EDITED),
     "jsonb_set(body::jsonb, '{format}', '7')": (
         "SV005",
-        "made by a newer sqlsvm (format 7; these functions read up to 1)",
+        "made by a newer sqlsvm (format 7; these functions read up to 2)",
         NEWER,
     ),
-    '\'{"format": 2, "version": 1}\'': (
+    '\'{"format": 3, "version": 1}\'': (
         "SV005",
-        "made by a newer sqlsvm (format 2; these functions read up to 1)",
+        "made by a newer sqlsvm (format 3; these functions read up to 2)",
         NEWER,
     ),
     "jsonb_set(body::jsonb, '{version}', '3')": ("SV008", "version: found 3", EDITED),

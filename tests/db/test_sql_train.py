@@ -1,7 +1,7 @@
 """sqlsvm.train through psql, compared with the driver and LIBLINEAR on the same rows."""
 
 import re
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -164,6 +164,10 @@ def test_weights_and_scales(postgres: Engine, postgres_dsn: str, query: str, opt
     assert model.lower_bound <= driven.objective_upper
     assert driven.lower_bound <= model.objective_upper
     assert (model.label_rows, model.intercept == 0) == (driven.label_rows, driven.intercept == 0)
+    centred = sum(w.weight * model.scaling[w.feature].centre for w in model.weights)
+    assert model.scaled_intercept == pytest.approx(model.intercept + centred, abs=1e-12)
+    for name, scale in driven.scaling.items():
+        assert astuple(model.scaling[name]) == pytest.approx(astuple(scale), rel=1e-9)
     class_weight = options.get("class_weight", (1.0, 1.0))
     if isinstance(class_weight, tuple):
         whole = int(class_weight[0]), int(class_weight[1])

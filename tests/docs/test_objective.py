@@ -43,6 +43,8 @@ def test_the_readme_defines_f(duckdb: Engine, scale: str, intercept: bool) -> No
         raw = rows[name].astype(float)
         x = np.where(np.isnan(raw), mean(raw), raw)
         width = {"standard": mean((x - mean(x)) ** 2) ** 0.5, "maxabs": np.abs(x).max(), "none": 1.0}[scale]
+        centre = mean(x) if scale == "standard" and intercept else 0.0
+        assert (model.scaling[name].centre, model.scaling[name].width) == pytest.approx((centre, width))
         score += weights[name, None] * x
         squares += (weights[name, None] * width) ** 2
         constant += weights[name, None] * mean(x) if scale == "standard" and intercept else 0.0
@@ -50,5 +52,6 @@ def test_the_readme_defines_f(duckdb: Engine, scale: str, intercept: bool) -> No
         score += weights["c", value] * (rows["c"] == value)
         squares += weights["c", value] ** 2
 
+    assert model.scaled_intercept == pytest.approx(constant, abs=1e-12)
     f = mean(np.maximum(0, 1 - y * score)) + LAMBDA * (squares + constant**2)
     assert f == pytest.approx(model.objective_upper, rel=1e-9)

@@ -19,7 +19,7 @@ from sqlsvm.ask.evaluate import options_of
 from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
-from sqlsvm.model.model import FORMAT, Model, TrainedOn, Weight, _Pass
+from sqlsvm.model.model import FORMAT, FeatureScale, Model, TrainedOn, Weight, _Pass
 from sqlsvm.model.predict import score_sql
 from sqlsvm.reading import parsed
 from sqlsvm.report.gather import Report
@@ -93,7 +93,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "trained_on.booleans": ("heavy", 'trained_on.booleans: expected a list, found "heavy"'),
     "zoo": (["hinge"], "zoo: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "losses": (["hinge"], "losses: unknown field\nHINT: did you mean passes? If a newer sqlsvm wrote it, upgrade"),
-    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 1)\nHINT: upgrade sqlsvm"),
+    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 2)\nHINT: upgrade sqlsvm"),
 }
 
 
@@ -107,30 +107,31 @@ def test_the_error_names_the_field(path: str) -> None:
 def test_a_newer_model_is_called_newer_and_not_wrong() -> None:
     """Whatever else its form has."""
     with pytest.raises(OptionError, match="made by a newer sqlsvm"):
-        Model.from_json({"format": 2, "model": "late", "weights": {"distance": 1}})
+        Model.from_json({"format": 3, "model": "late", "weights": {"distance": 1}})
 
 
 def test_an_older_model_lacks_what_came_later() -> None:
-    later = ("history", "options", "trained_on", "version", "features", "format")
+    first = ("history", "options", "trained_on", "version", "features", "format")
+    later = (*first, "scaled_intercept", "scaling", "notes")
     old = {name: value for name, value in MODEL.items() if name not in later}
     assert Model.from_json(old) == model(history=(), options={}, trained_on=TrainedOn())
 
 
 # A new field is a new FORMAT: then an older sqlsvm says that a model is newer. List its fields here under that number.
-FIELDS = {
-    1: {
-        *("name", "engine", "query", "dialect", "label", "positive", "lam", "solver", "counting", "nulls", "bags"),
-        *("join_rows", "label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap"),
-        *("converged", "intercept", "weights", "history", "options", "trained_on", "version"),
-        *("feature", "category", "weight", "scaled_weight", "missing"),
-        *("fingerprint", "rows", "relations", "booleans", "padded", "caseless", "label_values", "database"),
-        *("versions", "held_out", "pass_", "buckets"),
-    }
+_FORM_1 = {
+    *("name", "engine", "query", "dialect", "label", "positive", "lam", "solver", "counting", "nulls", "bags"),
+    *("join_rows", "label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap"),
+    *("converged", "intercept", "weights", "history", "options", "trained_on", "version"),
+    *("feature", "category", "weight", "scaled_weight", "missing"),
+    *("fingerprint", "rows", "relations", "booleans", "padded", "caseless", "label_values", "database"),
+    *("versions", "held_out", "pass_", "buckets"),
 }
+FIELDS = {1: _FORM_1, 2: _FORM_1 | {"scaled_intercept", "scaling", "notes", "centre", "width"}}
 
 
 def test_each_form_has_its_fields() -> None:
-    found = {field.name for kind in (Model, Weight, TrainedOn, _Pass) for field in fields(kind)}
+    kinds = (Model, Weight, FeatureScale, TrainedOn, _Pass)
+    found = {field.name for kind in kinds for field in fields(kind)}
     assert FIELDS[FORMAT] == found - {"owner"}  # of the row that holds a model, not of the model
 
 

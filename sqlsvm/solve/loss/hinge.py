@@ -28,6 +28,12 @@ class Hinge(Loss):
         return SmoothHinge(width) if width else self
 
 
+class Perceptron(Hinge):
+    """The same with z = -y score, which is positive where the sign of the score is wrong."""
+
+    origin = 0.0
+
+
 @dataclass(frozen=True)
 class SmoothHinge(Loss):
     """0 below -width, z above width, (z + width)^2 / (4 width) between."""

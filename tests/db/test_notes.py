@@ -1,0 +1,64 @@
+"""What a training says of its data and its model besides the proof: constant features, and a model of one class."""
+
+from typing import Any
+
+import pytest
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import Model
+from sqlsvm.run.train import train
+from tests.ground.opened import build
+from tests.ground.trained import training
+from tests.typed import asked
+
+TABLES = """
+    CREATE TABLE f AS
+        SELECT g % 7 AS k, SIN(g) AS x, 3 AS three, 0 AS zero, g > 40 AS late, g % 10 = 0 AS y
+        FROM GENERATE_SERIES(0, 99) AS r(g);
+    CREATE TABLE d AS SELECT g % 7 AS k, COS(g) AS z FROM GENERATE_SERIES(0, 29) AS r(g);
+    CREATE TABLE e AS SELECT g % 7 AS k, COS(3 * g) AS u FROM GENERATE_SERIES(0, 29) AS r(g);
+"""
+FROM = {
+    1: "f.x FROM f",
+    2: "f.x, d.z FROM f JOIN d ON d.k = f.k",
+    3: "f.x, d.z, e.u FROM f JOIN d ON d.k = f.k JOIN e ON e.k = d.k",
+}
+
+
+def trained(engine: Engine, columns: str, **options: Any) -> Model:
+    build(engine, TABLES)
+    return train(engine, "m", f"SELECT f.y, {columns}", training(lam=1e-3, **options))
+
+
+@pytest.mark.parametrize("scale", ["standard", "maxabs"])
+def test_a_constant_feature_is_named(engine: Engine, scale: str) -> None:
+    model = trained(engine, "f.x, f.three, f.zero, f.late FROM f", scale=scale, class_weight="balanced")
+    said = ["feature zero is 0 in every row of the join: its scaled weight is 0"]
+    if scale == "standard":
+        said.insert(0, "feature three is 3 in every row of the join: its scaled weight is 0")
+    assert list(model.notes) == said
+
+
+def test_a_feature_may_be_constant_in_the_join_alone(engine: Engine) -> None:
+    model = trained(engine, "f.x, f.late FROM f WHERE f.late", class_weight="balanced")
+    assert model.notes == ("feature late is 1 in every row of the join: its scaled weight is 0",)
+
+
+@pytest.mark.parametrize("bags", FROM)
+@pytest.mark.parametrize("positive", ["true", "false"])
+def test_a_model_that_predicts_one_class_says_so(engine: Engine, bags: int, positive: str) -> None:
+    """One row of ten is true, and no feature tells which."""
+    model = trained(engine, FROM[bags], positive=positive)
+    assert model.notes == ("the model predicts False for every row of the join: try --class-weight balanced",)
+    score = " + ".join([repr(model.intercept), *(f"{w.weight!r} * {w.feature}" for w in model.weights)])
+    scores = asked(engine, f"SELECT MIN({score}) AS least, MAX({score}) AS largest FROM (SELECT {FROM[bags]}) AS j")
+    assert (scores["largest"][0] < 0) if positive == "true" else (scores["least"][0] > 0)
+
+
+def test_other_class_weights_are_not_proposed_twice(engine: Engine) -> None:
+    (note,) = trained(engine, FROM[2], class_weight=(5.0, 1.0)).notes
+    assert note.endswith("for every row of the join: try other features, or a smaller --lambda")
+
+
+def test_a_model_of_both_classes_says_nothing(engine: Engine) -> None:
+    assert trained(engine, FROM[2], class_weight="balanced").notes == ()
