@@ -32,6 +32,10 @@ BEGIN
             HINT = CASE WHEN stranger.owner IS NULL THEN 'Compile it again: sqlsvm compile --name ...'
                 ELSE format('SELECT * FROM sqlsvm.explain(%L); shows it. If you trust the role, add trust => %L.',
                     name, stranger.owner) END;
+    -- A trainer can delete what others have stored, and without its checks a program would prove what is not true.
+    ELSIF (SELECT count(*) FROM pg_temp.sqlsvm_statements) IS DISTINCT FROM (program.description ->> 'statements')::bigint THEN
+        RAISE EXCEPTION 'statements of the program "%" are missing', name USING ERRCODE = 'SV002',
+            HINT = format('Compile it again: sqlsvm compile --name %L --label %L --query ...', name, program.label);
     END IF;
     RETURN program;
 END

@@ -209,6 +209,18 @@ def test_one_statement_of_somebody_else_is_enough_to_refuse(place: Place, change
     assert not place.is_taken()
 
 
+@pytest.mark.parametrize("gone", ["part = 'checks' AND name ~ '^types'", "part = 'checks'", "part <> 'checks'"])
+def test_nobody_takes_statements_out_of_a_program(place: Place, gone: str) -> None:
+    """Without the check of its label, the program would count a third class as the second."""
+    compile_as(place.dsn, HARMLESS)
+    run(place.mallory, f"DELETE FROM sqlsvm.statements WHERE {gone}")
+    typed(place.engine, "UPDATE public.t SET y = 2 WHERE x = 3")
+    for dsn in (place.dsn, place.trainer):
+        said = complaint(dsn, "SELECT * FROM sqlsvm.train('late');")
+        assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV002", 'statements of the program "late" are missing')
+        assert said["HINT"].startswith("Compile it again: sqlsvm compile --name 'late'")
+
+
 def test_a_reader_runs_what_it_trusts(place: Place) -> None:
     """A program of a superuser at once, one of a trainer by name, and never by a setting."""
     call = "SELECT count(*) FROM sqlsvm.evaluate('late', '{}'"

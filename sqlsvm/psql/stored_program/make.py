@@ -59,7 +59,12 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     return StoredProgram(
         text,
         plan.design.target.label.name,
-        {**_description(plan), "label_values": plain(values), "version": engine.version},
+        {
+            **_description(plan),
+            "label_values": plain(values),
+            "version": engine.version,
+            "statements": sum(map(len, parts.values())),
+        },
         plain(asdict(training)),
         {name: tuple(map(numbered, part)) for name, part in parts.items()},
     )
