@@ -65,8 +65,9 @@ def make(engine: Engine, schema: str | None) -> Shop:
     for name, columns in tables.items():
         steps.info("making the table %s", name)
         types = {column: _TYPES.get(column, "text") for column in columns}
-        engine.execute(exp.Create(this=_columns(exp.table_(name, schema), types), kind="TABLE"))
-        engine.copy_in(exp.table_(name, schema), columns)
+        table = engine.placed(exp.table_(name, schema))
+        engine.execute(exp.Create(this=_columns(table, types), kind="TABLE"))
+        engine.copy_in(table, columns)
     rows = sum(len(next(iter(columns.values()))) for columns in tables.values())
     return Shop(_query(engine, schema), engine.version, engine.url, schema, rows, time.monotonic() - began)
 
