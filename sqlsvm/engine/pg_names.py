@@ -292,12 +292,12 @@ class Names:
         return {(kind, name): Rivals(known, tuple(schemas)) for kind, name, known, schemas, _ in found}
 
     def _check_keys(self, query: exp.Query, join: exp.Join, rivals: Rivals) -> None:
-        """USING and NATURAL look for their = on the path. Those of the outer query are written as conditions later."""
+        """USING and NATURAL look for their = on the path. The compiler compares those of the outer query itself."""
         keys = [exp.column(name.copy()) for name in join.args.get("using") or []]
         is_clear = not any(self._meant(query, Call(join, "operator", "=", k), rivals) for k in keys)
         if join.method == "NATURAL" or not is_clear:
             raise QueryError(
-                f"a sub-query compares keys with an = that is not PostgreSQL's own: {_text(join).strip()[:60]}",
+                f"keys are compared with an = that is not PostgreSQL's own: {_text(join).strip()[:60]}",
                 hint="write the condition: JOIN ... ON a.k = b.k",
             )
 

@@ -1,5 +1,6 @@
 """What the names of a query mean, and that nothing which somebody puts on the path takes the place of ours."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -10,8 +11,11 @@ from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.engine.pg_names import _calls
 from sqlsvm.errors import QueryError
+from sqlsvm.model.predict import predict
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
+from sqlsvm.run.train import Training, train
 from tests.typed import asked, typed
 
 MADE = """
@@ -236,11 +240,22 @@ def test_keys_that_ignore_case(filled: Engine, join: str) -> None:
     assert found.join_rows == rows
 
 
+def test_rows_to_predict_are_those_of_the_training(filled: Engine) -> None:
+    typed(filled, "INSERT INTO flights SELECT n, 'A' || n % 3, n, NULL, NULL, n > 9 FROM generate_series(1, 20) AS n")
+    typed(filled, "INSERT INTO users SELECT n, 'a' || n, 'x', n FROM generate_series(0, 2) AS n")
+    text = "SELECT f.y, f.d, u.x FROM flights f JOIN users u"
+    model = train(filled, "late", f"{text} ON f.email = u.email", Training(ProblemOptions("y"), 0.1))
+    rows = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n")).from_(predict(filled, model).subquery("p"))
+    assert filled.fetch(rows)["n"][0] == model.join_rows == 20
+    with pytest.raises(QueryError, match="keys are compared with an = that is not PostgreSQL's own"):
+        predict(filled, replace(model, query=f"{text} USING (email)"))
+
+
 @pytest.mark.parametrize("join", ["JOIN users AS u USING (email)", "NATURAL JOIN users"])
 def test_keys_of_a_sub_query(filled: Engine, join: str) -> None:
     """The view of such a join does not say which = it uses."""
     text = f"SELECT s.d, f.y FROM flights f JOIN (SELECT k, d FROM flights {join}) AS s USING (k)"
-    with pytest.raises(QueryError, match="a sub-query compares keys with an = that is not PostgreSQL's own") as raised:
+    with pytest.raises(QueryError, match="keys are compared with an = that is not PostgreSQL's own") as raised:
         read_query(filled, text)
     assert raised.value.hint == "write the condition: JOIN ... ON a.k = b.k"
     inner = "SELECT f.d, f.k FROM flights AS f JOIN users AS u USING (k)"
