@@ -221,15 +221,23 @@ def _belongs(place: Path, uid: int) -> Refusal:
 
 
 def _check_writable(folder: Path) -> None:
-    """A group that has only this user in it, as many systems give to each user, is no danger."""
+    """A group that has only this user in it, as many systems give to each user, is no danger. With an access list the
+    bits of the group are those of all users in the list."""
     found = folder.stat()
-    others = stat.S_IWOTH if _is_own(found.st_gid) else stat.S_IWOTH | stat.S_IWGRP
+    is_own = _is_own(found.st_gid) and not _has_access_list(folder)
+    others = stat.S_IWOTH if is_own else stat.S_IWOTH | stat.S_IWGRP
     if found.st_mode & others:
         raise Refusal(
             f"other users can write to {folder}",
             detail="they could put other data, or another server, in the place of yours",
             hint=f"type: chmod go-w {folder}; or name another folder",
         )
+
+
+def _has_access_list(folder: Path) -> bool:
+    with suppress(OSError, AttributeError):  # only Linux has the function, and not each of its file systems has lists
+        return "system.posix_acl_access" in os.listxattr(folder)
+    return False
 
 
 def _is_own(gid: int) -> bool:

@@ -4,6 +4,7 @@ import os
 import pwd
 import socket
 import stat
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -206,6 +207,20 @@ def test_a_group_that_can_write(home: Path) -> None:
     os.chown(home, 0, STRANGER)
     home.chmod(0o775)
     assert f"other users can write to {home}" in refusal(home / "shop")
+
+
+def test_an_access_list(home: Path) -> None:
+    """It lets another user write, and shows that in the bits of the group only."""
+    home.mkdir(mode=0o700)
+    (home / "lock").touch(mode=0o600)
+    everyone = 0xFFFFFFFF
+    entries = [(0x01, 7, everyone), (0x02, 7, 12345), (0x04, 5, everyone), (0x10, 7, everyone), (0x20, 5, everyone)]
+    access_list = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    try:
+        os.setxattr(home, "system.posix_acl_access", access_list)
+    except (OSError, AttributeError):
+        pytest.skip("this file system has no access lists")
+    assert f"other users can write to {home}" in refusal(home)
 
 
 @as_root
