@@ -13,6 +13,7 @@ from sqlsvm.compile.statement import statement, theta
 from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.rounding import EXACT
 from sqlsvm.solve.rows import SampleRows
 
 ROWS = "j"
@@ -58,6 +59,7 @@ class FlatOracle:
         return np.asarray(np.nan_to_num([float(values[0]) for values in answer.values()]))
 
     soft = False
+    rounding = EXACT
 
     def pass_(self, beta: Values, _buckets: int | None = None, _width: float = 0.0) -> Cut:
         """SUM(y x) over the rows with y score < 1: the cut that sqlsvm gets from its messages."""

@@ -14,17 +14,23 @@ DECLARE
     p sqlsvm._problem;
     theta float8[];
     cut sqlsvm._cut;
+    point float8[];
+    penalty float8;
+    rounded float8;
 BEGIN
     PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
     p := sqlsvm._open(program, program.options -> 'problem' ->> 'scale');
     theta := sqlsvm._theta(p, given);
     cut := sqlsvm._pass(p, theta, buckets);
-    objective := cut.value_low + coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._square(p, theta);
-    objective_upper := objective + cut.error;
+    point := sqlsvm._to_scaled(p, theta);
+    penalty := coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._dot(point, point);
+    rounded := sqlsvm._rounded(sqlsvm._rounding(p), point, cut.error, penalty);
+    objective := greatest(0, cut.value_low + penalty - rounded);
+    objective_upper := cut.value_low + penalty + cut.error + rounded;
     PERFORM sqlsvm._close();
 END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.objective(text, jsonb, float8, integer, text) IS
-    'F of weights on the original columns, or of the trained ones: objective <= F <= objective_upper, equal if exact';
+    'F of weights on the original columns, or of the trained ones: objective <= F <= objective_upper, equal up to rounding if exact';

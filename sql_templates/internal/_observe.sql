@@ -1,12 +1,15 @@
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
-    before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8, seconds float8)
+    before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8,
+    rounding float8[], seconds float8)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     at sqlsvm._state := before;
-    objective float8 := cut.value_low + lambda * sqlsvm._dot(point, point);
+    square float8 := sqlsvm._dot(point, point);
+    objective float8 := cut.value_low + lambda * square;
+    rounded float8 := sqlsvm._rounded(rounding, point, cut.error, lambda * square);
     products float8[] := ARRAY(
         SELECT sqlsvm._dot(c.slope, cut.slope) FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass);
 BEGIN
@@ -14,16 +17,16 @@ BEGIN
     INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, products, value_low, error, buckets, width, seconds)
     VALUES (at.pass, point, cut.slope, cut.intercept, products || sqlsvm._dot(cut.slope, cut.slope),
         cut.value_low, cut.error, buckets, width, seconds);
-    IF before.best IS NULL OR objective + cut.error < before.objective_upper THEN
+    IF before.best IS NULL OR objective + cut.error + rounded < before.objective_upper THEN
         at.best := at.pass;
-        at.objective := objective;
-        at.objective_upper := objective + cut.error;
+        at.objective := greatest(0, objective - rounded);
+        at.objective_upper := objective + cut.error + rounded;
     END IF;
     SELECT array_agg(c.intercept ORDER BY c.pass) INTO at.offsets FROM pg_temp.sqlsvm_cuts AS c;
     at.gram := ARRAY(SELECT CASE WHEN a.pass >= b.pass THEN a.products[b.pass + 1] ELSE b.products[a.pass + 1] END
         FROM pg_temp.sqlsvm_cuts AS a, pg_temp.sqlsvm_cuts AS b ORDER BY a.pass, b.pass);
     at.alpha := sqlsvm._simplex(at.gram, at.offsets, lambda, coalesce(before.alpha, ARRAY[1::float8]) || 0::float8);
-    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda), 0);
+    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda, rounding), 0);
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
             USING ERRCODE = 'SV004', DETAIL = 'The passes read different rows, so they prove nothing together.',
@@ -42,5 +45,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8, float8) IS
+COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8, float8[], float8) IS
     'Adds the cut of a pass to the bundle and updates the proof';

@@ -8,6 +8,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     lambda float8 := wanted ->> 'lam';
+    rounding CONSTANT float8[] := sqlsvm._rounding(p);
     tol float8 := wanted -> 'effort' ->> 'tol';
     local sqlsvm._local;
     at sqlsvm._state;
@@ -36,7 +37,7 @@ BEGIN
         -- On scaled features, where the value of the cut at the point is the same.
         cut.slope := sqlsvm._from_raw(p, cut.slope);
         cut.value_low := cut.intercept + sqlsvm._dot(cut.slope, point) + cut.blur;
-        at := sqlsvm._observe(at, point, cut, buckets, width, lambda,
+        at := sqlsvm._observe(at, point, cut, buckets, width, lambda, rounding,
             extract(epoch FROM clock_timestamp() - began)::float8);
     END LOOP;
     RETURN at;

@@ -20,9 +20,10 @@ RANGE = frozenset(("least", "most"))
 
 
 def needed(plan: Plan, scale: Scale) -> frozenset[str]:
-    """What scaling asks for; with several bags also the sums for y = -1, which the cut needs (see `oracle`)."""
-    found = {"standard": {"squares"}, "maxabs": {"largest"}, "none": set[str]()}[scale]
-    return frozenset({"total"} | found | ({"negative"} if plan.centre is not None else set()))
+    """What scaling asks for, or else how large features are (see `run/rounding.py`); with several bags also the sums
+    for y = -1, which the cut needs (see `oracle`)."""
+    size = "squares" if scale == "standard" else "largest"
+    return frozenset({"total", size} | ({"negative"} if plan.centre is not None else set()))
 
 
 def counts_of(plan: Plan, *, apart: bool = True) -> Counts:

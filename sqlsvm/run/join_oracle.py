@@ -14,11 +14,13 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.problem import Problem
+from sqlsvm.run.rounding import rounding
 from sqlsvm.run.sampling import drawn_sample
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.rounding import Rounding
 
 Answers = Mapping[str, Rows]
 
@@ -48,6 +50,10 @@ class JoinOracle:
     def soft(self) -> bool:
         """With one bag a pass reads every row of the join, and can count a part of it."""
         return self.plan.centre is None
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return rounding(self.problem)
 
     @cached_property
     def program(self) -> Program:

@@ -14,6 +14,7 @@ import numpy as np
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.rounding import EXACT, Rounding
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -41,8 +42,8 @@ class Certificate:
 class Bundle:
     """Cuts in the order they came, and the best feasible dual point so far."""
 
-    def __init__(self, penalty: L2, dimension: int) -> None:
-        self.penalty = penalty
+    def __init__(self, penalty: L2, dimension: int, rounding: Rounding = EXACT) -> None:
+        self.penalty, self.rounding = penalty, rounding
         self._slopes = np.zeros((1, dimension))  # row 0 is the zero cut
         self._offsets = np.zeros(1)
         self._gram = np.zeros((1, 1))
@@ -105,22 +106,23 @@ class Bundle:
         if not self._solved:
             self._alpha = solve_simplex_qp(self._gram, self._offsets, self.penalty.curvature, self._alpha)
             self._lower_bound = max(
-                self._lower_bound, dual_bound(self._slopes, self._offsets, self._alpha, self.penalty)
+                self._lower_bound, dual_bound(self._slopes, self._offsets, self._alpha, self.penalty, self.rounding)
             )
             self._solved = True
 
 
-def dual_bound(slopes: Array, offsets: Array, alpha: Array, penalty: L2) -> float:
+def dual_bound(slopes: Array, offsets: Array, alpha: Array, penalty: L2, rounding: Rounding = EXACT) -> float:
     """D(alpha) less whatever rounding may have added to it: never above the exact D of a feasible point.
 
     alpha >= 0 may sum to slightly more than 1, so it is first scaled below 1 (the zero cut takes the rest). A sum of
     n products is then off by at most g = n eps / (1 - n eps) times the sum of their absolute values (Higham,
     Accuracy and Stability, section 3.1). So the linear term is lowered by that much; the penalty allows for it as well.
+    Both also allow for what the rounding of sums has done to the cuts.
     """
     count, dimension = slopes.shape
     g = 2.0 * (count + dimension + 8) * ROUNDING
     feasible = np.maximum(alpha, 0.0)
     feasible = feasible * ((1.0 - g) / max(1.0, float(feasible.sum())))
-    linear = float(offsets @ feasible) - g * float(np.abs(offsets) @ feasible)
-    inner = penalty.inner_minimum(feasible @ slopes, feasible @ np.abs(slopes), g)
+    linear = float(offsets @ feasible) - g * float(np.abs(offsets) @ feasible) - rounding.share
+    inner = penalty.inner_minimum(feasible @ slopes, feasible @ np.abs(slopes), g, rounding)
     return float(linear + inner - g * abs(linear))

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
+from sqlsvm.solve.rounding import Rounding
 from sqlsvm.solve.rows import SampleRows
 
 
@@ -55,6 +56,10 @@ class Oracle(Protocol):
     @property
     def soft(self) -> bool:
         """True when a pass may have a width."""
+
+    @property
+    def rounding(self) -> Rounding:
+        """How far every cut may be off, because sums are rounded."""
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         """One relational pass: the cut at beta, counted with scores in multiples of 1/buckets.

@@ -6,6 +6,7 @@ import numpy as np
 
 from sqlsvm.options import check
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,10 @@ class L2:
         """max slope.beta - penalty(beta) for a slope of this length."""
         return norm * norm / (4.0 * self.lam)
 
-    def inner_minimum(self, slope: Array, size: Array, g: float) -> float:
+    def inner_minimum(self, slope: Array, size: Array, g: float, rounding: Rounding = EXACT) -> float:
         """A number that is never above min slope.beta + penalty(beta), although each entry of the slope may be off by g
-        times that of `size`: rounding makes the norm longer here, not shorter."""
-        norm = float(np.linalg.norm(slope)) + g * float(np.linalg.norm(size))
+        times that of `size`, and by the rounding of sums: it makes the norm longer here, not shorter."""
+        norm = rounding.longest(slope) + g * float(np.linalg.norm(size))
         return -self.conjugate(norm) * (1.0 + g)
 
     def proximal(self, centre: Array, multiplier: float) -> tuple["L2", Array]:

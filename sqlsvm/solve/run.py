@@ -24,7 +24,7 @@ class Run(Log):
         state = going.get("state")
         if state is not None and np.isnan(state.offsets).any():
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
-        self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension)
+        self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.rounding)
         self.start = None if state is None else state.start
         super().__init__(penalty, effort or Effort(), **going)
 
@@ -32,8 +32,15 @@ class Run(Log):
         upper = self.merit(self.best)
         return Certificate(self.objective(self.best), upper, min(self.bundle.lower_bound(), upper))
 
+    def objective(self, index: int) -> float:
+        return max(0.0, super().objective(index) - self._rounded(index))
+
     def merit(self, index: int) -> float:
-        return self.objective(index) + self.cuts[index].error
+        return super().objective(index) + self.cuts[index].error + self._rounded(index)
+
+    def _rounded(self, index: int) -> float:
+        point, error = self.points[index], self.cuts[index].error
+        return self.oracle.rounding.of_value(point, error + self.penalty.value(point))
 
     @property
     def stalls(self) -> int:

@@ -96,11 +96,13 @@ def close(value: Any) -> Any:
 
 
 def assert_objective(answer: Answer, problem: Problem, beta: Values, lam: float) -> None:
-    cut = JoinOracle(problem).pass_(beta, 64)
+    oracle = JoinOracle(problem)
+    cut = oracle.pass_(beta, 64)
     penalty = lam * float(beta @ beta)
+    rounded = oracle.rounding.of_value(beta, cut.error + penalty)
     (row,) = answer
-    assert row["objective"] == close(cut.value_low + penalty)
-    assert row["objective_upper"] == close(cut.value_low + cut.error + penalty)
+    assert row["objective"] == close(cut.value_low + penalty - rounded)
+    assert row["objective_upper"] == close(cut.value_low + cut.error + penalty + rounded)
 
 
 def spelled(value: object) -> str | None:

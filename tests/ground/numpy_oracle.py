@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sqlsvm.solve.arrays import Array, Mask
 from sqlsvm.solve.loss import Hinge, Loss
 from sqlsvm.solve.oracle import Cut, Sample
+from sqlsvm.solve.rounding import EXACT, Rounding
 from sqlsvm.solve.rows import SampleRows
 
 Index = NDArray[np.int64]
@@ -36,6 +37,7 @@ class NumpyOracle:
     exact: bool = True
     loss: Loss = field(default_factory=Hinge)
     asked: list[int | None] = field(default_factory=list)
+    rounding: Rounding = EXACT
 
     @property
     def dimension(self) -> int:

@@ -21,6 +21,7 @@ from sqlsvm.options import Scale
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
+from sqlsvm.plan.sums import terms
 from sqlsvm.plan.target import binary, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources
@@ -151,6 +152,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         "one_bag": plan.centre is None,
         "reach": reach(plan),
         "near": NEAR,
+        "sums": [asdict(of) for of in terms(plan)],
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
         "label_node": plan.label_node,
         "totals": totals_name(plan),

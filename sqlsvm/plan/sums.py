@@ -1,0 +1,47 @@
+"""How many terms the sums of a pass have at most. What rounding may do to a sum grows with their number.
+
+A sum over the rows of a table has at most as many terms as that table has rows. The lists of messages can be longer:
+with three or more bags a sum goes over pairs of entries. Counts of rows are whole numbers, which are never rounded. So
+messages matter only where rows have weights.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlsvm.plan.plan import Plan
+
+TOTALS_A_BAG = 1 << 20
+"""More than the number of different scores of a bag on the grid (compile/tally.py); the label shifts by fewer."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """No more than these relations have rows, multiplied, and no more than `most`."""
+
+    relations: tuple[str, ...]
+    most: int | None = None
+    weighted: bool = False
+    """Whole numbers are added up, unless rows have weights."""
+
+
+def terms(plan: Plan) -> tuple[Terms, ...]:
+    """Of all the sums that one weight, or one value, goes through on its way to an answer."""
+    return tuple(Terms(relations) for relations in plan.tree.nodes) + tuple(_of_messages(plan))
+
+
+def _of_messages(plan: Plan) -> Iterator[Terms]:
+    """With two bags, the entries of a message are no more than the rows of its core: they are counted already."""
+    if plan.centre is None or len(plan.bags) == 2:
+        return
+    most = TOTALS_A_BAG * (len(plan.bags) + 1) if plan.method == "grid" else None
+    for side in plan.centre.bags:
+        held: dict[int, tuple[str, ...]] = {}
+        for bag, towards in plan.upwards(side, plan.centre):
+            held[bag] = plan.tree.nodes[plan.bags[bag].core]
+            for link in plan.children(bag, towards):
+                message = held[link.other(bag)]
+                # On the grid, of all entries of a message with one key at most one makes a given total with a state.
+                yield Terms(held[bag] if most else held[bag] + message, weighted=True)
+                yield Terms(message, most, weighted=True)
+                held[bag] += message
+        yield Terms(held[side], most, weighted=True)

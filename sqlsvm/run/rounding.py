@@ -1,0 +1,39 @@
+"""The rounding of sums, from the rows of the tables. docs/how-it-works.md has the proof, in section 7."""
+
+from math import prod
+
+import numpy as np
+
+from sqlsvm.plan.sums import Terms, terms
+from sqlsvm.run.problem import Problem
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.rounding import Rounding
+
+WHOLE = 2.0**53
+"""Counts below it are not rounded."""
+
+FEW = 64
+"""More than the operations on one value that are no sums: products along the tree, scaling, dividing by N."""
+
+
+def rounding(problem: Problem) -> Rounding:
+    plan, design = problem.plan, problem.plan.design
+    rounded = design.weighted or problem.moments.n >= WHOLE
+    longest = sum(_most(problem, t) for t in terms(plan) if rounded or not t.weighted)
+    # With several bags a cut is the difference of two sums. N is a sum too, and so are balanced weights.
+    sums = (1 if plan.centre is None else 2) + (2 if rounded else 0)
+    steps = sums * (longest + FEW * len(plan.tree.nodes) + 2 * design.size)
+    return Rounding.after(steps, _sizes(problem), len(design.dictionaries))
+
+
+def _most(problem: Problem, t: Terms) -> float:
+    rows = prod(problem.catalog.rows(alias) for alias in t.relations)
+    return rows if t.most is None else min(rows, t.most)
+
+
+def _sizes(problem: Problem) -> Array:
+    """For each number at least the mean of |x|, and of what centring subtracts; the root of the mean square is more."""
+    moments, (kept, numbers) = problem.moments, problem.scaling.matrix.shape
+    root = np.maximum(np.sqrt(moments.squares / moments.n), np.abs(moments.total) / moments.n)
+    means = np.where(np.isnan(moments.squares), moments.largest, root)[:numbers]
+    return np.concatenate([np.abs(problem.scaling.matrix) @ means, np.zeros(problem.scaling.dimension - kept)])

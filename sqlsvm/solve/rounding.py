@@ -1,0 +1,39 @@
+"""What the rounding of doubles may change in what a pass returns."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sqlsvm.solve.arrays import Array
+
+UNIT = float(np.finfo(np.float64).eps) / 2
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The offset of a cut may be off by `share`, and its slope along coordinate j by share sizes[j], where sizes[j] is
+    at least the mean of |x_j|. The slope along all categories together may be off by share `features`, the number of
+    features that they are of; their sizes are 0."""
+
+    share: float = 0.0
+    sizes: Array = field(default_factory=lambda: np.zeros(1))
+    features: int = 0
+
+    @classmethod
+    def after(cls, steps: float, sizes: Array, features: int) -> "Rounding":
+        """After that many operations in a row, each of which is off by one unit of its result at most."""
+        share = steps * UNIT / (1.0 - steps * UNIT) if steps * UNIT < 1.0 else float("inf")
+        return cls(share, sizes, features)
+
+    def of_value(self, beta: Array, others: float) -> float:
+        """Of the value of a pass at beta; the others are added to R there."""
+        size = np.abs(beta)
+        of_categories = self.features * float(size[self.sizes == 0.0].max(initial=0.0)) if self.features else 0.0
+        return self.share * (1.0 + float((self.sizes * size).sum()) + of_categories + others)
+
+    def longest(self, slope: Array) -> float:
+        """The length that a slope may have."""
+        return float(np.linalg.norm(np.abs(slope) + self.share * self.sizes)) + self.share * self.features
+
+
+EXACT = Rounding()
