@@ -37,6 +37,8 @@ INSTANCES = {
     "chain of two": task("chain", rows=1000, keys=20, tables=2),
     "chain of four": task("chain", rows=400, keys=8, tables=4),
     "hub": task("hub", rows=200, keys=10, tables=4),
+    "texts": task("texts", rows=1000),
+    "posts": task("posts", posts=5000, users=100, badges=1000, days=50),
 }
 BUCKETS = 16
 SAMPLE = 5000

@@ -81,6 +81,9 @@ class FlatOracle:
         scaled = np.column_stack([np.ones(len(y)), (x - self.centre) / self.width])
         return Sample(SampleRows.of(scaled), y, np.ones(len(y)))
 
+    def whole(self, most: int) -> Sample | None:
+        return None
+
     def _measure(self) -> None:
         outputs = [(sql.count(), "n")]
         outputs += [(sql.total(sql.column(n)), f"s{i}") for i, n in enumerate(self.names)]

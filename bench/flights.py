@@ -73,6 +73,9 @@ class Clocked:
         self.in_sample += time.perf_counter() - began
         return found
 
+    def whole(self, most: int) -> Sample | None:
+        return self._oracle.whole(most)
+
 
 def train_once(engine: Engine, text: str) -> Run:
     """What `sqlsvm train` does, with a clock between its steps."""

@@ -211,6 +211,40 @@ def categories(rows: int = 300_000, values: int = 100_000) -> Task:
     return Task(text, tables, says, categorical=("person",))
 
 
+def texts(rows: int = 2000, others: int = 70, keys: int = 24) -> Task:
+    """A text that is different in each row, joined many to many: more features than one would like, on few rows."""
+
+    def tables() -> Tables:
+        rng = np.random.default_rng(11)
+        names = np.array([f"text {n}" for n in rng.permutation(rows)], dtype=object)
+        left = {"k": rng.integers(0, keys, rows), "name": names, **numbers(rng, "a", rows, 3)}
+        right = {"k": rng.integers(0, keys, others), **numbers(rng, "b", others, 2)}
+        return {"lefts": {**left, "y": learnable(rng, left["a0"] + 0.5 * left["a1"])}, "rights": right}
+
+    text = "SELECT y, name, a0, a1, a2, b0, b1 FROM lefts JOIN rights ON lefts.k = rights.k"
+    return Task(text, tables, f"{rows:,} rows with as many texts, joined many to many to {others} rows")
+
+
+def posts(posts: int = 90_000, users: int = 8000, badges: int = 80_000, days: int = 3000) -> Task:
+    """Posts and badges of users: many to many on keys with heavy tails, two features with thousands of categories."""
+
+    def tables() -> Tables:
+        rng = np.random.default_rng(12)
+        user = {"id": np.arange(users), **numbers(rng, "u", users, 2)}
+        post = {"owner": rare(rng, posts, users), "day": rare(rng, posts, days), **numbers(rng, "p", posts, 2)}
+        score = rng.normal(size=users)[post["owner"]] + 0.5 * rng.normal(size=days)[post["day"]]
+        score += post["p0"] + user["u0"][post["owner"]]
+        badge = {"owner": rare(rng, badges, users), **numbers(rng, "b", badges, 2)}
+        return {"users": user, "posts": {**post, "y": learnable(rng, score)}, "badges": badge}
+
+    names = ", ".join(f"{p}{i}" for p in "upb" for i in range(2))
+    text = (
+        f"SELECT y, p.owner, day, {names} FROM posts p JOIN users u ON u.id = p.owner JOIN badges b ON b.owner = u.id"
+    )
+    says = f"{posts:,} posts and {badges:,} badges of {users:,} users, on {days:,} days, joined many to many"
+    return Task(text, tables, says, categorical=("owner", "day"))
+
+
 FAMILIES: dict[str, Callable[..., Task]] = {
     "star": star,
     "snowflake": snowflake,
@@ -219,6 +253,8 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "flights": flights,
     "wide": wide,
     "categories": categories,
+    "texts": texts,
+    "posts": posts,
 }
 
 
@@ -227,6 +263,12 @@ FAMILIES: dict[str, Callable[..., Task]] = {
 
 def numbers(rng: np.random.Generator, prefix: str, rows: int, width: int) -> Table:
     return {f"{prefix}{i}": rng.normal(size=rows) for i in range(width)}
+
+
+def rare(rng: np.random.Generator, rows: int, keys: int) -> Values:
+    """Keys with a heavy tail: a few are on very many rows."""
+    shares = 1.0 / np.sqrt(1.0 + np.arange(keys))
+    return rng.choice(keys, rows, p=shares / shares.sum())
 
 
 def total(columns: Table) -> Values:

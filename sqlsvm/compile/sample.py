@@ -48,6 +48,18 @@ def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:
         yield statement(sample_name(plan, number), _answer(plan, nodes))
 
 
+def whole(plan: Plan) -> Statement | None:
+    """SELECT times, y, x.., category numbers: each row of the join, in an order that is always the same. None if it is
+    too wide for one answer."""
+    if len(_parts(plan)) > 1:
+        return None
+    root = plan.label_node
+    times = sql.column("w", "l") if plan.weighted(root) else sql.number(1)
+    rows = sql.select([*sql.columns(_root_columns(plan), "l"), (times, TIMES)], source(plan, root, "l"))
+    found = _met_everywhere(plan, rows)
+    return statement(f"join {root}", found.order_by(*map(sql.column, found.named_selects)))
+
+
 def _parts(plan: Plan) -> list[list[int]]:
     """The nodes of which rows are drawn, as many in one answer as fit."""
     parts: list[list[int]] = [[]]
@@ -221,14 +233,14 @@ def _answer(plan: Plan, nodes: list[int]) -> exp.Select:
 
 def _met_everywhere(plan: Plan, rows: exp.Select) -> exp.Select:
     """SELECT times, x.., category numbers, y FROM rows of the root JOIN every other node"""
-    root = plan.label_node
-    found = sql.select(sql.columns([TIMES], "n"), sql.derived(rows, "n"))
-    names = {root: "n"}
-    for node, parent in plan.tree.down(root):
-        if parent:
-            above, names[node] = names[parent.other(node)], f"n{node}"
-            meet = sql.same(_keys(parent), above, names[node])
-            found = sql.join(found, source(plan, node, names[node]), meet)
+    names = {plan.label_node: "n"}
+    others = [(node, parent) for node, parent in plan.tree.down(plan.label_node) if parent]
+    names |= {node: f"n{node}" for node, _ in others}
+    weights = (sql.column("w", names[node]) for node, _ in others if plan.weighted(node))
+    found = sql.select([(sql.product(sql.column(TIMES, "n"), *weights), TIMES)], sql.derived(rows, "n"))
+    for node, parent in others:
+        meet = sql.same(_keys(parent), names[parent.other(node)], names[node])
+        found = sql.join(found, source(plan, node, names[node]), meet)
     return _with_values(plan, found, names)
 
 

@@ -15,7 +15,7 @@ from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
-from sqlsvm.run.sampling import drawn_sample
+from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Hinge, Loss
@@ -75,6 +75,9 @@ class JoinOracle:
 
     def sample(self, size: int, seed: int) -> Sample:
         return drawn_sample(self.problem, size, seed)
+
+    def whole(self, most: int) -> Sample | None:
+        return None if self.soft else whole_join(self.problem, most)
 
     def _cut(self, answers: Answers) -> tuple[Array, float]:
         moments, b = self.problem.moments, float(answers[totals_name(self.plan)][OFFSET].sum())

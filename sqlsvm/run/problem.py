@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
@@ -34,6 +35,13 @@ class Problem:
     plan: Plan
     moments: Moments
     scaling: Scaling
+
+    @property
+    def rows(self) -> float:
+        """The rows of the join; infinite with weights of the user, because N does not tell then."""
+        negative, positive = self.plan.design.target.class_weights
+        rows = self.moments.n_negative / negative + (self.moments.n - self.moments.n_negative) / positive
+        return inf if self.plan.design.weight else rows
 
 
 @contextmanager

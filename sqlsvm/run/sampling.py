@@ -1,12 +1,15 @@
 """A sample of the join for a solver: drawn in the database, scaled here."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from math import ceil
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.sample import TIMES, drawn_nodes, sample, thinnable
+from sqlsvm.compile.sample import TIMES, drawn_nodes, sample, thinnable, whole
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, points
@@ -19,7 +22,12 @@ from sqlsvm.solve.arrays import Array, Indices, Singles
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.rows import SampleRows
 
+steps = logging.getLogger(__name__)
+
+T = TypeVar("T", np.float32, np.float64)
+
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
+LARGEST_WHOLE = LARGEST_SAMPLE // 2  # in double precision
 MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
@@ -38,6 +46,18 @@ def drawn_sample(problem: Problem, size: int, seed: int) -> Sample:
         reader, rows = _Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
         numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, rows), strict=True))
     return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
+
+
+def whole_join(problem: Problem, most: int) -> Sample | None:
+    """Every row of the join with its weight; None if there are more than so many, or too many for memory."""
+    design = problem.plan.design
+    columns = len(design.coordinates) + len(design.dictionaries)
+    if problem.rows > min(most, LARGEST_WHOLE // max(1, columns)) or (found := whole(problem.plan)) is None:
+        return None
+    steps.info("reading all %s rows of the join", f"{problem.rows:,.0f}")
+    answers, reader = problem.work.run([found])[found.name], _Reader(problem.scaling)
+    numbers, ones, labels = reader.read_once(answers, np.float64)
+    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, answers[TIMES].astype(float))
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:
@@ -75,15 +95,18 @@ class _Reader:
     def read(self, rows: Rows) -> tuple[Singles, Indices, Array]:
         """Numbers, places of ones, labels: each row as often as it was drawn."""
         times = rows[TIMES].astype(int)
-        numbers, ones, labels = self._numbers(rows), self._ones(rows), rows[CODE].astype(float)
+        numbers, ones, labels = self.read_once(rows, np.float32)
         if (times == 1).all():
             return numbers, ones, labels
         return numbers.repeat(times, axis=0), ones.repeat(times, axis=0), labels.repeat(times)
 
-    def _numbers(self, rows: Rows) -> Singles:
+    def read_once(self, rows: Rows, precision: type[T]) -> tuple[NDArray[T], Indices, Array]:
+        return self._numbers(rows, precision), self._ones(rows), rows[CODE].astype(float)
+
+    def _numbers(self, rows: Rows, precision: type[T]) -> NDArray[T]:
         constant = np.ones(len(rows[CODE]))
         columns = [rows.get(c.column, constant) for c in self.design.coordinates]
-        found = np.empty((len(constant), len(self.matrix)), dtype=np.float32)
+        found = np.empty((len(constant), len(self.matrix)), dtype=precision)
         for place, row in enumerate(self.matrix):
             found[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
         return found

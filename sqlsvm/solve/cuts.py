@@ -12,6 +12,7 @@ from math import inf
 import numpy as np
 
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.curvature import Metric
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rounding import EXACT, Rounding
@@ -95,6 +96,17 @@ class Bundle:
             else:
                 low = middle
         return best
+
+    def step(self, centre: Array, metric: Metric) -> Array:
+        """argmin model(beta) + |beta - centre|^2 / 2 in the metric that, with the curvature of the penalty, is given.
+
+        With the latest cut only, this is a step of Newton's method; the other cuts say where it would go too far.
+        """
+        start = centre - metric.image(self.penalty.slope(centre))
+        images = metric.images(self._slopes)
+        gram = self._slopes @ images.T
+        alpha = solve_simplex_qp(0.5 * (gram + gram.T), self._offsets + self._slopes @ start, 1.0, self._alpha)
+        return start - alpha @ images
 
     def _proximal(self, centre: Array, multiplier: float, start: Array) -> tuple[Array, Array]:
         """argmin model(beta) + |beta - centre|^2 / multiplier, and its alpha: the same dual about another point."""

@@ -1,16 +1,20 @@
 """The default solver. The curvature comes from a sample of the join, the gradient and the proof from passes.
 
     beta_0     = argmin F_sample(beta)
-    beta_{t+1} = argmin F_sample(beta) + (a_t - a_sample(beta_t)).beta
+    beta_{t+1} = argmin max_i (slope_i.beta + offset_i) + penalty(beta) + |beta - beta_best|^2 / 2
 
-Near the optimum the sample knows the curvature far better than a few cuts do, and the tilt corrects its gradient. The
-loss of the sample is smoothed, in a_sample as well. The loss of a pass is smoothed only where many residuals lie on a
-knot: a cut that counts whole rows could not prove enough there.
+The distance is measured in the curvature of the smoothed loss on the sample at beta_0. Near the optimum the sample
+knows the curvature far better than a few cuts do, and the cuts correct its gradient.
+
+Cuts that count whole rows cannot prove enough where very many rows lie on the knots of the loss. If the oracle allows
+it, passes then count in part the rows that are near. If residuals come in a heap on a knot, the heap moves with beta,
+and no fixed curvature knows it. Then the sample is solved again in each step, with its gradient corrected by a tilt:
+
+    beta_{t+1} = argmin F_sample(beta) + (a_t - a_sample(beta_t)).beta
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Unpack
 
@@ -18,9 +22,10 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.bundle import level_point
+from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
-from sqlsvm.solve.oracle import Cut, Oracle
+from sqlsvm.solve.oracle import Oracle, Sample
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Going, Solution
@@ -29,20 +34,20 @@ from sqlsvm.solve.threads import fitting_threads
 steps = logging.getLogger(__name__)
 
 HOPE = 0.01  # a good pass leaves a hundredth of the gap
-WIDTHS = (0.2, 0.07, 0.02, 0.007, 0.002)
+WIDTHS = (0.2, 0.07, 0.02)
+METRIC_WIDTH = 0.3
+"""A wide loss has a curvature that holds for a long way."""
 BIAS_SHARE = 0.2
 """Smoothing the sample may cost this share of the gap that is asked for."""
 BLUR_SHARE = 0.5
 """A soft pass may leave this share of that gap out of R."""
+ACCURACY = 0.05
+"""The sample problem may be this share of that gap away from its optimum."""
 CROWD = 2.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
 NARROWEST = 1e-8
-MEMORY = 8
-"""The slopes of this many soft passes are combined."""
-PATIENCE = 6
-"""After this many poor passes in a row the sample is of no use any more."""
-DEPENDENT, TINY = 1e-10, 1e-200
-"""With these, slopes that depend on each other or are 0 can be combined too."""
+PATIENCE, STUCK = 6, 0.5
+"""If this many passes leave more than this share of the gap, the sample is of little use."""
 ROWS_EACH = 3
 """Sample rows per coordinate, where there are very many coordinates."""
 MUCH = 1.5
@@ -54,11 +59,12 @@ def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Un
     run = Run(oracle, penalty, effort, **going)
     if not run.finished:
         size = run.effort.sample or sample_size(oracle.dimension, oracle.join_rows)
-        steps.info("sampling %s rows of the join", f"{size:,}")
-        local = LocalProblem.of(oracle.sample(size, run.effort.seed), oracle.loss, penalty)
-        with fitting_threads(oracle.dimension):
+        whole = oracle.whole(size)
+        local = LocalProblem.of(whole or _sampled(run, size), oracle.loss, penalty)
+        with fitting_threads(local.columns):
+            search = Search(run, local, whole is not None)
             while not run.finished:
-                point, width = propose(run, local)
+                point, width = search.propose()
                 share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
                 run.observe(point, choose_buckets(run, HOPE, local.density(point), share), width)
     return run.solution()
@@ -68,119 +74,104 @@ def sample_size(dimension: int, join_rows: float) -> int:
     """Enough rows for the curvature of `dimension` coordinates. Where there are very many, most are categories, and a
     row has only one of a feature's categories."""
     d = dimension
-    size = max(20_000, min(2000 * d, 60_000), min(800 * d, 250_000), min(ROWS_EACH * d, 1_000_000))
+    dense = min(2000 * d, 60_000), min(800 * d, 250_000 if d <= DENSE_UP_TO else 100_000)
+    size = max(20_000, *dense, min(ROWS_EACH * d, 1_000_000))
     return ceil(join_rows) if size < join_rows <= MUCH * size else size
 
 
-def propose(run: Run, local: LocalProblem) -> tuple[Array, float]:
-    """Where to look next, and with what width. This is a function of the log alone.
-
-    After a pass that hardly shrank the gap, the loss becomes narrower and the tilt is taken at the best iterate. After
-    the next such pass comes a level step, which converges without a sample. After many such passes only level steps
-    are made.
-    """
-    if not run.cuts and run.start is not None:
-        return run.start, 0.0
-    if run.stalls % 3 == 2 or run.stalls > PATIENCE:
-        return level_point(run), 0.0
-    tilted = _Tilted(local, [(run.points[i], run.cuts[i]) for i in _telling(run)])
-    if run.oracle.soft and (tilted.width or _knot_bias(run) > BIAS_SHARE * run.effort.tol):
-        return _soft_optimum(tilted, None, tilted.width or WIDTHS[0], run.effort.tol / 4.0 ** (run.stalls // 3))
-    tol = run.effort.tol / 4.0**run.stalls
-    point, width = _tilted_optimum(tilted, tol)
-    if run.oracle.soft and local.density(point, width) > CROWD:
-        return _soft_optimum(tilted, point, width, tol)
-    return point, 0.0
+def _sampled(run: Run, size: int) -> Sample:
+    steps.info("sampling %s rows of the join", f"{size:,}")
+    return run.oracle.sample(size, run.effort.seed)
 
 
-def _telling(run: Run) -> list[int]:
-    """The passes whose slopes tilt the sample: the latest soft pass, or several where many rows lie on a knot. If there
-    is no soft pass, it is one that counted whole rows; a combination of these would be spoilt by their noise."""
-    soft = [i for i, cut in enumerate(run.cuts) if cut.width]
-    if soft or not run.cuts:
-        return soft[-MEMORY:] if _knot_bias(run) > run.effort.tol else soft[-1:]
-    return [run.best if run.stalls % 3 == 1 else len(run.cuts) - 1]
+class Search:
+    """Where to look next, and with what width. This is a function of the log alone: what is kept here would be found
+    again."""
+
+    def __init__(self, run: Run, local: LocalProblem, whole: bool) -> None:
+        self.run, self.local = run, local
+        steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
+        point = self._sample_optimum()
+        heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / run.effort.tol
+        self.tilts = run.oracle.soft and heap and bias <= 1.0
+        self.soft = run.oracle.soft and (heap or bias > BIAS_SHARE)
+        if whole:
+            point, width = self._soft_optimum(point, np.zeros_like(point), WIDTHS[-1])
+            run.bundle.add(self.local.cut(point, width))
+        self.first = self._soft_optimum(point, np.zeros_like(point), WIDTHS[0]) if self.soft else (point, 0.0)
+
+    @cached_property
+    def metric(self) -> Metric:
+        return Metric(self.local.curvature(self.first[0], METRIC_WIDTH))
+
+    def propose(self) -> tuple[Array, float]:
+        """If the gap hardly shrinks, level steps are made, which converge without a sample."""
+        run = self.run
+        if not run.gaps:  # the points of another penalty may be far off
+            return self.first if run.start is None else (run.start, self._fitting_width(run.start))
+        if (self.tilts and run.stalls % 3 == 2) or self._stuck:
+            return level_point(run), 0.0
+        if self.tilts:
+            return self._tilted_optimum()
+        point = run.bundle.step(run.points[run.best], self.metric)
+        return point, self._fitting_width(point)
+
+    def _sample_optimum(self) -> Array:
+        """With the widest smoothing that does not cost more than its share of the gap, if one of WIDTHS does."""
+        local, nothing = self.local, np.zeros(self.run.oracle.dimension)
+        point = nothing
+        for width in WIDTHS:
+            before, point = point, local.minimise(point, nothing, width, ACCURACY * self.run.effort.tol)
+            value = local.value(point, nothing, 0.0)
+            if local.value(before, nothing, 0.0) - value <= BIAS_SHARE * self.run.effort.tol * value:
+                break
+        return point
+
+    def _tilted_optimum(self) -> tuple[Array, float]:
+        """Of the sample, tilted so that its slope is that of the join where the latest soft cut was made."""
+        cuts = self.run.cuts
+        latest = max((i for i, cut in enumerate(cuts) if cut.width), default=len(cuts) - 1)
+        point, cut = self.run.points[latest], cuts[latest]
+        tilt = cut.slope - self.local.loss_slope(point, cut.width)
+        return self._soft_optimum(point, tilt, cut.width or WIDTHS[0])
+
+    def _soft_optimum(self, point: Array, tilt: Array, width: float) -> tuple[Array, float]:
+        """Narrow until a soft cut at the point is as good as a cut can be but for its share of tol.
+
+        Where many residuals lie on a knot, the slope that the optimum needs counts these rows in part. A soft cut does
+        so; a cut that counts whole rows cannot.
+        """
+        while True:
+            point = self.local.minimise(point, tilt, width, ACCURACY * self._tol)
+            narrower = self._narrower(point, tilt, width)
+            if narrower == width:
+                return point, width
+            width = narrower
+
+    def _fitting_width(self, point: Array) -> float:
+        """The width of a soft pass there; 0 where whole rows are good enough."""
+        width, narrower = 0.0, WIDTHS[0] if self.soft else 0.0
+        while narrower != width:
+            width, narrower = narrower, self._narrower(point, np.zeros_like(point), narrower)
+        return width
+
+    def _narrower(self, point: Array, tilt: Array, width: float) -> float:
+        """A width with which a cut may be good enough; the same if it is with this one."""
+        wanted = BLUR_SHARE * self._tol * abs(self.local.value(point, tilt, 0.0))
+        blur = self.local.blur(point, width)
+        return width if blur <= wanted or width < NARROWEST else width * max(0.1, 0.8 * (wanted / blur) ** 0.5)
+
+    @property
+    def _stuck(self) -> bool:
+        gaps = self.run.gaps
+        return len(gaps) > PATIENCE and gaps[-1] > STUCK * gaps[-1 - PATIENCE]
+
+    @property
+    def _tol(self) -> float:
+        return self.run.effort.tol / 4.0 ** (self.run.stalls // 3)
 
 
 def _knot_bias(run: Run) -> float:
     """As many rows as there are coordinates lie on a knot at the optimum. A pass counts each of them whole or not at
     all, so its slope is off by about d / (2 N). This is what that error takes from the bound."""
     return run.penalty.conjugate(run.oracle.dimension / (2.0 * run.oracle.join_rows))
-
-
-@dataclass(frozen=True)
-class _Tilted:
-    """The sample problem, tilted so that its slope is that of the join at the point where a cut was made, or at a
-    combination of several such points.
-
-    If the slope of F were linear in beta, a combination of slopes would be the slope at the same combination of points.
-    Between near points this is almost true. So the combination with the smallest slope is a better start than any of
-    the points (Anderson's mixing).
-    """
-
-    local: LocalProblem
-    known: Sequence[tuple[Array, Cut]]
-
-    @property
-    def width(self) -> float:
-        """Of the latest cut."""
-        return self.known[-1][1].width if self.known else 0.0
-
-    def minimise(self, start: Array | None, width: float) -> tuple[Array, Array]:
-        """The optimum, searched from `start` or from where the tilt was made, and the tilt."""
-        if not self.known:
-            nothing = np.zeros(self.local.rows.width)
-            return self.local.minimise(nothing if start is None else start, nothing, width), nothing
-        points = np.array([point for point, _ in self.known])
-        slopes = np.array([self._slope(point, cut, width) for point, cut in self.known])
-        shares = smallest_combination(slopes + self.local.penalty.slope(points))
-        centre = shares @ points
-        tilt = shares @ slopes - self.local.loss_slope(centre, width)
-        return self.local.minimise(centre if start is None else start, tilt, width), tilt
-
-    def _slope(self, point: Array, cut: Cut, width: float) -> Array:
-        """A cut without a width stands for the loss of any width. For a soft cut, the sample says what another width
-        would change."""
-        if cut.width in (0.0, width):
-            return cut.slope
-        return cut.slope + self.local.loss_slope(point, width) - self.local.loss_slope(point, cut.width)
-
-
-def smallest_combination(vectors: Array) -> Array:
-    """Shares, with the sum 1, of the combination of vectors that is nearest to 0."""
-    gram = vectors @ vectors.T
-    gram[np.diag_indices_from(gram)] += DEPENDENT * np.trace(gram) + TINY
-    shares = np.linalg.solve(gram, np.ones(len(gram)))
-    found: Array = shares / shares.sum()
-    return found
-
-
-def _tilted_optimum(tilted: _Tilted, tol: float) -> tuple[Array, float]:
-    """Solve the tilted sample problem with the widest smoothing that does not cost more than its share of tol.
-
-    A wide loss has slopes that vary smoothly, which makes the next tilt accurate. A narrow one is nearer to the truth.
-    What narrowing gains is measured with the sample's true loss.
-    """
-    local, point = tilted.local, None
-    for width in WIDTHS:
-        narrower, tilt = tilted.minimise(point, width)
-        value = local.value(narrower, tilt, 0.0)
-        if point is not None and local.value(point, tilt, 0.0) - value <= BIAS_SHARE * tol * abs(value):
-            return point, width
-        point = narrower
-    return narrower, width
-
-
-def _soft_optimum(tilted: _Tilted, point: Array | None, width: float, tol: float) -> tuple[Array, float]:
-    """Narrow until a soft cut at the point is as good as a cut can be but for its share of tol.
-
-    Where many residuals lie on a knot, the slope that the optimum needs counts these rows in part. A soft cut does so;
-    a cut that counts whole rows cannot.
-    """
-    while True:
-        point, tilt = tilted.minimise(point, width)
-        wanted = BLUR_SHARE * tol * abs(tilted.local.value(point, tilt, 0.0))
-        blur = tilted.local.blur(point, width)
-        if blur <= wanted or width < NARROWEST:
-            return point, width
-        width *= max(0.1, 0.8 * (wanted / blur) ** 0.5)

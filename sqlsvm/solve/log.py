@@ -31,9 +31,11 @@ class Log(ABC):
         self.points: list[Array] = []
         self.cuts: list[Cut] = []
         self.history: list[Record] = []
+        self.strengths: list[float] = []
+        """Of the penalty for which each pass was made. A resumed run may have another."""
         self.best = 0
-        for point, cut, seconds in state.passes() if state else ():
-            self.add(point, cut, seconds)
+        for point, cut, seconds, strength in state.passes() if state else ():
+            self.add(point, cut, seconds, strength)
 
     @abstractmethod
     def proof(self) -> Certificate:
@@ -68,15 +70,16 @@ class Log(ABC):
         steps.debug("pass %d", len(self.cuts) + 1)
         began = perf_counter()
         cut = a_pass(point)
-        self.add(point, cut, perf_counter() - began)
+        self.add(point, cut, perf_counter() - began, self.penalty.strength)
         if self._on_state and not self.finished:
             self._on_state(self.state())
         if self._on_pass:
             self._on_pass(self.history[-1])
 
-    def add(self, point: Array, cut: Cut, seconds: float) -> None:
+    def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
         self.points.append(point)
         self.cuts.append(cut)
+        self.strengths.append(strength)
         last = len(self.cuts) - 1
         if self.merit(last) < self.merit(self.best):
             self.best = last
@@ -90,4 +93,4 @@ class Log(ABC):
         return Solution(beta, self.certificate, tuple(self.history), self.converged, self.state())
 
     def state(self) -> State:
-        return State.of(self.points, self.cuts, [record.seconds for record in self.history])
+        return State.of(self.points, self.cuts, [record.seconds for record in self.history], self.strengths)

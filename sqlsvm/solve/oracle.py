@@ -68,7 +68,11 @@ class Oracle(Protocol):
         """
 
     def sample(self, size: int, seed: int) -> Sample:
-        """SampleRows drawn uniformly from the join; the same seed gives the same rows."""
+        """Rows drawn uniformly from the join; the same seed gives the same rows."""
+
+    def whole(self, most: int) -> Sample | None:
+        """All rows of the join in full precision; None if there are more than `most`, or if a soft pass says as much
+        about them."""
 
 
 class PseudoOracle(Protocol):

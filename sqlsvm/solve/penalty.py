@@ -19,6 +19,11 @@ class L2:
         check(self)
 
     @property
+    def strength(self) -> float:
+        """What tells it from others of its kind."""
+        return self.lam
+
+    @property
     def curvature(self) -> float:
         """The second derivative along each coordinate."""
         return 2.0 * self.lam

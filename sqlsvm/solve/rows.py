@@ -1,7 +1,7 @@
 """Rows of a sample: numbers, and for every categorical feature at most one 0/1 column that is 1.
 
-A feature may have 100,000 categories, so only the place of the 1 is kept. There may be 10^8 numbers: they are kept in
-single precision, and computed with in double precision, a block at a time.
+A feature may have 100,000 categories, so only the place of the 1 is kept. There may be 10^8 numbers: those of a sample
+are kept in single precision, and computed with in double precision, a block at a time.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class SampleRows:
     """There are `width` columns. `numbers` are the first of them. `ones` says for each categorical feature which column
     is 1; it is `width` where none is."""
 
-    numbers: Singles
+    numbers: Singles | Array
     ones: Indices
     width: int
 

@@ -43,10 +43,16 @@ class Run(Log):
         return self.oracle.rounding.of_value(point, error + self.penalty.value(point))
 
     @property
+    def gaps(self) -> list[float]:
+        """After each of the latest passes that were all made for this penalty: what those for another one left is no
+        sign of how well this run goes."""
+        others = [place for place, strength in enumerate(self.strengths) if strength != self.penalty.strength]
+        return [record.gap for record in self.history[max(others, default=-1) + 1 :]]
+
+    @property
     def stalls(self) -> int:
         """How many of the latest passes in a row failed to shrink the gap."""
-        gaps = [record.gap for record in self.history]
-        count = 0
+        gaps, count = self.gaps, 0
         while count < len(gaps) - 1 and gaps[-1 - count] > STALL * gaps[-2 - count]:
             count += 1
         return count
@@ -54,9 +60,9 @@ class Run(Log):
     def observe(self, point: Array, buckets: int | None, width: float = 0.0) -> None:
         self.make(point, lambda beta: self.oracle.pass_(beta, buckets, width))
 
-    def add(self, point: Array, cut: Cut, seconds: float) -> None:
+    def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
         self.bundle.add(cut)
-        super().add(point, cut, seconds)
+        super().add(point, cut, seconds, strength)
         self._check_rows()
 
     def _check_rows(self) -> None:

@@ -59,35 +59,39 @@ class State:
     buckets: Array  # nan where the pass counted exactly
     widths: Array
     seconds: Array
+    strengths: Array  # of the penalty for which each pass was made
     start: Array | None = None
     """Where to look first, if no pass was made yet."""
 
     @classmethod
-    def of(cls, points: Sequence[Array], cuts: Sequence[Cut], seconds: Sequence[float]) -> "State":
+    def of(
+        cls, points: Sequence[Array], cuts: Sequence[Cut], seconds: Sequence[float], strengths: Sequence[float]
+    ) -> "State":
         """From one pass or more."""
         buckets = [np.nan if cut.buckets is None else float(cut.buckets) for cut in cuts]
-        found = [(cut.slope, cut.offset, cut.value_low, cut.error) for cut in cuts]
-        slopes, offsets, lows, errors = map(np.array, zip(*found, strict=True))
+        proven = [(cut.slope, cut.offset, cut.value_low, cut.error) for cut in cuts]
+        slopes, offsets, lows, errors = map(np.array, zip(*proven, strict=True))
         widths = np.array([cut.width for cut in cuts])
-        return cls(np.array(points), slopes, offsets, lows, errors, np.array(buckets), widths, np.array(seconds))
+        found = slopes, offsets, lows, errors, np.array(buckets), widths, np.array(seconds), np.array(strengths)
+        return cls(np.array(points), *found)
 
     @classmethod
     def at(cls, start: Array) -> "State":
         """No pass is known, but a good place for the first."""
         none = np.zeros(0)
         nowhere = np.zeros((0, len(start)))
-        return cls(nowhere, nowhere, none, none, none, none, none, none, start)
+        return cls(nowhere, nowhere, none, none, none, none, none, none, none, start)
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def passes(self) -> Iterator[tuple[Array, Cut, float]]:
-        """Each pass again: where it was made, its cut, its seconds."""
+    def passes(self) -> Iterator[tuple[Array, Cut, float, float]]:
+        """Each pass again: where it was made, its cut, its seconds, and for what strength of the penalty."""
         for i in range(len(self)):
             buckets = None if np.isnan(self.buckets[i]) else int(self.buckets[i])
             low, error, width = float(self.lows[i]), float(self.errors[i]), float(self.widths[i])
             cut = Cut(self.slopes[i], float(self.offsets[i]), low, error, buckets, width)
-            yield self.points[i], cut, float(self.seconds[i])
+            yield self.points[i], cut, float(self.seconds[i]), float(self.strengths[i])
 
 
 OnState = Callable[[State], None]

@@ -58,7 +58,8 @@ def check(engine: Engine, join: Join, asked: Training) -> None:
 
 @pytest.mark.parametrize("counting", ["exact", "grid"])
 def test_two_hundred_features(engine: Engine, counting: Counting) -> None:
-    """201 of the 501 rows lie on the hinge, and two bags have no soft passes: whole rows prove it, slowly."""
+    """201 of the 501 rows lie on the hinge, and two bags have no soft passes. So the proof is made in memory, on all
+    rows of the join; passes that count whole rows would prove it slowly."""
     join = wide(np.random.default_rng(9))
     join.create(engine)
     asked = training(lam=1e-2, counting=counting, max_passes=300)

@@ -13,7 +13,9 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.penalty import L2
 from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened_world
 from tests.typed import asked, meant, typed
 
@@ -143,6 +145,67 @@ def test_a_missing_number_is_the_mean_and_a_missing_category_none(engine: Engine
     means = set(np.round(z.ravel(), 9)) - {2.0, 1.0, 0.0, 0.25}
     assert len(means) == 1
     assert set(categories.sum(axis=1)) == {0.0, 1.0}
+
+
+# -- the whole join ----------------------------------------------------------------------------------------------------
+
+
+def whole(found: Opened) -> Sample:
+    sample = found.oracle.whole(1000)
+    assert sample is not None
+    return sample
+
+
+def test_all_rows_of_a_join_of_several_bags(shared_engine: Engine) -> None:
+    """Each as often as in the join: in random worlds, with equal rows counted once in some of them."""
+    seen = set()
+    for seed in WORLDS:
+        wish = Wish(scale="standard" if seed % 4 == 3 else "maxabs", merged=seed % 3 == 0)
+        with opened_world(shared_engine, seed, wish, many_to_many=True) as world:
+            assert world
+            sample = whole(world)
+            rows, times = np.unique(np.column_stack([world.truth.x, world.truth.y]), axis=0, return_counts=True)
+            distances = np.abs(on_truth(world, sample)[:, None, :] - rows).max(axis=2)
+            assert distances.min(axis=1).max() < 1e-12
+            assert np.bincount(distances.argmin(axis=1), sample.weights, len(rows)) == pytest.approx(times)
+            seen |= kinds(world)
+    assert seen == {"missing", "LEFT JOIN", "cycle", "categories", "many-to-many", "foreign key"}
+
+
+def test_its_cut_is_that_of_a_pass(engine: Engine) -> None:
+    """In full precision, with the weights of classes and of equal rows."""
+    build(engine, FORK)
+    with workspace(engine) as work:
+        found = opened(work, FORK_QUERY, Wish(class_weights=(2, 5), merged=True))
+        sample = whole(found)
+        beta = np.random.default_rng(0).normal(size=found.oracle.dimension)
+        passed = found.oracle.pass_(beta, None)
+        cut = LocalProblem.of(sample, found.oracle.loss, L2(1e-3)).cut(beta, 0.0)
+    assert sample.weights.sum() == pytest.approx(found.problem.moments.n, rel=1e-14)
+    assert cut.slope == pytest.approx(passed.slope, rel=1e-12, abs=1e-13)
+    assert (cut.offset, cut.value_low) == pytest.approx((passed.offset, passed.value_low), rel=1e-12)
+
+
+def test_not_every_join_is_read_whole(engine: Engine) -> None:
+    build(engine, FORK)
+    weighted = f"SELECT a.y, a.times, a.x, b.z, c.v {FROM}"
+    cases = [(FORK_QUERY, Wish(), 20), ("SELECT y, x FROM a", Wish(), 1000), (weighted, Wish(weight="times"), 1000)]
+    for text, wish, most in cases:
+        with workspace(engine) as work:
+            assert opened(work, text, wish).oracle.whole(most) is None
+
+
+def test_the_whole_join_is_read_in_the_same_order(postgres: Engine, duckdb: Engine) -> None:
+    def read(engine: Engine) -> Sample:
+        with workspace(engine) as work:
+            return whole(opened(work, FORK_QUERY, Wish()))
+
+    build(postgres, FORK)
+    build(duckdb, FORK)
+    first = read(postgres)
+    turn(postgres, "b")
+    assert_same(first, read(postgres))
+    assert_same(first, read(duckdb))
 
 
 # -- the same again ----------------------------------------------------------------------------------------------------

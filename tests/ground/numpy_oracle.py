@@ -29,12 +29,14 @@ class Block:
 
 @dataclass
 class NumpyOracle:
-    """exact=True counts with the scores themselves; otherwise each block is one bag of the grid."""
+    """exact=True counts with the scores themselves, and then a pass may count a row in part, unless all are to be
+    counted whole, as in a join of several bags. Otherwise each block is one bag of the grid."""
 
     blocks: Sequence[Block]
     labels: Array
     weights: Array
     exact: bool = True
+    counts_whole: bool = False
     loss: Loss = field(default_factory=Hinge)
     asked: list[int | None] = field(default_factory=list)
     rounding: Rounding = EXACT
@@ -62,7 +64,7 @@ class NumpyOracle:
 
     @property
     def soft(self) -> bool:
-        return self.exact
+        return self.exact and not self.counts_whole
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         self.asked.append(buckets)
@@ -81,6 +83,9 @@ class NumpyOracle:
         chosen = np.arange(n) if size >= n else np.random.default_rng(seed).integers(0, n, size)
         rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
         return Sample(SampleRows.of(rows), self.labels[chosen], self.weights[chosen])
+
+    def whole(self, most: int) -> Sample | None:
+        return None if self.soft or len(self.labels) > most else self.sample(most, 0)
 
     def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
         """Rows far on the wrong side of the hinge, 1 - y beta.x >= epsilon |beta|.|x|; counts left exact."""

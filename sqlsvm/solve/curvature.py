@@ -1,0 +1,100 @@
+"""The curvature of F on rows of a sample: a matrix of which the solvers only need solutions of linear systems.
+
+With few columns it is a dense matrix. With many, most are categories, and it is known by its rows: the systems are
+solved by conjugate gradients, as exactly as is asked for.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sqlsvm.solve.arrays import Array, Mask
+from sqlsvm.solve.rows import SampleRows
+
+DENSE_UP_TO = 1000
+"""Beyond, matrices of d x d numbers cost more than conjugate gradients on the curved rows."""
+CG_STEPS = 200
+
+
+class Curvature(Protocol):
+    def solve(self, right: Array, accuracy: float) -> Array:
+        """The vector whose image is `right`. Where that is not computed exactly, the part of `right` that is left out
+        is at most this share of it."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    matrix: Array
+
+    def solve(self, right: Array, accuracy: float) -> Array:
+        """The shortest solution, where columns repeat each other and lambda is too small to tell them apart."""
+        try:
+            return np.linalg.solve(self.matrix, right).astype(np.float64, copy=False)
+        except np.linalg.LinAlgError:
+            return np.linalg.lstsq(self.matrix, right, rcond=None)[0].astype(np.float64, copy=False)
+
+
+class ByRows:
+    """The sum of share x x', plus a diagonal. The preconditioner is the diagonal of it all: it is small for rare
+    categories and large for common ones."""
+
+    def __init__(self, rows: SampleRows, shares: Array, ridge: Array) -> None:
+        self._rows, self._shares, self._ridge = rows, shares, ridge
+        self._diagonal = rows.squares(shares) + ridge
+
+    def solve(self, right: Array, accuracy: float) -> Array:
+        solution, residual = np.zeros_like(right), right.copy()
+        scaled = residual / self._diagonal
+        direction, square = scaled, float(residual @ scaled)
+        target = accuracy**2 * square
+        for _ in range(CG_STEPS):
+            if square <= target:
+                break
+            image = self._rows.sums(self._shares * self._rows.scores(direction)) + self._ridge * direction
+            length = square / float(direction @ image)
+            solution = solution + length * direction
+            residual = residual - length * image
+            scaled = residual / self._diagonal
+            square, before = float(residual @ scaled), square
+            direction = scaled + (square / before) * direction
+        return solution
+
+
+class Gram:
+    """The sum of share x x' over some rows. Few rows change from one Newton step to the next, so only these are added
+    or subtracted."""
+
+    def __init__(self, rows: SampleRows, shares: Array) -> None:
+        self._rows, self._shares = rows, shares
+        self._inside = np.zeros(len(rows), dtype=bool)
+        self._sum = np.zeros((rows.width, rows.width))
+
+    def of(self, inside: Mask) -> Array:
+        changed = inside != self._inside
+        if 2 * np.count_nonzero(changed) < np.count_nonzero(inside):
+            signs = np.where(inside[changed], 1.0, -1.0)
+            self._sum = self._sum + self._rows[changed].gram(self._shares[changed] * signs)
+        else:
+            self._sum = self._rows[inside].gram(self._shares[inside])
+        self._inside = inside
+        return self._sum
+
+
+class Metric:
+    """A curvature as a norm. It remembers the image of each slope of a bundle, so that each costs one system."""
+
+    ACCURACY = 1e-4
+
+    def __init__(self, curvature: Curvature) -> None:
+        self._curvature = curvature
+        self._known: list[Array] = []
+
+    def image(self, vector: Array) -> Array:
+        """The curvature's inverse times the vector."""
+        return self._curvature.solve(vector, self.ACCURACY)
+
+    def images(self, slopes: Array) -> Array:
+        """Of all slopes; more of them have come since the last call."""
+        self._known += [self.image(slope) for slope in slopes[len(self._known) :]]
+        return np.array(self._known)
