@@ -43,7 +43,7 @@ MODEL = model(
 
 def saved() -> Saved:
     cuts = [Cut(np.array([0.5, -0.25]), 0.75, 1.0, 0.0, 16 * n or None, 0.0) for n in range(3)]
-    state = State.of([np.array([float(n), 1.0]) for n in range(3)], cuts, [0.1, 0.2, 0.3])
+    state = State.of([np.array([float(n), 1.0]) for n in range(3)], cuts, [0.1, 0.2, 0.3], [1e-3] * 3)
     columns = (("", "intercept", None), ("carrier", "category", "UA"))
     return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, columns, np.array([0.5, 2.0]), 3, state)
 
