@@ -1,4 +1,6 @@
-CREATE OR REPLACE FUNCTION sqlsvm._feature_value(features jsonb, feature text)
+-- A feature that is left out is NULL where the model has an answer to that. But if a key is no feature of the model, the
+-- key may be a misspelling.
+CREATE OR REPLACE FUNCTION sqlsvm._feature_value(features jsonb, feature text, body jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -17,7 +19,9 @@ BEGIN
     IF found IS NULL THEN
         SELECT f.value INTO found FROM jsonb_each(features) AS f WHERE lower(f.key) = lower(feature) ORDER BY f.key LIMIT 1;
     END IF;
-    IF found IS NULL THEN
+    IF found IS NULL AND sqlsvm._may_be_left_out(features, feature, body) THEN
+        RETURN 'null';
+    ELSIF found IS NULL THEN
         names := ARRAY(SELECT jsonb_object_keys(features));
         RAISE EXCEPTION USING
             ERRCODE = 'SV003',
@@ -35,5 +39,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._feature_value(jsonb, text) IS
+COMMENT ON FUNCTION sqlsvm._feature_value(jsonb, text, jsonb) IS
     'The value of a feature, found by its exact name, else ignoring case; JSON null if its value is unknown';

@@ -8,7 +8,7 @@ BEGIN
     RETURN (
         WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._stored_weights(body)),
         given AS MATERIALIZED (
-            SELECT w.*, sqlsvm._feature_value(features, w.feature) AS value
+            SELECT w.*, sqlsvm._feature_value(features, w.feature, body) AS value
             FROM (SELECT * FROM weights WHERE is_first ORDER BY place) AS w
         ),
         terms (place, term) AS (

@@ -74,6 +74,10 @@ WRONG = {
         NONE_SUCH.format("distance"),
         'Is it "distanse"? A value that is not known is written {"distance": null}.',
     ),
+    '{"distance": 1, "heavy": true, "carier": "UA", "month": 7}': (
+        NONE_SUCH.format("carrier"),
+        'Is it "carier"? A value that is not known is written {"carrier": null}.',
+    ),
     "{}": (NONE_SUCH.format("distance"), 'A value that is not known is written {"distance": null}.'),
     "[1]": (NO_OBJECT.format("array"), WRITE_ONE),
     "7": (NO_OBJECT.format("number"), WRITE_ONE),

@@ -146,6 +146,7 @@ SHOP = [
     number("fresh", 0.125, 0.5),
     category("size", 7, 2.0),
 ]
+SHOP_FEATURES = {"price": 1, "colour": "red", "fresh": True, "size": 7}
 FACTS = {"booleans": ["fresh"], "label_values": ["no", "yes"]}
 MEANT = {
     '{"price": 1, "colour": "red", "fresh": true, "size": 7}': ("4.625", "yes"),
@@ -211,6 +212,22 @@ def test_nan_is_no_score(installed: Engine, dsn: str) -> None:
         FROM unnest(ARRAY['NaN', 'Infinity', '-Infinity', '0']) AS x, jsonb_build_object('x', x) AS f;"""
     expected = ["NaN|NaN|none", "Infinity|Infinity|yes", "-Infinity|-Infinity|no", "0|0.5|yes"]
     assert answer(dsn, script) == expected
+
+
+@pytest.mark.parametrize("left", SHOP_FEATURES)
+@pytest.mark.parametrize("nulls", ["mean", "error", "drop"])
+def test_a_feature_that_is_left_out(installed: Engine, dsn: str, nulls: str, left: str) -> None:
+    """It is NULL where the model has an answer to that, unless another key is no feature: that may be a misspelling."""
+    weights = SHOP if nulls == "mean" else [replace(weight, missing=None) for weight in SHOP]
+    open_store(installed).save(modelled(weights, 0.5, name="lax", nulls=nulls, trained_on=FACTS))
+    given = {name: value for name, value in SHOP_FEATURES.items() if name != left}
+    score = "SELECT sqlsvm.decision_function('lax', :'f');"
+    if nulls == "mean" or (nulls == "error" and left in ("colour", "size")):
+        null = answer(dsn, score, {"f": json.dumps(given | {left: None})})
+        assert answer(dsn, score, {"f": json.dumps(given)}) == null != [""]
+        given |= {f"{left}s": 1}
+    said = complaint(dsn, score, {"f": json.dumps(given)})
+    assert said["MESSAGE"] == f'the features have no "{left}", which the model needs'
 
 
 @pytest.mark.parametrize("missing", ["price", "colour"])
