@@ -39,7 +39,7 @@ MOST_LEVELS = 1e6
 FORM = 'write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}'
 
 Given = Mapping[str, Any]
-"""{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}"""
+"""{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}, or the JSON of a model."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Threshold:
 
 def read_beta(scaling: Scaling, given: Given) -> Array:
     """The vector of a beta that is given by names. A name that is left out has weight 0."""
+    given = _of_model(given)
     weights = _weights(scaling.design, given)
     beta = np.zeros(scaling.dimension)
     for e in scaling.elements():
@@ -73,6 +74,21 @@ def read_beta(scaling: Scaling, given: Given) -> Array:
             value = weights.get(e.feature, 0.0) if e.feature else given.get("intercept", 0.0)
         beta[e.place] = _number(e.feature or "intercept", value)
     return beta
+
+
+def _of_model(given: Given) -> Given:
+    """What `weights --json` and `show --json` print has a list of weights."""
+    listed = given.get("weights") if isinstance(given, Mapping) else None
+    names = {"feature", "category", "weight"}
+    if not isinstance(listed, list) or not all(isinstance(e, Mapping) and e.keys() >= names for e in listed):
+        return given
+    weights: dict[str, Any] = {}
+    for entry in listed:
+        if entry["category"] is None:
+            weights[entry["feature"]] = entry["weight"]
+        else:
+            weights.setdefault(entry["feature"], {})[str(entry["category"])] = entry["weight"]
+    return {"intercept": given.get("intercept", 0.0), "weights": weights}
 
 
 def _weights(design: Design, given: Given) -> Mapping[str, Any]:

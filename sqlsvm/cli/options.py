@@ -81,9 +81,11 @@ def _read(name: str, what: str) -> str:
 
 
 def _beta(context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
-    """The weights, from a file or from the argument itself."""
+    """The weights, from a file or from the argument itself; else the name of a model, which `weights_of` looks up."""
     if value is None or context.resilient_parsing:
         return None
+    if not (os.path.exists(value) or value.lstrip().startswith("{") or value.endswith(".json")):
+        return value
     text = value if value.lstrip().startswith("{") else _read(value, "beta")
     try:
         return json.loads(text)
@@ -207,7 +209,14 @@ query_wanted = option(
 
 
 def beta_wanted(help: str) -> Callable[[Decorated], Decorated]:
-    return option("--beta", metavar="FILE|JSON", callback=_beta, help=help)
+    return option("--beta", metavar="FILE|JSON|MODEL", callback=_beta, help=help)
+
+
+def weights_of(engine: "Engine", beta: Any) -> Any:
+    """The weights of a stored model, if --beta is its name."""
+    from sqlsvm.store import open_store
+
+    return open_store(engine).load(beta).as_json() if isinstance(beta, str) else beta
 
 
 json_wanted = option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -16,9 +16,12 @@ from sqlsvm.cli.options import (
     finite,
     given,
     json_wanted,
+    models_database,
+    opened,
     option,
     query_wanted,
     typed,
+    weights_of,
 )
 
 
@@ -67,7 +70,7 @@ def inspect(
         "sqlsvm explain --query features.sql --label late --sql > pass.sql",
     ),
 )
-@database
+@models_database
 @query_wanted
 @declared("explain")
 @given("buckets", default=16)
@@ -84,17 +87,16 @@ def explain(
     --analyze.
     """
     from sqlsvm.ask import explain as explaining
-    from sqlsvm.engine import connect
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.show.plan import draw_plan
 
     given = click.get_current_context().get_parameter_source("beta")
     if given is ParameterSource.COMMANDLINE and not analyze:  # $SQLSVM_BETA may be there for `count`
         raise click.UsageError("--beta is only used with --analyze: give both.")
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         wanted = ProblemOptions(**options)
         if analyze:
-            found = explaining.analyze(engine, query, wanted, buckets, beta)
+            found = explaining.analyze(engine, query, wanted, buckets, weights_of(engine, beta))
         else:
             found = explaining.explain(engine, query, wanted, buckets)
 
@@ -108,14 +110,17 @@ def explain(
     short_help="Count join rows below a bound, for given weights.",
     epilog=examples(
         "sqlsvm count --query features.sql --label late --beta beta.json",
+        "sqlsvm count --query features.sql --label late --beta late_flights",
         "sqlsvm count --query features.sql --label late --generalized --epsilon 0.5 \\",
         '  --beta \'{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}\'',
     ),
 )
-@database
+@models_database
 @query_wanted
 @declared("count")
-@beta_wanted("The weights, on the columns of the query; a column that is left out has weight 0.")
+@beta_wanted(
+    "The weights, on the columns of the query; a column that is left out has weight 0; as `weights --json` prints them."
+)
 @option("--bound", type=float, default=1.0, show_default=True, callback=finite, help="Count margins below this.")
 @given(
     "epsilon",
@@ -142,21 +147,27 @@ def count(
     level is 1 + epsilon times the one before.
     """
     from sqlsvm.ask import counting
-    from sqlsvm.engine import connect
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.run.problem import open_problem
     from sqlsvm.show import counts as answers
 
     if beta is None:
-        raise Missing("--beta is missing", "--beta beta.json, or --beta '{...}'", click.get_current_context())
+        raise Missing(
+            "--beta is missing", "--beta beta.json, or --beta '{...}', or --beta MODEL", click.get_current_context()
+        )
     if generalized and typed("bound"):
         raise click.UsageError("--bound and --generalized exclude each other", click.get_current_context())
-    with connect(dsn) as engine, open_problem(engine, query, ProblemOptions(**options, scale="none")) as problem:
-        weights = counting.read_beta(problem.scaling, beta)
-        if generalized:
-            thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
-            found, drawn = {"thresholds": answers.as_json(thresholds)}, answers.draw_thresholds(thresholds, sys.stdout)
-        else:
-            counts = list(counting.row_counts(problem, weights, bound, buckets, epsilon))
-            found, drawn = {"counts": answers.as_json(counts)}, answers.draw_counts(counts, sys.stdout)
+    with opened(dsn) as engine:
+        asked = weights_of(engine, beta)
+        with open_problem(engine, query, ProblemOptions(**options, scale="none")) as problem:
+            weights = counting.read_beta(problem.scaling, asked)
+            if generalized:
+                thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
+                found, drawn = (
+                    {"thresholds": answers.as_json(thresholds)},
+                    answers.draw_thresholds(thresholds, sys.stdout),
+                )
+            else:
+                counts = list(counting.row_counts(problem, weights, bound, buckets, epsilon))
+                found, drawn = {"counts": answers.as_json(counts)}, answers.draw_counts(counts, sys.stdout)
     show_either(as_json, lambda: found, lambda: drawn)

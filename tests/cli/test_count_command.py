@@ -192,6 +192,38 @@ def test_names_cannot_reach_the_terminal(tmp_path: Path) -> None:
     assert "[bold]" in done.stdout
 
 
+def ordered(said: dict[str, Any]) -> list[str]:
+    return sorted(json.dumps(count) for count in said["counts"])
+
+
+@pytest.mark.parametrize("verb", ["weights", "show", "name", "file"])
+def test_the_weights_of_a_model(dsn: str, tmp_path: Path, verb: str) -> None:
+    """By its name, or as `weights --json` and `show --json` print them, or in the file that keeps it."""
+    file = tmp_path / "m.json"
+    trained = ("train", "--dsn", dsn, "--label", "y", "--query", QUERY, "--sample", "500")
+    if verb == "file":
+        assert sqlsvm(*trained, "--model-file", file).returncode == 0
+    else:
+        assert sqlsvm(*trained, "--name", "counted").returncode == 0
+    where = ("--model-file", file) if verb == "file" else ("counted", "--dsn", dsn)
+    shown = json.loads(sqlsvm("weights", *where, "--json").stdout)
+    if verb in ("weights", "show"):
+        file.write_text(sqlsvm(verb, *where, "--json").stdout)
+    given: dict[str, Any] = {}
+    for w in shown["weights"]:
+        if w["category"] is None:
+            given[w["feature"]] = w["weight"]
+        else:
+            given.setdefault(w["feature"], {})[w["category"]] = w["weight"]
+    assert isinstance(given["tone"], dict)
+    wanted = counted(dsn, beta={"intercept": shown["intercept"], "weights": given})
+    asked = ("count", "--dsn", dsn, "--label", "y", "--query", QUERY, "--json")
+    found = sqlsvm(*asked, "--beta", "counted" if verb == "name" else file)
+    assert found.stderr == ""
+    assert ordered(json.loads(found.stdout)) == ordered(wanted)
+    sqlsvm("drop", "counted", "--yes", "--dsn", dsn)
+
+
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 FORM = 'HINT: write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}\n'
@@ -209,6 +241,7 @@ FORM = 'HINT: write {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {
         ('{"bias": 1}', "beta has a bias, which is neither the intercept nor the weights\n" + FORM),
         ('{"weights": [1, 2]}', "beta is not an object of weights by name\n" + FORM),
         ('{"weights": ', "beta is not JSON\nDETAIL: Expecting value"),
+        ("model7", 'there is no model "model7"'),
         ("no.json", "cannot read beta from no.json\nDETAIL: [Errno 2] No such file"),
     ],
 )

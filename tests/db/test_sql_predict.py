@@ -15,6 +15,7 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows
 from sqlsvm.model.score import PREDICTION, SCORE
+from sqlsvm.options import Nulls
 from sqlsvm.store import open_store
 from tests.ground import svm
 from tests.ground.modelled import category, model_of, modelled, number
@@ -216,7 +217,7 @@ def test_nan_is_no_score(installed: Engine, dsn: str) -> None:
 
 @pytest.mark.parametrize("left", SHOP_FEATURES)
 @pytest.mark.parametrize("nulls", ["mean", "error", "drop"])
-def test_a_feature_that_is_left_out(installed: Engine, dsn: str, nulls: str, left: str) -> None:
+def test_a_feature_that_is_left_out(installed: Engine, dsn: str, nulls: Nulls, left: str) -> None:
     """It is NULL where the model has an answer to that, unless another key is no feature: that may be a misspelling."""
     weights = SHOP if nulls == "mean" else [replace(weight, missing=None) for weight in SHOP]
     open_store(installed).save(modelled(weights, 0.5, name="lax", nulls=nulls, trained_on=FACTS))
