@@ -20,6 +20,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import Counting, Scale
+from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
@@ -137,7 +138,9 @@ def _as_json(facts: StatementFacts, with_sql: bool) -> dict[str, Any]:
 
 def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT) -> Explanation:
     """Explain the plan without making a table."""
-    plan, catalog = planned(engine, labelled(engine, text, options), options)
+    query = labelled(engine, text, options)
+    with naming_features(engine, query):
+        plan, catalog = planned(engine, query, options)
     return explained(engine, plan, catalog, options.counting, buckets, parts(plan, options.scale))
 
 
@@ -148,7 +151,7 @@ def analyze(
     done: list[tuple[Statement, float, float]] = []
     raw = replace(options, scale="none", class_weight="none")
     query = labelled(engine, text, raw)
-    with workspace(engine) as work:
+    with naming_features(engine, query), workspace(engine) as work:
         work.on_done = lambda statement, rows, seconds: done.append((statement, rows, seconds))
         problem = prepared(work, query, raw)
         _pass(work, problem, beta or {}, buckets)

@@ -13,6 +13,7 @@ from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, rela
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
+from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
@@ -74,7 +75,7 @@ def inspect(
 ) -> Inspection:
     """Read the facts of a feature query from one snapshot. The join is counted, not built."""
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
-    with workspace(engine) as work:
+    with naming_features(engine, query), workspace(engine) as work:
         steps.info("looking at rows and keys of the tables")
         target = binary(engine, query, positive) if query.label else None
         catalog = checked(engine, query)

@@ -4,15 +4,14 @@ Almost all are read by plain SELECTs over the relations. So tables, views, mater
 tables and sub-queries are treated alike, and SELECT is the only privilege needed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Engine, StatementError
+from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.variables import Variable
@@ -193,16 +192,14 @@ class Catalog:
         """NULL, NaN and infinity in each feature over the rows of its relation, without the one for no match."""
         relation = self.query.relation(alias)
         counts = [(_how_many(odd), f"{name}{i}") for i, f in enumerate(features) for name, odd in _odd(f).items()]
-        with _in_every_row(alias, features):
-            found = _one(self.engine, own_rows_of(relation, counts))
+        found = _one(self.engine, own_rows_of(relation, counts))
         return {f.name: Oddities(**{name: found[f"{name}{i}"] for name in _odd(f)}) for i, f in enumerate(features)}
 
     def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:
         """NULLs of each feature over the rows that a relation brings to the join, with the one for no match."""
         values: Outputs = [(f.expression.copy(), f"v{i}") for i, f in enumerate(features)]
         counts = [(_how_many(sql.is_null(sql.column(name))), name) for _, name in values]
-        with _in_every_row(alias, features):
-            found = _one(self.engine, sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
+        found = _one(self.engine, sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
         return {f.name: found[f"v{i}"] for i, f in enumerate(features)}
 
     def _count(self, source: exp.Expr) -> float:
@@ -211,24 +208,6 @@ class Catalog:
 
 def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
     return {name: float(values[0]) for name, values in engine.fetch(query).items()}
-
-
-@contextmanager
-def _in_every_row(alias: str, features: Sequence[Feature]) -> Iterator[None]:
-    """A feature is computed for all rows of its relation. It may fail for a row that the join leaves out."""
-    try:
-        yield
-    except StatementError as error:
-        computed = [f.name for f in features if not isinstance(f.expression, exp.Column)]
-        if not computed or error.kind != "value":
-            raise
-        why = "it is computed before the join, also in rows that the join leaves out"
-        raise DataError(
-            f"feature {' or '.join(computed)} cannot be computed in every row of {alias}: {error.message}",
-            detail=f"{error.detail}; {why}" if error.detail else why,
-            hint=f"leave such rows out in a sub-query: FROM (SELECT * FROM ... WHERE ...) AS {alias}; "
-            "or write NULLIF(..., 0), or CASE WHEN ... END",
-        ) from error
 
 
 def _renames_columns(source: exp.Table) -> bool:

@@ -153,12 +153,16 @@ def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
                 hint=f"leave those rows out in WHERE, or write NULLIF({c.feature}, 'NaN')",
             )
         if np.isinf(moments.squares[c.index]):  # NaN if they were not measured
-            raise DataError(
-                f"feature {c.feature} has numbers whose squares are too large for a double",
-                hint=f"divide it in the query: {c.feature} / 1e100, or leave such rows out in WHERE",
-            )
+            raise odd_squares(c.feature, "large", "/ 1e100")
         if nulls == "error" and c.role == "missing" and moments.total[c.index] > 0:
             raise DataError(
                 f"feature {c.feature} is NULL in {moments.total[c.index]:,.0f} rows of the join",
                 hint="say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
             )
+
+
+def odd_squares(feature: str, size: str, remedy: str) -> DataError:
+    return DataError(
+        f"feature {feature} has numbers whose squares are too {size} for a double",
+        hint=f"change its size in the query: {feature} {remedy}, or leave such rows out in WHERE",
+    )

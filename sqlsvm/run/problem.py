@@ -10,6 +10,7 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
@@ -48,7 +49,7 @@ class Problem:
 def open_problem(engine: Engine, text: str, options: ProblemOptions) -> Iterator[Problem]:
     """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
     query = labelled(engine, text, options)
-    with workspace(engine) as work:
+    with naming_features(engine, query), workspace(engine) as work:
         yield prepared(work, query, options)
 
 

@@ -7,15 +7,19 @@ import psycopg
 import pytest
 from sqlglot import exp, parse
 
+from sqlsvm.ask.explain import explain
 from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
+from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Term
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import labelled, open_problem
+from sqlsvm.run.problem import open_problem
+from sqlsvm.run.train import train
+from tests.ground.trained import training
 from tests.typed import asked, meant, typed
 
 
@@ -413,10 +417,11 @@ def orders(engine: Engine) -> Engine:
 RATIO = "SELECT o.late, o.total, o.total / CAST(o.items AS INT) AS each, s.days FROM orders o JOIN shipped s USING (k)"
 
 
-@pytest.mark.parametrize("verb", ["train", "inspect"])
+@pytest.mark.parametrize("verb", ["train", "explain", "inspect"])
 def test_a_feature_that_fails_outside_the_join(orders: Engine, verb: str) -> None:
     verbs: dict[str, Callable[[], object]] = {
-        "train": lambda: planned(orders, labelled(orders, RATIO, ProblemOptions("late")), ProblemOptions("late")),
+        "train": lambda: train(orders, "m", RATIO, training("late")),
+        "explain": lambda: explain(orders, RATIO, ProblemOptions("late")),
         "inspect": lambda: inspect(orders, RATIO, label="late"),
     }
     with pytest.raises(DataError) as refused:
@@ -441,15 +446,50 @@ def test_a_division_by_zero_outside_the_join(postgres: Engine) -> None:
     query = "SELECT u.y, 6 / t.x AS a, t.x + 1 AS b, t.k FROM u JOIN t USING (k)"
     with pytest.raises(DataError) as refused:
         inspect(postgres, query, label="y")
-    assert refused.value.message == "feature a or b cannot be computed in every row of t: division by zero"
+    assert refused.value.message == "feature a cannot be computed in every row of t: division by zero"
 
 
 def test_what_fails_for_another_reason_is_not_the_features_fault(postgres: Engine, plain_role: str) -> None:
     run(postgres, "CREATE TABLE t (y BOOLEAN, x INT); INSERT INTO t VALUES (TRUE, 2)")
     query = read_query(postgres, "SELECT t.y, t.x + 1 AS z FROM t")
     postgres.execute(Text(f"SET ROLE {plain_role}"))
-    with pytest.raises(StatementError, match="permission denied"):
+    with pytest.raises(StatementError, match="permission denied"), naming_features(postgres, query):
         Catalog(postgres, query).nulls_in_join("t", query.features)
+
+
+NUMBERS = """
+    CREATE TABLE f AS SELECT g % 5 AS k, g AS count, g % 3 = 0 AS y, g % 7 AS small FROM GENERATE_SERIES(1, 60) AS r(g);
+    CREATE TABLE d AS SELECT g % 5 AS k, CAST(20.0 * g AS DOUBLE PRECISION) AS x
+        FROM GENERATE_SERIES(1, 40) AS r(g)"""
+OUT_OF_RANGE = {
+    "f.count * 1e200": "feature odd has numbers whose squares are too large for a double",
+    "d.x * CAST(1e160 AS DOUBLE PRECISION)": "feature odd has numbers whose squares are too large for a double",
+    "f.count * CAST(1e-200 AS DOUBLE PRECISION)": "feature odd has numbers whose squares are too small for a double",
+    "EXP(d.x)": "feature odd cannot be computed in every row of d: value out of range: overflow",
+    "10.0 / (f.count - 7)": "feature odd cannot be computed in every row of f: division by zero",
+    "f.count * CAST(1e308 AS DOUBLE PRECISION)":
+        "feature odd cannot be computed in every row of f: value out of range: overflow",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("odd", "offload"),
+    [(odd, offload) for odd in OUT_OF_RANGE for offload in (False, True) if not (offload and "e-200" in odd)],
+)
+def test_a_number_that_is_out_of_range(postgres: Engine, odd: str, offload: bool) -> None:
+    """PostgreSQL has an error where DuckDB has infinity or 0."""
+    run(postgres, NUMBERS)
+    query = f"SELECT f.y, f.small + 1 AS one_more, {odd} AS odd, d.x + 1 AS two FROM f JOIN d USING (k)"
+    with pytest.raises(DataError) as refused:
+        train(postgres, "m", query, training(offload=offload))
+    assert refused.value.message == OUT_OF_RANGE[odd]
+    assert refused.value.hint
+
+
+def test_a_condition_that_fails_is_no_feature(postgres: Engine) -> None:
+    run(postgres, NUMBERS)
+    with pytest.raises(StatementError, match="division by zero"):
+        train(postgres, "m", "SELECT y, small + 1 AS one_more FROM f WHERE 10 / (count - 7) > 0", training())
 
 
 # -- structures --------------------------------------------------------------------------------------------------------

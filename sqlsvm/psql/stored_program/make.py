@@ -18,6 +18,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.options import Scale
+from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
@@ -54,7 +55,8 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
     values = read_label_values(engine, query, target)
     _check_classes(target.label.name, values)
-    plan, catalog = lasting(engine, query, asked, target)
+    with naming_features(engine, query):
+        plan, catalog = lasting(engine, query, asked, target)
     plan, query = over_own_relations(plan), catalog.query
     parts = _parts(plan, query, checks(plan, rounded_keys(catalog), types(engine, query), values), asked.scale)
     return StoredProgram(

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
+from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 from sqlsvm.query.variables import inner_variables
@@ -24,9 +25,15 @@ REPORT_SECONDS = 5.0
 steps = logging.getLogger(__name__)
 
 
-def brought(engine: Engine, query: FeatureQuery, offload: bool) -> AbstractContextManager[tuple[Engine, FeatureQuery]]:
+@contextmanager
+def brought(engine: Engine, query: FeatureQuery, offload: bool) -> Iterator[tuple[Engine, FeatureQuery]]:
     """The engine that does the work, and the query over its tables: the database itself, or copies in this process."""
-    return offloaded(engine, query) if offload else nullcontext((engine, query))
+    with naming_features(engine, query):
+        if not offload:
+            yield engine, query
+            return
+        with offloaded(engine, query) as there:
+            yield there
 
 
 @contextmanager
