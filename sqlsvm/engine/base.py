@@ -80,6 +80,10 @@ class Abilities:
     """Types of keys for which an array is faster than a hash table."""
     inexact: frozenset[str] = frozenset()
     """Types of numbers that are rounded to a number of binary digits."""
+    single: str = "real"
+    """The type of numbers that are rounded to 24 binary digits."""
+    shortest: bool = False
+    """Does the driver return such a number as its shortest decimal, 0.9 and not 0.8999999761581421?"""
     portable: Mapping[str, exp.DType] = field(default_factory=dict)
     """Types whose values `copy_out` gives as numbers, equal exactly where the values are; with the numbers' types."""
 

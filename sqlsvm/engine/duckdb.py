@@ -91,7 +91,9 @@ class DuckDB(Engine):
     """One session with a DuckDB of this process."""
 
     dialect = "duckdb"
-    abilities = Abilities(in_process=True, columnar=True, foreign_keys=False, inexact=frozenset(("FLOAT", "DOUBLE")))
+    abilities = Abilities(
+        in_process=True, columnar=True, foreign_keys=False, inexact=frozenset(("FLOAT", "DOUBLE")), single="FLOAT"
+    )
     turn = _TURN
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:

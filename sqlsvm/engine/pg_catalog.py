@@ -177,6 +177,7 @@ class PgCatalog(Programmable):
         invoker_views=True,
         subscripts=frozenset(_INTEGERS),
         inexact=frozenset(("real", "double precision")),
+        shortest=True,
         portable=_PORTABLE,
     )
 

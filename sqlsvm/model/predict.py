@@ -40,7 +40,9 @@ def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select
         if engine.fold(column.name, True) in (SCORE, PREDICTION):
             hint = "give it another name in a SELECT of your own"
             raise OptionError(f"the rows have a column {column.name} already", hint=hint)
-    return predictions(source, score(model, _operands(engine, model, columns)), model.trained_on.label_values)
+    single = engine.abilities.single  # 0.9 is equal to no real, but the real that is written 0.9 is
+    type = next((single for c in columns if (c.name, c.type) == (model.label, single)), None)
+    return predictions(source, score(model, _operands(engine, model, columns)), model.trained_on.label_values, type)
 
 
 def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:

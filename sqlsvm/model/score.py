@@ -32,10 +32,14 @@ class Operand:
 Operands = Callable[[Term], Operand]
 
 
-def predictions(rows: exp.Query, score: exp.Expression, labels: tuple[object, object]) -> exp.Select:
-    """SELECT r.*, score, prediction FROM (rows) AS r; the expression sees the columns of r."""
+def predictions(
+    rows: exp.Query, score: exp.Expression, labels: tuple[object, object], type: str | None = None
+) -> exp.Select:
+    """SELECT r.*, score, prediction FROM (rows) AS r; the expression sees the columns of r. `type` is that of
+    predictions, if it is not that of the values."""
     scored = _with_more(rows, [(score, SCORE)], "r")
-    return _with_more(scored, [(prediction(exp.column(SCORE, table="s"), labels), PREDICTION)], "s")
+    found = prediction(exp.column(SCORE, table="s"), labels)
+    return _with_more(scored, [(exp.cast(found, type) if type else found, PREDICTION)], "s")
 
 
 def prediction(score: exp.Expression, labels: tuple[object, object]) -> exp.Expression:

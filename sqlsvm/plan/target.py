@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -67,8 +68,16 @@ def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> 
     return Binary(query.label, _sign_of(engine, query, query.label, positive))
 
 
-def read_label_values(engine: Engine, query: FeatureQuery, target: Binary) -> tuple[Any, Any]:
-    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs."""
+def is_single(engine: Engine, query: FeatureQuery, label: Feature) -> bool:
+    (column,) = engine.describe(rows_of(query, label.relation, [(label.typed.copy(), "v")]))
+    return column.type == engine.abilities.single
+
+
+def read_label_values(
+    engine: Engine, query: FeatureQuery, target: Binary, *, shortest: bool = False
+) -> tuple[Any, Any]:
+    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs. `shortest` is the
+    ability of the engine that the user knows."""
     columns = [(target.code.copy(), "s"), (target.label.typed.copy(), "v")]
     rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
 
@@ -77,7 +86,11 @@ def read_label_values(engine: Engine, query: FeatureQuery, target: Binary) -> tu
         found = sql.select([(sql.column("v"), "v")], rows.copy()).where(sql.equal(sql.column("s"), sql.integer(sign)))
         return next(iter(engine.fetch(found.limit(1))["v"].tolist()), None)
 
-    return first(-1), first(1)
+    found = first(-1), first(1)
+    if not (shortest and is_single(engine, query, target.label)):
+        return found
+    negative, positive = (None if value is None else float(str(np.float32(value))) for value in found)
+    return negative, positive
 
 
 def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> exp.Expression:

@@ -244,7 +244,7 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
         booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
         padded=tuple(f.name for f in query.features if f.spelling == "padded"),
         caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
-        label_values=read_label_values(here, query, problem.plan.design.target),
+        label_values=read_label_values(here, query, problem.plan.design.target, shortest=engine.abilities.shortest),
         database=engine.url,
         versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
     )

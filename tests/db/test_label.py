@@ -1,14 +1,22 @@
 """The label as a sign: which values it may have, and which of them is the positive class."""
 
+import psycopg
 import pytest
-from sqlglot import parse
+from sqlglot import exp, parse
 
+from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
+from sqlsvm.model.predict import predict
 from sqlsvm.plan.target import binary
+from sqlsvm.psql.install import install
 from sqlsvm.query.read_query import read_query
-from tests.typed import typed
+from sqlsvm.run.train import train
+from tests.ground.opened import build
+from tests.ground.sql_program import compiled, trained
+from tests.ground.trained import training
+from tests.typed import asked, typed
 
 
 def told(engine: Engine, type: str, values: str, *, label: str = "y", positive: str | None = None) -> tuple[float, ...]:
@@ -252,3 +260,33 @@ def test_a_third_value_that_the_join_leaves_out(engine: Engine) -> None:
     found = inspect(engine, f"{query} {where}", label="status", positive="default")
     assert found.label
     assert (found.label.negative, found.label.positive, found.label.nulls) == (1, 1, 0)
+
+
+SINGLE = """
+    CREATE TABLE t AS SELECT g AS x, CAST(CASE WHEN SIN(g) > 0.1 THEN 0.9 ELSE -0.1 END AS REAL) AS y
+    FROM GENERATE_SERIES(1, 60) AS r(g)"""
+
+
+def test_the_classes_of_a_real_are_what_the_driver_returns(postgres: Engine, postgres_dsn: str) -> None:
+    """psycopg returns 0.9, and DuckDB's driver the nearest double of 24 digits."""
+    build(postgres, SINGLE)
+    model = train(postgres, "m", "SELECT x, y FROM t", training(positive="0.9"))
+    with psycopg.connect(postgres_dsn) as driver:
+        returned = {value for (value,) in driver.execute("SELECT y FROM t").fetchall()}
+    assert set(model.trained_on.label_values) == returned == {0.9, -0.1}
+    rows = predict(postgres, model).subquery("p")
+    same = postgres.fetch(exp.select("COUNT(*) AS n").from_(rows).where("prediction = y"))["n"][0]
+    assert same / 60 == pytest.approx(evaluate_model(postgres, model).accuracy.value) != 0
+
+
+def test_the_classes_of_a_real_in_duckdb(duckdb: Engine) -> None:
+    build(duckdb, SINGLE)
+    model = train(duckdb, "m", "SELECT x, y FROM t", training(positive="0.9"))
+    assert set(model.trained_on.label_values) == set(asked(duckdb, "SELECT DISTINCT y FROM t")["y"].tolist())
+
+
+def test_a_stored_program_knows_the_classes_of_a_real(postgres: Engine, postgres_dsn: str) -> None:
+    build(postgres, SINGLE)
+    install(postgres)
+    compiled(postgres, "single", "SELECT x, y FROM t", training(positive="0.9"))
+    assert set(trained(postgres, postgres_dsn, "single").trained_on.label_values) == {0.9, -0.1}

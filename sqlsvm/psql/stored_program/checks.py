@@ -51,7 +51,11 @@ class Check:
 
 
 def checks(
-    plan: Plan, rounded: Iterable[Rounded], known_types: Iterable[str], label_values: LabelValues
+    plan: Plan,
+    rounded: Iterable[Rounded],
+    known_types: Iterable[str],
+    label_values: LabelValues,
+    label_type: str | None = None,
 ) -> Iterator[Check]:
     query = plan.tree.query
     unique = {(n, e.on) for e in plan.tree.edges for n in (e.left, e.right) if e.unique_at(n)}
@@ -60,7 +64,7 @@ def checks(
     yield from (_merged(query, key) for key in rounded)
     for left_join in query.left_joins:
         yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
-    yield _other_labels(plan, label_values)
+    yield _other_labels(plan, label_values, label_type)
     if query.weight:
         yield _odd_weights(plan, query.weight)
     never_null = [f for f in query.features if f.kind != "categorical" and f.name not in plan.design.indicators]
@@ -127,10 +131,12 @@ def _merged(query: FeatureQuery, rounded: Rounded) -> Check:
     return Check("rounded", f"{keys} as {rounded.type}", sql.select([(sql.double(lost), "n")], counts))
 
 
-def _other_labels(plan: Plan, label_values: LabelValues) -> Check:
-    """SELECT how many rows have a third value: it would count as the negative class, without a message."""
+def _other_labels(plan: Plan, label_values: LabelValues, type: str | None) -> Check:
+    """SELECT how many rows have a third value: it would count as the negative class, without a message. `type` is that
+    of the label, if it is not that of the values."""
     label, v = plan.design.target.label, sql.column("v", "r")
-    known = [sql.equal(v.copy(), literal(value)) for value in label_values]
+    values = [exp.cast(literal(value), type) if type else literal(value) for value in label_values]
+    known = [sql.equal(v.copy(), value) for value in values]
     is_known = exp.Or(this=known[0], expression=known[1])
     other = sql.case(is_known, sql.number(0)).when(sql.not_null(v), sql.number(1))
     return _counted(plan, "label", label, other)

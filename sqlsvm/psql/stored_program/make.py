@@ -23,7 +23,7 @@ from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.sums import terms
-from sqlsvm.plan.target import binary, read_label_values
+from sqlsvm.plan.target import binary, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources
 from sqlsvm.query import FeatureQuery
@@ -53,12 +53,14 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     _check_training(training)
     query = labelled(engine, text, asked)
     target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
-    values = read_label_values(engine, query, target)
+    values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     _check_classes(target.label.name, values)
     with naming_features(engine, query):
         plan, catalog = lasting(engine, query, asked, target)
+    single = engine.abilities.single if is_single(engine, query, target.label) else None
     plan, query = over_own_relations(plan), catalog.query
-    parts = _parts(plan, query, checks(plan, rounded_keys(catalog), types(engine, query), values), asked.scale)
+    checked = checks(plan, rounded_keys(catalog), types(engine, query), values, single)
+    parts = _parts(plan, query, checked, asked.scale)
     return StoredProgram(
         text,
         plan.design.target.label.name,
