@@ -143,7 +143,9 @@ def _remedy(bad: "Stored") -> str:
 def show(wanted: Which, as_json: bool) -> None:
     """Show what a model was trained on, how, and what is proven about it.
 
-    MODEL may be left out if there is only one. --json prints the whole model, as `train --json` does.
+    MODEL may be left out if there is only one. --json prints the whole model, as `train --json` does. In it, `scaling`
+    has the centre and the width of each number, with which F can be computed: a feature is (x - centre) / width. The
+    penalty counts `scaled_intercept`.
     """
     from sqlsvm.show.models import draw_model
 

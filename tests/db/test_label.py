@@ -267,10 +267,11 @@ SINGLE = """
     FROM GENERATE_SERIES(1, 60) AS r(g)"""
 
 
-def test_the_classes_of_a_real_are_what_the_driver_returns(postgres: Engine, postgres_dsn: str) -> None:
+@pytest.mark.parametrize("offload", [False, True])
+def test_the_classes_of_a_real_are_what_the_driver_returns(postgres: Engine, postgres_dsn: str, offload: bool) -> None:
     """psycopg returns 0.9, and DuckDB's driver the nearest double of 24 digits."""
     build(postgres, SINGLE)
-    model = train(postgres, "m", "SELECT x, y FROM t", training(positive="0.9"))
+    model = train(postgres, "m", "SELECT x, y FROM t", training(positive="0.9", offload=offload))
     with psycopg.connect(postgres_dsn) as driver:
         returned = {value for (value,) in driver.execute("SELECT y FROM t").fetchall()}
     assert set(model.trained_on.label_values) == returned == {0.9, -0.1}

@@ -123,6 +123,8 @@ class _Exporter:
                 yield Carried(name, f.expression, exp.DType.BIGINT, codes, spelled=True)
             elif column.type in self.portable:
                 yield Carried(name, f.expression, self.portable[column.type])
+            elif f == self.query.label and column.type == self.catalog.engine.abilities.single:
+                yield Carried(name, f.expression, exp.DType.FLOAT)  # as a double 0.9 would be another number
             else:
                 yield Carried(name, sql.double(f.expression.copy()), exp.DType.DOUBLE)
 
