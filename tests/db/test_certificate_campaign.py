@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import Counting
 from sqlsvm.run.train import Training, train
@@ -46,7 +47,7 @@ def test_the_certificate_is_never_wrong(shared_engine: Engine, kind: Table) -> N
             raise
         finally:
             for table in join.rows:
-                shared_engine.forget(table)
+                shared_engine.execute(shared_engine.placed(sql.drop(table)))
 
 
 def check(engine: Engine, join: Join, asked: Training) -> None:
