@@ -171,6 +171,11 @@ def equal(left: exp.Expr, right: exp.Expr) -> exp.Expression:
     return exp.EQ(this=_side(left), expression=_side(right))
 
 
+def among(value: exp.Expression, query: exp.Query) -> exp.Expression:
+    """value IN (query)"""
+    return exp.In(this=_side(value), query=exp.Subquery(this=query))
+
+
 _LOOSE = (exp.Connector, exp.Predicate, exp.Not, exp.Escape)
 """Nodes that bind no tighter than a comparison."""
 

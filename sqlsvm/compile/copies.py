@@ -8,7 +8,7 @@ from sqlsvm import sql
 from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_matches
 from sqlsvm.compile.scores import outputs, rows, source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.catalog import met_rows_of
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
 
@@ -37,7 +37,7 @@ def _codes(plan: Plan, v: int) -> exp.Select:
 def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     """SELECT v, its place n in theta. It begins where the dictionaries before it end, in the order of the design. The
     statement counts them itself, so its text does not depend on how many categories there are."""
-    values = rows_of(plan.tree.query, d.relation, [(d.value.copy(), "v")])
+    values = met_rows_of(plan.tree.query, d.relation, d.through, [(d.value.copy(), "v")])
     before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
     place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, sql.row_number("v"))
     return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(sql.distinct(sql.derived(values, "r")), "d"))

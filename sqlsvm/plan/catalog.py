@@ -4,7 +4,7 @@ Almost all are read by plain SELECTs over the relations. So tables, views, mater
 tables and sub-queries are treated alike, and SELECT is the only privilege needed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -39,6 +39,26 @@ def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
         return matched
     missing = no_match(relation).select(*(exp.alias_(e, name) for e, name in outputs))
     return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
+
+
+def met_rows_of(query: FeatureQuery, alias: str, through: Collection[str], outputs: Outputs) -> exp.Query:
+    """The same without rows of which some key has no row in these relations: no row of the join has them."""
+    return _met(query, alias, set(through) - {alias}, outputs)
+
+
+def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs) -> exp.Query:
+    """key IN (SELECT key FROM relation), and so on from there; each relation once. A LEFT JOIN keeps rows without a
+    match, and the row that stands for no match has no key."""
+    inner = [pair for e in query.equalities for pair in ((e.left, e.right), (e.right, e.left))]
+    outer = [(e.right, e.left) for j in query.left_joins for e in j.equalities]
+    conditions: list[exp.Expression] = []
+    for own, other in [*inner, *outer]:
+        if own.relation == alias and other.relation in unseen:
+            unseen.remove(other.relation)
+            keys = _met(query, other.relation, unseen, [(other.expression.copy(), "k")])
+            conditions.append(sql.among(own.expression.copy(), keys))
+    met = (replace(r, filters=(*r.filters, *conditions)) if r.alias == alias else r for r in query.relations)
+    return rows_of(replace(query, relations=tuple(met)), alias, outputs)
 
 
 def no_match(relation: Relation) -> exp.Select:

@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind
 from sqlsvm.errors import DataError
-from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.catalog import Catalog, met_rows_of
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature, FeatureQuery
 
@@ -58,6 +58,8 @@ class Dictionary:
     value: exp.Expression
     offset: int
     categories: tuple[object, ...]
+    through: frozenset[str] = frozenset()
+    """Relations in which the keys of a row must be: values that are only in other rows are left out."""
     listed: bool = False
     """CASE tells the values apart. It needs no join with a table, and the scan can run in parallel."""
 
@@ -111,8 +113,8 @@ def design(catalog: Catalog, target: Binary, *, intercept: bool = True, any_null
     dictionaries: list[Dictionary] = []
     offset = len(coordinates)
     for number, f in enumerate(f for f in query.features if f.kind == "categorical"):
-        found = _categories(catalog, f)
-        dictionaries.append(Dictionary(number, f.relation, f.name, f.expression, offset, found, _few(found)))
+        found, through = _categories(catalog, f), _larger(catalog, f.relation)
+        dictionaries.append(Dictionary(number, f.relation, f.name, f.expression, offset, found, through, _few(found)))
         offset += len(found)
     return Design(target, query.weight, coordinates, tuple(dictionaries))
 
@@ -197,6 +199,13 @@ def _check_digits(catalog: Catalog, feature: Feature) -> None:
         )
 
 
+def _larger(catalog: Catalog, alias: str) -> frozenset[str]:
+    """The relations that have as many rows as this one. Of a dimension many rows may be in no row of the join. To look
+    for the same in a smaller relation costs more, and hardly leaves a category out."""
+    rows = catalog.rows(alias)
+    return frozenset(r.alias for r in catalog.query.relations if r.alias != alias and catalog.rows(r.alias) >= rows)
+
+
 def _is_double(text: str) -> bool:
     """Does a double keep all digits of this decimal?"""
     exact = Decimal(text)
@@ -204,6 +213,7 @@ def _is_double(text: str) -> bool:
 
 
 def dictionary_values(catalog: Catalog, feature: Feature) -> exp.Query:
-    """SELECT DISTINCT value, in a fixed order, without NULL."""
-    rows = catalog.rows_of(feature.relation, [(feature.expression.copy(), "v")])
+    """SELECT DISTINCT value, in a fixed order, without NULL, and mostly without values of no join row."""
+    outputs = [(feature.expression.copy(), "v")]
+    rows = met_rows_of(catalog.query, feature.relation, _larger(catalog, feature.relation), outputs)
     return sql.distinct(sql.derived(rows, "r")).order_by(sql.column("v"))

@@ -24,8 +24,6 @@ FROM (
         THEN (CAST($2 AS DOUBLE PRECISION[]))[3]
         WHEN 'red'
         THEN (CAST($2 AS DOUBLE PRECISION[]))[4]
-        WHEN 'unseen'
-        THEN (CAST($2 AS DOUBLE PRECISION[]))[5]
         ELSE CAST(0.0 AS DOUBLE PRECISION)
       END AS p
     FROM (SELECT "d"."d" AS k0, "d"."colour" AS v0 FROM "public".dims AS "d") AS r
@@ -41,7 +39,7 @@ SELECT
 FROM sqlsvm_a0 AS r;
 
 -- sums 1
-SELECT g.c AS c, CASE g.v0 WHEN 'it''s "blue"' THEN 3 WHEN 'red' THEN 4 WHEN 'unseen' THEN 5 END AS n0
+SELECT g.c AS c, CASE g.v0 WHEN 'it''s "blue"' THEN 3 WHEN 'red' THEN 4 END AS n0
 FROM (
   SELECT r.v0 AS v0, SUM(r.c) AS c
   FROM (
