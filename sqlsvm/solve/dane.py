@@ -92,9 +92,9 @@ class Search:
         self.run, self.local = run, local
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
         point = self._sample_optimum()
-        heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / run.effort.tol
-        self.tilts = run.oracle.soft and heap and bias <= 1.0
-        self.soft = run.oracle.soft and (heap or bias > BIAS_SHARE)
+        heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run)
+        self.tilts = run.oracle.soft and heap and bias <= run.effort.tol
+        self.soft = run.oracle.soft and (heap or bias > BIAS_SHARE * run.effort.tol)
         if whole:
             point, width = self._soft_optimum(point, np.zeros_like(point), WIDTHS[-1])
             run.bundle.add(self.local.cut(point, width))
@@ -136,7 +136,7 @@ class Search:
         return self._soft_optimum(point, tilt, cut.width or WIDTHS[0])
 
     def _soft_optimum(self, point: Array, tilt: Array, width: float) -> tuple[Array, float]:
-        """Narrow until a soft cut at the point is as good as a cut can be but for its share of tol.
+        """Narrow until a soft cut at the point is as good as a cut can be, up to its share of tol.
 
         Where many residuals lie on a knot, the slope that the optimum needs counts these rows in part. A soft cut does
         so; a cut that counts whole rows cannot.

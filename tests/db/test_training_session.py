@@ -147,8 +147,8 @@ def test_what_others_change_meanwhile_changes_nothing(sessions: Sessions) -> Non
 
     def meddle(record: Record) -> None:
         seen.append(record.pass_)
-        theirs.execute(parse_one("DELETE FROM m WHERE u > 0"))
-        theirs.execute(parse_one("INSERT INTO l VALUES (1, 100, 100), (2, -50, 3)"))
+        typed(theirs, parse_one("DELETE FROM m WHERE u > 0"))
+        typed(theirs, parse_one("INSERT INTO l VALUES (1, 100, 100), (2, -50, 3)"))
 
     quiet = train(ours, "m", join.query, asked)
     disturbed = train(ours, "m", join.query, asked, meddle)
@@ -200,7 +200,7 @@ def test_dropped_by_others_between_two_passes(sessions: Sessions, change: str) -
     def drop(record: Record) -> None:
         if record.pass_ == 1:
             try:
-                theirs.execute(Text(change))
+                typed(theirs, change)
             except StatementError as error:
                 refused.append(type(error.__cause__))
 
@@ -222,11 +222,11 @@ def test_gone_in_the_middle(sessions: Sessions, change: str, when: str) -> None:
 
     def change_before(text: str) -> None:
         if text.startswith("BEGIN"):
-            theirs.execute(Text(change))
+            typed(theirs, change)
 
     def change_between(record: Record) -> None:
         if record.pass_ == 1:
-            ours.execute(Text(change))
+            typed(ours, change)
 
     between = when == "between two passes"
     ours.on_statement = None if between else change_before
