@@ -7,7 +7,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    answers CONSTANT jsonb := sqlsvm._run('relations', sqlsvm._arguments(p));
+    answers CONSTANT jsonb := sqlsvm._run('relations', sqlsvm._arguments(p)) || sqlsvm._run('groups', sqlsvm._arguments(p));
     rounded CONSTANT boolean := p.design ->> 'weight' IS NOT NULL OR p.weight_negative <> 1 OR p.weight_positive <> 1
         OR p.n >= 2::float8 ^ 53;
     -- Older programs do not say which sums they have: with one bag or two, a sum for each relation.
@@ -27,7 +27,10 @@ BEGIN
         FOR alias IN SELECT r FROM jsonb_array_elements_text(item -> 'relations') AS r LOOP
             terms := terms * (answers -> alias -> 0 ->> 'n')::float8;
         END LOOP;
-        longest := longest + least(terms, (item ->> 'most')::float8);
+        -- Each term of a sum over messages that counts in an answer is a part of other rows of the join.
+        longest := longest + least(terms, (item ->> 'most')::float8, CASE
+            WHEN (item ->> 'weighted')::boolean AND p.design ->> 'weight' IS NULL
+            THEN p.n_negative / p.weight_negative + (p.n - p.n_negative) / p.weight_positive END);
     END LOOP;
     steps := (CASE WHEN (p.design ->> 'one_bag')::boolean THEN 1 ELSE 2 END + CASE WHEN rounded THEN 2 ELSE 0 END)
         * (longest + 64 * jsonb_array_length(sums) + 2 * p.size);

@@ -8,17 +8,29 @@ messages matter only where rows have weights.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.plan import Link, Plan
 
 TOTALS_A_BAG = 1 << 20
 """More than the number of different scores of a bag on the grid (compile/tally.py); the label shifts by fewer."""
 
 
 @dataclass(frozen=True)
-class Terms:
-    """No more than these relations have rows, multiplied, and no more than `most`."""
+class Rows:
+    """How many rows a relation has; with variables, at most for one value of them."""
 
-    relations: tuple[str, ...]
+    relation: str
+    on: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " ".join((self.relation, *(f"v{v}" for v in self.on)))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """No more than these numbers of rows, multiplied, and no more than `most`."""
+
+    factors: tuple[Rows, ...]
     most: int | None = None
     weighted: bool = False
     """Whole numbers are added up, unless rows have weights."""
@@ -26,7 +38,7 @@ class Terms:
 
 def terms(plan: Plan) -> tuple[Terms, ...]:
     """Of all the sums that one weight, or one value, goes through on its way to an answer."""
-    return tuple(Terms(relations) for relations in plan.tree.nodes) + tuple(_of_messages(plan))
+    return tuple(Terms(tuple(map(Rows, node))) for node in plan.tree.nodes) + tuple(_of_messages(plan))
 
 
 def _of_messages(plan: Plan) -> Iterator[Terms]:
@@ -35,13 +47,27 @@ def _of_messages(plan: Plan) -> Iterator[Terms]:
         return
     most = TOTALS_A_BAG * (len(plan.bags) + 1) if plan.method == "grid" else None
     for side in plan.centre.bags:
-        held: dict[int, tuple[str, ...]] = {}
+        held: dict[int, tuple[Rows, ...]] = {}
         for bag, towards in plan.upwards(side, plan.centre):
-            held[bag] = plan.tree.nodes[plan.bags[bag].core]
+            held[bag] = tuple(map(Rows, plan.tree.nodes[plan.bags[bag].core]))
             for link in plan.children(bag, towards):
                 message = held[link.other(bag)]
+                met = _for_one_key(plan, link, link.other(bag), message)
                 # On the grid, of all entries of a message with one key at most one makes a given total with a state.
-                yield Terms(held[bag] if most else held[bag] + message, weighted=True)
+                yield Terms(held[bag] if most else held[bag] + met, weighted=True)
                 yield Terms(message, most, weighted=True)
-                held[bag] += message
+                held[bag] += met
         yield Terms(held[side], most, weighted=True)
+
+
+def _for_one_key(plan: Plan, link: Link, bag: int, message: tuple[Rows, ...]) -> tuple[Rows, ...]:
+    """The entries of a message that have one key: of the core itself only the rows with that key."""
+    core, edge = plan.bags[bag].core, link.edge
+    if core not in (edge.left, edge.right):  # the key is looked up in another table of the bag
+        return message
+    variables = plan.tree.variables
+    with_key = {plan.tree.holder(variables[v], core) for v in edge.on}
+    if len(with_key) != 1 or any(variables[v].match for v in edge.on):
+        return message
+    (alias,) = with_key
+    return tuple(Rows(alias, edge.on) if rows == Rows(alias) else rows for rows in message)

@@ -1,10 +1,10 @@
 """The rounding of sums, from the rows of the tables. docs/how-it-works.md has the proof, in section 7."""
 
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
-from sqlsvm.plan.sums import Terms, terms
+from sqlsvm.plan.sums import Rows, Terms, terms
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import LARGEST_WHOLE
 from sqlsvm.solve.arrays import Array
@@ -30,8 +30,14 @@ def rounding(problem: Problem) -> Rounding:
 
 
 def _most(problem: Problem, t: Terms) -> float:
-    rows = prod(problem.catalog.rows(alias) for alias in t.relations)
-    return rows if t.most is None else min(rows, t.most)
+    """Each term of a sum over messages that counts in an answer is a part of other rows of the join."""
+    rows = prod(_rows(problem, factor) for factor in t.factors)
+    return min(rows, inf if t.most is None else t.most, problem.rows if t.weighted else inf)
+
+
+def _rows(problem: Problem, rows: Rows) -> float:
+    variables = problem.plan.tree.variables
+    return problem.catalog.key(rows.relation, tuple(variables[v].at(rows.relation)[0] for v in rows.on)).largest
 
 
 def _sizes(problem: Problem) -> Array:

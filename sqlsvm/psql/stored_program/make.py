@@ -25,7 +25,7 @@ from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.sums import terms
 from sqlsvm.plan.target import binary, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
-from sqlsvm.psql.stored_program.relations import numbered, over_own_relations, row_counts, sources
+from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
@@ -104,6 +104,7 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
         "moments": moments(plan, needed(plan, scale)),
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),
+        "groups": largest_groups(plan),
         "pass": oracle_pass(plan),
         "sample": sample(plan),
         "row count": row_count(plan),
@@ -156,7 +157,10 @@ def _description(plan: Plan) -> dict[str, Any]:
         "one_bag": plan.centre is None,
         "reach": reach(plan),
         "near": NEAR,
-        "sums": [asdict(of) for of in terms(plan)],
+        "sums": [
+            {"relations": [rows.name for rows in of.factors], "most": of.most, "weighted": of.weighted}
+            for of in terms(plan)
+        ],
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
         "label_node": plan.label_node,
         "totals": totals_name(plan),

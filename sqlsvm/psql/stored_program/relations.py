@@ -6,10 +6,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.parameters import IN_ORDER, family
 from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.sums import terms
 from sqlsvm.query import FeatureQuery
 
 
@@ -39,6 +41,17 @@ def row_counts(plan: Plan) -> Iterator[Statement]:
     for r in query.relations:
         rows = rows_of(query, r.alias, [(sql.integer(1), "one")])
         yield statement(r.alias, sql.select([(sql.count(), "n")], sql.derived(rows, "r")))
+
+
+def largest_groups(plan: Plan) -> Iterator[Statement]:
+    """SELECT how many rows with one key there are at most, for the keys that bound the sums of messages."""
+    query, variables = plan.tree.query, plan.tree.variables
+    for rows in dict.fromkeys(rows for of in terms(plan) for rows in of.factors if rows.on):
+        keys = [(variables[v].at(rows.relation)[0].expression.copy(), key(v)) for v in rows.on]
+        brought = sql.derived(rows_of(query, rows.relation, keys), "r")
+        sizes = sql.grouped(sql.columns([name for _, name in keys]), [(sql.count(), "c")], brought)
+        largest = sql.or_zero(sql.largest(sql.column("c")))
+        yield statement(rows.name, sql.select([(largest, "n")], sql.derived(sizes, "g")))
 
 
 # -- parameters --------------------------------------------------------------------------------------------------------
