@@ -62,12 +62,9 @@ def _of_messages(plan: Plan) -> Iterator[Terms]:
 
 def _for_one_key(plan: Plan, link: Link, bag: int, message: tuple[Rows, ...]) -> tuple[Rows, ...]:
     """The entries of a message that have one key: of the core itself only the rows with that key."""
-    core, edge = plan.bags[bag].core, link.edge
-    if core not in (edge.left, edge.right):  # the key is looked up in another table of the bag
-        return message
-    variables = plan.tree.variables
-    with_key = {plan.tree.holder(variables[v], core) for v in edge.on}
-    if len(with_key) != 1 or any(variables[v].match for v in edge.on):
-        return message
-    (alias,) = with_key
-    return tuple(Rows(alias, edge.on) if rows == Rows(alias) else rows for rows in message)
+    variables = [plan.tree.variables[v] for v in link.edge.on]
+    for alias in plan.tree.nodes[plan.bags[bag].core]:
+        if all(alias in v.holders and not v.match for v in variables):
+            own = Rows(alias, link.edge.on)
+            return tuple(own if rows == Rows(alias) else rows for rows in message)
+    return message  # the key is looked up in another table of the bag
