@@ -85,7 +85,12 @@ class NumpyOracle:
         return Sample(SampleRows.of(rows), self.labels[chosen], self.weights[chosen])
 
     def whole(self, most: int) -> Sample | None:
-        return None if self.soft or len(self.labels) > most else self.sample(most, 0)
+        """In double precision: a cut is made of these rows."""
+        if self.soft or len(self.labels) > most:
+            return None
+        rows = np.hstack([b.features[b.index] for b in self.blocks]).astype(float)
+        ones = np.zeros((len(rows), 0), dtype=np.int64)
+        return Sample(SampleRows(rows, ones, rows.shape[1]), self.labels, self.weights)
 
     def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
         """Rows far on the wrong side of the hinge, 1 - y beta.x >= epsilon |beta|.|x|; counts left exact."""
