@@ -60,6 +60,6 @@ def redacted(text: str) -> str:
     """The text up to where a password may begin. Where it ends cannot be known: it may hold any character.
 
     >>> redacted("there is no file postgresql://me:se cret@host/db"), redacted("host=db password=secret dbname=x")
-    ('there is no file postgresql://me:...', 'host=db password=...')
+    ('there is no file postgresql://me:...', 'host=...')
     """
     return _PASSWORD.sub(r"\1...", text)

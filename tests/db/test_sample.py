@@ -443,7 +443,7 @@ def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sqlsvm.run.sampling, "LARGEST_SAMPLE", 100)
     build(engine, FORK)
     sample = fork_sample(engine, 1)
-    assert sample.rows.dense().shape == (100 // 5, 6)
+    assert sample.rows.dense().shape == (100 // 5, 5)
     assert sample.signs.shape == sample.weights.shape == (100 // 5,)
 
 

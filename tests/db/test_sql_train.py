@@ -51,7 +51,9 @@ def assert_parity(engine: Engine, dsn: str, shape: str, join: Join, lam: float, 
         driven = train(engine, shape, join.query, asked)
         assert model.objective_upper <= (1 + TOL) * driven.objective_upper
         assert driven.objective_upper <= (1 + TOL) * model.objective_upper
-        assert model.passes <= 3 * driven.passes
+        few = replace(asked, effort=replace(asked.effort, sample=min(int(model.join_rows) - 1, 20_000)))
+        sampled = train(engine, shape, join.query, few)  # not read whole, which psql does not do
+        assert model.passes <= 3 * sampled.passes
         assert {(w.feature, str(w.category)) for w in model.weights} == {
             (w.feature, str(w.category)) for w in driven.weights
         }
