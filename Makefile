@@ -22,10 +22,10 @@ demo: $(READY) ## make a small shop in a temporary PostgreSQL and train on it: 2
 test: $(READY) ## run lint and the tests: 4 minutes
 	@$(MAKE) --no-print-directory -j lint suite MARKED="not slow"
 
-slow: $(READY) ## run the long tests: 16 minutes
+slow: $(READY) ## run the long tests: 8 minutes
 	@$(MAKE) --no-print-directory suite MARKED=slow
 
-all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 22 minutes
+all: $(READY) ## run what CI runs, which is lint, all tests and bench-check: 12 minutes
 	@$(MAKE) --no-print-directory -j lint bench-check suite
 
 suite: $(READY)
