@@ -91,14 +91,15 @@ class Search:
     def __init__(self, run: Run, local: LocalProblem, whole: bool) -> None:
         self.run, self.local = run, local
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
-        point = self._sample_optimum()
+        nothing = np.zeros(run.oracle.dimension)
+        point = self._sample_optimum(nothing, nothing)
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run)
         self.tilts = run.oracle.soft and heap and bias <= run.effort.tol
         self.soft = run.oracle.soft and (heap or bias > BIAS_SHARE * run.effort.tol)
         if whole:
-            point, width = self._soft_optimum(point, np.zeros_like(point), WIDTHS[-1])
+            point, width = self._soft_optimum(point, nothing, WIDTHS[-1])
             run.bundle.add(self.local.cut(point, width))
-        self.first = self._soft_optimum(point, np.zeros_like(point), WIDTHS[0]) if self.soft else (point, 0.0)
+        self.first = self._soft_optimum(point, nothing, WIDTHS[0]) if self.soft else (point, 0.0)
 
     @cached_property
     def metric(self) -> Metric:
@@ -113,27 +114,32 @@ class Search:
             return level_point(run), 0.0
         if self.tilts:
             return self._tilted_optimum()
-        point = run.bundle.step(run.points[run.best], self.metric)
+        best, tilt = run.points[run.best], self._tilt(run.best)
+        point = run.bundle.step(best, self.metric)
+        if self.local.value(point, tilt, 0.0) > self.local.value(best, tilt, 0.0):  # what is curved there is not here
+            point = self._sample_optimum(best, tilt)
         return point, self._fitting_width(point)
 
-    def _sample_optimum(self) -> Array:
+    def _sample_optimum(self, start: Array, tilt: Array) -> Array:
         """With the widest smoothing that does not cost more than its share of the gap, if one of WIDTHS does."""
-        local, nothing = self.local, np.zeros(self.run.oracle.dimension)
-        point = nothing
+        local, point = self.local, start
         for width in WIDTHS:
-            before, point = point, local.minimise(point, nothing, width, ACCURACY * self.run.effort.tol)
-            value = local.value(point, nothing, 0.0)
-            if local.value(before, nothing, 0.0) - value <= BIAS_SHARE * self.run.effort.tol * value:
+            before, point = point, local.minimise(point, tilt, width, ACCURACY * self.run.effort.tol)
+            value = local.value(point, tilt, 0.0)
+            if local.value(before, tilt, 0.0) - value <= BIAS_SHARE * self.run.effort.tol * value:
                 break
         return point
 
     def _tilted_optimum(self) -> tuple[Array, float]:
-        """Of the sample, tilted so that its slope is that of the join where the latest soft cut was made."""
+        """Of the sample, with the slope of the join where the latest soft cut was made."""
         cuts = self.run.cuts
         latest = max((i for i, cut in enumerate(cuts) if cut.width), default=len(cuts) - 1)
-        point, cut = self.run.points[latest], cuts[latest]
-        tilt = cut.slope - self.local.loss_slope(point, cut.width)
-        return self._soft_optimum(point, tilt, cut.width or WIDTHS[0])
+        return self._soft_optimum(self.run.points[latest], self._tilt(latest), cuts[latest].width or WIDTHS[0])
+
+    def _tilt(self, index: int) -> Array:
+        """What gives the sample the slope of the join where this pass was made."""
+        cut = self.run.cuts[index]
+        return cut.slope - self.local.loss_slope(self.run.points[index], cut.width)
 
     def _soft_optimum(self, point: Array, tilt: Array, width: float) -> tuple[Array, float]:
         """Narrow until a soft cut at the point is as good as a cut can be, up to its share of tol.
