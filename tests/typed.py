@@ -16,7 +16,7 @@ def users_path(engine: Engine) -> Iterator[None]:
         yield
         return
     told, engine.on_statement = engine.on_statement, None
-    schemas = [name for name in engine._names.path if name not in ("pg_temp", "pg_catalog")]  # type: ignore[attr-defined]
+    schemas = engine._names.schemas  # type: ignore[attr-defined]
     quoted = ", ".join(exp.to_identifier(name, quoted=True).sql("postgres") for name in schemas) or "''"
     engine.execute(Text(f"SET search_path = {quoted}"))
     engine.on_statement = told

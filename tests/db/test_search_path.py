@@ -9,7 +9,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
-from sqlsvm.engine.pg_names import _calls
+from sqlsvm.engine.pg_calls import calls_in
 from sqlsvm.errors import QueryError
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
@@ -208,7 +208,7 @@ def test_a_function_of_the_system_is_looked_up_under_a_name_of_the_system(postgr
         except SqlglotError:
             continue
         assert isinstance(query, exp.Query)
-        found = {call.name for call in _calls(query) if call.kind == "function"}
+        found = {call.name for call in calls_in(query) if call.kind == "function"}
         assert found <= functions | words, name
 
 
@@ -299,6 +299,7 @@ def test_a_function_whose_operators_depend_on_the_path(filled: Engine) -> None:
         'SELECT "air"."is_a"($1)',
         "SELECT $1 IN (SELECT email FROM public.users)",
         "SELECT EXISTS (SELECT FROM air.flights JOIN public.users USING (email))",
+        "SELECT $1 SIMILAR TO 'a%'",
     ],
 )
 def test_what_a_function_calls_and_reads(filled: Engine, body: str) -> None:
