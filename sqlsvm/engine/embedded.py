@@ -38,9 +38,8 @@ class Embedded(Postgres):
         except BaseException:
             self.server.stop()
             raise
-        weakref.finalize(
-            self, self._connection.close
-        )  # at exit before the server stops: it would wait for this session
+        # At exit before the server stops: it would wait for this session.
+        weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
         super().close()

@@ -1,16 +1,13 @@
-"""PostgreSQL through psycopg 3. The only file that imports a PostgreSQL driver."""
+"""PostgreSQL through psycopg 3."""
 
-import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, cast
-from urllib.parse import quote, urlencode
 
 import numpy as np
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Dumper
-from psycopg.conninfo import conninfo_to_dict
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -20,10 +17,8 @@ from sqlsvm.engine.base import (
     E,
     Parameters,
     Q,
-    Refusal,
     Rows,
     Sent,
-    StatementError,
     Text,
     Texts,
     Values,
@@ -31,6 +26,8 @@ from sqlsvm.engine.base import (
     as_values,
 )
 from sqlsvm.engine.pg_catalog import PgCatalog, spelling
+from sqlsvm.engine.pg_connection import connected, safe_url
+from sqlsvm.engine.pg_errors import refused
 from sqlsvm.engine.pg_names import Names
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError
@@ -39,32 +36,6 @@ _IDENTIFIER_BYTES = 63
 _FIT_ON_A_PAGE = 900  # numbers
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _ANSWER = f"{sql.WORKING}answer"
-_READ_ONLY, _DENIED, _LOCKED = "25006", "42501", "55P03"
-_REFUSALS: dict[str, Refusal] = {
-    _DENIED: "denied",
-    **dict.fromkeys(("42P01", "3F000"), "no such name"),
-    **dict.fromkeys(("42P06", "42P07"), "exists"),
-    **dict.fromkeys(("42710", "42723", "42P13"), "taken"),
-    "2BP01": "depended on",
-    # Serialisation failure, deadlock, and the errors of two sessions that create the same table at the same time.
-    **dict.fromkeys(("40001", "40P01", "23505", "XX000"), "lost race"),
-}
-_UNDEFINED = ("42883", "42P01", "42704", "3F000")
-_FUNCTION = re.compile(r"(?:SQL function|PL/pgSQL function) \"?([^\"\s]+?)\"?(?: |$)")
-_BROKEN = re.compile("58|XX00[12]|F0")
-_LIBRARY = re.compile("could not (access file|load library|find function .* in file)|incompatible library")
-"""PostgreSQL gives these errors the SQLSTATE of an error of the system, which is often another one."""
-_ON = re.compile(r"permission denied for (?:relation|table|view|materialized view|foreign table|(?=schema)) ?(.+)$")
-
-_BROKEN_HINT = (
-    "the fault is in the server or its installation, not in the query: its administrator can repair it, "
-    "and its log says more"
-)
-_DSN_HINT = (
-    "write postgresql://user:password@host:5432/database, and in it @ / : % as %40 %2F %3A %25; "
-    "or host=... user=... password='...'; or put the password into $PGPASSWORD or ~/.pgpass"
-)
-
 _SESSION = (
     # For statements of about a second compilation costs more than it saves, and times vary.
     "SET jit = off",
@@ -93,9 +64,9 @@ class Postgres(PgCatalog):
 
     def __init__(self, dsn: str, *, url: str | None = None) -> None:
         super().__init__()
-        self._connection = _connect(dsn)
+        self._connection = connected(dsn)
         self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
-        self.url = url or _safe_url(self._connection.info)
+        self.url = url or safe_url(self._connection.info)
         self._unlogged: Unlogged | None = None
         self._rehearsing = False
         ((path,),) = self._ask(pg_names.PATH)
@@ -311,107 +282,10 @@ class Postgres(PgCatalog):
         try:
             yield
         except psycopg.Error as error:
-            said, sqlstate = error.diag, error.sqlstate or ""
-            message = said.message_primary or str(error).strip()
             if self._connection.closed or self._connection.broken:
-                raise EngineError(f"the connection to {self.url} was lost", detail=str(error).strip()) from error
-            if _BROKEN.match(sqlstate) or _LIBRARY.match(message):
-                raise StatementError(message, detail=said.message_detail, hint=_BROKEN_HINT) from error
-            raise StatementError(
-                message,
-                detail=said.message_detail,
-                hint=_path_hint(said) or said.message_hint or self._hint(sqlstate, message),
-                kind="value" if sqlstate.startswith("22") else _REFUSALS.get(sqlstate),
-            ) from error
-
-    def _hint(self, sqlstate: str, message: str) -> str | None:
-        info = self._connection.info
-        if sqlstate == _LOCKED:
-            return "another session has locked it: try again later, or SET lock_timeout to a longer time"
-        if sqlstate == _READ_ONLY:
-            return "this session may only read: train and evaluate can with --offload --model-file FILE, predict to CSV"
-        if sqlstate == _DENIED and "temporary tables" in message:
-            return f"its owner types: GRANT TEMPORARY ON DATABASE {info.dbname} TO {info.user}"
-        if sqlstate == _DENIED and (found := _ON.match(message)):
-            return f"its owner can GRANT what is missing ON {found[1]} TO {info.user}"
-        return None
-
-
-def _connect(dsn: str) -> psycopg.Connection[Any]:
-    options: dict[str, Any] = {"connect_timeout": 10, **_options(dsn)}
-    try:
-        # prepare_threshold: plan a statement at each execution, for the present sizes of the tables.
-        return psycopg.connect(
-            **options | {"fallback_application_name": "sqlsvm", "client_encoding": "UTF8"},
-            autocommit=True,
-            prepare_threshold=None,
-            cursor_factory=psycopg.RawCursor,
-        )
-    except psycopg.Error as error:
-        where = ", ".join(f"{k} {options[k]}" for k in ("host", "port", "dbname", "user") if k in options)
-        said = str(error).strip()
-        error._pgconn = None  # it holds the password, and some logs show the fields of exceptions
-        raise EngineError(f"cannot connect to PostgreSQL ({where})", detail=said, hint=_connect_hint(said)) from error
-
-
-def _options(dsn: str) -> dict[str, Any]:
-    """What a URL or a connection string says. libpq repeats parts of it in its errors, and may take a part of a
-    password for the host, which it would then ask a name server for. So a doubtful one goes no further, and the error
-    of libpq is not the cause of ours."""
-    try:
-        options = conninfo_to_dict(dsn)
-        doubt = _doubt(dsn, options)
-    except (psycopg.Error, UnicodeError) as error:  # %E7 alone is no UTF-8
-        options, doubt = {}, "the database URL cannot be read"
-        said = re.match(r"[\w\s-]*", str(error))  # without what it repeats, which is in quotes
-    else:
-        said = None
-    if doubt:
-        reason = said[0].strip() if said else ""
-        raise EngineError(doubt, detail=reason if " " in reason else None, hint=_DSN_HINT)
-    return options
-
-
-def _doubt(dsn: str, options: Mapping[str, object]) -> str | None:
-    """Why host, port, database or user may be a part of a password."""
-    is_url = re.match(r"\w+://", dsn)
-    server, _, database = dsn.partition("://")[2].partition("/")
-    if is_url and (server.count("@") > 1 or "@" in database):
-        return "it is not clear where the password ends in the database URL"
-    if not is_url and any(re.search(r":.*@", str(options.get(name, ""))) for name in ("host", "dbname", "user")):
-        return "host, dbname or user holds a password"
-    if not re.fullmatch(r"[\d,]*", str(options.get("port", ""))):
-        return "the port in the database URL is not a number"
-    if not re.fullmatch(r"@?[\w.,:/ %-]*", str(options.get("host", ""))):
-        return "the host in the database URL is not a name"
-    return None
-
-
-def _path_hint(said: psycopg.errors.Diagnostic) -> str | None:
-    """For a function of the user that does not find what it needs."""
-    inside = _FUNCTION.match(said.context or "")
-    if not inside or said.sqlstate not in _UNDEFINED:
-        return None
-    return f"sqlsvm looks names up in pg_catalog alone: ALTER FUNCTION {inside[1]} SET search_path = pg_catalog, ..."
-
-
-def _connect_hint(said: str) -> str:
-    if "password" in said or "authentication" in said:
-        return "put the password into the URL, $PGPASSWORD or ~/.pgpass"
-    if "role" in said and "does not exist" in said:
-        return "check the user's name: `psql -c '\\du' postgres` lists users; `createuser NAME` creates one"
-    if "does not exist" in said:
-        return "check the names of database and user with `psql -l`; `createdb NAME` creates a database"
-    return "is the server running, and are host and port right? `embedded:` starts a PostgreSQL of its own"
-
-
-def _safe_url(info: psycopg.ConnectionInfo) -> str:
-    """The URL of a connection without the password. A socket directory cannot be the host of a URL."""
-    user, database = quote(info.user, safe=""), quote(info.dbname, safe="")
-    if info.host.startswith(("/", "@")):
-        return f"postgresql://{user}@/{database}?{urlencode({'host': info.host, 'port': info.port}, safe='/')}"
-    host = f"[{info.host}]" if ":" in info.host else info.host
-    return f"postgresql://{user}@{host}:{info.port}/{database}"
+                lost = f"the connection to {self.url} was lost"
+                raise EngineError(lost, detail=str(error).strip()) from error
+            raise refused(error, self._connection.info) from error
 
 
 def _fenced(statement: exp.Expr) -> exp.Expr:

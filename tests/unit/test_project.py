@@ -37,8 +37,11 @@ LAYERS = (
     "cli",
     *("__init__", "__main__"),
 )
-# The one file, or the one folder, that may import the package named.
-ONLY_IN = {"psycopg": "engine/postgres.py", "duckdb": "engine/duckdb.py"}
+# The files that may import the package named.
+ONLY_IN = {
+    "psycopg": ("engine/postgres.py", "engine/pg_connection.py", "engine/pg_errors.py"),
+    "duckdb": ("engine/duckdb.py",),
+}
 # A layer that must do without the packages named: solvers see an oracle and numpy, never SQL.
 WITHOUT = {"solve": {"sqlglot", "psycopg", "duckdb"}}
 
@@ -125,8 +128,8 @@ def offences(source: str, file: PurePosixPath) -> list[str]:
         top, _, rest = name.partition(".")
         if top == "sqlsvm" and rest.partition(".")[0] not in reachable:
             found.append(f"{layer} stands below, or does not know, {name}")
-        elif str(file) != ONLY_IN.get(top, str(file)):
-            found.append(f"only {ONLY_IN[top]} imports {top}")
+        elif str(file) not in ONLY_IN.get(top, (str(file),)):
+            found.append(f"only {' and '.join(ONLY_IN[top])} import {top}")
         elif top in WITHOUT.get(layer, set()):
             found.append(f"{layer} does without {top}")
     return found

@@ -1,0 +1,85 @@
+"""A URL or a connection string -> a connection of psycopg. No error repeats a password."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from sqlsvm.errors import EngineError
+
+_DSN_HINT = (
+    "write postgresql://user:password@host:5432/database, and in it @ / : % as %40 %2F %3A %25; "
+    "or host=... user=... password='...'; or put the password into $PGPASSWORD or ~/.pgpass"
+)
+
+
+def connected(dsn: str) -> psycopg.Connection[Any]:
+    options: dict[str, Any] = {"connect_timeout": 10, **_options(dsn)}
+    try:
+        # prepare_threshold: plan a statement at each execution, for the present sizes of the tables.
+        return psycopg.connect(
+            **options | {"fallback_application_name": "sqlsvm", "client_encoding": "UTF8"},
+            autocommit=True,
+            prepare_threshold=None,
+            cursor_factory=psycopg.RawCursor,
+        )
+    except psycopg.Error as error:
+        where = ", ".join(f"{k} {options[k]}" for k in ("host", "port", "dbname", "user") if k in options)
+        said = str(error).strip()
+        error._pgconn = None  # it holds the password, and some logs show the fields of exceptions
+        raise EngineError(f"cannot connect to PostgreSQL ({where})", detail=said, hint=_connect_hint(said)) from error
+
+
+def _options(dsn: str) -> dict[str, Any]:
+    """What a URL or a connection string says. libpq repeats parts of it in its errors, and may take a part of a
+    password for the host, which it would then ask a name server for. So a doubtful one goes no further, and the error
+    of libpq is not the cause of ours."""
+    try:
+        options = conninfo_to_dict(dsn)
+        doubt = _doubt(dsn, options)
+    except (psycopg.Error, UnicodeError) as error:  # %E7 alone is no UTF-8
+        options, doubt = {}, "the database URL cannot be read"
+        said = re.match(r"[\w\s-]*", str(error))  # without what it repeats, which is in quotes
+    else:
+        said = None
+    if doubt:
+        reason = said[0].strip() if said else ""
+        raise EngineError(doubt, detail=reason if " " in reason else None, hint=_DSN_HINT)
+    return options
+
+
+def _doubt(dsn: str, options: Mapping[str, object]) -> str | None:
+    """Why host, port, database or user may be a part of a password."""
+    is_url = re.match(r"\w+://", dsn)
+    server, _, database = dsn.partition("://")[2].partition("/")
+    if is_url and (server.count("@") > 1 or "@" in database):
+        return "it is not clear where the password ends in the database URL"
+    if not is_url and any(re.search(r":.*@", str(options.get(name, ""))) for name in ("host", "dbname", "user")):
+        return "host, dbname or user holds a password"
+    if not re.fullmatch(r"[\d,]*", str(options.get("port", ""))):
+        return "the port in the database URL is not a number"
+    if not re.fullmatch(r"@?[\w.,:/ %-]*", str(options.get("host", ""))):
+        return "the host in the database URL is not a name"
+    return None
+
+
+def _connect_hint(said: str) -> str:
+    if "password" in said or "authentication" in said:
+        return "put the password into the URL, $PGPASSWORD or ~/.pgpass"
+    if "role" in said and "does not exist" in said:
+        return "check the user's name: `psql -c '\\du' postgres` lists users; `createuser NAME` creates one"
+    if "does not exist" in said:
+        return "check the names of database and user with `psql -l`; `createdb NAME` creates a database"
+    return "is the server running, and are host and port right? `embedded:` starts a PostgreSQL of its own"
+
+
+def safe_url(info: psycopg.ConnectionInfo) -> str:
+    """The URL of a connection without the password. A socket directory cannot be the host of a URL."""
+    user, database = quote(info.user, safe=""), quote(info.dbname, safe="")
+    if info.host.startswith(("/", "@")):
+        return f"postgresql://{user}@/{database}?{urlencode({'host': info.host, 'port': info.port}, safe='/')}"
+    host = f"[{info.host}]" if ":" in info.host else info.host
+    return f"postgresql://{user}@{host}:{info.port}/{database}"
