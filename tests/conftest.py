@@ -7,6 +7,7 @@ long as the session, for hypothesis, which cannot use one per test; so does `ins
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -71,6 +72,19 @@ def postgres_dsn(pool: servers.Pool) -> Iterator[str]:
     """A database of the test's own."""
     with pool.fresh() as dsn:
         yield dsn
+
+
+@pytest.fixture
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Embedded servers of the test have their files in memory, if this machine has a folder there."""
+    monkeypatch.setenv("TMPDIR", servers.fast_directory())
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder for an embedded server that does not exist yet."""
+    with servers.reachable_folder() as folder:
+        yield folder / "home"
 
 
 @pytest.fixture

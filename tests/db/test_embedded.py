@@ -19,10 +19,11 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.embedded import Embedded, Server, find_installations, wheel_programs
 from sqlsvm.errors import EngineError
-from tests.servers import fast_directory, processes_naming, reachable_folder
+from tests.servers import processes_naming
 from tests.typed import asked, typed
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("in_memory")
 
 CHILD = """
 import json, sys, time
@@ -35,7 +36,7 @@ print(json.dumps({"dsn": engine.server.dsn}), flush=True)
 exec(then)
 """
 SLEEP = "print('at work', flush=True); time.sleep(60)"
-QUERY = "print('at work', flush=True); asked(engine, parse_one('SELECT PG_SLEEP(60) AS s'))"
+QUERY = "print('at work', flush=True); engine.fetch(parse_one('SELECT PG_SLEEP(60) AS s'))"
 FORK = "import os; os.fork() and print('at work', flush=True); time.sleep(5)"
 
 
@@ -62,6 +63,7 @@ def wait_until_at_work(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
     time.sleep(0.2)
+    assert process.poll() is None
 
 
 def socket_directory(dsn: str) -> Path:
@@ -79,18 +81,6 @@ def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
 
 def gone(scratch: Path) -> bool:
     return not scratch.exists() and not processes_naming(scratch)
-
-
-@pytest.fixture(autouse=True)
-def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", fast_directory())
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """One that is not there yet."""
-    with reachable_folder() as folder:
-        yield folder / "home"
 
 
 def number(engine: Engine, text: str) -> object:

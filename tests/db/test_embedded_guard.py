@@ -16,22 +16,11 @@ from sqlglot import parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.embedded import Embedded, Server
 from sqlsvm.errors import EngineError
-from tests.servers import fast_directory, reachable_folder
+from tests.servers import fast_directory
 
 STRANGER = 12345
+pytestmark = pytest.mark.usefixtures("in_memory")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can play another user")
-
-
-@pytest.fixture(autouse=True)
-def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", fast_directory())
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """One that is not there yet."""
-    with reachable_folder() as folder:
-        yield folder / "home"
 
 
 @pytest.fixture(scope="module")
