@@ -85,7 +85,7 @@ class Competitor:
     """What it must be able to go through: the tables, the rows of the join, or all of them in memory."""
     numbers_only: bool = False
     libraries: tuple[str, ...] = ()
-    """What it imports besides our own modules above: read before the clock starts, for scikit-learn takes a second."""
+    """What it imports apart from our own modules: read before the clock starts, because scikit-learn takes a second."""
 
     def read_libraries(self) -> None:
         for name in (f"sqlsvm.engine.{self.engine}", *self.libraries):

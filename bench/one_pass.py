@@ -57,7 +57,7 @@ def flat_forms(engine: Engine, made: Task, beta: Values) -> dict[str, Callable[[
 
 
 def in_turns(forms: dict[str, Callable[[], object]], runs: int) -> Seconds:
-    """A B A B: whatever else the machine does meets all of them. What takes milliseconds is done more often."""
+    """A B A B: other work of the machine meets all of them. What takes milliseconds is done more often."""
     seconds: Seconds = {form: [] for form in forms}
     started = perf_counter()
     while any(len(s) < runs for s in seconds.values()) or perf_counter() - started < AT_LEAST:

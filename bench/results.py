@@ -80,7 +80,7 @@ class RaceResult:
 
     @property
     def turns(self) -> int:
-        """How often everybody has run who can."""
+        """How often all competitors that can have run."""
         return min((len(e.seconds) for e in self.entries if not e.error), default=0)
 
     @property
@@ -116,7 +116,7 @@ class Results:
             self.races[place : place + 1] = [race]
 
     def begun(self, series: str, name: str) -> RaceResult | None:
-        """A race that everybody has run at least once who can."""
+        """A race that all competitors that can have run at least once."""
         found = (race for race in self.races if (race.series, race.name) == (series, name))
         return next((race for race in found if race.complete and race.turns), None)
 

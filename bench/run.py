@@ -1,6 +1,6 @@
 """Races whole tasks side by side and writes what it found: python -m bench.run [--quick] [--only NAME]
 
-Each competitor runs in a process of its own, turn by turn (A B A B), so that whatever else the machine does meets all
+Each competitor runs in a process of its own, turn by turn (A B A B), so that other work of the machine meets all
 of them. Results are written after every race: what was measured before an interrupt, or before the time was over, is
 there. A competitor that fails is a line of the table.
 """
@@ -64,7 +64,7 @@ class Runner:
             try:
                 with self._loaded(race, task):
                     _Heats(self, race, task, made).run()
-            except Exception as error:  # whatever it is, the other races are still worth running
+            except Exception as error:  # after any error the other races are still worth running
                 made.error = f"{type(error).__name__}: {error}"
                 self.say(f"  {made.error}")
         elif not before:

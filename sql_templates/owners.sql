@@ -1,5 +1,5 @@
 -- Each of these rows says who wrote it, and what is in it runs only for those who trust that role. The check is made by
--- every INSERT, UPDATE and COPY: nobody writes another name, or changes a row and leaves its name. A superuser can, because a
+-- every INSERT, UPDATE and COPY: no role can write another name, or change a row and leave its name. A superuser can, because a
 -- restore has to: it is a member of all roles, also of the first superuser, whose oid is 10. The setting is_superuser would be
 -- that of the session: also while an ANALYZE of a superuser runs the functions of an index as the owner of its table.
 -- NOT VALID leaves out the rows that are there, and lets pg_dump restore rows before the check.
@@ -18,7 +18,7 @@ BEGIN
             SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'owner')
     LOOP
         EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%I ADD COLUMN owner name', signed.name);
-        -- The rows of an older sqlsvm are the table owner's if no other role could write them. Otherwise nobody knows.
+        -- The rows of an older sqlsvm are the table owner's if no other role could write them. Otherwise it is not known.
         IF NOT signed.shared THEN
             EXECUTE pg_catalog.format('UPDATE sqlsvm.%I SET owner = %L', signed.name, signed.owner);
         END IF;

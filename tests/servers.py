@@ -25,7 +25,7 @@ class NoServer(Exception):
 
 
 def choose(dsn: str | None, docker: bool, installed: bool) -> Choice:
-    """A server that somebody named, else a container, else programs on this machine or in the embedded wheel."""
+    """A server that the user named, else a container, else programs on this machine or in the embedded wheel."""
     if dsn:
         return "dsn"
     if docker:
@@ -37,7 +37,7 @@ def choose(dsn: str | None, docker: bool, installed: bool) -> Choice:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The conninfo of a running server on which databases may be made. Whatever goes wrong is a NoServer."""
+    """The conninfo of a running server on which databases may be made. Any error is a NoServer."""
     dsn = os.environ.get("SQLSVM_TEST_DSN")
     match choose(dsn, docker=_docker_answers(), installed=_is_installed()):
         case "dsn":
@@ -164,7 +164,7 @@ def _docker_answers() -> bool:
 
     try:
         return bool(DockerClient().client.ping())
-    except Exception:  # the client has no root of its own for "nobody answers"
+    except Exception:  # the client has no common class for "there is no answer"
         return False
 
 

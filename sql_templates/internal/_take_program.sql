@@ -1,4 +1,4 @@
--- A run works on its own copy of the statements. So nobody can change what it runs after the owners were checked, and it
+-- A run works on its own copy of the statements. So what it runs cannot change after the owners were checked, and it
 -- needs no lock that another session would wait for. The function is VOLATILE to see a program that was stored meanwhile.
 CREATE OR REPLACE FUNCTION sqlsvm._take_program(name text, trust text)
 RETURNS sqlsvm.programs
@@ -25,7 +25,7 @@ BEGIN
     WHERE NOT sqlsvm._trusts(w.owner, trust) ORDER BY w.owner LIMIT 1;
     IF found THEN
         RAISE EXCEPTION USING ERRCODE = 'SV007',
-            MESSAGE = CASE WHEN stranger.owner IS NULL THEN format('nobody knows who has stored the program "%s"', name)
+            MESSAGE = CASE WHEN stranger.owner IS NULL THEN format('it is not known who stored the program "%s"', name)
                 ELSE format('role "%s" has stored what the program "%s" runs, and you do not trust that role',
                     stranger.owner, name) END,
             DETAIL = format('It would run with the rights of "%s".', current_user),

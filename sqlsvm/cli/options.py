@@ -176,7 +176,7 @@ def _trust(context: click.Context, _parameter: click.Parameter, roles: tuple[str
 
 
 _TRUSTED = "sqlsvm.trusted"
-# No environment variable: who trusts a role types its name.
+# No environment variable: to trust a role, the user types its name.
 trust_wanted = click.option(
     "--trust-owner",
     metavar="ROLE",

@@ -41,7 +41,7 @@ def total_table(node: int) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """The messages of a tree over whatever its nodes are read from."""
+    """The messages of a tree; the caller says what its nodes are read from."""
 
     tree: JoinTree
     rows: Callable[[int], exp.Expr] = lambda node: sql.table(node_table(node), "n")
@@ -83,7 +83,7 @@ class Counts:
         return exp.to_table(table)
 
     def meets(self, node: int, child: int) -> bool:
-        """Do any messages arrive at a node besides that of a child?"""
+        """Do other messages than that of a child arrive at a node?"""
         return bool(self._arriving(node, up_table(child)))
 
     def total(self, node: int, but: str | None = None, *, from_above: str = "c") -> exp.Expression:

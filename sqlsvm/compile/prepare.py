@@ -3,8 +3,8 @@
 After this step there are only inner joins on equally named columns. Two rewrites make it so:
 
 LEFT JOIN. The optional relation gets one more row, all NULL, for "no match". Its rows are numbered from 1, that row is
-number 0, and the parent looks the number up: COALESCE(number, 0). The parent meets exactly one row of it, whatever its
-key was, so an inner join on the number is the LEFT JOIN. It needs the optional relation to be unique on its key: with
+number 0, and the parent looks the number up: COALESCE(number, 0). The parent meets exactly one row of it, for any
+key, so an inner join on the number is the LEFT JOIN. It needs the optional relation to be unique on its key: with
 two matches the parent would have to carry two numbers.
 
 A node of several relations (a cycle, joined up front) is the join of its members on the variables they share.

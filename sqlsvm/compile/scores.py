@@ -35,7 +35,7 @@ def weight_of(rows: exp.Select) -> exp.Expression:
 
 
 def outputs(plan: Plan, node: int) -> list[Output]:
-    """What a node gives besides its keys: coordinates, categories, the label's code and the factors of a weight."""
+    """What a node gives apart from its keys: coordinates, categories, the label's code and the factors of a weight."""
     target = plan.design.target
     made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node) if c.role != "intercept"]
     made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]

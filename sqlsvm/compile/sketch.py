@@ -121,7 +121,7 @@ class Sketch:
         yield from (states(self.plan, bag.number) for bag in self.plan.bags)
 
     def _arriving(self, bag: int, links: Sequence[Link]) -> Iterator[Statement]:
-        """Makes the product of what comes in over these links, and first whatever it is made from."""
+        """Makes the product of what comes in over these links, after all that it is made from."""
         if not links or self._list(bag, links) in self._made:
             return
         if len(links) == 1:

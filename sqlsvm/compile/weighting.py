@@ -42,7 +42,7 @@ class Weighting(Protocol):
         """u, as factors; none where it is 1."""
 
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
-        """What `totals` reads of a row that counts besides c, from its residual and its weight if it has one."""
+        """What `totals` reads of a row that counts apart from c, from its residual and its weight if it has one."""
 
     def totals(self, weighted: bool) -> Named:
         """What is added up over the rows r that count: the offset of the cut, and the shortfall if there is one."""

@@ -262,8 +262,8 @@ class Engine(ABC):
         return True
 
     def strangers(self, schema: str) -> tuple[Stranger, ...]:
-        """Who else can run code with the rights of this session when it uses a schema. An engine without roles knows
-        none."""
+        """The other roles that can run code with the rights of this session when it uses a schema. An engine without
+        roles has none."""
         return ()
 
     # -- fingerprints --------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def qualify(call: Call, schema: str) -> None:
 
 def _is_spelt(node: exp.Expr) -> bool:
     """Does the text that is sent have the function that was typed? char_length, to_hex and btrim become length, HEX and
-    TRIM, and a function of the system must not become that of somebody else."""
+    TRIM, and a function of the system must not become that of another user."""
     if isinstance(node, exp.Anonymous):
         return True
     if not isinstance(node, exp.Func) or isinstance(node, exp.StrPosition | exp.Substring | exp.Overlay | exp.Trim):

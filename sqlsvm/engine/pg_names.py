@@ -108,7 +108,7 @@ WHERE NOT known OR NOT EXISTS (SELECT unnest(takes) EXCEPT SELECT type FROM reac
 GROUP BY kind, name, known"""
 
 # Of all functions or operators of a name that are on the path: does it take these types exactly, or after conversions
-# that are made without a cast? The type of a bare literal is not known; it becomes whatever is needed.
+# that are made without a cast? The type of a bare literal is not known; it becomes what is needed.
 _MATCHES = """\
 WITH called AS (
   SELECT p.pronamespace AS space, ARRAY(SELECT unnest(p.proargtypes)) AS takes,

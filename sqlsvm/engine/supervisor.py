@@ -183,7 +183,7 @@ def _taken(path: Path, account: Account) -> Path:
 
 
 def _check_parents(path: Path) -> None:
-    """Whoever can change a folder on the way could put another in the place of the next. In a sticky folder, such as
+    """A user who can change a folder on the way could put another in the place of the next. In a sticky folder, such as
     /tmp, only owners can."""
     for parent in path.parents:
         if not parent.exists():

@@ -156,7 +156,7 @@ def save(
     security_invoker: bool = False,
 ) -> None:
     """CREATE TABLE or VIEW name AS the predictions. With `overwrite` an existing one is replaced, if nothing fails.
-    With `security_invoker` a view has the rights of who reads it."""
+    With `security_invoker` a view has the rights of the role that reads it."""
     target, properties = _target(engine, name), _properties(engine, security_invoker)
     steps.info("writing the predictions")
     try:

@@ -124,7 +124,7 @@ class Bundle:
 
 
 def dual_bound(slopes: Array, offsets: Array, alpha: Array, penalty: L2, rounding: Rounding = EXACT) -> float:
-    """D(alpha) less whatever rounding may have added to it: never above the exact D of a feasible point.
+    """D(alpha) less what rounding may have added to it: never above the exact D of a feasible point.
 
     alpha >= 0 may sum to slightly more than 1, so it is first scaled below 1 (the zero cut takes the rest). A sum of
     n products is then off by at most g = n eps / (1 - n eps) times the sum of their absolute values (Higham,

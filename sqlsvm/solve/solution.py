@@ -99,7 +99,7 @@ OnState = Callable[[State], None]
 
 
 class Going(TypedDict, total=False):
-    """What a run goes on from, and who is told of its passes."""
+    """What a run goes on from, and what is told of its passes."""
 
     on_pass: OnPass | None
     state: State | None

@@ -1,4 +1,4 @@
-"""Who else can run code through the schema of the models.
+"""The other roles that can run code through the schema of the models.
 
 The functions and tables of this schema run with the rights of the role that uses them. So before sqlsvm calls or writes
 anything there, it asks who owns what, and refuses what a role left there that this session does not trust.

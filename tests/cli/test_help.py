@@ -1,4 +1,4 @@
-"""What is said to somebody who does not know yet: an example for every verb, and hints that say what to type."""
+"""What a new user reads: an example for every verb, and hints that say what to type."""
 
 import re
 from pathlib import Path

@@ -41,8 +41,8 @@ def test_upgrade_says_from_what_to_what(postgres_dsn: str) -> None:
 
 def test_a_role_that_is_not_there(postgres_dsn: str) -> None:
     """Nothing is installed then."""
-    found = complaint("install", "--dsn", postgres_dsn, "--reader", "nobody of that name")
-    assert 'role "nobody of that name" does not exist\nHINT: a superuser makes one' in found
+    found = complaint("install", "--dsn", postgres_dsn, "--reader", "no role of that name")
+    assert 'role "no role of that name" does not exist\nHINT: a superuser makes one' in found
     assert "HINT: did you mean postgres?" in complaint("install", "--dsn", postgres_dsn, "--trainer", "postgers")
     with connect(postgres_dsn) as engine:
         assert look(engine).version is None

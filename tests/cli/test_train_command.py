@@ -284,7 +284,7 @@ def no_file(kind: str, folder: Path) -> Iterator[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "descriptor"])
 def test_predictions_to_what_is_no_file(trained: Trained, tmp_path: Path, kind: str) -> None:
-    """It is written to and stays what it is. Nobody has to ask for that: nothing is replaced."""
+    """It is written to and stays what it is. No option is needed for that: nothing is replaced."""
     rows = "SELECT 2 AS x, '[b]tone 1' AS tone, 0.5 AS z UNION ALL SELECT -2, 'never seen', 3"
     common = ("predict", "model", "--dsn", trained.dsn, "--input", rows)
     with no_file(kind, tmp_path) as (name, writing, reading):

@@ -66,7 +66,7 @@ def test_wherever_it_is_shown(dsn: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("times", "weight", "refused"), [(4000, 1e-9, True), (4, 1e12, False)])
 def test_a_large_join_is_one_of_many_rows(tmp_path: Path, times: int, weight: float, refused: bool) -> None:
-    """Whatever these weigh."""
+    """The number of rows decides, not their weights."""
     dsn = f"duckdb:{tmp_path / 'x.duckdb'}"
     query = f"SELECT a.late, a.distance, b.distance * {weight!r} AS w FROM a CROSS JOIN b"
     with connect(dsn) as engine:

@@ -200,7 +200,7 @@ def test_the_owner_may_leave_before_the_guest(home: Path) -> None:
     url = f"embedded:{home}"
     with child(url, SLEEP) as (owner, scratch), connect(url) as guest:
         owner.terminate()
-        owner.communicate(timeout=10)  # nor does anybody who reads its output have to wait for the guest
+        owner.communicate(timeout=10)  # a reader of its output does not have to wait for the guest either
         time.sleep(0.3)
         assert number(guest, "SELECT 1 AS x") == 1
         guest.close()

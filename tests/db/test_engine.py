@@ -255,7 +255,7 @@ def test_describing_keeps_columns_of_one_name(engine: Engine) -> None:
 
 
 def test_texts_come_as_they_are_made(engine: Engine) -> None:
-    """10^10 rows are not waited for, and who has seen enough may stop."""
+    """10^10 rows are not waited for, and a reader that has enough may stop."""
     many = "SELECT CAST(i AS TEXT) AS i FROM GENERATE_SERIES(1, 100000) AS a(i), GENERATE_SERIES(1, 100000) AS b(j)"
     rows = engine.texts(query(engine, many))
     assert len(list(islice(rows, 25_000))) == 25_000
@@ -363,7 +363,7 @@ def test_a_failed_statement_keeps_sqlstate_detail_and_hint(postgres: Engine) -> 
 
 
 def test_a_working_table_is_kept_and_forgotten(engine: Engine) -> None:
-    """Nobody but us gathers the statistics of a temporary table in PostgreSQL; DuckDB does so by itself."""
+    """PostgreSQL gathers no statistics of a temporary table by itself; DuckDB does."""
     sent: list[str] = []
     engine.on_statement = sent.append
     asked = parse_one("SELECT CAST($1 AS INT) AS x", read=engine.dialect)

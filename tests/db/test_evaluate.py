@@ -182,7 +182,7 @@ def model() -> Model:
 
 @pytest.mark.parametrize("scale", ["standard", "none"])
 def test_a_model_on_rows(engine: Engine, scale: svm.Scale) -> None:
-    """Its weights are for the original columns and its means are those of its training, whatever these rows are."""
+    """Its weights are for the original columns and its means are those of its training, for any rows."""
     build(engine, SHOP)
     query = QUERY.replace(" v.w,", "")
     with workspace(engine) as work:

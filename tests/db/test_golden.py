@@ -105,7 +105,7 @@ def written(statement: Statement) -> str:
 
 
 def folded(text: str) -> str:
-    """Pretty SQL has a line for each column; here whatever is within something that fits on a line is on that line."""
+    """Pretty SQL has a line for each column; here what fits on a line is on one line."""
     lines = text.split("\n")
     place = 0
     while place < len(lines):

@@ -1,4 +1,4 @@
-"""What `install`, `upgrade` and `uninstall` leave in a database, whatever was there before.
+"""What `install`, `upgrade` and `uninstall` leave in a database, for all that can be there before.
 
 `SQLSVM_UPDATE_GOLDEN=1 pytest tests/db/test_install.py` writes golden/installed.txt anew: read the difference.
 """

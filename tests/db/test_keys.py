@@ -73,7 +73,7 @@ CASELESS = "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2
 def test_a_collation_that_takes_texts_for_one_another_is_refused_beside_one_that_does_not(
     engine: Engine, other: str, turned: bool
 ) -> None:
-    """Only where no collation is written does it depend on the order in which the two are named who decides."""
+    """The order in which the two are named decides only where no collation is written."""
     if engine.dialect == "duckdb":
         collation, other = "NOCASE", other.replace('"C"', "POSIX")
     else:

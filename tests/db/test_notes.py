@@ -1,4 +1,4 @@
-"""What a training says of its data and its model besides the proof: constant features, and a model of one class."""
+"""What a training says of its data and its model apart from the proof: constant features, and a model of one class."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Offloaded, a problem is the one that it is in place: whatever the keys are made of, whatever expressions mean."""
+"""Offloaded, a problem is the one that it is in place: for all types of keys and all meanings of expressions."""
 
 import os
 import re

@@ -170,7 +170,7 @@ def test_numbers_that_are_none_are_refused(shop: Engine, odd: str) -> None:
 
 @pytest.mark.parametrize("method", ["exact", "grid"])
 def test_rows_that_are_not_in_the_join_may_hold_anything(shop: Engine, method: Method) -> None:
-    """Nobody sells item 9."""
+    """No shop sells item 9."""
     value = "CASE WHEN o.item = 9 THEN CAST('NaN' AS DOUBLE PRECISION) ELSE o.item END AS odd"
     with workspace(shop) as work:
         found = opened(work, f"SELECT s.y, {value}, s.qty {FROM}", Wish(method=method))

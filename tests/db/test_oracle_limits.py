@@ -216,7 +216,7 @@ def broken_pass(engine: Engine) -> None:
 
 @pytest.mark.parametrize("buckets", [1, 1 << 20])
 def test_scores_beyond_all_buckets(engine: Engine, buckets: int) -> None:
-    """Whatever is done about them, the cut stays valid and the certificate true."""
+    """The cut stays valid and the certificate true."""
     build(engine, STAR)
     with workspace(engine) as work:
         found = opened(work, STAR_QUERY, Wish(method="grid"))

@@ -21,14 +21,14 @@ from tests.listing import value
 MALLORY = f"mallory {os.getpid()}"
 WHO = f'"{MALLORY}"'
 
-# Whatever runs this with the rights of a superuser has handed over the server.
+# If this runs with the rights of a superuser, the server is lost.
 FUNCTION = f"LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE {WHO} SUPERUSER; RETURN '0.0.1'; END $$"
 TRIGGER = f"RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE {WHO} SUPERUSER; RETURN NEW; END $$"
 
 
 @pytest.fixture
 def mallory(postgres: Engine, postgres_dsn: str) -> Iterator[str]:
-    """Somebody who may make schemas in this database, and nothing else."""
+    """A role that may make schemas in this database, and nothing else."""
     with logins(postgres, postgres_dsn, MALLORY) as (dsn,):
         postgres.execute(Text(f"GRANT CREATE ON DATABASE {value_of(postgres, 'CURRENT_DATABASE()')} TO {WHO}"))
         yield dsn
@@ -178,7 +178,7 @@ def test_views_of_others_over_the_models_are_no_part_of_the_schema(postgres: Eng
 
 def test_whom_a_role_trusts(postgres: Engine, postgres_dsn: str) -> None:
     """Itself, the roles that it can become, superusers, the owner of the database, and whom it names. A superuser is a
-    member of every role for PostgreSQL, and the owner of one database is nobody to it."""
+    member of every role for PostgreSQL, and the owner of one database is a stranger to it."""
     names = [f"{kind} {os.getpid()}" for kind in ("user", "group", "above", "owner", "other")]
     user, group, above, owner, other = names
     database = value_of(postgres, "CURRENT_DATABASE()")
@@ -202,7 +202,7 @@ def test_whom_a_role_trusts(postgres: Engine, postgres_dsn: str) -> None:
 
 
 def test_a_database_of_its_owner_is_used_by_all(postgres: Engine, postgres_dsn: str) -> None:
-    """Who owns the database installs; others need no flag, except a superuser, who has more to lose."""
+    """The owner of the database installs. No role needs a flag, except a superuser, who has more to lose."""
     owner, user = (f"{kind} {os.getpid()}" for kind in ("owner", "user"))
     database = value_of(postgres, "CURRENT_DATABASE()")
     me = value_of(postgres, "session_user")

@@ -1,4 +1,4 @@
-"""Scores by place in an array: who is placed, and that a pass counts the same rows as by joins."""
+"""Scores by place in an array: which relations are placed, and that a pass counts the same rows as by joins."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ ONE_BAG: Wishes = {"many_to_many": False, "max_rows": 40}
 
 @pytest.fixture
 def arrays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """An engine that takes whole numbers for places, whatever it is faster at."""
+    """An engine that takes whole numbers for places, even if joins are faster there."""
     able = replace(engine.abilities, subscripts=frozenset(("smallint", "integer", "bigint", *WHOLE)))
     monkeypatch.setattr(engine, "abilities", able, raising=False)
     return engine
@@ -44,7 +44,7 @@ def plan_of(engine: Engine, text: str = STAR, options: ProblemOptions | None = N
     return planned(engine, labelled(engine, text, options), options)[0]
 
 
-# -- who is placed -----------------------------------------------------------------------------------------------------
+# -- what is placed ----------------------------------------------------------------------------------------------------
 
 
 def test_dense_keys_are_places(postgres: Engine) -> None:

@@ -1,4 +1,4 @@
-"""A run works on its own copy of a stored program. Who replaces or deletes a program waits for the end of a training,
+"""A run works on its own copy of a stored program. To replace or delete a program, one waits for the end of a training,
 and says so. Only roles that may change programs can make others wait."""
 
 import logging

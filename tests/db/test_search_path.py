@@ -1,4 +1,4 @@
-"""What the names of a query mean, and that nothing which somebody puts on the path takes the place of ours."""
+"""What the names of a query mean, and that nothing on the path takes the place of ours."""
 
 from dataclasses import replace
 from itertools import product
@@ -199,7 +199,7 @@ _KEYWORDS = Text("SELECT word AS f FROM pg_get_keywords() WHERE catcode IN ('C',
 
 
 def test_a_function_of_the_system_is_looked_up_under_a_name_of_the_system(postgres: Engine) -> None:
-    """Otherwise it would be that of whoever has made a function of the other name."""
+    """Otherwise any user could make a function of the other name."""
     functions = {str(name) for name in postgres.fetch(_SYSTEM)["f"] if str(name).islower()}
     words = set(postgres.fetch(_KEYWORDS)["f"])
     for name, takes in product(sorted(functions), ("a", "a, b", "'x', b", "a, b, c")):

@@ -10,8 +10,8 @@ from tests.cli.command import sqlsvm
 from tests.psql import answer, psql
 from tests.typed import typed
 
-# Every function, aggregate and operator of the system, under its own name and for its own types: whatever calls one of
-# them says so in an error. And operators on pairs of types for which the system has to convert one of the two.
+# Every function, aggregate and operator of the system, under its own name and for its own types: a statement that calls
+# one of them gets an error. And operators on pairs of types for which the system has to convert one of the two.
 SHADOWS = r"""
 CREATE SCHEMA evil;
 SET check_function_bodies = off;

@@ -88,7 +88,7 @@ def train_as(dsn: str, query: str) -> None:
         open_store(engine).save(train(engine, "late", query, TRAINING))
 
 
-# -- nobody writes under another name ----------------------------------------------------------------------------------
+# -- no role writes under another name ---------------------------------------------------------------------------------
 
 FORGED = (
     "UPDATE sqlsvm.{table} SET owner = '{other}'",
@@ -196,7 +196,7 @@ def test_a_program_of_somebody_else_runs_for_nobody(place: Place, run_it: str) -
 
 @pytest.mark.parametrize("change", ["UPDATE", "INSERT"])
 def test_one_statement_of_somebody_else_is_enough_to_refuse(place: Place, change: str) -> None:
-    """In a program of the superuser; the row then has the name of who changed it."""
+    """In a program of the superuser; the row then has the name of the role that changed it."""
     compile_as(place.dsn, HARMLESS)
     text = "ARRAY['SELECT hers.evil(1) AS n', '']"
     changes = {
@@ -303,7 +303,7 @@ def older(engine: Programmable) -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_rows_of_an_older_sqlsvm(postgres: Programmable, postgres_dsn: str, shared: bool) -> None:
-    """They are the owner's if nobody else could write them. Otherwise nobody knows, and nobody runs them."""
+    """They are the owner's if no other role could write them. Otherwise the writer is not known: they do not run."""
     install(postgres)
     postgres.run_script(DATA)
     compile_as(postgres_dsn, HARMLESS)
@@ -323,10 +323,10 @@ def test_rows_of_an_older_sqlsvm(postgres: Programmable, postgres_dsn: str, shar
             assert answer(postgres_dsn, call) == ["10"]
             return
         assert stored.owner is None
-        with pytest.raises(EngineError, match="nobody knows who has stored version 1") as e:
+        with pytest.raises(EngineError, match="it is not known who stored version 1") as e:
             evaluate_model(postgres, stored)
         said = complaint(postgres_dsn, call)
-        assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV007", 'nobody knows who has stored the program "late"')
+        assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV007", 'it is not known who stored the program "late"')
         assert e.value.hint
         typed(postgres, e.value.hint.partition("sign it: ")[2].replace("'...'", "'late'"))
         evaluate_model(postgres, open_store(postgres).load("late"))

@@ -325,7 +325,7 @@ def test_weights_and_passes(installed: Engine, dsn: str) -> None:
 
 @pytest.mark.parametrize("place", ["{intercept}", "{weights,0,weight}", "{weights,0,missing}", "{weights,1,weight}"])
 def test_a_stored_text_is_never_executed(installed: Engine, dsn: str, place: str) -> None:
-    """Whoever may train writes the table, and readers score with it."""
+    """A trainer writes the table, and readers score with it."""
     open_store(installed).save(modelled([number("x", 1.0, 0.5), category("c", "a", 2.0)], 0.5, name="planted"))
     planted = json.dumps("1' AS double precision) + set_config('application_name', 'planted', false)::float8 + ('1")
     change = "UPDATE sqlsvm.versions SET body = jsonb_set(body::jsonb, :'place', :'planted') WHERE name = 'planted';"

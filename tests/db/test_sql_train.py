@@ -196,7 +196,7 @@ def test_fresh_data(postgres: Engine, postgres_dsn: str) -> None:
     assert_proven(postgres, model, truth(postgres, query, wish_of(asked)))
 
 
-# -- categories, whatever they are -------------------------------------------------------------------------------------
+# -- all kinds of categories -------------------------------------------------------------------------------------------
 
 CATEGORIES = {
     "character(3)": ("UA", "DAL", "A"),

@@ -319,7 +319,7 @@ def grants(error: EngineError) -> list[str]:
 
 
 def granted(engine: Engine, role: str, error: EngineError) -> None:
-    """Do what the hint says, as the one who may."""
+    """Do what the hint says, in the role that may."""
     engine.execute(Text("RESET ROLE"))
     for grant in grants(error):
         typed(engine, grant)

@@ -42,7 +42,7 @@ def shape(engine: Engine, name: str, schema: str = "work") -> Iterator[Join]:
 
 @pytest.mark.parametrize("name", ["categories", "left join"])
 def test_training(postgres: Engine, statements: list[str], name: str) -> None:
-    """Whatever the schema is called."""
+    """The name of the schema needs quotes."""
     with shape(postgres, name, 'Work "1"') as join:
         asked = training(nulls="mean", categorical=join.categorical, sample=2000, lam=1e-2)
         rows = truth(postgres, join.query, wish_of(asked))

@@ -121,7 +121,7 @@ def test_sql_functions_are_there(path: Path) -> None:
 
 @cache
 def names() -> set[str]:
-    """Whatever the package and its tests define: modules, classes, functions, fields; A.b for what is in A."""
+    """All that the package and its tests define: modules, classes, functions, fields; A.b for what is in A."""
     found = set()
     for file in [*(ROOT / "sqlsvm").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
         found.add(file.stem)

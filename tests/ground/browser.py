@@ -53,7 +53,7 @@ class Browser:
         return message
 
     def show(self, page: Path, width: int, scheme: str) -> None:
-        """Load the page on a screen of that width, for somebody who likes it light or dark."""
+        """Load the page on a screen of that width, in the light or the dark form."""
         self.events.clear()
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

@@ -1,4 +1,4 @@
-"""The bundle: whatever the cuts look like, the bound must hold to the last digit."""
+"""The bundle: for all cuts the bound must hold to the last digit."""
 
 from fractions import Fraction
 from math import inf, isinf

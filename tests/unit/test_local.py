@@ -138,7 +138,7 @@ def test_the_accuracy_that_was_asked_for() -> None:
 
 
 def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
-    """The Hessian is singular to the last bit: a step is made all the same."""
+    """The Hessian is singular to the last bit: a step is still made."""
     half = np.random.default_rng(0).choice([-1.0, 1.0], (50, 1))
     labels = np.where(np.arange(50) % 5 > 0, half[:, 0], -half[:, 0])
     problem = LocalProblem.of(case(np.hstack([half, half]), labels).sample, Hinge(), L2(1e-18))

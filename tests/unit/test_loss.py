@@ -17,7 +17,7 @@ def grid() -> Array:
 
 @every_loss
 def test_a_line_of_any_slope_is_below_the_loss(loss: Loss) -> None:
-    """Fenchel and Young: this makes every pass a valid cut, whatever residuals it has rounded."""
+    """Fenchel and Young: this makes every pass a valid cut, for any rounding of the residuals."""
     z, other = grid(), np.random.default_rng(0).permutation(grid())
     assert (loss.value(z) >= 0.0).all()
     assert (loss.shortfall(z, loss.slope(other)) >= -1e-15).all()

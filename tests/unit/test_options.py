@@ -1,4 +1,4 @@
-"""The table of options, and that all who spell an option agree with it."""
+"""The table of options, and that all files that spell an option agree with it."""
 
 import inspect
 import re

@@ -37,7 +37,7 @@ def bags(made: JoinTree) -> list[tuple[int, ...]]:
 
 
 def test_what_the_label_points_to() -> None:
-    """With all behind it by keys; many-to-many behind a key is none of it, nor is who points to the label."""
+    """With all behind it by keys, without many-to-many behind a key and without a relation that points to the label."""
     found = planned(tree("0>1", "1>2", "0>3", "3-4", "0-5", "6>0")).foreign
     assert list(found) == [1]
     assert list(planned(tree("0>1", "1>2", "0<3"), label="r1").foreign) == [2]

@@ -105,7 +105,7 @@ def test_the_error_names_the_field(path: str) -> None:
 
 
 def test_a_newer_model_is_called_newer_and_not_wrong() -> None:
-    """Whatever else its form has."""
+    """Also if the rest of its form is wrong."""
     with pytest.raises(OptionError, match="made by a newer sqlsvm"):
         Model.from_json({"format": 3, "model": "late", "weights": {"distance": 1}})
 

@@ -1,4 +1,4 @@
-"""A report as text: what it says, that it needs nothing but itself, and that no name of a user becomes markup."""
+"""A report as text: what it says, that it needs no other file, and that no name of a user becomes markup."""
 
 import re
 from collections.abc import Iterator
