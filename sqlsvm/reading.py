@@ -142,11 +142,11 @@ def reader(wanted: Any) -> Reader:
 
 def _record(kind: Any) -> Reader:
     """UNREAD, if a class has it, names keys that are for other readers, or were written once. A null stands for the
-    default."""
+    default. A field that is not in JSON keeps its default."""
     hints = get_type_hints(kind, include_extras=True)
     unread: frozenset[str] = getattr(kind, "UNREAD", frozenset())
-    members = [(f.name, key(f), reader(hints[f.name]), _has_default(f)) for f in fields(kind)]
-    known = unread.union(key(f) for f in fields(kind))
+    members = [(f.name, key(f), reader(hints[f.name]), _has_default(f)) for f in in_json(kind)]
+    known = unread.union(key(f) for f in in_json(kind))
 
     def read(found: Any) -> Any:
         if not isinstance(found, dict):
@@ -172,6 +172,11 @@ def _record(kind: Any) -> Reader:
 def _unknown(name: str, known: Iterable[str]) -> Misread:
     hint = f"{nearest(name, known) or 'remove it.'} If a newer sqlsvm wrote it, upgrade this one"
     return Misread("unknown field", hint=hint).at(_quoted(name))
+
+
+def in_json(kind: Any) -> list["Field[Any]"]:
+    """The fields of a dataclass that its JSON has; metadata {"key": None} leaves one out."""
+    return [field for field in fields(kind) if field.metadata.get("key", field.name) is not None]
 
 
 def key(field: "Field[Any]") -> str:

@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.options import OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.plan import Method
-from sqlsvm.reading import INFINITE, Bound, Misread, form_of, key, made, reader, unexpected
+from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
@@ -212,9 +212,9 @@ class Model:
     trained_on: TrainedOn = field(default_factory=TrainedOn)
     version: Count = 0
     """Counted by the store; 0 for a model that was never stored."""
-    owner: str | None = field(default="", compare=False)
+    owner: str | None = field(default="", compare=False, metadata={"key": None})
     """The role that stored it in the database, or None if that is not known. Empty for a model that was trained in this
-    process or that comes from a file. It says where the model is from, so it is no part of its JSON."""
+    process or that comes from a file. The store knows it, so the JSON does not say it."""
 
     UNREAD: ClassVar = frozenset({"features", "format"})
 
@@ -236,7 +236,7 @@ class Model:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
-        found = {key(f): plain(getattr(self, f.name)) for f in fields(self) if f.name not in ("trained_on", "owner")}
+        found = {key(f): plain(getattr(self, f.name)) for f in in_json(self) if f.name != "trained_on"}
         return found | {"trained_on": self.trained_on.as_json(), "features": len(self.terms), "format": FORMAT}
 
     @classmethod
