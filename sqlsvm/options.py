@@ -19,7 +19,7 @@ Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
 Nulls = Literal["error", "mean", "drop"]
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
-Step = Literal["strong", "paper"]
+Steps = Literal["strong", "paper"]
 
 
 # -- what a value can be: the text of each follows "must be" in a message ----------------------------------------------
@@ -76,7 +76,7 @@ class ClassWeight:
 
 
 @dataclass(frozen=True)
-class Text:
+class Name:
     """`of` says what it names; if it can be `repeated` it is a tuple of texts."""
 
     of: str
@@ -143,12 +143,12 @@ class Option:
 
 
 _TABLE = (
-    Option("label", None, Text("column"), "The column of the query to predict.", _QUERY),
-    Option("weight", None, Text("column"), "The column of the query that says how much a row counts.", _QUERY),
+    Option("label", None, Name("column"), "The column of the query to predict.", _QUERY),
+    Option("weight", None, Name("column"), "The column of the query that says how much a row counts.", _QUERY),
     Option(
-        "positive", None, Text("value"), "The label's value for the positive class, if it is not true or 1.", _QUERY
+        "positive", None, Name("value"), "The label's value for the positive class, if it is not true or 1.", _QUERY
     ),
-    Option("categorical", (), Text("column", repeated=True), "Take its numbers as categories; repeatable.", _QUERY),
+    Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories; repeatable.", _QUERY),
     Option(
         "nulls",
         "error",
@@ -225,7 +225,7 @@ _TABLE = (
     Option(
         "work_schema",
         None,
-        Text("schema"),
+        Name("schema"),
         "Make working tables in this schema, unlogged: PostgreSQL reads such tables in parallel.",
         ("train",),
         changes=None,
@@ -239,7 +239,7 @@ _TABLE = (
         None,
         example=16,
     ),
-    Option("step", "strong", Choice(get_args(Step)), "The steps of descent.", (), "steps", read_by="descent"),
+    Option("step", "strong", Choice(get_args(Steps)), "The steps of descent.", (), "steps", read_by="descent"),
 )
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 """By name, in the order of the command line."""

@@ -72,6 +72,6 @@ def _lists(messages: Messages, sizes: Sizes) -> Iterator[tuple[str, float]]:
         for step, entries in enumerate(rows):
             yield states_table(bag, step), entries
             yield value_table(bag, step), entries
-        for met in messages.steps(bag):
+        for met in messages.meetings(bag):
             yield returned_table(bag, met.step), rows[met.step] + lists[met.child][-1]
     yield CENTRE_TABLE, lists[messages.left][-1] + lists[messages.right][-1]

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, Choice, ClassWeight, Number, Option, Text, Truth
+from sqlsvm.options import OPTIONS, Choice, ClassWeight, Name, Number, Option, Truth
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -150,7 +150,7 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"type": click.Choice(["yes", "no"]), "default": "yes", "callback": _yes}
         case Truth():
             return {"is_flag": True}
-        case Text(of, repeated):
+        case Name(of, repeated):
             return {"metavar": of.upper(), "multiple": repeated}
     raise AssertionError(declared)
 

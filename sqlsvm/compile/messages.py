@@ -74,7 +74,7 @@ def value_table(bag: int, step: int) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
+class Meeting:
     """One meeting: the states of a bag after `step` messages with the message of a child."""
 
     bag: int
@@ -130,23 +130,23 @@ class Messages:
         behind = {b for link in met for b, _ in self.plan.upwards(link.other(bag), link)}
         return self.ties and self.label_bag in {bag, *behind}
 
-    def steps(self, bag: int) -> list[Step]:
+    def meetings(self, bag: int) -> list[Meeting]:
         """The messages that a bag meets, in order, and which keys are still needed after each."""
         towards = self.towards(bag)
         children = self.plan.children(bag, towards)
-        steps, keys = [], link_keys(self.plan, bag)
+        meetings, keys = [], link_keys(self.plan, bag)
         for i, link in enumerate(children):
             needed = {link_key(v) for later in (*children[i + 1 :], towards) for v in later.edge.on}
             rest = [k for k in keys if k in needed]
             meet, child = map(link_key, link.edge.on), link.other(bag)
             ties = self.tied(bag, i), self.tied(child, len(self.plan.children(child, link)))
-            steps.append(Step(bag, i, child, tuple(keys), tuple(meet), tuple(rest), *ties))
+            meetings.append(Meeting(bag, i, child, tuple(keys), tuple(meet), tuple(rest), *ties))
             keys = rest
-        return steps
+        return meetings
 
     def last(self, bag: int) -> str:
         """The table of what a bag sends: its states after the last message."""
-        return states_table(bag, len(self.steps(bag)))
+        return states_table(bag, len(self.meetings(bag)))
 
     # -- towards the centre
 
@@ -154,33 +154,33 @@ class Messages:
         for side in (self.left, self.right):
             for bag, _ in self.plan.upwards(side, self.centre):
                 yield states(self.plan, bag, tied=self.tied(bag, 0))
-                for step in self.steps(bag):
-                    yield self._extend(step)
+                for met in self.meetings(bag):
+                    yield self._extend(met)
 
-    def _extend(self, step: Step) -> Statement:
+    def _extend(self, met: Meeting) -> Statement:
         """SELECT rest, q.s + m.s AS s, SUM(q.c * m.c) AS c FROM states q JOIN message m GROUP BY rest, q.s + m.s"""
-        plain, total, tie = self._extended(step)
+        plain, total, tie = self._extended(met)
         keys = [*sql.columns(plain, "q"), total, *tie]
         size = sql.total(sql.product(sql.column("c", "q"), sql.column("c", "m")))
-        made = sql.group(self._met([*keys, (size, "c")], step), [key for key, _ in keys])
-        name = f"{bag_name(self.plan, step.bag)} meets {bag_name(self.plan, step.child)}"
-        found = self._unplaced(made, step.rest[0]) if self.placed(step.bag, step.step + 1) else made
-        return statement(name, found, states_table(step.bag, step.step + 1))
+        made = sql.group(self._met([*keys, (size, "c")], met), [key for key, _ in keys])
+        name = f"{bag_name(self.plan, met.bag)} meets {bag_name(self.plan, met.child)}"
+        found = self._unplaced(made, met.rest[0]) if self.placed(met.bag, met.step + 1) else made
+        return statement(name, found, states_table(met.bag, met.step + 1))
 
-    def _extended(self, step: Step) -> tuple[tuple[str, ...], tuple[exp.Expression, str], Named]:
+    def _extended(self, met: Meeting) -> tuple[tuple[str, ...], tuple[exp.Expression, str], Named]:
         """What an extended state has: keys of q, its s or its place, and its o. At most one of q and m has o, because
         the label is in one place."""
         s = sql.plus(sql.column("s", "q"), sql.column("s", "m"))
         ties: Named = [
-            (sql.column(TIE, of), TIE) for of, tied in (("q", step.tie_states), ("m", step.tie_message)) if tied
+            (sql.column(TIE, of), TIE) for of, tied in (("q", met.tie_states), ("m", met.tie_message)) if tied
         ]
-        if self.placed(step.bag, step.step + 1):
-            return step.rest[1:], (place(sql.column(step.rest[0], "q"), s), PLACE), ties[:1]
-        return step.rest, (s, "s"), ties[:1]
+        if self.placed(met.bag, met.step + 1):
+            return met.rest[1:], (place(sql.column(met.rest[0], "q"), s), PLACE), ties[:1]
+        return met.rest, (s, "s"), ties[:1]
 
     def placed(self, bag: int, step: int) -> bool:
         """Do these states have a place?"""
-        return self.plan.method == "grid" and step > 0 and bool(self.steps(bag)[step - 1].rest)
+        return self.plan.method == "grid" and step > 0 and bool(self.meetings(bag)[step - 1].rest)
 
     def _unplaced(self, states: exp.Select, code: str) -> exp.Select:
         """The code and the bucket out of the place."""
@@ -190,9 +190,9 @@ class Messages:
         kept = sql.columns(n for n in states.named_selects if n != PLACE)
         return sql.select([(high, code), (sql.minus(at, exp.paren(whole)), "s"), *kept], sql.derived(states, "e"))
 
-    def _met(self, outputs: Named, step: Step) -> exp.Select:
-        made = sql.select(outputs, sql.table(states_table(step.bag, step.step), "q"))
-        return sql.join(made, sql.table(self.last(step.child), "m"), sql.same(step.meet, "q", "m"))
+    def _met(self, outputs: Named, met: Meeting) -> exp.Select:
+        made = sql.select(outputs, sql.table(states_table(met.bag, met.step), "q"))
+        return sql.join(made, sql.table(self.last(met.child), "m"), sql.same(met.meet, "q", "m"))
 
     # -- at the centre
 
@@ -200,7 +200,7 @@ class Messages:
         """One list of both sides, ordered by where an entry stands: a left entry at -s, a right one at s. A left entry
         counts the right ones before it; a right entry counts the left ones after it."""
         keys = self.centre_keys()
-        tie = self.tied(self.left, len(self.steps(self.left)))
+        tie = self.tied(self.left, len(self.meetings(self.left)))
         merged = sql.union_all(self._side(self.left, tie, is_left=True), self._side(self.right, tie, is_left=False))
         columns = sql.columns([*keys, "s", *([TIE] if tie else []), "side"])
         place = ("at", "rank")
@@ -211,17 +211,17 @@ class Messages:
         yield statement("the two sides meet", made, CENTRE_TABLE)
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             kept = sql.columns([*keys, "s", *([TIE] if carries else []), "v"])
-            own = sql.select([*kept, *self._place(bag, len(self.steps(bag)), kept)], exp.to_table(CENTRE_TABLE))
+            own = sql.select([*kept, *self._place(bag, len(self.meetings(bag)), kept)], exp.to_table(CENTRE_TABLE))
             # Entries that count nothing have nothing to hand back. About half of them are such.
             own = sql.where(own, sql.equal(sql.column("side"), sql.integer(side)), sql.positive(sql.column("v")))
-            yield statement(f"values of {bag_name(self.plan, bag)}", own, value_table(bag, len(self.steps(bag))))
+            yield statement(f"values of {bag_name(self.plan, bag)}", own, value_table(bag, len(self.meetings(bag))))
 
     def _place(self, bag: int, step: int, columns: Named) -> Named:
         """The place that these columns of a list of states make, where such states have one."""
         if not self.placed(bag, step):
             return []
         named = {name: column for column, name in columns}
-        return [(place(named[self.steps(bag)[step - 1].rest[0]], named["s"]), PLACE)]
+        return [(place(named[self.meetings(bag)[step - 1].rest[0]], named["s"]), PLACE)]
 
     def _side(self, bag: int, tie: bool, *, is_left: bool) -> exp.Select:
         s, c, zero, side = sql.column("s"), sql.column("c"), sql.number(0), sql.integer(0 if is_left else 1)
@@ -259,23 +259,23 @@ class Messages:
     def backward(self) -> Iterator[Statement]:
         for side in (self.left, self.right):
             for bag, _ in reversed(self.plan.upwards(side, self.centre)):
-                for step in reversed(self.steps(bag)):
-                    yield from self._return(step)
+                for met in reversed(self.meetings(bag)):
+                    yield from self._return(met)
 
-    def _return(self, step: Step) -> Iterator[Statement]:
+    def _return(self, met: Meeting) -> Iterator[Statement]:
         """The value of an extended state, handed back to the states and to the messages that made it: one meeting of
         the three lists, grouped both ways at once."""
-        own = [sql.column(n, "q") for n in (*step.keys, "s", *([TIE] if step.tie_states else []))]
-        sent = [sql.column(n, "m") for n in (*step.meet, "s", *([TIE] if step.tie_message else []))]
+        own = [sql.column(n, "q") for n in (*met.keys, "s", *([TIE] if met.tie_states else []))]
+        sent = [sql.column(n, "m") for n in (*met.meet, "s", *([TIE] if met.tie_message else []))]
         columns = [(e, f"{e.table}_{e.name}") for e in (*own, *sent)]
         v_of = {of: sql.total(sql.product(sql.column("c", other), sql.column("v", "a"))) for of, other in ("qm", "mq")}
         sums = [(v, f"{of}_v") for of, v in v_of.items()]
         to_message = exp.Grouping(expressions=[sql.column("s", "q")])
-        made = self._met([*columns, *sums, (to_message, "side")], step)
-        made = sql.join(made, sql.table(value_table(step.bag, step.step + 1), "a"), self._extension(step))
-        table = returned_table(step.bag, step.step)
-        yield statement(f"{bag_name(self.plan, step.bag)} returns", sql.grouping_sets(made, own, sent), table)
-        to_states, to_messages = (step.bag, step.step, own), (step.child, len(self.steps(step.child)), sent)
+        made = self._met([*columns, *sums, (to_message, "side")], met)
+        made = sql.join(made, sql.table(value_table(met.bag, met.step + 1), "a"), self._extension(met))
+        table = returned_table(met.bag, met.step)
+        yield statement(f"{bag_name(self.plan, met.bag)} returns", sql.grouping_sets(made, own, sent), table)
+        to_states, to_messages = (met.bag, met.step, own), (met.child, len(self.meetings(met.child)), sent)
         for side, of, (bag, at, keys) in ((0, "q", to_states), (1, "m", to_messages)):
             picked: Named = [(sql.column(f"{of}_{e.name}"), e.name) for e in keys]
             v = (sql.column(f"{of}_v"), "v")
@@ -283,7 +283,7 @@ class Messages:
             rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
             yield statement(f"values of {bag_name(self.plan, bag)}", rows, value_table(bag, at))
 
-    def _extension(self, step: Step) -> list[exp.Expression]:
+    def _extension(self, met: Meeting) -> list[exp.Expression]:
         """The extended state a that q and m make."""
-        plain, total, tie = self._extended(step)
+        plain, total, tie = self._extended(met)
         return [sql.equal(sql.column(n, "a"), e) for e, n in (total, *sql.columns(plain, "q"), *tie)]

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from sqlsvm.options import DEFAULTS, Step, check
+from sqlsvm.options import DEFAULTS, Steps, check
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Cut
@@ -22,7 +22,7 @@ class Effort:
     sample: int | None = DEFAULTS["sample"]
     buckets: int | None = DEFAULTS["buckets"]
     epsilon: float = DEFAULTS["epsilon"]
-    step: Step = DEFAULTS["step"]
+    step: Steps = DEFAULTS["step"]
 
     def __post_init__(self) -> None:
         check(self)

@@ -10,7 +10,7 @@ import pytest
 from sqlsvm import RelationalSVC
 from sqlsvm.cli import cli
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, ClassWeight, Number, Text
+from sqlsvm.options import OPTIONS, ClassWeight, Name, Number
 from sqlsvm.run.train import Training, objective
 from sqlsvm.solve.solution import Effort
 
@@ -28,7 +28,7 @@ ELSEWHERE = {"label", "work_schema"}
         (Number(0, 1, above=True, below=True), [0.5], [0, 1], "a number between 0 and 1"),
         (Number(1, whole=True), [1, 10**30], [0, 1.5, 2.0, True], "a whole number of at least 1"),
         (ClassWeight(("none",)), ["none", (1, 2.5)], ["x", (1,), (1, 0), (1, "2")], "none or two numbers above 0"),
-        (Text("column", repeated=True), [(), ("a",)], ["a", None], "a list of column names"),
+        (Name("column", repeated=True), [(), ("a",)], ["a", None], "a list of column names"),
     ],
     ids=str,
 )
