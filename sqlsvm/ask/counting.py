@@ -18,17 +18,15 @@ from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.plan.design import Design
-from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
+from sqlsvm.plan.parameters import BOUND, BUCKETS, LEVELS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.pseudo_oracle import Sketching, sketching
+from sqlsvm.run.pseudo_oracle import LABELS, Sketching, of_label, sketching
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
-
-LABELS = (-1, 1)
 
 BUCKETS_A_UNIT = 64
 EPSILON = 0.1
@@ -140,7 +138,7 @@ def row_counts(
         parameters[LEVELS] = _sketching(problem, epsilon).for_counts(epsilon)
     for label in LABELS:
         steps.info("counting the rows of the label %+d", label)
-        answers = problem.work.run_and_drop(program, {**parameters, **_of_label(problem, beta, label)})
+        answers = problem.work.run_and_drop(program, {**of_label(problem.scaling, beta, label), **parameters})
         yield from _counts(problem.plan.design, answers, label)
 
 
@@ -160,17 +158,29 @@ def _counts(design: Design, answers: Mapping[str, Rows], label: int) -> Iterator
 
 def generalised(problem: Problem, beta: Array, epsilon: float, buckets: int = BUCKETS_A_UNIT) -> Iterator[Threshold]:
     """The paper's Generalised Row Counting: thresholds at the levels f_k, which grow by a factor of 1 + epsilon."""
-    moments = problem.moments
+    is_sketch, negative = problem.plan.method == "sketch", problem.moments.n_negative
+    rows_of = dict(zip(LABELS, (negative, problem.moments.n - negative), strict=True))
     _check_list(problem, beta)
-    for label in LABELS:
-        steps.info("counting the rows of the label %+d", label)
-        rows = moments.n_negative if label < 0 else moments.n - moments.n_negative
+    for rows in rows_of.values():
         _check_levels(epsilon, rows)
+    program = Program(problem.work.engine, (reached_levels if is_sketch else thresholds)(problem.plan))
+    finer = _sketching(problem, epsilon).for_thresholds(epsilon) if is_sketch else None
+    for label, rows in rows_of.items():
+        steps.info("counting the rows of the label %+d", label)
         f = levels(epsilon, rows)
-        found = _sketched_thresholds if problem.plan.method == "sketch" else _thresholds
-        for k, (count, h) in enumerate(zip(f, found(problem, beta, label, f, buckets, epsilon), strict=True)):
+        asked = {BUCKETS: float(buckets), LEVELS: f if finer is None else finer}
+        answers = problem.work.run_and_drop(program, {**of_label(problem.scaling, beta, label), **asked})
+        heights = _at_levels(answers[REACHED if is_sketch else THRESHOLDS], f)
+        for k, (count, h) in enumerate(zip(f, heights, strict=True)):
             if h == h:
                 yield Threshold(label, k, float(count), float(h))
+
+
+def _at_levels(found: Rows, f: Array) -> Array:
+    """A sketch has its own, finer levels, and its counts are lower bounds. So at least f_k rows reach its threshold
+    for the first level >= f_k. There is none if all rows that it counted are fewer."""
+    reached, heights = found["f"].astype(float), found["threshold"].astype(float)
+    return np.append(heights, nan)[np.searchsorted(reached, f)]
 
 
 def _check_levels(epsilon: float, rows: float) -> None:
@@ -201,23 +211,3 @@ def _sketching(problem: Problem, epsilon: float) -> Sketching:
     found = sketching(problem.work, problem.plan)
     _check_levels(epsilon / (2 * len(problem.plan.links)), found.largest)
     return found
-
-
-def _thresholds(problem: Problem, beta: Array, label: int, f: Array, buckets: int, epsilon: float) -> Array:
-    given = {BOUND: 1.0, BUCKETS: float(buckets), LEVELS: f, **_of_label(problem, beta, label)}
-    program = Program(problem.work.engine, thresholds(problem.plan))
-    return problem.work.run_and_drop(program, given)[THRESHOLDS]["threshold"].astype(float)
-
-
-def _sketched_thresholds(problem: Problem, beta: Array, label: int, f: Array, buckets: int, epsilon: float) -> Array:
-    """The sketch has its own, finer levels, and its counts are lower bounds. So at least f_k rows reach its threshold
-    for the first level >= f_k. There is none if all rows that it counted are fewer."""
-    given = {BOUND: 1.0, LEVELS: _sketching(problem, epsilon).for_thresholds(epsilon)}
-    program = Program(problem.work.engine, reached_levels(problem.plan))
-    answers = problem.work.run_and_drop(program, {**given, **_of_label(problem, beta, label)})
-    steps, heights = (answers[REACHED][name].astype(float) for name in ("f", "threshold"))
-    return np.append(heights, nan)[np.searchsorted(steps, f)]
-
-
-def _of_label(problem: Problem, beta: Array, label: int) -> dict[str, object]:
-    return {THETA: problem.scaling.to_raw(label * np.asarray(beta, dtype=float)), LABEL: float(label)}

@@ -23,13 +23,13 @@ from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import Edge
-from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, LEVELS, THETA
+from sqlsvm.plan.parameters import BUCKETS, LEVELS
 from sqlsvm.plan.plan import Link, Plan
 from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_sizes, node_rows, why_copied
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, labelled, prepared
-from sqlsvm.run.pseudo_oracle import sketching
+from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.workspace import Program, Workspace, rendered, workspace
 from sqlsvm.terminal import amount, printable
 
@@ -272,8 +272,7 @@ def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:
     observer, work.on_done = work.on_done, None
     levels = sketching(work, problem.plan).for_counts(EPSILON)
     work.on_done = observer
-    theta = problem.scaling.to_raw(asked)
-    given = {THETA: theta, LABEL: 1.0, BOUND: 1.0, BUCKETS: float(buckets), LEVELS: levels}
+    given = {**of_label(problem.scaling, asked, 1), BUCKETS: float(buckets), LEVELS: levels}
     work.run_and_drop(Program(work.engine, row_count_program(problem.plan)), given)
 
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sqlglot import exp
@@ -18,6 +18,8 @@ from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.parameters import BOUND, LABEL, WEIGHT_NEGATIVE, WEIGHT_POSITIVE
 from sqlsvm.query import Feature, FeatureQuery
+
+T = TypeVar("T")
 
 CODE = "y"
 """The column of working tables with the code."""
@@ -63,9 +65,14 @@ class Binary:
 
 def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary:
     """The label as a target of two classes. This reads its values."""
-    if query.label is None:
+    label = named(query.label)
+    return Binary(label, _sign_of(engine, query, label, positive))
+
+
+def named(label: T | None) -> T:
+    if label is None:
         raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
-    return Binary(query.label, _sign_of(engine, query, query.label, positive))
+    return label
 
 
 def is_single(engine: Engine, query: FeatureQuery, label: Feature) -> bool:

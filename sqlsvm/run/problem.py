@@ -9,13 +9,13 @@ from math import inf
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError, OptionError
+from sqlsvm.errors import DataError
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
-from sqlsvm.plan.target import Binary
+from sqlsvm.plan.target import Binary, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.measuring import read_moments, with_constants
@@ -54,9 +54,7 @@ def open_problem(engine: Engine, text: str, options: ProblemOptions) -> Iterator
 
 
 def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery:
-    if options.label is None:
-        raise OptionError("no label was named", hint="say which output is the label: --label COLUMN")
-    return read_query(engine, text, label=options.label, weight=options.weight, categorical=options.categorical)
+    return read_query(engine, text, label=named(options.label), weight=options.weight, categorical=options.categorical)
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None) -> Problem:

@@ -14,12 +14,14 @@ from sqlsvm.compile.tally import active_rows
 from sqlsvm.compile.weighting import Step
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.scaling import Scaling
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.join_oracle import sums as gathered
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
 
-LABELS = (-1.0, 1.0)
+LABELS = (-1, 1)
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,15 @@ class PseudoJoinOracle:
             total += float(answers[EXCESS][EXCESS][0])
         return max(0.0, total) / self.problem.moments.n
 
-    def _asked(self, beta: Array, label: float, epsilon: float) -> dict[str, object]:
-        theta = self.problem.scaling.to_raw(label * np.asarray(beta, dtype=float))
+    def _asked(self, beta: Array, label: int, epsilon: float) -> dict[str, object]:
         levels = self.sketching.for_counts(epsilon)
-        return {THETA: theta, LABEL: label, BOUND: 1.0, SLACK: epsilon, LEVELS: levels}
+        return {**of_label(self.problem.scaling, beta, label), SLACK: epsilon, LEVELS: levels}
+
+
+def of_label(scaling: Scaling, beta: Array, label: int) -> dict[str, object]:
+    """Parameters of a count over the rows of one label, which are active if label * score is below the bound."""
+    theta = scaling.to_raw(label * np.asarray(beta, dtype=float))
+    return {THETA: theta, LABEL: float(label), BOUND: JoinOracle.loss.origin}
 
 
 def far_sums(plan: Plan) -> Iterator[Statement]:
