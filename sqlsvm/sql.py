@@ -93,7 +93,8 @@ def window(
 ) -> exp.Window:
     """value OVER (PARTITION BY by ORDER BY order). NULLs come last, or first if descending. A running window goes from
     the first row to the current one."""
-    places = [exp.Ordered(this=column(n), desc=descending, nulls_first=descending) for n in order]
+    down = descending or None  # False would write ASC
+    places = [exp.Ordered(this=column(n), desc=down, nulls_first=descending) for n in order]
     rows = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "CURRENT ROW", "end_side": None}
     return exp.Window(
         this=value,

@@ -2,7 +2,7 @@
 SELECT "c"."minutes" AS c0, "c"."churned" AS c3, o2.n AS m0_0, "c"."day" AS m0_1
 FROM "public".calls AS "c"
 LEFT JOIN (
-  SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v ASC) AS n
+  SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v) AS n
   FROM (
     SELECT DISTINCT v
     FROM (SELECT "p"."code" AS v FROM "public".plans AS "p" WHERE "p"."rate" < 1) AS r
@@ -19,7 +19,7 @@ SELECT
   CASE WHEN ("p"."name" IS NULL OR "p"."name" <> 'new') THEN TRUE ELSE FALSE END AS keep
 FROM "public".plans AS "p"
 LEFT JOIN (
-  SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v ASC) AS n
+  SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v) AS n
   FROM (
     SELECT DISTINCT v
     FROM (
@@ -36,7 +36,7 @@ LEFT JOIN (
  ) AS d
 ) AS o1 ON COALESCE("p"."name", 'none') = o1.v
 LEFT JOIN (
-  SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v ASC) AS n
+  SELECT v AS v, ROW_NUMBER() OVER (ORDER BY v) AS n
   FROM (
     SELECT DISTINCT v
     FROM (SELECT "p"."code" AS v FROM "public".plans AS "p" WHERE "p"."rate" < 1) AS r
