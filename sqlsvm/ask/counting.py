@@ -132,6 +132,9 @@ def row_counts(
     problem: Problem, beta: Array, bound: float = 1.0, buckets: int = BUCKETS_A_UNIT, epsilon: float = EPSILON
 ) -> Iterator[Count]:
     """The paper's Row Counting for every feature, value and label. Only sketches use epsilon."""
+    for name in problem.query.sums:
+        hint = "leave it out of the query, or use --generalized"
+        raise OptionError(f"rows are counted by the values of columns, and {name} adds up several", hint=hint)
     program = Program(problem.work.engine, row_count_program(problem.plan))
     parameters: dict[str, object] = {BOUND: float(bound), BUCKETS: float(buckets)}
     if problem.plan.method == "sketch":

@@ -18,7 +18,7 @@ from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import CODE, binary
-from sqlsvm.query import FeatureQuery, LeftJoin, Term
+from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.workspace import Workspace, workspace
 
@@ -137,11 +137,12 @@ def _survivors(tree: JoinTree, alias: str) -> exp.Select:
 
 def _feature_facts(catalog: Catalog) -> tuple[FeatureFacts, ...]:
     query = catalog.query
-    odd: dict[str, Oddities] = {}
+    odd: dict[Feature, Oddities] = {}
     for relation in query.relations:
-        own = [f for f in query.features if f.relation == relation.alias]
-        odd |= catalog.oddities(relation.alias, own) if own else {}
-    counts = ((f, odd[f.name]) for f in query.features)
+        if own := [f for f in query.features if f.relation == relation.alias]:
+            found = catalog.oddities(relation.alias, own)
+            odd |= {f: found[f.name] for f in own}
+    counts = ((f, odd[f]) for f in query.features)
     return tuple(FeatureFacts(f.name, f.relation, f.kind, o.nulls, o.nans, o.infinite) for f, o in counts)
 
 

@@ -52,6 +52,8 @@ class Counts:
     """Does the code of a row say that its sign is -1? The root's rows have it."""
     apart: bool = False
     """Do the messages down carry neg?"""
+    factor: tuple[int, exp.Expression] | None = None
+    """A number by which each row of a node counts more often, from its columns. It may be negative."""
     needless: frozenset[str] = frozenset()
     """Messages that say 1 to every row that they arrive at. They are not joined."""
 
@@ -89,6 +91,8 @@ class Counts:
     def total(self, node: int, but: str | None = None, *, from_above: str = "c") -> exp.Expression:
         """In how many join rows a row takes part, where `joined` puts it; by this column of the message down."""
         weight, down = [sql.double(sql.column("w", "n"))] if self.weighted(node) else [], down_table(node)
+        if self.factor and self.factor[0] == node:
+            weight.append(self.factor[1].copy())
         counts = [sql.column(from_above if table == down else "c", table) for _, table in self._arriving(node, but)]
         return sql.product(*weight, *counts)
 

@@ -1,7 +1,7 @@
 """Sizes and moments of the virtual join: N, and the sum of every coordinate. If needed also its sum of squares, its
 largest |x|, its sum over the rows with y = -1, and its range. One scan of each node joined with its count messages."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -11,6 +11,7 @@ from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import number_columns, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.options import Scale
+from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 
@@ -38,11 +39,34 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
     """The same with given messages, of which some may be known to be needless."""
-    at = asked(plan, measured)
-    idle = {down_table(n) for n, edge in counts.tree.down() if edge and at.isdisjoint(plan.tree.beyond(n, edge))}
-    yield from (s for s in counts.messages() if s.table not in idle)
+    yield from _messages_to(plan, counts, asked(plan, measured))
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
+
+
+def _messages_to(plan: Plan, counts: Counts, at: Collection[int]) -> Iterator[Statement]:
+    """The messages without those down to where nothing is measured."""
+    wanted = set(at)
+    idle = {down_table(n) for n, edge in counts.tree.down() if edge and wanted.isdisjoint(plan.tree.beyond(n, edge))}
+    yield from (s for s in counts.messages() if s.table not in idle)
+
+
+def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterator[Statement]:
+    """SELECT SUM(x * others) over the join. If each row of a node counts x times, the number of join rows that a row of
+    another node is part of is their sum of x."""
+    node = plan.tree.node_of(c.relation)
+    counts = Counts(plan.tree.rerooted(node), lambda n: source(plan, n, "n"), plan.weighted, factor=(node, c.of("n")))
+    found = {plan.tree.node_of(other.relation) for other in others}
+    yield from _messages_to(plan, counts, found)
+    for at in sorted(found):
+        rows = counts.joined(at, [*sql.columns(number_columns(plan, at), "n"), (counts.total(at), "total")])
+        here = [other for other in others if plan.tree.node_of(other.relation) == at]
+        sums = [(sql.sum_or_zero(sql.product(sql.column("total", "t"), o.of("t"))), o.column) for o in here]
+        yield statement(products_name(c, at), sql.select(sums, sql.derived(rows, "t")))
+
+
+def products_name(c: Coordinate, node: int) -> str:
+    return f"products {c.index} at {node}"
 
 
 def moments_name(node: int) -> str:

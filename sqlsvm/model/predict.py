@@ -87,12 +87,12 @@ def _own_expressions(model: Model) -> dict[str, exp.Expression]:
 def query_rows(engine: Engine, model: Model) -> exp.Select:
     """The model's query, with each output under the name of its feature."""
     text = stored_query(engine, model)
-    outputs = read_query(engine, text).features
+    outputs = {feature.name: feature for feature in read_query(engine, text).features}
     # Only in a sub-query are the keys of USING and NATURAL checked: training does not compare them in this way.
     bound = engine.bound(exp.select("*").from_(parse(text, engine.dialect).subquery("q", copy=False), copy=False))
     select = bound.args["from_"].this.this
     assert isinstance(select, exp.Select)
-    select.set("expressions", [_output(feature) for feature in outputs])
+    select.set("expressions", [_output(feature) for feature in outputs.values()])
     return select
 
 

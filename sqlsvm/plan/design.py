@@ -99,16 +99,25 @@ class Design:
         return len(self.coordinates) + sum(len(d.categories) for d in self.dictionaries)
 
     @cached_property
-    def indicators(self) -> dict[str, int]:
-        """For each number that can be NULL, the coordinate that is 1 where it is."""
-        return {c.feature: c.index for c in self.coordinates if c.role == "missing"}
+    def indicators(self) -> dict[int, int]:
+        """For the coordinate of each number that can be NULL, the next one, which is 1 where it is."""
+        return {c.index - 1: c.index for c in self.coordinates if c.role == "missing"}
+
+    @cached_property
+    def numbers(self) -> dict[str, tuple[Coordinate, ...]]:
+        """The coordinates that add up to each number: one, or one for each term of a sum."""
+        found: dict[str, tuple[Coordinate, ...]] = {}
+        for c in self.coordinates:
+            if c.role == "value":
+                found[c.feature] = (*found.get(c.feature, ()), c)
+        return found
 
 
 def design(catalog: Catalog, target: Binary, *, intercept: bool = True, any_nulls: bool = False) -> Design:
     """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number is
     ready for NULLs that come later."""
     query = catalog.query
-    missing = dict.fromkeys((f.name for f in query.features), 1.0) if any_nulls else _missing(catalog)
+    missing = frozenset(query.features) if any_nulls else _missing(catalog)
     coordinates = tuple(_coordinates(target.label, query, missing, intercept))
     dictionaries: list[Dictionary] = []
     offset = len(coordinates)
@@ -126,23 +135,24 @@ def drop_nulls(query: FeatureQuery) -> FeatureQuery:
     return query
 
 
-def _missing(catalog: Catalog) -> dict[str, float]:
-    """NULLs per feature. For a LEFT JOINed relation this counts the row that stands for no match too."""
-    found: dict[str, float] = {}
+def _missing(catalog: Catalog) -> frozenset[Feature]:
+    """Features with NULLs. For a LEFT JOINed relation this counts the row that stands for no match too."""
+    found: list[Feature] = []
     for relation in catalog.query.relations:
-        features = [f for f in catalog.query.features if f.relation == relation.alias]
-        found |= catalog.nulls_in_join(relation.alias, features) if features else {}
-    return found
+        if features := [f for f in catalog.query.features if f.relation == relation.alias]:
+            nulls = catalog.nulls_in_join(relation.alias, features)
+            found += (f for f in features if nulls[f.name])
+    return frozenset(found)
 
 
 def _coordinates(
-    label: Feature, query: FeatureQuery, missing: dict[str, float], intercept: bool
+    label: Feature, query: FeatureQuery, missing: frozenset[Feature], intercept: bool
 ) -> Iterator[Coordinate]:
     index = count()
     if intercept:
         yield Coordinate(next(index), label.relation, "", "intercept", sql.number(1))
     for f in (f for f in query.features if f.kind != "categorical"):
-        value, has_nulls = as_number(f.expression, f.kind), bool(missing.get(f.name))
+        value, has_nulls = as_number(f.expression, f.kind), f in missing
         yield Coordinate(next(index), f.relation, f.name, "value", sql.or_zero(value) if has_nulls else value)
         if has_nulls:
             is_missing = sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError
 from sqlsvm.options import DEFAULTS, ClassWeights, Counting, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog, check_left_joins
 from sqlsvm.plan.design import Design, design, drop_nulls
@@ -64,6 +65,13 @@ def lasting(engine: Engine, query: FeatureQuery, options: ProblemOptions, target
 
 
 def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Catalog:
+    if options.scale == "maxabs":
+        for name in query.sums:
+            raise OptionError(
+                f"maxabs cannot scale {name}: its terms are of several relations",
+                detail="the largest sum in the join is not known from the tables",
+                hint="use --scale standard, or none",
+            )
     return checked(engine, drop_nulls(query) if options.nulls == "drop" else query)
 
 

@@ -1,8 +1,9 @@
 """Design + moments -> Scaling: the linear map between the raw coordinates that SQL sees and the features trained on."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -23,12 +24,14 @@ class Moments:
     squares: Array
     largest: Array
     total_negative: Array
+    products: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """For each pair of terms of one sum, the sum of x_i x_j."""
 
 
 @dataclass(frozen=True)
 class Element:
-    """beta[place] is the weight of a feature, and theta[index] that of its raw coordinate. A number has no category,
-    and the intercept has no name."""
+    """beta[place] is the weight of a feature, and theta[index] that of its raw coordinate: of a sum, of its first term.
+    A number has no category, and the intercept has no name."""
 
     place: int
     index: int
@@ -41,7 +44,8 @@ class Scaling:
     """The linear map between the features that are trained on and the raw coordinates.
 
     Feature j is (x_j - centre_j) / width_j, where a missing x_j is the mean of the others. With beta for features,
-    theta = to_raw(beta) gives the same scores on raw coordinates; from_raw maps counted sums back.
+    theta = to_raw(beta) gives the same scores on raw coordinates; from_raw maps counted sums back. The terms of a sum
+    share one row of the matrix, and so one weight.
     """
 
     design: Design
@@ -50,24 +54,24 @@ class Scaling:
 
     @cached_property
     def kept(self) -> Indices:
-        """The coordinates that are features: all but the indicators of missing values."""
+        """The coordinates that are features: all but the indicators of missing values and the later terms of a sum."""
         return np.array([c.index for c in _kept(self.design)], dtype=int)
 
-    @property
-    def indicators(self) -> int:
+    @cached_property
+    def unkept(self) -> int:
         """How many coordinates of theta have no element in beta. The categories come after them."""
-        return len(self.design.indicators)
+        return len(self.design.coordinates) - len(self.kept)
 
     @property
     def dimension(self) -> int:
-        return self.design.size - self.indicators
+        return self.design.size - self.unkept
 
     def elements(self) -> Iterator[Element]:
         """What each element of beta is the weight of, in order."""
         yield from (Element(place, c.index, c.feature) for place, c in enumerate(_kept(self.design)))
         for d in self.design.dictionaries:
             for index, category in enumerate(d.categories, d.offset):
-                yield Element(index - self.indicators, index, d.feature, category)
+                yield Element(index - self.unkept, index, d.feature, category)
 
     def scale(self, e: Element) -> tuple[float, float]:
         """Centre and width of a number: its feature is (x - centre) / width."""
@@ -95,12 +99,34 @@ FLAT = 1e-10
 
 
 def _kept(design: Design) -> list[Coordinate]:
-    return [c for c in design.coordinates if c.role != "missing"]
+    firsts = {terms[0] for terms in design.numbers.values()}
+    return [c for c in design.coordinates if c.role == "intercept" or c in firsts]
 
 
 def means(design: Design, moments: Moments) -> dict[str, float]:
     """For each feature that is a number, the mean of the values that are not NULL."""
-    return {c.feature: float(_mean(design, moments, c)[0]) for c in design.coordinates if c.role == "value"}
+    return {name: _mean_of(design, moments, terms) for name, terms in design.numbers.items()}
+
+
+def _mean_of(design: Design, moments: Moments, terms: Sequence[Coordinate]) -> float:
+    return float(sum(_mean(design, moments, c)[0] for c in terms))
+
+
+def _variance(design: Design, moments: Moments, terms: Sequence[Coordinate]) -> tuple[float, float]:
+    """N times the variance of a sum of terms, and what it is subtracted from: of one term its squares. A constant has
+    neither."""
+    varied = [(c, *_mean(design, moments, c)) for c in terms if moments.squares[c.index]]
+    squares = sum(moments.squares[c.index] for c, _, _ in varied)
+    found = sum(moments.squares[c.index] - present * mean * mean for c, mean, present in varied)
+    for (a, mean, _), (b, other, _) in combinations(varied, 2):
+        found += 2.0 * (moments.products[a.index, b.index] - moments.n * mean * other)
+    return found, squares
+
+
+def cancelling(design: Design, moments: Moments) -> list[str]:
+    """Sums that vary much less than their terms. That of constants is a constant."""
+    sums = {name: _variance(design, moments, terms) for name, terms in design.numbers.items() if len(terms) > 1}
+    return [name for name, (variance, squares) in sums.items() if squares and variance <= FLAT * squares]
 
 
 def flat(design: Design, moments: Moments) -> list[Coordinate]:
@@ -116,7 +142,7 @@ def flat(design: Design, moments: Moments) -> list[Coordinate]:
 
 def _mean(design: Design, moments: Moments, c: Coordinate) -> tuple[float, float]:
     """The mean of the values that are not NULL, and their number."""
-    indicator = design.indicators.get(c.feature)
+    indicator = design.indicators.get(c.index)
     present = moments.n - (0.0 if indicator is None else moments.total[indicator])
     return moments.total[c.index] / present if present > 0 else 0.0, present
 
@@ -127,17 +153,18 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
     kept = _kept(design)
     matrix = np.zeros((len(kept), len(design.coordinates)))
     for row, c in enumerate(kept):
-        matrix[row, c.index] = 1.0
+        terms = design.numbers.get(c.feature, (c,))
+        matrix[row, [term.index for term in terms]] = 1.0
         if c.role == "intercept":
             continue
-        mean, present = _mean(design, moments, c)
-        if c.feature in design.indicators:
-            matrix[row, design.indicators[c.feature]] = mean
+        mean, (_, present) = _mean_of(design, moments, terms), _mean(design, moments, c)
+        if len(terms) == 1 and c.index in design.indicators:
+            matrix[row, design.indicators[c.index]] = mean
         if how == "maxabs":
             matrix[row] /= max(moments.largest[c.index], abs(mean) if present < moments.n else 0.0) or 1.0
         if how == "standard":
-            variance = (moments.squares[c.index] - present * mean * mean) / moments.n
-            noise = 1e-12 * moments.squares[c.index] / moments.n  # the subtraction leaves this much of a constant
+            variance, squares = (value / moments.n for value in _variance(design, moments, terms))
+            noise = 1e-12 * squares  # the subtraction leaves this much of a constant
             matrix[row] /= np.sqrt(variance) if variance > noise else 1.0
             if constant is not None:
                 matrix[row, constant] -= mean * matrix[row, c.index]
@@ -154,11 +181,20 @@ def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
             )
         if np.isinf(moments.squares[c.index]):  # NaN if they were not measured
             raise odd_squares(c.feature, "large", "/ 1e100")
-        if nulls == "error" and c.role == "missing" and moments.total[c.index] > 0:
-            raise DataError(
-                f"feature {c.feature} is NULL in {moments.total[c.index]:,.0f} rows of the join",
-                hint="say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
-            )
+        if c.role == "missing" and moments.total[c.index] > 0:
+            _check_nulls(c, moments.total[c.index], nulls, len(design.numbers[c.feature]))
+
+
+def _check_nulls(c: Coordinate, rows: float, nulls: Nulls, terms: int) -> None:
+    """Where one term of a sum is NULL the sum is, so no mean of that term alone could replace it."""
+    if nulls == "error" or terms > 1:
+        raise DataError(
+            f"feature {c.feature} is NULL in {rows:,.0f} rows of the join",
+            detail=f"its term of {c.relation} is" if terms > 1 else None,
+            hint="say what that means: --nulls drop (leave the row out), or COALESCE in that term"
+            if terms > 1
+            else "say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
+        )
 
 
 def odd_squares(feature: str, size: str, remedy: str) -> DataError:

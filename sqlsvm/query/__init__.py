@@ -18,6 +18,7 @@ from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Rel
 from sqlsvm.query.kinds import probes, with_kinds, with_plain_keys
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
+from sqlsvm.query.sums import check_sum, sum_probes
 
 __all__ = [
     "Equality",
@@ -28,6 +29,7 @@ __all__ = [
     "Relation",
     "Source",
     "Term",
+    "check_sum",
     "check_view",
     "feature_query",
     "functions",
@@ -35,6 +37,7 @@ __all__ = [
     "parse",
     "probes",
     "sources",
+    "sum_probes",
     "with_kinds",
     "with_plain_keys",
 ]

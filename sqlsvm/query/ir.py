@@ -53,13 +53,16 @@ class LeftJoin:
 
 @dataclass(frozen=True)
 class Feature:
+    """An output over one relation, or a term of it: an output that adds up terms of several relations is one feature
+    for each of them, all of one name."""
+
     name: str
     relation: str
     expression: exp.Expression
     kind: Kind
     spelling: Spelling = "exact"
     own: exp.Expression | None = None
-    """What the query has, if the expression is a text that is the same for equal values of it."""
+    """What the query has, if the expression is a text that is the same for equal values of it, or a term."""
 
     @property
     def typed(self) -> exp.Expression:
@@ -87,6 +90,14 @@ class FeatureQuery:
     def outputs(self) -> tuple[Feature, ...]:
         """Features, label and weight."""
         return tuple(f for f in (*self.features, self.label, self.weight) if f)
+
+    @property
+    def sums(self) -> dict[str, tuple[Feature, ...]]:
+        """The outputs that use several relations, as their terms by name."""
+        found: dict[str, tuple[Feature, ...]] = {}
+        for f in self.features:
+            found[f.name] = (*found.get(f.name, ()), f)
+        return {name: terms for name, terms in found.items() if len(terms) > 1}
 
     @property
     def terms(self) -> tuple[Term, ...]:

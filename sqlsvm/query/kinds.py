@@ -91,6 +91,10 @@ def _kind(feature: Feature, column: Column, role: str) -> Kind:
     if column.kind == "other":
         hint = next((hint for type, hint in _HINTS.items() if re.search(type, column.type.lower())), _ANY_HINT)
         raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=hint)
+    if feature.own and column.kind != "numeric":
+        raise QueryError(
+            f"the term of {feature.name} over {feature.relation} is of type {column.type}", hint="cast it to a number"
+        )
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
     forced = feature.kind == "categorical" and role != "weight"

@@ -1,6 +1,6 @@
-"""The SELECT list: each column is a feature over one relation."""
+"""The SELECT list: each column is a feature over one relation, or a sum of terms that are."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
@@ -8,13 +8,15 @@ from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.query.ir import Feature
 from sqlsvm.query.names import Scope, Visible, relations_in
+from sqlsvm.query.sums import terms_of
 
 
 def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
     """Every output column as a feature. Its kind is "other" until `with_kinds` sets it."""
-    found: dict[str, tuple[Feature, str]] = {}
+    found: dict[str, tuple[list[Feature], str]] = {}
     for item in select.expressions:
-        for feature, shown in _features(item, scope):
+        for terms, shown in _features(item, scope):
+            feature = terms[0]
             key = scope.fold(feature.name, True)
             if key in found:
                 rename = f"rename one: {_example(feature)} AS {feature.name}_2"
@@ -22,10 +24,10 @@ def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
                     f"two output columns are called {feature.name}: {found[key][1]} and {shown}",
                     hint=f"write the columns out instead of *, and {rename}" if _is_star(item) else rename,
                 )
-            found[key] = feature, shown
+            found[key] = terms, shown
     if not found:
         raise QueryError("the query returns no column", hint="select the features and the label")
-    return tuple(feature for feature, _ in found.values())
+    return tuple(term for terms, _ in found.values() for term in terms)
 
 
 def _is_star(item: exp.Expression) -> bool:
@@ -37,29 +39,33 @@ def _example(feature: Feature) -> str:
     return f"{column.table}.{column.name}" if isinstance(column, exp.Column) else "..."
 
 
-def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[Feature, str]]:
-    """Each feature with the text that it comes from; a column of `*` with its own name."""
+def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[list[Feature], str]]:
+    """The terms of each output with the text that they come from; a column of `*` with its own name."""
     star = item.this if isinstance(item, exp.Column) else item
     if isinstance(star, exp.Star):
         for visible in _expanded(item, star, scope):
             name = visible.column.name
-            yield Feature(name, visible.alias, visible.reference, "other"), f"{visible.alias}.{name}"
+            yield [Feature(name, visible.alias, visible.reference, "other")], f"{visible.alias}.{name}"
     else:
-        yield _feature(item, scope), fragment(item, scope.dialect)
+        yield _terms(item, scope), fragment(item, scope.dialect)
 
 
-def _feature(item: exp.Expression, scope: Scope) -> Feature:
+def _terms(item: exp.Expression, scope: Scope) -> list[Feature]:
     shown = fragment(item, scope.dialect)
     resolved = scope.resolve(item.unalias())
     used = relations_in(resolved)
     if not used:
         raise QueryError(f"the output {shown} is a constant", hint="remove it; the intercept is added automatically")
-    if len(used) > 1:
+    name = _name(item, resolved, scope)
+    if len(used) == 1:
+        return [Feature(name, used[0], resolved, "other")]
+    terms = terms_of(resolved)
+    if terms is None:
         raise QueryError(
             f"the output {shown} uses {' and '.join(used)}",
-            hint="use the columns of one relation, or give each its own output column",
+            hint="add up terms that use one relation each, such as a.x - 2 * b.y; or give each its own output column",
         )
-    return Feature(_name(item, resolved, scope), used[0], resolved, "other")
+    return [Feature(name, alias, term, "other", own=resolved) for alias, term in terms.items()]
 
 
 def _name(item: exp.Expression, resolved: exp.Expression, scope: Scope) -> str:
@@ -94,11 +100,17 @@ def _column(node: exp.Expression) -> exp.Column:
     return node if isinstance(node, exp.Column) else exp.Column(this=node.copy())
 
 
-def find(name: str, role: str, features: Iterable[Feature], scope: Scope) -> Feature:
+def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Feature:
     """The feature called `name`: as spelled, else as the engine reads the unquoted name."""
     by_name = {feature.name: feature for feature in features}
     by_meaning = {scope.fold(n, True): feature for n, feature in by_name.items()}
     if feature := by_name.get(name) or by_meaning.get(scope.fold(name, False)):
+        used = [f.relation for f in features if f.name == feature.name]
+        if len(used) > 1:
+            raise QueryError(
+                f"the {role} {feature.name} uses {' and '.join(used)}",
+                hint=f"only a feature adds up columns of several relations; a {role} uses one",
+            )
         return feature
     hint = nearest(name, by_name) or f"the query returns {', '.join(by_name)}"
     raise QueryError(f"{role} {name} is not a column of the query", hint=hint)

@@ -9,6 +9,7 @@ from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query import (
     FeatureQuery,
     Source,
+    check_sum,
     check_view,
     feature_query,
     functions,
@@ -16,6 +17,7 @@ from sqlsvm.query import (
     parse,
     probes,
     sources,
+    sum_probes,
     with_kinds,
     with_plain_keys,
 )
@@ -41,8 +43,23 @@ def read_query(
     query = feature_query(
         text, tree, columns, engine.fold, dialect=engine.dialect, label=label, weight=weight, categorical=categorical
     )
-    kinds = {alias: engine.describe(probe) for alias, probe in probes(query).items()}
+    for feature, probe in sum_probes(query):
+        check_sum(feature, engine.describe(probe), engine.abilities.single, engine.dialect)
+    kinds = {alias: _types(engine, query, alias, probe) for alias, probe in probes(query).items()}
     return with_implied_filters(with_plain_keys(with_kinds(query, kinds), engine.describe))
+
+
+def _types(engine: Engine, query: FeatureQuery, alias: str, probe: exp.Select) -> tuple[Column, ...]:
+    try:
+        return engine.describe(probe)
+    except StatementError as error:  # a date can be subtracted, but has no minus of its own
+        sums = [name for name, terms in query.sums.items() if alias in (t.relation for t in terms)]
+        if not sums:
+            raise
+        raise QueryError(
+            f"the terms of {' or '.join(sums)} over {alias} are no numbers: {error.message}",
+            hint="turn each term into a number: EXTRACT(EPOCH FROM ...)",
+        ) from error
 
 
 def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:

@@ -41,9 +41,9 @@ class Report:
     missing: tuple[Missing, ...] = ()
 
     def relation_of(self, feature: str) -> str:
-        """The relation of a feature; empty if neither the database nor the model has it."""
+        """The relation of a feature, or those of a sum; empty if neither the database nor the model has it."""
         if self.inspection:
-            return next((f.relation for f in self.inspection.features if f.name == feature), "")
+            return ", ".join(f.relation for f in self.inspection.features if f.name == feature)
         return self.model.trained_on.relations.get(feature, "")
 
 

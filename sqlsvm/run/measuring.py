@@ -1,19 +1,29 @@
 """The size of the join and the moments of its features, read from the database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import floor
 
 import numpy as np
 
 from sqlsvm.compile.count import down_table
-from sqlsvm.compile.moments import EVERY, RANGE, category_moments_name, counts_of, moments, moments_by, moments_name
+from sqlsvm.compile.moments import (
+    EVERY,
+    RANGE,
+    category_moments_name,
+    counts_of,
+    moments,
+    moments_by,
+    moments_name,
+    products,
+    products_name,
+)
 from sqlsvm.compile.partners import PARTNERS, looked, lost, missing, partners
 from sqlsvm.compile.statement import Statement
 from sqlsvm.errors import DataError
 from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.scaling import Moments, flat
+from sqlsvm.plan.scaling import Moments, cancelling, flat
 from sqlsvm.run.workspace import Workspace
 
 
@@ -40,7 +50,8 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
             found[name][places] = of_one[name]
     root = answers[moments_name(plan.label_node)]
     n, n_negative, n_unlabelled = (float(root[name][0]) for name in ("n", "n_negative", "n_unlabelled"))
-    return Moments(n, n_negative, n_unlabelled, *(found[m] for m in ("total", "squares", "largest", "negative")))
+    total, squares, largest, negative = (found[m] for m in ("total", "squares", "largest", "negative"))
+    return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative)
 
 
 SAME = 1e-13
@@ -65,13 +76,41 @@ def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
     return replace(found, squares=squares)
 
 
+def with_products(work: Workspace, plan: Plan, found: Moments) -> Moments:
+    """Moments with the products of the terms of sums, if squares were measured: for the variance of a sum. One that
+    varies much less than its terms is refused: the sums have lost the digits of what is left of it."""
+    made: dict[tuple[int, int], float] = {}
+    for terms in plan.design.numbers.values():
+        for place, c in enumerate(terms[:-1], 1):
+            if not np.isnan(found.squares[c.index]):
+                made |= _products(work, plan, c, terms[place:])
+    found = replace(found, products=made)
+    for name in cancelling(plan.design, found) if made else ():
+        raise DataError(
+            f"feature {name} hardly varies in the join, compared with its terms",
+            detail="sums of such terms lose the digits in which their sum differs",
+            hint="leave it out if it is constant; else subtract a constant from each term, so that it is near 0",
+        )
+    return found
+
+
+def _products(work: Workspace, plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> dict[tuple[int, int], float]:
+    with work.scratch():
+        answers = work.run(products(plan, c, others))
+    rows = {o: answers[products_name(c, plan.tree.node_of(o.relation))] for o in others}
+    return {(c.index, o.index): float(rows[o][o.column][0]) for o in others}
+
+
 def _too_far_from_zero(plan: Plan, c: Coordinate, least: float, most: float) -> DataError:
     query = plan.tree.query
-    own = next(f.expression for f in query.features if f.name == c.feature).sql(query.dialect)
+    found = next(f for f in query.features if (f.name, f.relation) == (c.feature, c.relation))
+    own = found.expression.sql(query.dialect)
+    is_term = c.feature in query.sums
+    what = f"the term {own} of {c.feature}" if is_term else f"feature {c.feature}"
     return DataError(
-        f"feature {c.feature} is between {least:.15g} and {most:.15g}: its mean is much larger than its deviation",
+        f"{what} is between {least:.15g} and {most:.15g}: its mean is much larger than its deviation",
         detail="sums of such numbers lose the digits in which they differ",
-        hint=f"subtract a constant in the query: {own} - {floor(least)} AS {c.feature}",
+        hint=f"subtract a constant in the query: {own} - {floor(least)}{'' if is_term else f' AS {c.feature}'}",
     )
 
 

@@ -25,7 +25,8 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
     """With `none` no feature is measured, and nothing is said."""
     moments, value = problem.moments, means(problem.scaling.design, problem.moments)
     for e in problem.scaling.elements():
-        if e.feature in value and 0.0 in (moments.squares[e.index], moments.largest[e.index]):
+        terms = problem.scaling.design.numbers.get(e.feature, ())
+        if terms and all(0.0 in (moments.squares[c.index], moments.largest[c.index]) for c in terms):
             weight = 0.0 if abs(beta[e.place]) <= ROUNDED else float(beta[e.place])
             said = f"feature {e.feature} is {value[e.feature]:g} in every row of the join"
             yield f"{said}: its scaled weight is {weight:g}"

@@ -18,7 +18,7 @@ from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Binary, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.measuring import read_moments, with_constants
+from sqlsvm.run.measuring import read_moments, with_constants, with_products
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
 
@@ -82,7 +82,7 @@ def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
     moments = read_moments(work, plan, needed(plan, options.scale))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
-    return with_constants(work, plan, moments)
+    return with_products(work, plan, with_constants(work, plan, moments))
 
 
 def check_rows(plan: Plan, moments: Moments) -> None:

@@ -116,5 +116,5 @@ class _Reader:
         for d in self.design.dictionaries:
             number = rows[number_column(d)].astype(float)
             (known,) = np.nonzero(~np.isnan(number))
-            found[known, d.number] = number[known].astype(int) - 1 - self.scaling.indicators
+            found[known, d.number] = number[known].astype(int) - 1 - self.scaling.unkept
         return found

@@ -84,6 +84,8 @@ def train(
 ) -> Model:
     """Train on one snapshot of the data. The database is left as it was."""
     query = labelled(engine, text, training.problem)
+    if training.solver == "descent":
+        check_bounded(query)
     if training.held:
         query = marked(query, training.held)
     with brought(engine, query, training.offload) as (here, query), workspace(here) as work:
@@ -122,6 +124,13 @@ def descending(problem: Problem, scale: Scale) -> Problem:
                     hint="use --scale maxabs",
                 )
     return replace(problem, plan=replace(plan, method="sketch") if plan.method == "grid" else plan)
+
+
+def check_bounded(query: FeatureQuery) -> None:
+    """The paper bounds |beta|.|x| from the tables; of a sum only the terms are there."""
+    for name in query.sums:
+        hint = "use --solver dane, or a column for each relation"
+        raise OptionError(f"descent needs features of one relation, and {name} adds up several", hint=hint)
 
 
 def objective(database: str, text: str, training: Training) -> dict[str, Any]:
@@ -240,7 +249,7 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
     return TrainedOn(
         fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16],
         rows={r.alias: problem.catalog.rows(r.alias) for r in query.relations},
-        relations={f.name: f.relation for f in query.features},
+        relations=_relations(query),
         booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
         padded=tuple(f.name for f in query.features if f.spelling == "padded"),
         caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
@@ -248,6 +257,13 @@ def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
         database=engine.url,
         versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
     )
+
+
+def _relations(query: FeatureQuery) -> dict[str, str]:
+    """Of each feature, also of a category. A sum has several."""
+    return {f.name: f.relation for f in query.features} | {
+        name: ", ".join(term.relation for term in terms) for name, terms in query.sums.items()
+    }
 
 
 def package_version(package: str) -> str | None:

@@ -67,7 +67,8 @@ def checks(
     yield _other_labels(plan, label_values, label_type)
     if query.weight:
         yield _odd_weights(plan, query.weight)
-    never_null = [f for f in query.features if f.kind != "categorical" and f.name not in plan.design.indicators]
+    may_be_null = {c.feature for c in plan.design.coordinates if c.role == "missing"}
+    never_null = [f for f in query.features if f.kind != "categorical" and f.name not in may_be_null]
     is_null = sql.case(sql.is_null(sql.column("v", "r")), sql.number(1))
     yield from (_counted(plan, "null", f, is_null.copy()) for f in never_null)
 

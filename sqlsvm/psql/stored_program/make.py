@@ -52,6 +52,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     asked = training.problem
     _check_training(training)
     query = labelled(engine, text, asked)
+    _check_sums(query)
     target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     _check_classes(target.label.name, values)
@@ -85,6 +86,14 @@ def _check_training(training: Training) -> None:
         raise OptionError(
             "a stored program trains on all rows of its query",
             hint="leave rows out in WHERE, or hold them out of sqlsvm train --holdout",
+        )
+
+
+def _check_sums(query: FeatureQuery) -> None:
+    for name in query.sums:
+        raise OptionError(
+            f"a stored program has a weight for each column, and {name} adds up terms of several relations",
+            hint="give each term its own output column, or train it with sqlsvm train",
         )
 
 

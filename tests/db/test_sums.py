@@ -1,0 +1,219 @@
+"""Features that add up terms of several relations, such as p.x - 2 * a.x: one weight, as over the materialised join."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.ask.counting import row_counts
+from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.errors import OptionError, QueryError, SqlsvmError
+from sqlsvm.model.predict import predict
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.psql.stored_program import stored_program
+from sqlsvm.query import Feature
+from sqlsvm.run.problem import open_problem
+from sqlsvm.run.train import train
+from tests.db.test_oracle import assert_exact, noted
+from tests.ground import svm
+from tests.ground.opened import Opened, Wish, build, is_clear, truth
+from tests.ground.schemas import random_world
+from tests.ground.trained import assert_proven, training, wish_of
+from tests.ground.world import World
+
+
+def summed(live: World, rng: np.random.Generator) -> exp.Select | None:
+    """The query of a world with a number of each relation in one sum, in place of these numbers."""
+    assert live.label
+    numbers = {f.relation: f for f in live.features if f.kind == "numeric"}
+    if len(numbers) < 2:
+        return None
+    factors = rng.choice([-2, -1, 1, 3], size=len(numbers))
+    terms = [
+        exp.Mul(this=double(f), expression=sql.integer(int(k))) for f, k in zip(numbers.values(), factors, strict=True)
+    ]
+    whole: exp.Expression = exp.Sub(this=exp.paren(sql.plus(*terms)), expression=sql.number(1.5))
+    others = [f for f in live.features if f not in numbers.values()]
+    named = [exp.alias_(whole, "total sum", quoted=True), *(output(f) for f in (live.label, *others))]
+    return live.select(named)
+
+
+def double(feature: Feature) -> exp.Expression:
+    return sql.double(feature.expression.copy())
+
+
+def output(feature: Feature) -> exp.Expr:
+    return exp.alias_(feature.expression.copy(), feature.name, quoted=True)
+
+
+@contextmanager
+def sums_of_world(engine: Engine, seed: int, scale: svm.Scale, nulls: svm.Nulls) -> Iterator[Opened | None]:
+    rng = np.random.default_rng(seed)
+    some = nulls == "drop"
+    world = random_world(rng, min_relations=2, max_relations=4, nulls=some, left_joins=some, max_rows=12)
+    with world.created(engine) as live:
+        assert live.label
+        found = summed(live, rng)
+        wish = Wish(label=live.label.name, scale=scale, nulls=nulls)
+        text = found.sql(engine.dialect) if found else ""
+        rows = truth(engine, text, wish) if found else None
+        if rows is None or len(set(rows.y.tolist())) < 2 or not rows.x[:, 1].std() > 1e-3:
+            yield None
+            return
+        options = ProblemOptions(label=wish.label, scale=scale, nulls=nulls)
+        with open_problem(engine, text, options) as problem:
+            yield Opened(problem, rows)
+
+
+@pytest.mark.parametrize("nulls", ["error", "drop"])
+@pytest.mark.parametrize("scale", ["standard", "none"])
+def test_on_random_schemas(shared_engine: Engine, scale: svm.Scale, nulls: svm.Nulls) -> None:
+    """Moments, values, cuts."""
+    checked = several = 0
+    for seed in range(16):
+        with noted(f"seed {seed}"), sums_of_world(shared_engine, seed, scale, nulls) as found:
+            if found is None:
+                continue
+            rng = np.random.default_rng(seed)
+            for beta in (found.normal(rng), found.normal(rng)):
+                assert_exact(found, beta, clear=is_clear(found.truth, beta))
+            checked += 1
+            several += found.plan.centre is not None
+    assert checked >= 4
+    assert several >= 1
+
+
+SCRIPT = """
+CREATE TABLE p (id INT PRIMARY KEY, x FLOAT8, n INT, r REAL, day DATE, word TEXT);
+CREATE TABLE f (k INT, p INT, y BOOLEAN, z FLOAT8, m INT, same INT);
+CREATE TABLE a (k INT, x FLOAT8, n INT, r REAL, day DATE, maybe FLOAT8, flag BOOLEAN)
+"""
+FROM = "FROM f JOIN p ON p.id = f.p JOIN a ON a.k = f.k"
+
+
+@pytest.fixture(name="tables")
+def tables_(engine: Engine) -> Engine:
+    rng = np.random.default_rng(4)
+    build(engine, SCRIPT)
+    p = {"id": np.arange(12), "x": rng.normal(size=12), "n": rng.integers(0, 9, 12)}
+    k, here, z = rng.integers(0, 6, 80), rng.integers(0, 12, 80), rng.normal(size=80)
+    y = p["x"][here] - z + rng.normal(size=80) > 0
+    f = {"k": k, "p": here, "y": y, "z": z, "m": rng.integers(0, 9, 80), "same": -k}
+    maybe = np.ma.masked_array(rng.normal(size=40), np.arange(40) % 3 == 0)
+    a = {"k": rng.integers(0, 6, 40), "x": 5 + rng.normal(size=40), "n": rng.integers(0, 9, 40), "maybe": maybe}
+    tables: dict[str, Rows] = {"p": p, "f": f, "a": a}
+    for name, rows in tables.items():
+        engine.copy_in(engine.placed(exp.to_table(name)), rows)
+    return engine
+
+
+@pytest.mark.parametrize("scale", ["standard", "none"])
+@pytest.mark.parametrize("output", ["p.x - 2 * a.x AS s", "(f.z + a.n) / 4 - (p.n - 1) * 0.5 AS s"])
+def test_a_model_is_that_of_the_materialised_join(tables: Engine, output: str, scale: svm.Scale) -> None:
+    query = f"SELECT f.y, {output}, f.m {FROM}"
+    asked_for = training(scale=scale, lam=1e-2)
+    rows = truth(tables, query, wish_of(asked_for))
+    model = train(tables, "m", query, asked_for)
+    beta = assert_proven(tables, model, rows)
+    assert model.converged
+    assert [w.feature for w in model.weights] == ["s", "m"]
+    assert model.trained_on.relations["s"] in ("p, a", "f, a, p")
+    place = rows.columns.index(("s", None))
+    assert model.scaling["s"].centre == pytest.approx(rows.centre[place])
+    assert model.scaling["s"].width == pytest.approx(rows.width[place])
+    scores = tables.fetch(predict(tables, model))["score"]
+    np.testing.assert_allclose(np.sort(scores), np.sort(rows.x @ beta), rtol=1e-9, atol=1e-9)
+    found = evaluate_model(tables, model)
+    wrong = np.sum((rows.x @ beta > 0) != (rows.y > 0))
+    assert found.as_json()["accuracy"] == pytest.approx(1 - wrong / len(rows.y))
+
+
+def test_weights_of_rows_count_in_the_variance_of_a_sum(tables: Engine) -> None:
+    query = f"SELECT f.y, f.z + a.x AS s, a.n AS w {FROM}"
+    asked_for = training(weight="w", lam=1e-2)
+    rows = truth(tables, query, wish_of(asked_for))
+    model = train(tables, "m", query, asked_for)
+    assert_proven(tables, model, rows)
+    assert model.scaling["s"].width == pytest.approx(rows.width[1])
+
+
+def test_rows_with_a_null_term_are_dropped(tables: Engine) -> None:
+    query = f"SELECT f.y, f.z + a.maybe AS s {FROM}"
+    asked_for = training(nulls="drop", lam=1e-2)
+    rows = truth(tables, query, wish_of(asked_for))
+    assert_proven(tables, train(tables, "m", query, asked_for), rows)
+
+
+def test_a_sum_as_a_user_may_feed_it(tables: Engine) -> None:
+    """Rows to score have the sum as one column."""
+    model = train(tables, "m", f"SELECT f.y, f.z + a.x AS s {FROM}", training(lam=1e-2))
+    (score,) = tables.fetch(predict(tables, model, "SELECT 2.5 AS s"))["score"]
+    assert score == pytest.approx(model.intercept + 2.5 * model.weights[0].weight)
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "message", "hint"),
+    [
+        (
+            "f.z + a.maybe AS s",
+            {"nulls": "mean"},
+            "feature s is NULL in",
+            "--nulls drop (leave the row out), or COALESCE",
+        ),
+        ("f.z + a.maybe AS s", {}, "feature s is NULL in", "--nulls drop"),
+        ("f.z + a.x AS s", {"scale": "maxabs"}, "maxabs cannot scale s", "--scale standard, or none"),
+        ("f.z + a.x AS s", {"solver": "descent", "scale": "none"}, "descent needs features of one", "--solver dane"),
+        ("p.r + a.r AS s", {}, "the sum s is rounded to the type", "CAST"),
+        ("f.k - a.k AS s", {}, "feature s hardly varies in the join", "leave it out"),
+        ("(p.x + 1e9) + a.x AS s", {}, "the term .* of s is between 99999999", "subtract a constant"),
+    ],
+)
+def test_refused(tables: Engine, output: str, options: dict[str, str], message: str, hint: str) -> None:
+    with pytest.raises(SqlsvmError, match=message) as refused:
+        train(tables, "m", f"SELECT f.y, f.m, {output} {FROM}", training(**options))
+    assert hint in str(refused.value)
+
+
+def test_a_division_that_drops_the_remainder(tables: Engine) -> None:
+    """In DuckDB 7 / 2 is 3.5."""
+    query = f"SELECT f.y, (f.m + a.n) / 2 AS s {FROM}"
+    if tables.dialect == "duckdb":
+        model = train(tables, "m", query, training(lam=1e-2))
+        assert_proven(tables, model, truth(tables, query, Wish(scale="standard")))
+        return
+    with pytest.raises(QueryError, match="drops the remainder") as refused:
+        train(tables, "m", query, training())
+    assert refused.value.hint == "divide by CAST(2 AS DOUBLE PRECISION)"
+
+
+def test_days_are_no_numbers(tables: Engine) -> None:
+    with pytest.raises(SqlsvmError, match="the terms of age over p are no numbers"):
+        train(tables, "m", f"SELECT f.y, a.day - p.day AS age {FROM}", training())
+
+
+@pytest.mark.parametrize("role", ["label", "weight", "categorical"])
+def test_a_sum_is_a_feature_only(tables: Engine, role: str) -> None:
+    options: dict[str, Any] = {"label": "y", role: ("s",) if role == "categorical" else "s"}
+    with pytest.raises(QueryError, match="s uses f and a"):
+        train(tables, "m", f"SELECT f.y, f.m, f.z + a.x AS s {FROM}", training(**options))
+
+
+def test_offloaded(tables: Engine) -> None:
+    if tables.dialect == "postgres":
+        query = f"SELECT f.y, f.z - COALESCE(a.maybe, 1) AS s {FROM}"
+        asked_for = training(offload=True, lam=1e-2)
+        assert_proven(tables, train(tables, "m", query, asked_for), truth(tables, query, wish_of(asked_for)))
+
+
+def test_counts_and_programs_refuse_sums(tables: Engine) -> None:
+    query = f"SELECT f.y, f.m, f.z + a.x AS s {FROM}"
+    with open_problem(tables, query, ProblemOptions(label="y")) as problem, pytest.raises(OptionError, match="adds up"):
+        list(row_counts(problem, np.zeros(problem.scaling.dimension)))
+    if tables.dialect == "postgres":
+        with pytest.raises(OptionError, match="adds up terms of several relations"):
+            stored_program(tables, query, training())
