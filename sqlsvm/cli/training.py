@@ -80,7 +80,7 @@ def train(
         if store:
             _check(store, name)
         else:
-            click.echo(f"note: the model will not be kept, for {dsn} does not last; --model-file keeps one", err=True)
+            click.echo(f"note: the model will not be kept: {dsn} does not last; --model-file keeps one", err=True)
         keeper = Keeper(store, name, model_file or engine.url, dsn)
         before = state_of(store, name) if resume else None
         if resume and store and before is None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
@@ -90,9 +89,8 @@ def explain(
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.show.plan import draw_plan
 
-    given = click.get_current_context().get_parameter_source("beta")
-    if given is ParameterSource.COMMANDLINE and not analyze:  # $SQLSVM_BETA may be there for `count`
-        raise click.UsageError("--beta is only used with --analyze: give both.")
+    if typed("beta") and not analyze:  # $SQLSVM_BETA may be there for `count`
+        raise click.UsageError("--beta needs --analyze", click.get_current_context())
     with opened(dsn) as engine:
         wanted = ProblemOptions(**options)
         if analyze:
@@ -163,11 +161,8 @@ def count(
             weights = counting.read_beta(problem.scaling, asked)
             if generalized:
                 thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
-                found, drawn = (
-                    {"thresholds": answers.as_json(thresholds)},
-                    answers.draw_thresholds(thresholds, sys.stdout),
-                )
+                found, drawn = answers.as_json(thresholds), answers.draw_thresholds(thresholds, sys.stdout)
             else:
                 counts = list(counting.row_counts(problem, weights, bound, buckets, epsilon))
-                found, drawn = {"counts": answers.as_json(counts)}, answers.draw_counts(counts, sys.stdout)
-    show_either(as_json, lambda: found, lambda: drawn)
+                found, drawn = answers.as_json(counts), answers.draw_counts(counts, sys.stdout)
+    show_either(as_json, lambda: {"thresholds" if generalized else "counts": found}, lambda: drawn)

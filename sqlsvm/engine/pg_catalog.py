@@ -228,9 +228,8 @@ class PgCatalog(Programmable):
         """In a comparison with a float a large number becomes a double. Blanks at the end of a character varying do not
         count in a comparison with a character(n). In the hour in which clocks change, two times without a zone are one
         time with a zone."""
-        if any(
-            type == "bigint" or type.startswith("numeric") for type in types
-        ) and not self.abilities.inexact.isdisjoint(types):
+        is_large = any(type == "bigint" or type.startswith("numeric") for type in types)
+        if is_large and not self.abilities.inexact.isdisjoint(types):
             return "double precision"
         bases = {_base(type) for type in types}
         if "character varying" in bases and not bases.isdisjoint(("character", "bpchar")):

@@ -72,12 +72,9 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
     def kinded(feature: Feature, role: str) -> Feature:
         column = found[feature]
         feature = replace(feature, kind=_kind(feature, column, role), spelling=column.spelling)
-        is_text = feature.kind == "categorical" and (role == "feature" or column.spelling == "caseless")
-        return (
-            replace(feature, expression=plain(feature.expression, column), own=feature.expression)
-            if is_text
-            else feature
-        )
+        if feature.kind != "categorical" or (role != "feature" and column.spelling != "caseless"):
+            return feature
+        return replace(feature, expression=plain(feature.expression, column), own=feature.expression)
 
     return replace(
         query,

@@ -95,7 +95,7 @@ def test_names_cannot_reach_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--label", "y", "--beta", "{}"], 2, "error: --beta is only used with --analyze: give both.\n"),
+        (["--label", "y", "--beta", "{}"], 2, "error: --beta needs --analyze\n"),
         (["--label", "yy"], 1, "error: "),
         ([], 1, "error: no label was named\nHINT: say which output is the label: --label COLUMN\n"),
         (["--label", "y", "--analyze", "--beta", '{"weights": {"xx": 1}}'], 1, "error: beta has a weight for xx"),

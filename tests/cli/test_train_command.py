@@ -157,7 +157,7 @@ def test_a_database_that_does_not_last(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("y,x\n1,2\n0,1\n1,3\n0,0\n")
     done = sqlsvm("train", "--dsn", "duckdb:", "--query", "SELECT y, x FROM 'x.csv'", "--label", "y", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr.startswith("note: the model will not be kept, for duckdb: does not last; --model-file keeps")
+    assert done.stderr.startswith("note: the model will not be kept: duckdb: does not last; --model-file keeps")
     assert done.stdout.startswith("model         model, not kept\n")
 
 

@@ -122,7 +122,7 @@ def test_the_same_columns_may_be_another_label(postgres: Engine) -> None:
 
 
 def test_the_best_weights_are_a_good_start(engine: Engine, join: Join) -> None:
-    """Under another scale too, for they are kept on the columns themselves; a new category weighs 0."""
+    """Under another scale too, because they are kept on the columns themselves; a new category weighs 0."""
     asked = training(lam=1e-3, solver="bundle", tol=0.02)
     before = interrupted(engine, join.query, asked, after=6)
     other = replace(asked, problem=replace(asked.problem, scale="maxabs"))
