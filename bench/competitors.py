@@ -133,7 +133,7 @@ def sqlsvm(*more: str) -> Callable[[Order], Outcome]:
 
 def _outcome(model: Model, seconds: float) -> Outcome:
     proof = {name: getattr(model, name) for name in ("objective", "objective_upper", "lower_bound", "gap")}
-    parts = {"passes": model.seconds, "the rest": seconds - model.seconds}
+    parts = {**model.phases, "the rest": seconds - sum(model.phases.values())}
     history = [dict(record) for record in model.history]
     return Outcome(_given(model.weights, model.intercept), parts, None, proof, history, model.join_rows)
 

@@ -41,6 +41,16 @@ def memory(n: float) -> str:
     return f"{amount(n)} {units[power]}"
 
 
+def duration(seconds: float) -> str:
+    """
+    >>> duration(0.123), duration(8.04), duration(89), duration(200), duration(4e4)
+    ('0.12 s', '8 s', '89 s', '3 minutes', '11 hours')
+    """
+    if seconds < 120:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
+
+
 def share(part: float, whole: float) -> str:
     """
     >>> share(1, 3), share(1, 10**6), share(999_999, 10**6)

@@ -28,7 +28,7 @@ BEGIN
                 'objective_upper', c.objective_upper, 'lower_bound', c.lower_bound, 'gap', c.gap,
                 'buckets', c.buckets, 'seconds', c.seconds) ORDER BY c.pass)
             FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0),
-        'options', wanted, 'trained_on', sqlsvm._trained_on(p, program), 'format', 2)
+        'options', wanted, 'trained_on', sqlsvm._trained_on(p, program), 'format', 3)
         || sqlsvm._weights(p, (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best));
     INSERT INTO sqlsvm.versions (name, version, engine, query, label, lam, solver, counting, join_rows, passes, seconds,
         objective, objective_upper, lower_bound, gap, converged, body)

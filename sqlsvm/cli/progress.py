@@ -1,6 +1,7 @@
 """Progress on stderr. stdout has only the answer.
 
-Other modules report their steps by `logging`: INFO for a step, DEBUG for a pass, which prints its own line at its end.
+Other modules report their steps by `logging`: INFO for a step, DEBUG for a pass, which prints its own line at its end;
+more than INFO for a line that stays.
 On a terminal a step is shown with its seconds while it lasts. Elsewhere it prints a line only if it takes longer than
 PATIENCE. So a log shows what was slow, and is otherwise the same every time.
 """
@@ -103,7 +104,11 @@ class _Told(logging.Handler):
         self._steps = steps
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._steps.begin(printable(record.getMessage()), announced=record.levelno < logging.INFO)
+        said = printable(record.getMessage())
+        if record.levelno > logging.INFO:
+            self._steps.say(said)
+        else:
+            self._steps.begin(said, announced=record.levelno < logging.INFO)
 
 
 _steps: Steps = Lines()

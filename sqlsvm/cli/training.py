@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +84,7 @@ def train(
         before = state_of(store, name) if resume else None
         if resume and store and before is None:
             model = finished(store, name, query, training)
-            _answer(model, model.seconds, f"kept in {keeper.place}", as_json)
+            _answer(model, f"kept in {keeper.place}", as_json)
             return 0
         code = train_and_keep(engine, keeper, query, training, before, as_json)
         if store and not as_json:
@@ -105,17 +104,16 @@ def train_and_keep(
     from sqlsvm.run.resume import Continuation
     from sqlsvm.run.train import train
 
-    began, store = time.monotonic(), keeper.store
+    store = keeper.store
     continuation = Continuation(before, say)
     with keeper.outliving(continuation):
         model = train(engine, keeper.name, query, training, on_pass, continuation)
-    seconds = time.monotonic() - began
     try:
         model = replace(model, version=store.save(model)) if store else model
     except SqlsvmError:
-        _answer(model, seconds, "not kept", as_json)
+        _answer(model, "not kept", as_json)
         raise
-    _answer(model, seconds, _place(keeper.place) if store else "not kept", as_json)
+    _answer(model, _place(keeper.place) if store else "not kept", as_json)
     for note in model.notes:
         say(note)
     if not model.converged:
@@ -174,10 +172,10 @@ def _check(store: "Store", name: str) -> None:
         raise EngineError(error.message, detail=error.detail, hint=hint) from error
 
 
-def _answer(model: "Model", seconds: float, place: str, as_json: bool) -> None:
+def _answer(model: "Model", place: str, as_json: bool) -> None:
     from sqlsvm.show.training import draw_training
 
-    show_either(as_json, lambda: model.as_json(), lambda: draw_training(model, seconds, place, sys.stdout))
+    show_either(as_json, lambda: model.as_json(), lambda: draw_training(model, place, sys.stdout))
 
 
 def _say_next(name: str, model_file: str | None, url: str) -> None:

@@ -16,7 +16,7 @@ from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 2
+FORMAT = 3
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -204,6 +204,8 @@ class Model:
     """The intercept that the penalty counts: `intercept` + the sum of weight * centre. None if that is not known."""
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     """Of each feature that is a number."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """The seconds of each phase of the training, which add up to all of it; `seconds` are those of its passes."""
     notes: tuple[str, ...] = ()
     """What its user may not expect, a sentence each."""
     history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
@@ -216,7 +218,12 @@ class Model:
     """The role that stored it in the database, or None if that is not known. Empty for a model that was trained in this
     process or that comes from a file. The store knows it, so the JSON does not say it."""
 
-    UNREAD: ClassVar = frozenset({"features", "format"})
+    UNREAD: ClassVar = frozenset({"features", "total_seconds", "format"})
+
+    @property
+    def total_seconds(self) -> float | None:
+        """Of the whole training; None if that is not known."""
+        return sum(self.phases.values()) if self.phases else None
 
     @property
     def weighted(self) -> bool:
@@ -237,7 +244,8 @@ class Model:
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
         found = {key(f): plain(getattr(self, f.name)) for f in in_json(self) if f.name != "trained_on"}
-        return found | {"trained_on": self.trained_on.as_json(), "features": len(self.terms), "format": FORMAT}
+        found |= {"trained_on": self.trained_on.as_json(), "features": len(self.terms)}
+        return found | {"total_seconds": self.total_seconds, "format": FORMAT}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], where: str = "the model") -> "Model":

@@ -13,6 +13,7 @@ from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
+from sqlsvm.run.clock import Phase
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
 from sqlsvm.run.sampling import drawn_sample, whole_join
@@ -29,6 +30,7 @@ class JoinOracle:
     """R(beta) over the virtual join, on scaled features, by relational passes."""
 
     loss: Loss = Hinge()
+    phase: Phase = "passes"
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -66,7 +68,9 @@ class JoinOracle:
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
         parameters = {THETA: theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
-        answers = self.problem.work.run_and_drop(self._soft_program if width else self.program, parameters)
+        work = self.problem.work
+        with work.clock.during(self.phase):
+            answers = work.run_and_drop(self._soft_program if width else self.program, parameters)
         slope, offset = self._cut(answers)
         slope = self.problem.scaling.from_raw(slope)
         error = 0.0 if self.exact else self._error(answers, h)

@@ -19,6 +19,7 @@ class _SignOracle(JoinOracle):
     """Its active rows are those whose score has the wrong sign."""
 
     loss = Perceptron()
+    phase = "finishing"
 
 
 def constants(problem: Problem, beta: Array) -> Iterator[str]:

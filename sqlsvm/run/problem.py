@@ -1,6 +1,5 @@
 """From a feature query to a problem: the first steps of training, counting and explaining."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,8 +20,6 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
-
-steps = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,7 @@ def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery
 
 def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None) -> Problem:
     """Balanced class weights need a count of the classes. After it, all tables are made again with the weights."""
+    work.clock.begin("reading")
     plan, catalog = planned(work.engine, query, options, target)
     if isinstance(options.class_weight, tuple):
         plan = _weighted(plan, options.class_weight)
@@ -75,10 +73,10 @@ def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
 
 
 def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
+    work.clock.begin("tables")
     check_weight(work, plan)
-    steps.info("preparing the tables")
     work.run(working_tables(plan))
-    steps.info("counting the join and the moments of its features")
+    work.clock.begin("moments")
     moments = read_moments(work, plan, needed(plan, options.scale))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)

@@ -12,6 +12,7 @@ from sqlsvm.compile.sketch import EXCESS, counted, excess, perturbed, size_name,
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.compile.weighting import Step
+from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
@@ -78,7 +79,7 @@ class PseudoJoinOracle:
         """-(1/N) sum of y x over the rows with 1 - y beta.x >= epsilon |beta|.|x|, one run per label."""
         summed = np.zeros(self.problem.plan.design.size)
         for label in LABELS:
-            answers = self.problem.work.run_and_drop(self._gradient, self._asked(beta, label, epsilon))
+            answers = self._run(self._gradient, beta, label, epsilon)
             summed -= label * gathered(self.problem.plan, answers)
         return self.problem.scaling.from_raw(summed) / self.problem.moments.n
 
@@ -89,13 +90,15 @@ class PseudoJoinOracle:
         it is the sum of the losses of what is in the sketch, so no list of thresholds has to be made."""
         total = 0.0
         for label in LABELS:
-            answers = self.problem.work.run_and_drop(self._value, self._asked(beta, label, epsilon))
+            answers = self._run(self._value, beta, label, epsilon)
             total += float(answers[EXCESS][EXCESS][0])
         return max(0.0, total) / self.problem.moments.n
 
-    def _asked(self, beta: Array, label: int, epsilon: float) -> dict[str, object]:
-        levels = self.sketching.for_counts(epsilon)
-        return {**of_label(self.problem.scaling, beta, label), SLACK: epsilon, LEVELS: levels}
+    def _run(self, program: Program, beta: Array, label: int, epsilon: float) -> dict[str, Rows]:
+        work, levels = self.problem.work, self.sketching.for_counts(epsilon)
+        asked = {**of_label(self.problem.scaling, beta, label), SLACK: epsilon, LEVELS: levels}
+        with work.clock.during("passes"):
+            return work.run_and_drop(program, asked)
 
 
 def of_label(scaling: Scaling, beta: Array, label: int) -> dict[str, object]:

@@ -152,7 +152,9 @@ class Continuation:
 
     def _taken(self) -> Mapping[str, str]:
         if self._digests is None:
-            self._digests = dict(digests(self._problem.work.engine, self._problem.query))
+            work = self._problem.work
+            with work.clock.during("digests"):
+                self._digests = dict(digests(work.engine, self._problem.query))
         return self._digests
 
     def _change(self, before: Saved) -> str | None:

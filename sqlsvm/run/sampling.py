@@ -41,7 +41,7 @@ def drawn_sample(problem: Problem, size: int, seed: int) -> Sample:
     table = thinnable(plan) if size >= MANY else None
     statements = list(sample(plan, thinned=table is not None and work.engine.thins(table)))
     places = _places(plan, moments, size, seed)
-    with work.scratch():
+    with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
         reader, rows = _Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
         numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, rows), strict=True))
@@ -55,8 +55,9 @@ def whole_join(problem: Problem, most: int) -> Sample | None:
     if problem.rows > min(most, LARGEST_WHOLE // max(1, columns)) or (found := whole(problem.plan)) is None:
         return None
     steps.info("reading all %s rows of the join", f"{problem.rows:,.0f}")
-    answers, reader = problem.work.run([found])[found.name], _Reader(problem.scaling)
-    numbers, ones, labels = reader.read_once(answers, np.float64)
+    with problem.work.clock.during("sampling"):
+        answers, reader = problem.work.run([found])[found.name], _Reader(problem.scaling)
+        numbers, ones, labels = reader.read_once(answers, np.float64)
     return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, answers[TIMES].astype(float))
 
 

@@ -1,8 +1,10 @@
 """Training from end to end: open a problem, let a solver make passes, return a model with its certificate."""
 
 import hashlib
+import logging
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Unpack
 
@@ -15,6 +17,8 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.clock import Clock
+from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
@@ -28,6 +32,10 @@ from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
+
+steps = logging.getLogger(__name__)
+NOTE = logging.INFO + 1
+"""The level of what is worth keeping in a log of steps."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +91,38 @@ def train(
     continuation: Continuation | None = None,
 ) -> Model:
     """Train on one snapshot of the data. The database is left as it was."""
+    clock = Clock()
     query = labelled(engine, text, training.problem)
     if training.solver == "descent":
         check_bounded(query)
     if training.held:
         query = marked(query, training.held)
-    with brought(engine, query, training.offload) as (here, query), workspace(here) as work:
+    clock.begin("copying" if training.offload else "reading")
+    with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(problem, training.problem.scale)
-        going: Going = {"on_pass": on_pass}
+        forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
+        going: Going = {"on_pass": partial(_passed, clock, forecast, on_pass)}
         if continuation:
             described = objective(_engine(engine, here), text, training)
             state = continuation.begin(problem, described, training.penalty)
             going |= {"state": state, "on_state": continuation.remember}
+        clock.begin("solving")
         solution = solve(problem, training, **going)
+        clock.begin("finishing")
         if continuation and not solution.converged:
             continuation.remember(solution.state, last=True)
-        return model_of(engine, name, text, problem, training, solution, left_out)
+        model = model_of(engine, name, text, problem, training, solution, left_out)
+    return replace(model, phases=clock.seconds)
+
+
+def _passed(clock: Clock, forecast: Forecast, on_pass: OnPass | None, record: Record) -> None:
+    if on_pass:
+        on_pass(record)
+    if said := forecast.after(record):
+        steps.log(NOTE, said)
+    clock.begin("between_passes")
 
 
 def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:

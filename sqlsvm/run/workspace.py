@@ -12,6 +12,7 @@ from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Rows, Texts
 from sqlsvm.errors import EngineError
+from sqlsvm.run.clock import Clock
 
 
 class Program:
@@ -48,8 +49,8 @@ def rendered(engine: Engine, statement: Statement) -> Texts:
 class Workspace:
     """The working tables of one run. It drops all that it made, also after an error."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
+        self.engine, self.clock = engine, clock or Clock()
         self.on_done: Callable[[Statement, float, float], None] | None = None
         """Called after each statement with the number of rows that it kept or returned, and its seconds."""
         self._tables: list[str] = []
@@ -114,10 +115,10 @@ class Workspace:
 
 
 @contextmanager
-def workspace(engine: Engine) -> Iterator[Workspace]:
+def workspace(engine: Engine, clock: Clock | None = None) -> Iterator[Workspace]:
     """One snapshot of the data for all statements inside. At its end the working tables are dropped."""
     with engine.snapshot(), _own_names(engine):
-        made = Workspace(engine)
+        made = Workspace(engine, clock)
         try:
             yield made
         except BaseException:

@@ -12,6 +12,11 @@ from sqlsvm.paper import columns, facts, on_paper
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
 
+AT_ONCE = 1.0
+"""A training of fewer seconds is over at once."""
+LEAST_SHARE = 0.05
+"""Phases with a smaller share of the time are not shown."""
+
 
 def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
     if not listing:
@@ -76,7 +81,8 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "join", _rows(model.label_rows, model.weighted) or row_count(model.join_rows, model.weighted)
     if line := held_out(model):
         yield "held out", line
-    yield "trained", f"{passes(model)}, counting {model.counting}, in {model.seconds:.2f} s"
+    yield "trained", trained(model)
+    yield from (("time", line) for line in times(model))
     yield "in", printable(model.engine)
     if model.owner:
         yield "stored by", printable(model.owner)
@@ -89,6 +95,19 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(model.trained_on.as_json()))
+
+
+def trained(model: Model) -> str:
+    said = f"{passes(model)} in {model.seconds:.2f} s, counting {model.counting}"
+    return said if model.total_seconds is None else f"{said}; {model.total_seconds:.2f} s in all"
+
+
+def times(model: Model) -> Iterator[str]:
+    """One line with the longest phases of a training, if passes are not most of it."""
+    total = model.total_seconds or 0.0
+    longest = sorted(model.phases.items(), key=lambda phase: -phase[1])
+    if total >= max(AT_ONCE, 2 * model.phases.get("passes", 0.0)):
+        yield ", ".join(f"{n.replace('_', ' ')} {s:.1f} s" for n, s in longest if s >= LEAST_SHARE * total)
 
 
 def passes(model: Model) -> str:

@@ -5,7 +5,7 @@ from typing import TextIO
 
 from sqlsvm.model.model import Model
 from sqlsvm.paper import facts, on_paper
-from sqlsvm.show.models import draw_weights, gap, held_out, passes
+from sqlsvm.show.models import draw_weights, gap, held_out, times, trained
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, memory, printable, row_count
 
@@ -29,22 +29,23 @@ def pass_line(record: Record) -> str:
     return "   ".join(parts)
 
 
-def draw_training(model: Model, seconds: float, place: str, stream: TextIO) -> str:
-    """`seconds` is the time of the whole training, not only of its passes; `place` says where the model is stored."""
-    return f"{draw_certificate(model, seconds, place, stream)}\n\n{draw_weights(model, TOP, stream)}"
+def draw_training(model: Model, place: str, stream: TextIO) -> str:
+    """`place` says where the model is stored."""
+    return f"{draw_certificate(model, place, stream)}\n\n{draw_weights(model, TOP, stream)}"
 
 
-def draw_certificate(model: Model, seconds: float, place: str, stream: TextIO) -> str:
-    return on_paper(stream, facts(_said(model, seconds, place)))
+def draw_certificate(model: Model, place: str, stream: TextIO) -> str:
+    return on_paper(stream, facts(_said(model, place)))
 
 
-def _said(model: Model, seconds: float, place: str) -> Iterator[tuple[str, str]]:
+def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     version = f", version {model.version}" if model.version else ""
     yield "model", f"{printable(model.name)}{version}, {place}"
     yield "objective", objective(model)
     yield "lower bound", f"{model.lower_bound:.6g}: no weights have a lower objective"
     yield "gap", gap(model)
-    yield "trained", f"{passes(model)} in {model.seconds:.2f} s, counting {model.counting}; {seconds:.2f} s in all"
+    yield "trained", trained(model)
+    yield from (("time", line) for line in times(model))
     yield "join", f"would have been {_join(model)}; it was never made"
     if line := held_out(model):
         yield "held out", line

@@ -70,7 +70,7 @@ def test_every_stay_counts_the_same(duckdb: Engine) -> None:
     hinge = np.average(np.maximum(0, 1 - margins), weights=rows["share"].astype(float))
     penalty = model.lam * (model.intercept**2 + sum(w.scaled_weight**2 for w in model.weights))
     assert model.objective - ROUNDING <= hinge + penalty <= model.objective_upper + ROUNDING
-    assert f"rows of total weight {STAYS}, with " in draw_training(model, 1.0, "here", io.StringIO())
+    assert f"rows of total weight {STAYS}, with " in draw_training(model, "here", io.StringIO())
 
 
 @pytest.mark.slow

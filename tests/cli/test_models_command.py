@@ -223,6 +223,16 @@ def test_a_model_drawn() -> None:
     assert draw_model(model(version=3), io.StringIO()) == SHOWN
 
 
+def test_what_took_the_time_if_it_was_not_the_passes() -> None:
+    """Of the phases that matter, the longest first."""
+    slow = {"reading": 0.2, "sampling": 60.0, "solving": 862.0, "passes": 16.0, "between_passes": 99.0}
+    said = draw_model(model(phases=slow), io.StringIO())
+    assert "trained       2 passes of dane in 0.81 s, counting exact; 1037.20 s in all\n" in said
+    assert "time          solving 862.0 s, between passes 99.0 s, sampling 60.0 s\n" in said
+    passes = {**slow, "passes": 1100.0}
+    assert "time  " not in draw_model(model(phases=passes), io.StringIO())
+
+
 def test_weights_drawn() -> None:
     assert draw_weights(model(), 4, io.StringIO()) == WEIGHTS
 
@@ -233,7 +243,7 @@ query         SELECT f.late, f.distance, f.carrier
               FROM flights AS f
 label         late
 join          1.5e12 rows: 1.0e12 -1 (67 %), 5.0e11 +1 (33 %)
-trained       2 passes of dane, counting exact, in 0.81 s
+trained       2 passes of dane in 0.81 s, counting exact
 in            PostgreSQL 15.18
 lambda        0.0001
 NULLs         mean

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def ended(child: subprocess.Popen[str], how: Any, after: int = 2) -> tuple[int, 
     assert child.stderr
     with child:
         try:
-            lines = [child.stderr.readline() for _ in range(after)]
+            lines = list(islice((line for line in child.stderr if not line.startswith("about ")), after))
             assert lines[-1].startswith(f"pass {after} "), (lines, child.poll())
             how()
             out, err = child.communicate(timeout=60)

@@ -133,12 +133,12 @@ DAMAGES = {
     "'{}'": ("SV008", "intercept: expected a finite number, found nothing", EDITED),
     "jsonb_set(body::jsonb, '{format}', '7')": (
         "SV005",
-        "made by a newer sqlsvm (format 7; these functions read up to 2)",
+        "made by a newer sqlsvm (format 7; these functions read up to 3)",
         NEWER,
     ),
-    '\'{"format": 3, "version": 1}\'': (
+    '\'{"format": 4, "version": 1}\'': (
         "SV005",
-        "made by a newer sqlsvm (format 3; these functions read up to 2)",
+        "made by a newer sqlsvm (format 4; these functions read up to 3)",
         NEWER,
     ),
     "jsonb_set(body::jsonb, '{version}', '3')": ("SV008", "version: found 3", EDITED),

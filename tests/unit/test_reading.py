@@ -94,7 +94,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "zoo": (["hinge"], "zoo: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "owner": ("postgres", "owner: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "losses": (["hinge"], "losses: unknown field\nHINT: did you mean passes? If a newer sqlsvm wrote it, upgrade"),
-    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 2)\nHINT: upgrade sqlsvm"),
+    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 3)\nHINT: upgrade sqlsvm"),
 }
 
 
@@ -108,12 +108,12 @@ def test_the_error_names_the_field(path: str) -> None:
 def test_a_newer_model_is_called_newer_and_not_wrong() -> None:
     """Also if the rest of its form is wrong."""
     with pytest.raises(OptionError, match="made by a newer sqlsvm"):
-        Model.from_json({"format": 3, "model": "late", "weights": {"distance": 1}})
+        Model.from_json({"format": 4, "model": "late", "weights": {"distance": 1}})
 
 
 def test_an_older_model_lacks_what_came_later() -> None:
     first = ("history", "options", "trained_on", "version", "features", "format")
-    later = (*first, "scaled_intercept", "scaling", "notes")
+    later = (*first, "scaled_intercept", "scaling", "notes", "phases", "total_seconds")
     old = {name: value for name, value in MODEL.items() if name not in later}
     assert Model.from_json(old) == model(history=(), options={}, trained_on=TrainedOn())
 
@@ -127,7 +127,8 @@ _FORM_1 = {
     *("fingerprint", "rows", "relations", "booleans", "padded", "caseless", "label_values", "database"),
     *("versions", "held_out", "pass_", "buckets"),
 }
-FIELDS = {1: _FORM_1, 2: _FORM_1 | {"scaled_intercept", "scaling", "notes", "centre", "width"}}
+_FORM_2 = _FORM_1 | {"scaled_intercept", "scaling", "notes", "centre", "width"}
+FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}}
 
 
 def test_each_form_has_its_fields() -> None:

@@ -1,0 +1,59 @@
+"""The phases of a training: what is done, and how its seconds are shared out."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Literal
+
+Phase = Literal[
+    "reading",  # the query and the catalog
+    "copying",  # with --offload
+    "tables",
+    "moments",
+    "sampling",
+    "solving",  # the sample, up to the first pass
+    "passes",
+    "between_passes",
+    "digests",  # of the rows, for --resume
+    "finishing",
+]
+
+SAID: Mapping[Phase, str] = {
+    "tables": "preparing the tables",
+    "moments": "counting the join and the moments of its features",
+    "between_passes": "choosing where to make the next pass",
+    "digests": "taking a digest of the rows",
+    "finishing": "finishing the model",
+}
+"""What is shown of a phase. The others say it themselves, with names and numbers."""
+
+steps = logging.getLogger(__name__)
+
+
+class Clock:
+    """One phase at a time is going on, so the phases add up to the whole."""
+
+    def __init__(self, phase: Phase = "reading") -> None:
+        self._phase, self._since = phase, perf_counter()
+        self._ended: dict[str, float] = {}
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Of each phase so far."""
+        return self._ended | {self._phase: self._ended.get(self._phase, 0.0) + perf_counter() - self._since}
+
+    def begin(self, phase: Phase) -> Phase:
+        """The phase that it ends."""
+        self._ended, before = self.seconds, self._phase
+        self._phase, self._since = phase, perf_counter()
+        if phase in SAID:
+            steps.info(SAID[phase])
+        return before
+
+    @contextmanager
+    def during(self, phase: Phase) -> Iterator[None]:
+        """The phase before goes on afterwards."""
+        before = self.begin(phase)
+        yield
+        self.begin(before)

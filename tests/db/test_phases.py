@@ -1,0 +1,68 @@
+"""What a training says of its time: the phases, and the lines while they last."""
+
+import logging
+from time import perf_counter, sleep
+from typing import Any
+
+import pytest
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import Model
+from sqlsvm.run.resume import Continuation
+from sqlsvm.run.train import train
+from sqlsvm.solve.local import LocalProblem
+from tests.ground.opened import build
+from tests.ground.trained import training
+
+TABLES = """
+CREATE TABLE f (k INT, y INT, x FLOAT8);
+CREATE TABLE g (k INT, u FLOAT8);
+INSERT INTO f VALUES (1, 1, 0.5), (1, 0, -1), (2, 1, 2), (2, 0, 2.5), (2, 1, 1);
+INSERT INTO g VALUES (1, 0.25), (1, 1), (2, 3), (2, 1), (2, 7)
+"""
+QUERY = "SELECT f.y, f.x, g.u FROM f JOIN g ON g.k = f.k"
+NAP = 0.15
+
+
+@pytest.fixture
+def slow_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = LocalProblem.minimise
+
+    def slow(*given: Any) -> Any:
+        sleep(NAP)
+        return quick(*given)
+
+    monkeypatch.setattr(LocalProblem, "minimise", slow)
+
+
+def test_phases_add_up_to_the_wall_clock(engine: Engine, slow_solver: None) -> None:
+    """Also if the time is not spent in passes, but in the problem of the sample."""
+    build(engine, TABLES)
+    began = perf_counter()
+    model = train(engine, "m", QUERY, training(lam=0.1, holdout=None))
+    wall = perf_counter() - began
+    assert model.total_seconds is not None
+    assert 0.98 * wall < model.total_seconds <= wall
+    assert NAP < model.phases["solving"] < wall - model.phases["passes"]
+    assert model.seconds == pytest.approx(model.phases["passes"], abs=0.1 * wall)
+    assert {"reading", "tables", "moments", "sampling", "solving", "passes", "finishing"} <= set(model.phases)
+    assert Model.from_json(model.as_json()).phases == model.phases
+
+
+def test_each_phase_says_what_is_done(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    build(engine, TABLES)
+    with caplog.at_level(logging.DEBUG, "sqlsvm"):
+        train(engine, "m", QUERY, training(lam=0.1, max_passes=2, tol=1e-12), None, Continuation())
+    said = list(dict.fromkeys(caplog.messages))
+    assert said == [
+        "looking at rows and keys of the tables",
+        "preparing the tables",
+        "counting the join and the moments of its features",
+        "reading all 13 rows of the join",
+        "solving the problem of 13 rows",
+        "pass 1",
+        "taking a digest of the rows",
+        "choosing where to make the next pass",
+        "pass 2",
+        "finishing the model",
+    ]
