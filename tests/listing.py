@@ -5,6 +5,7 @@ from pathlib import Path
 from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine, Text
+from tests.typed import asked
 
 INSTALLED = Path(__file__).parent / "golden" / "installed.txt"
 """The listing of what is to be there, the same on every server."""
@@ -50,3 +51,9 @@ def state(engine: Engine) -> str:
     """All that is installed, and every row of the tables that are never changed by training."""
     rows = engine.fetch(Text("SELECT string_agg(version::text, ',' ORDER BY version) AS v FROM sqlsvm.schema_version"))
     return listing(engine) + str(rows["v"][0])
+
+
+def tables(engine: Engine) -> list[str]:
+    """The working tables that exist."""
+    found = "SELECT table_name AS t FROM information_schema.tables WHERE table_name LIKE 'sqlsvm%' ORDER BY t"
+    return list(asked(engine, parse_one(found))["t"])

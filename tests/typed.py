@@ -4,7 +4,7 @@ looked up on the user's own path."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlglot import exp
+from sqlglot import exp, parse, parse_one
 
 from sqlsvm.engine.base import Engine, Parameters, Rows, Sent, Text
 from sqlsvm.engine.pg_names import PIN
@@ -48,3 +48,17 @@ def meant(engine: Engine, name: str) -> exp.Table:
     """The table that a user of this session means."""
     (table,) = engine.bound(exp.select("*").from_(exp.to_table(name))).find_all(exp.Table)
     return table.copy()
+
+
+def run(engine: Engine, script: str) -> None:
+    """Statements in the language of the engine."""
+    for statement in parse(script, read=engine.dialect):
+        assert statement is not None
+        typed(engine, statement)
+
+
+def query(engine: Engine, text: str) -> exp.Query:
+    """As the engine is asked it."""
+    parsed = parse_one(text, read=engine.dialect)
+    assert isinstance(parsed, exp.Query)
+    return engine.bound(parsed)

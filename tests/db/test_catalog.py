@@ -20,14 +20,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import train
 from tests.ground.trained import training
-from tests.typed import asked, meant, typed
-
-
-def run(engine: Engine, script: str) -> None:
-    for statement in parse(script, read=engine.dialect):
-        assert statement is not None
-        typed(engine, statement)
-
+from tests.typed import asked, meant, run, typed
 
 # -- uniqueness that is declared, and so not counted -------------------------------------------------------------------
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
-from sqlglot import exp, parse, parse_one
+from sqlglot import exp, parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Column, Engine, Kind, Refusal, StatementError, Text, Values
 from sqlsvm.errors import EngineError, QueryError
 from sqlsvm.query.read_query import read_query
-from tests.typed import asked, meant, typed
+from tests.typed import asked, meant, query, run, typed
 
 EVIL_NAMES = [
     'a"b',
@@ -30,18 +30,6 @@ EVIL_NAMES = [
     "{brace}",
     "%s",
 ]
-
-
-def run(engine: Engine, script: str) -> None:
-    for statement in parse(script, read=engine.dialect):
-        assert statement is not None
-        typed(engine, statement)
-
-
-def query(engine: Engine, text: str) -> exp.Query:
-    parsed = parse_one(text, read=engine.dialect)
-    assert isinstance(parsed, exp.Query)
-    return engine.bound(parsed)
 
 
 VALUES = """

@@ -4,18 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from sqlsvm.engine.base import Engine, StatementError, Values
 from sqlsvm.engine.wire import COPY_BLOCK
 from tests.ground.opened import build
-from tests.typed import asked, meant
-
-
-def query(engine: Engine, text: str) -> exp.Query:
-    parsed = parse_one(text, read=engine.dialect)
-    assert isinstance(parsed, exp.Query)
-    return engine.bound(parsed)
+from tests.typed import asked, meant, query
 
 
 def test_masked_cells_are_null(engine: Engine) -> None:

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import product
 
 import numpy as np
@@ -18,6 +17,7 @@ from sqlsvm.plan.join_tree import Edge, JoinTree
 from tests.ground import parts
 from tests.ground.reference import Reference, Side
 from tests.ground.schemas import World, random_world, worlds
+from tests.ground.world import noted
 from tests.typed import meant, typed
 
 SEEDS = 500
@@ -58,15 +58,6 @@ def test_schemas_that_shrink(shared_engine: Engine, world: World) -> None:
 def seeded(seed: int) -> World:
     """Few large ones: they cost in proportion to their relations."""
     return random_world(np.random.default_rng(seed), max_relations=(3, 3, 3, 4, 3, 3, 3, 4, 3, 6)[seed % 10])
-
-
-@contextmanager
-def noted(note: str) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        error.add_note(note)
-        raise
 
 
 def check(engine: Engine, world: World) -> None:

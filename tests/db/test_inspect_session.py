@@ -7,14 +7,14 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql as pg
-from sqlglot import exp, parse, parse_one
+from sqlglot import exp, parse_one
 
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, EngineError, QueryError, SqlsvmError
 from sqlsvm.run.workspace import workspace
-from tests.typed import asked, typed
+from tests.typed import asked, run
 
 TABLES = """
 CREATE TABLE f (id INT, k INT, x DOUBLE PRECISION, s TEXT, y INT);
@@ -26,12 +26,6 @@ INSERT INTO m VALUES (10, 1.0), (10, 2.0), (20, 3.0)
 """
 QUERY = "SELECT f.y, f.x, d.z, m.v FROM f LEFT JOIN d ON d.k = f.k JOIN m ON m.c = f.y + 10"
 CYCLE = "SELECT f.y, d.z, m.v FROM f JOIN d ON d.k = f.k JOIN m ON m.c = d.c AND m.v = f.x + 0.5"
-
-
-def run(engine: Engine, script: str) -> None:
-    for statement in parse(script, read=engine.dialect):
-        assert statement is not None
-        typed(engine, statement)
 
 
 @pytest.fixture

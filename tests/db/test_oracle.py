@@ -1,7 +1,6 @@
 """Passes over random schemas against the naive join: what they count, and what they prove."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, is_clear, opened_world, ties
 from tests.ground.schemas import Wishes
+from tests.ground.world import noted
 
 SCALES: tuple[svm.Scale, ...] = ("none", "standard", "maxabs")
 HEIGHTS = (1, 3, 16, 64)
@@ -33,15 +33,6 @@ def over_worlds(engine: Engine, seeds: range, wish: Wish, wishes: Wishes, check:
                 found.append(check(world, np.random.default_rng(seed)))
     assert len(found) >= len(seeds) / 3
     return found
-
-
-@contextmanager
-def noted(note: str) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        error.add_note(note)
-        raise
 
 
 def assert_exact(found: Opened, beta: Values, *, clear: bool) -> None:

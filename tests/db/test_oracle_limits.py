@@ -14,23 +14,12 @@ from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import Method
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.workspace import workspace
+from tests.ground.joins import even_chain
 from tests.ground.opened import Wish, build, open_oracle, opened
-from tests.typed import asked, meant, typed
+from tests.listing import tables
+from tests.typed import asked
 
 METHODS: tuple[Method, ...] = ("exact", "grid")
-
-
-def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
-    """A chain in which every key of a table meets every row of its neighbours with that key: the join has
-    rows ** tables / keys ** (tables - 1) rows. Features are 0 or 1, in equal shares; so is the label, in t0."""
-    number = np.arange(rows)
-    for t in range(tables):
-        typed(engine, parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
-        columns = {"l": number % keys, "r": number // keys % keys, "x": number // keys**2 % 2, "y": number % 2}
-        engine.copy_in(meant(engine, f"t{t}"), columns)
-    features = ", ".join(f"t{t}.x AS x{t}" for t in range(tables))
-    joins = " ".join(f"JOIN t{t} ON t{t}.l = t{t - 1}.r" for t in range(1, tables))
-    return f"SELECT t0.y, {features} FROM t0 {joins}"
 
 
 # -- sizes beyond reach ------------------------------------------------------------------------------------------------
@@ -39,7 +28,7 @@ def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_join_of_1e30_rows(engine: Engine, method: Method) -> None:
     """All rows of all tables meet, so the score of a join row is a sum of independent ones: R is still known."""
-    text = chain(engine, tables=10, rows=1000, keys=1)
+    text = even_chain(engine, tables=10, rows=1000, keys=1)
     beta = np.array([0.25, *(np.arange(10) % 4 - 1.5) / 2])
     with workspace(engine) as work:
         oracle = open_oracle(work, text, Wish(method=method))
@@ -75,7 +64,7 @@ def independent(beta: Values) -> tuple[float, float]:
 def test_no_node_of_any_plan_sees_more_than_states_times_entries(postgres: Engine, method: Method) -> None:
     """Three tables of 600 rows, 10 keys: 2,160,000 join rows. With features of 0 and 1 a key has few different states,
     so what a statement joins, sorts or stores stays below a few times the rows of one table."""
-    text = chain(postgres, tables=3, rows=600, keys=10)
+    text = even_chain(postgres, tables=3, rows=600, keys=10)
     with workspace(postgres) as work:
         oracle = open_oracle(work, text, Wish(method=method))
         assert oracle.problem.moments.n == 600**3 / 10**2
@@ -114,7 +103,7 @@ def rows(node: dict[str, object]) -> Iterator[float]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_table_holds_more_than_the_states(engine: Engine, method: Method) -> None:
-    text = chain(engine, tables=3, rows=600, keys=10)
+    text = even_chain(engine, tables=3, rows=600, keys=10)
     with workspace(engine) as work:
         oracle = open_oracle(work, text, Wish(method=method))
         sizes: dict[str, float] = {}
@@ -141,11 +130,6 @@ CREATE TABLE a (i INT, y INT, x FLOAT); INSERT INTO a VALUES (1, 1, 0.5), (1, -1
 CREATE TABLE b (i INT, z FLOAT, v TEXT); INSERT INTO b VALUES (1, 2.0, 'u'), (1, 1.0, 'w'), (2, 0.25, 'u')
 """
 STAR_QUERY = "SELECT a.y, a.x, b.z, b.v FROM a JOIN b ON b.i = a.i"
-
-
-def tables(engine: Engine) -> list[str]:
-    found = "SELECT table_name AS t FROM information_schema.tables WHERE table_name LIKE 'sqlsvm%' ORDER BY t"
-    return list(asked(engine, parse_one(found))["t"])
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -5,13 +5,13 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
-from sqlglot import exp, parse, parse_one
+from sqlglot import exp, parse_one
 
 from sqlsvm.ask.inspect import Inspection, inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from tests.servers import reachable_by_itself
-from tests.typed import asked, typed
+from tests.typed import asked, run
 
 TABLES = """
 CREATE TABLE a (k INT, x DOUBLE PRECISION, y INT);
@@ -19,12 +19,6 @@ CREATE TABLE b (k INT, z DOUBLE PRECISION);
 INSERT INTO a VALUES (1, 0.5, 0), (1, 1.5, 1), (2, 2.5, 1), (3, 3.5, 0), (NULL, 4.5, 1);
 INSERT INTO b VALUES (1, 10), (1, 11), (2, 12), (4, 13)
 """
-
-
-def run(engine: Engine, script: str) -> None:
-    for statement in parse(script, read=engine.dialect):
-        assert statement is not None
-        typed(engine, statement)
 
 
 def owner(dsn: str, script: str) -> None:

@@ -17,14 +17,6 @@ SEEDS = range(7)
 BOUNDS = (1.0, 0.0, -0.5)
 
 
-def on_oracle(found: Opened, beta: Values) -> Values:
-    """A beta of the truth's columns, on the oracle's."""
-    here = found.places >= 0
-    asked = np.zeros(found.oracle.dimension)
-    asked[here] = beta[found.places[here]]
-    return asked
-
-
 def named(engine: Engine, count: Count) -> tuple[str, object, int]:
     value = count.value if count.value is None or isinstance(count.value, float) else spelled(count.value)
     return engine.fold(count.feature, True), value, count.label
@@ -34,7 +26,7 @@ def assert_counts(engine: Engine, found: Opened, rows: Joined, beta: Values, bou
     truth = svm.design_matrix(rows, "mean")
     assert truth.columns == found.truth.columns
     for bound in bounds:
-        got = {named(engine, c): c.count for c in row_counts(found.problem, on_oracle(found, beta), bound)}
+        got = {named(engine, c): c.count for c in row_counts(found.problem, found.on_oracle(beta), bound)}
         wanted = svm.row_counts(rows, truth, beta, bound)
         assert got == {(engine.fold(f, True), v, y): n for (f, v, y), n in wanted.items()}
 
@@ -84,7 +76,7 @@ def test_thresholds(shared_engine: Engine, method: Method, seed: int, epsilon: f
             return  # an empty join is refused before anybody counts
         beta = found.normal(rng) / 2
         slack = 1e-9 if method == "exact" else len(found.plan.bags) / 2 / 64 + 1e-9
-        answers = list(generalised(found.problem, on_oracle(found, beta), epsilon, 64))
+        answers = list(generalised(found.problem, found.on_oracle(beta), epsilon, 64))
         for label in (-1, 1):
             mine = [t for t in answers if t.label == label]
             levels = np.array([t.count for t in mine], dtype=int)

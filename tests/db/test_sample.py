@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from sqlglot import parse_one
 
 import sqlsvm.run.sampling
 from sqlsvm.compile.statement import Statement
@@ -16,8 +15,10 @@ from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import L2
+from tests.ground.joins import even_chain
 from tests.ground.opened import Opened, Wish, build, open_oracle, opened, opened_world
-from tests.typed import asked, meant, typed
+from tests.listing import tables
+from tests.typed import meant, typed
 
 SIZE = 2000
 
@@ -248,18 +249,6 @@ def test_another_seed_is_another_sample(engine: Engine) -> None:
 # -- no more than that -------------------------------------------------------------------------------------------------
 
 
-def chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
-    """t0 - t1 - ...: rows ** tables / keys ** (tables - 1) join rows; in each table x, and in t0 y, is a fair coin."""
-    number = np.arange(rows)
-    for t in range(tables):
-        typed(engine, parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
-        columns = {"l": number % keys, "r": number // keys % keys, "x": number // keys**2 % 2, "y": number % 2}
-        engine.copy_in(meant(engine, f"t{t}"), columns)
-    features = ", ".join(f"t{t}.x AS x{t}" for t in range(tables))
-    joins = " ".join(f"JOIN t{t} ON t{t}.l = t{t - 1}.r" for t in range(1, tables))
-    return f"SELECT t0.y, {features} FROM t0 {joins}"
-
-
 @contextmanager
 def watched(oracle: JoinOracle) -> Iterator[dict[str, float]]:
     """The rows that each statement inside kept or answered."""
@@ -275,7 +264,7 @@ def watched(oracle: JoinOracle) -> Iterator[dict[str, float]]:
 
 def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
     """7000 rows are joined to 1e15. Each x is a fair coin of its own, so each of the 2^7 combinations is as likely."""
-    text = chain(engine, tables=7, rows=1000, keys=10)
+    text = even_chain(engine, tables=7, rows=1000, keys=10)
     with workspace(engine) as work:
         oracle = open_oracle(work, text, Wish(intercept=False))
         assert oracle.problem.moments.n == pytest.approx(1e15, rel=1e-12)
@@ -454,8 +443,3 @@ def test_nothing_of_it_stays(engine: Engine) -> None:
         before = tables(engine)
         oracle.sample(SIZE, 1)
         assert tables(engine) == before
-
-
-def tables(engine: Engine) -> list[str]:
-    found = "SELECT table_name AS t FROM information_schema.tables WHERE table_name LIKE 'sqlsvm%' ORDER BY t"
-    return list(asked(engine, parse_one(found))["t"])

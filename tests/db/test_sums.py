@@ -19,12 +19,12 @@ from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.query import Feature
 from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import train
-from tests.db.test_oracle import assert_exact, noted
+from tests.db.test_oracle import assert_exact
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_proven, training, wish_of
-from tests.ground.world import World
+from tests.ground.world import World, noted
 
 
 def summed(live: World, rng: np.random.Generator) -> exp.Select | None:

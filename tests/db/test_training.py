@@ -1,7 +1,5 @@
 """Training end to end, compared with LIBLINEAR on the materialised join: the certificate and the model."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +19,7 @@ from tests.ground.liblinear import liblinear_beta
 from tests.ground.opened import Wish, build, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
+from tests.ground.world import noted
 from tests.typed import meant, typed
 
 pytestmark = pytest.mark.slow
@@ -30,15 +29,6 @@ LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
 def with_counting(asked: Training, counting: Counting) -> Training:
     return replace(asked, problem=replace(asked.problem, counting=counting))
-
-
-@contextmanager
-def noted(note: str) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        error.add_note(note)
-        raise
 
 
 @pytest.mark.parametrize("shape", JOINS)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+from sqlglot import parse_one
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, Rows, Values
@@ -207,3 +208,16 @@ def key_mean(values: Values, key: Values) -> Values:
 
 def words(numbers: Values) -> Values:
     return np.array([f"n° {n}" for n in numbers.tolist()], dtype=object)
+
+
+def even_chain(engine: Engine, tables: int, rows: int, keys: int) -> str:
+    """A chain in which every key of a table meets every row of its neighbours with that key: the join has
+    rows ** tables / keys ** (tables - 1) rows. Features are 0 or 1, in equal shares; so is the label, in t0."""
+    number = np.arange(rows)
+    for t in range(tables):
+        typed(engine, parse_one(f"CREATE TABLE t{t} (l INT, r INT, x INT, y INT)"))
+        columns = {"l": number % keys, "r": number // keys % keys, "x": number // keys**2 % 2, "y": number % 2}
+        engine.copy_in(meant(engine, f"t{t}"), columns)
+    features = ", ".join(f"t{t}.x AS x{t}" for t in range(tables))
+    joins = " ".join(f"JOIN t{t} ON t{t}.l = t{t - 1}.r" for t in range(1, tables))
+    return f"SELECT t0.y, {features} FROM t0 {joins}"

@@ -96,12 +96,17 @@ class Opened:
         tree = self.plan.tree.rerooted(root)
         return self.again(tree=tree, centre=centre_of(links_of(tree), centre))
 
-    def cut(self, beta: Values, buckets: int | None = None, width: float = 0.0) -> Cut:
-        """A pass at beta, with the slope on the truth's columns."""
+    def on_oracle(self, beta: Values) -> Values:
+        """A beta of the truth's columns, on the oracle's."""
         here = self.places >= 0
         asked = np.zeros(self.oracle.dimension)
         asked[here] = beta[self.places[here]]
-        cut = self.oracle.pass_(asked, buckets, width)
+        return asked
+
+    def cut(self, beta: Values, buckets: int | None = None, width: float = 0.0) -> Cut:
+        """A pass at beta, with the slope on the truth's columns."""
+        here = self.places >= 0
+        cut = self.oracle.pass_(self.on_oracle(beta), buckets, width)
         assert not cut.slope[~here].any()
         slope = np.zeros(len(beta))
         slope[self.places[here]] = cut.slope[here]

@@ -153,3 +153,12 @@ class World:
     def __repr__(self) -> str:
         statements = [*surface.creation(self), surface.query(self)]
         return "".join(f"\n{s.sql(dialect='postgres')};" for s in statements)
+
+
+@contextmanager
+def noted(note: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(note)
+        raise
