@@ -17,6 +17,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError, nearest
+from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LEVELS, THETA
 from sqlsvm.plan.plan import Plan
@@ -29,7 +30,7 @@ from sqlsvm.solve.arrays import Array
 steps = logging.getLogger(__name__)
 
 BUCKETS_A_UNIT = 64
-EPSILON = 0.1
+EPSILON: float = DEFAULTS["epsilon"]
 
 MOST_LEVELS = 1e6
 """More thresholds are too many to read, and too many for a sketch."""

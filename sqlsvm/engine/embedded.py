@@ -11,12 +11,12 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+from sqlsvm.engine.pg_catalog import OLDEST
 from sqlsvm.engine.postgres import Postgres
 from sqlsvm.errors import EngineError
 
 steps = logging.getLogger(__name__)
 
-_OLDEST = 14
 _STOP_SECONDS = 5
 
 
@@ -81,7 +81,7 @@ def find_installations() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for programs in _candidates():
         major = _major(programs)
-        if major >= _OLDEST:
+        if major >= OLDEST:
             found.setdefault(str(major), programs)
     if not found:
         message = "there is no PostgreSQL server on this machine to start"

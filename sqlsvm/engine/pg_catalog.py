@@ -13,6 +13,9 @@ from sqlsvm.engine.base import Abilities, Called, Column, Kind, Parameters, Prog
 from sqlsvm.engine.pg_names import Names
 from sqlsvm.errors import OptionError
 
+OLDEST = 14
+"""The oldest PostgreSQL that sqlsvm works with."""
+
 # Known without a query. PostgreSQL counts money, oid and regclass as numbers too; here they are none.
 _KINDS: dict[int, Kind] = {
     wire.BOOLEAN: "boolean",

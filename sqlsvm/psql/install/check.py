@@ -14,10 +14,11 @@ from math import sqrt
 from sqlglot import exp, parse_one
 
 from sqlsvm.engine.base import Engine, Programmable
+from sqlsvm.engine.pg_catalog import OLDEST
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.psql.install.found import FUNCTIONS, Found, function_names, look, names, on_postgres, own_version, row
-from sqlsvm.psql.install.put import OLDEST, install
+from sqlsvm.psql.install.put import install
 from sqlsvm.psql.stored_program import save_program, stored_program
 from sqlsvm.run.train import Training
 from sqlsvm.store.database import SCHEMA

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sqlglot import parse_one
 
 from sqlsvm.engine.base import Engine, Programmable
+from sqlsvm.engine.pg_catalog import OLDEST
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.psql.install.found import (
     FORMS,
@@ -23,9 +24,6 @@ from sqlsvm.psql.install.found import (
 )
 from sqlsvm.store.database import SCHEMA, DatabaseStore, explained
 from sqlsvm.store.templates import template
-
-OLDEST = 14
-"""The oldest PostgreSQL on which the functions run."""
 
 _BEFORE = "SET LOCAL check_function_bodies = off"
 """A function may call one that is made later."""
