@@ -11,7 +11,7 @@ from bench.tasks import Task, parsed
 from sqlsvm import sql
 from sqlsvm.compile.statement import statement, theta
 from sqlsvm.engine.base import Engine, Text, Values
-from sqlsvm.solve.loss import Hinge, Loss
+from sqlsvm.solve.loss import Loss, named
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rounding import EXACT
 from sqlsvm.solve.rows import SampleRows
@@ -24,7 +24,7 @@ class FlatOracle:
     """R(beta) over the rows of a query or of a table, on features scaled to mean 0 and deviation 1."""
 
     exact = True
-    loss: Loss = Hinge()
+    loss: Loss = named()
 
     def __init__(self, engine: Engine, task: Task, source: exp.Expr | None = None) -> None:
         query = parsed(task, engine)
@@ -79,7 +79,7 @@ class FlatOracle:
         y = np.where(rows[self.label] > 0, 1.0, -1.0)
         x = np.column_stack([rows[n].astype(float) for n in self.names])
         scaled = np.column_stack([np.ones(len(y)), (x - self.centre) / self.width])
-        return Sample(SampleRows.of(scaled), y, np.ones(len(y)))
+        return Sample(SampleRows.of(scaled), y, np.ones(len(y)), np.ones(len(y)))
 
     def whole(self, most: int) -> Sample | None:
         return None

@@ -16,7 +16,7 @@ from sqlsvm.model import predict as predicting
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
-from sqlsvm.options import OPTIONS, ClassWeights, Counting, Nulls, Scale, Solver
+from sqlsvm.options import OPTIONS, ClassWeights, Counting, LossName, Nulls, Scale, Solver
 from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.train import Training, train
 
@@ -63,6 +63,8 @@ class RelationalSVC:
     scale: Scale = "standard"
     intercept: bool = True
     class_weight: ClassWeights | None = "none"
+    loss: LossName = OPTIONS["loss"].default
+    width: float = 0.5
     nulls: Nulls = "error"
     positive: str | float | None = None
     categorical: Sequence[str] = ()

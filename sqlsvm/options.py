@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from sqlsvm.errors import OptionError
 
+LossName = Literal["hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic"]
 Solver = Literal["dane", "bundle", "descent"]
 Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
@@ -123,8 +124,8 @@ class Option:
     """None is called auto on the command line and in the estimator."""
     descent: Any = None
     """Another default, for --solver descent on the command line."""
-    read_by: Solver | None = None
-    """The only solver that reads it."""
+    read_by: tuple[str, str] | None = None
+    """The only option with a value that makes this one count, and that value."""
 
     @property
     def said(self) -> str:
@@ -171,6 +172,23 @@ _TABLE = (
         "How much a row of each class counts; balanced: both classes count the same in total.",
     ),
     Option(
+        "loss",
+        "hinge",
+        Choice(get_args(LossName)),
+        "What a row costs, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; smooth_hinge the hinge "
+        "with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then 4 z - 4; "
+        "logistic log(1 + exp(-y score)).",
+        ("train", "explain"),
+    ),
+    Option(
+        "width",
+        0.5,
+        Number(0, above=True),
+        "How far from its edge smooth_hinge is rounded.",
+        ("train", "explain"),
+        read_by=("loss", "smooth_hinge"),
+    ),
+    Option(
         "counting",
         "auto",
         Choice(get_args(Counting)),
@@ -193,7 +211,7 @@ _TABLE = (
         Number(0, 1, above=True),
         "The share of a count that descent may miss.",
         changes="steps",
-        read_by="descent",
+        read_by=("solver", "descent"),
     ),
     Option("max_passes", 100, Number(1, whole=True), "Stop after this many passes, proof or not.", changes=None),
     Option(
@@ -202,7 +220,7 @@ _TABLE = (
         Number(1, whole=True),
         "How many join rows dane samples for the curvature.",
         changes=None,
-        read_by="dane",
+        read_by=("solver", "dane"),
         example=10000,
         auto=True,
     ),
@@ -239,7 +257,9 @@ _TABLE = (
         None,
         example=16,
     ),
-    Option("step", "strong", Choice(get_args(Steps)), "The steps of descent.", (), "steps", read_by="descent"),
+    Option(
+        "step", "strong", Choice(get_args(Steps)), "The steps of descent.", (), "steps", read_by=("solver", "descent")
+    ),
 )
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 """By name, in the order of the command line."""

@@ -158,6 +158,12 @@ def every(conditions: Iterable[exp.Expression]) -> exp.Expression:
     return reduce(lambda made, c: exp.And(this=made, expression=c), wrapped) if wrapped else exp.true()
 
 
+def either(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    """a OR b OR ...; FALSE for none."""
+    wrapped = [exp.paren(c, copy=False) if isinstance(c, exp.And) else c for c in conditions]
+    return reduce(lambda made, c: exp.Or(this=made, expression=c), wrapped) if wrapped else exp.false()
+
+
 def positive(value: exp.Expression) -> exp.Expression:
     """value > 0"""
     return exp.GT(this=value.copy(), expression=integer(0))

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,6 +37,15 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]
 def typed(name: str) -> bool:
     """Is the option on the command line? A variable may be meant for other verbs."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def check_read(options: Mapping[str, Any]) -> None:
+    """An option that the others leave unread is a mistake, if it was typed."""
+    for known in OPTIONS.values():
+        if known.read_by and typed(known.name):
+            other, value = known.read_by
+            if options[other] != value:
+                raise click.UsageError(f"{known.flag} is for --{other} {value}", click.get_current_context())
 
 
 class Missing(click.UsageError):

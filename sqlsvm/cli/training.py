@@ -9,7 +9,17 @@ import click
 
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import cli, examples, show_either
-from sqlsvm.cli.options import declared, json_wanted, models_database, opened, option, query_wanted, together, typed
+from sqlsvm.cli.options import (
+    check_read,
+    declared,
+    json_wanted,
+    models_database,
+    opened,
+    option,
+    query_wanted,
+    together,
+    typed,
+)
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.options import OPTIONS
@@ -69,7 +79,7 @@ def train(
     """
 
     training = training_of(**options)
-    _check_solver(training.solver)
+    check_read(training.options)
     if training.offload and work_schema:
         raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
     with opened(dsn) as engine:
@@ -138,13 +148,6 @@ def training_of(**options: Any) -> "Training":
         if value is None and (other := OPTIONS[name].descent) is not None:
             options[name] = other if options["solver"] == "descent" else OPTIONS[name].default
     return Training.of(**options)
-
-
-def _check_solver(solver: str) -> None:
-    """An option that the chosen solver does not read is a mistake, if it was typed."""
-    for known in OPTIONS.values():
-        if known.read_by not in (None, solver) and typed(known.name):
-            raise click.UsageError(f"{known.flag} is for --solver {known.read_by}", click.get_current_context())
 
 
 def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None":

@@ -10,6 +10,7 @@ from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
     Missing,
     beta_wanted,
+    check_read,
     database,
     declared,
     finite,
@@ -91,6 +92,7 @@ def explain(
 
     if typed("beta") and not analyze:  # $SQLSVM_BETA may be there for `count`
         raise click.UsageError("--beta needs --analyze", click.get_current_context())
+    check_read(options)
     with opened(dsn) as engine:
         wanted = ProblemOptions(**options)
         if analyze:

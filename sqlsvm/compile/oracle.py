@@ -14,16 +14,16 @@ from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import Tally, active_rows, rounding
-from sqlsvm.compile.weighting import OFFSET, STEP, Weighting
+from sqlsvm.compile.weighting import OFFSET, Weighting, weighting
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 
 NEAR = "totals near 0"
 
 
-def oracle_pass(plan: Plan, weighting: Weighting = STEP) -> Iterator[Statement]:
-    """Everything that one cut needs, in order. Only a pass over one bag can use another weighting than a step."""
-    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once)
+def oracle_pass(plan: Plan, counted_by: Weighting | None = None) -> Iterator[Statement]:
+    """Everything that one cut needs, in order. Rows count by the slope of the loss, or as asked for."""
+    tally = Tally(plan, signed=True, weighting=counted_by or weighting(plan.loss), whole=plan.at_once)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return

@@ -80,6 +80,8 @@ class Tally:
         """SELECT what is carried, sign * w * u AS c, what the weighting keeps FROM scored rows WHERE u <> 0"""
         rows, weighting = self._rows, self.weighting
         weight = sql.column("w") if self.weighted else None
+        if weighting.once:
+            rows = sql.fenced(rows)
         z = Residual(self._origin, sql.product(*self._sign, sql.column("p")))
         factors = [sql.double(e) for e in (*self._sign, *([weight] if weight else []))]
         made = sql.columns(n for n in rows.named_selects if n not in ("p", CODE, "w"))

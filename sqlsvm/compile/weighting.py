@@ -9,14 +9,19 @@ A pass keeps the rows that count, with c = sign * w * u, and adds up what the cu
 `Weighting`.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
 from typing import Protocol
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.plan.parameters import WIDTH
+from sqlsvm.plan.parameters import BOUND, WIDTH
+from sqlsvm.solve.loss import Logistic, Loss, Piece, Piecewise
 from sqlsvm.sql import Named
 
 OFFSET = "b"
@@ -33,8 +38,26 @@ class Residual:
     def negated(self) -> exp.Expression:
         return exp.paren(sql.minus(self.margin, self.origin))
 
+    def past(self, at: float) -> exp.Expression:
+        """z - at"""
+        return exp.paren(sql.minus(self._before(at), self.margin.copy()))
+
+    def above(self, at: float) -> exp.Expression:
+        """z > at"""
+        return exp.LT(this=self.margin.copy(), expression=self._before(at))
+
+    def is_number(self) -> exp.Expression:
+        """PostgreSQL and DuckDB have NaN above all numbers."""
+        return exp.LT(this=self.margin.copy(), expression=sql.double(exp.Literal.string("Infinity")))
+
+    def _before(self, at: float) -> exp.Expression:
+        return sql.minus(self.origin.copy(), sql.number(at)) if at else self.origin.copy()
+
 
 class Weighting(Protocol):
+    once: bool
+    """Is the margin read several times, so that it is to be computed once?"""
+
     def counts(self, z: Residual) -> exp.Expression:
         """Is u other than 0?"""
 
@@ -53,6 +76,7 @@ class Step:
     """u = 1 for z > 0 and 0 elsewhere; not strict: for z >= 0."""
 
     strict: bool = True
+    once = False
 
     def counts(self, z: Residual) -> exp.Expression:
         below = exp.LT if self.strict else exp.LTE
@@ -75,6 +99,8 @@ STEP = Step()
 class Ramp:
     """u rises from 0 at z = -width to 1 at z = width. It is a slope that max(0, z) has, only not that at z."""
 
+    once = False
+
     def counts(self, z: Residual) -> exp.Expression:
         return exp.LT(this=z.negated(), expression=sql.parameter(WIDTH))
 
@@ -91,13 +117,147 @@ class Ramp:
         """The shortfall max(0, z) - u z is |z| (1 - |z| / width) / 2 within the width. There |z| / width is |2 u - 1|,
         so the row does not have to be scored again."""
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
-        u = _size()
-        if weights:
-            u = exp.Div(this=u, expression=exp.Nullif(this=weights[0].copy(), expression=sql.number(0)))
-        within = exp.Abs(this=sql.minus(sql.product(sql.number(2), u), sql.number(1)))
+        within = exp.Abs(this=sql.minus(sql.product(sql.number(2), _slope_of(weighted)), sql.number(1)))
         rest = exp.paren(sql.minus(sql.number(1), within))
         shortfall = sql.product(sql.number(0.5), sql.parameter(WIDTH), *weights, within.copy(), rest)
         return [(_size(), OFFSET), (shortfall, SHORTFALL)]
+
+
+@dataclass(frozen=True)
+class BySlope(ABC):
+    """u = psi'(z). A row that counts has u in its c, and psi*(u) is computed from there."""
+
+    loss: Loss
+    once = True
+
+    def counts(self, z: Residual) -> exp.Expression:
+        """A row without a partner may have the margin NaN, which no number is above."""
+        return z.is_number()
+
+    def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
+        """u itself only where c does not tell, because its sign is that of the row too."""
+        weights = [(weight, "w")] if weight else []
+        return [*weights, (sql.product(*self.value(z)), "u")] if self.signed else weights
+
+    @property
+    def signed(self) -> bool:
+        return self.loss.slopes[0] < 0.0
+
+    def totals(self, weighted: bool) -> Named:
+        """The sum of w (u o - psi*(u))"""
+        u = sql.column("u", "r") if self.signed else _slope_of(weighted)
+        value = sql.minus(sql.product(u, sql.parameter(BOUND)), self.conjugate(u.copy()))
+        weights = [sql.double(sql.column("w", "r"))] if weighted else []
+        return [(sql.product(*weights, exp.paren(value)), OFFSET)]
+
+    @abstractmethod
+    def value(self, z: Residual) -> list[exp.Expression]: ...
+
+    @abstractmethod
+    def conjugate(self, u: exp.Expression) -> exp.Expression:
+        """psi*(u)"""
+
+
+@dataclass(frozen=True)
+class ByPiece(BySlope):
+    """Of a loss that is linear or quadratic on a few pieces."""
+
+    loss: Piecewise
+
+    def counts(self, z: Residual) -> exp.Expression:
+        """Not where psi is constant."""
+        constant = next((i for i, piece in enumerate(self.loss.pieces) if not (piece.slope or piece.bend)), None)
+        if constant is None:
+            return z.is_number()
+        before, after = self.loss.changes[:constant][-1:], self.loss.changes[constant:][:1]
+        sides = [sql.every([exp.not_(z.above(change.at)), z.is_number()]) for change in before]
+        return exp.paren(sql.either([*sides, *(z.above(change.at) for change in after)]))
+
+    def value(self, z: Residual) -> list[exp.Expression]:
+        counted = [bool(piece.slope or piece.bend) for piece in self.loss.pieces]
+        return [_by_piece(self.loss, counted, z.above, lambda piece: _line(piece.slope, piece.bend, z.past(piece.at)))]
+
+    def conjugate(self, u: exp.Expression) -> exp.Expression:
+        """Of slopes that psi has."""
+        dual, (lowest, highest) = self.loss.dual, self.loss.slopes
+        ends = [-inf, *(change.at for change in dual.changes), inf]
+        reached = [max(low, lowest) < min(high, highest) for low, high in pairwise(ends)]
+
+        def above(at: float) -> exp.Expression:
+            return exp.GT(this=u.copy(), expression=sql.number(at))
+
+        def value(piece: Piece) -> exp.Expression:
+            """value + (slope + bend d / 2) d"""
+            d = exp.paren(sql.minus(u.copy(), sql.number(piece.at))) if piece.at else u.copy()
+            rise = sql.product(_line(piece.slope, piece.bend / 2.0, d), d.copy())
+            return sql.plus(sql.number(piece.value), rise) if piece.value else rise
+
+        return exp.paren(_by_piece(dual, reached, above, value))
+
+
+@dataclass(frozen=True)
+class Sigmoid(BySlope):
+    """u = 1 / (1 + exp(-z)), the slope of log(1 + exp(z))."""
+
+    def value(self, z: Residual) -> list[exp.Expression]:
+        far = sql.number(FARTHEST)
+        least = exp.Least(this=z.negated(), expressions=[far])
+        power = exp.Greatest(this=least, expressions=[exp.Neg(this=far.copy())])
+        below = exp.paren(sql.plus(sql.number(1), exp.Exp(this=power)))
+        return [exp.paren(exp.Div(this=sql.number(1), expression=below))]
+
+    def conjugate(self, u: exp.Expression) -> exp.Expression:
+        """u log u + (1 - u) log(1 - u)"""
+        rest = exp.paren(sql.minus(sql.number(1), u.copy()))
+        return exp.paren(sql.plus(*(_times_log(share) for share in (u, rest))))
+
+
+FARTHEST = 700.0
+"""In PostgreSQL, the exponential of a smaller number than its negative is an underflow."""
+LEAST = 1e-300
+
+
+def _times_log(share: exp.Expression) -> exp.Expression:
+    """There is no logarithm of 0."""
+    return sql.product(share, exp.Ln(this=exp.Greatest(this=share.copy(), expressions=[sql.number(LEAST)])))
+
+
+def _by_piece(
+    loss: Piecewise,
+    reached: Sequence[bool],
+    above: Callable[[float], exp.Expression],
+    of: Callable[[Piece], exp.Expression],
+) -> exp.Expression:
+    """CASE WHEN above the end of a piece THEN the next ... ELSE of(piece) END, for the pieces that are reached."""
+    pieces = [piece for piece, wanted in zip(loss.pieces, reached, strict=True) if wanted]
+    ends = [end for end, wanted in zip([*(change.at for change in loss.changes), inf], reached, strict=True) if wanted]
+    made = of(pieces[-1])
+    for piece, end in reversed([*zip(pieces[:-1], ends[:-1], strict=True)]):
+        made = sql.case(above(end), made, of(piece))
+    return made
+
+
+def _line(start: float, bend: float, d: exp.Expression) -> exp.Expression:
+    """start + bend d"""
+    if not bend:
+        return sql.number(start)
+    steep = sql.product(sql.number(bend), d.copy())
+    return exp.paren(sql.plus(sql.number(start), steep) if start else steep)
+
+
+def weighting(loss: Loss) -> Weighting:
+    """How a pass over one bag counts for this loss."""
+    if isinstance(loss, Logistic):
+        return Sigmoid(loss)
+    assert isinstance(loss, Piecewise)
+    return STEP if loss.is_step else ByPiece(loss)
+
+
+def _slope_of(weighted: bool) -> exp.Expression:
+    """u, which is not below 0 here, from c and the weight."""
+    if not weighted:
+        return _size()
+    return exp.Div(this=_size(), expression=exp.Nullif(this=sql.double(sql.column("w", "r")), expression=sql.number(0)))
 
 
 def _size() -> exp.Expression:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
-from sqlsvm.options import OPTIONS, Choice, Nulls, Number, Solver
+from sqlsvm.options import DEFAULTS, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.plan import Method
 from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
 
@@ -224,6 +224,10 @@ class Model:
     def total_seconds(self) -> float | None:
         """Of the whole training; None if that is not known."""
         return sum(self.phases.values()) if self.phases else None
+
+    @property
+    def loss(self) -> str:
+        return str(self.options.get("problem", {}).get("loss", DEFAULTS["loss"]))
 
     @property
     def weighted(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.join_tree import Edge, JoinTree
+from sqlsvm.solve.loss import Loss, named
 
 Method = Literal["exact", "grid", "sketch"]
 
@@ -70,9 +71,11 @@ class Plan:
     placed: Mapping[int, Places] = field(default_factory=dict)
     """Neighbours of the label's node whose scores are in an array, at the places of their keys (compile/places.py). If
     all is added up at once, they have no columns to join."""
+    loss: Loss = field(default_factory=named)
 
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
+        assert self.centre is None or self.loss.is_step, "several bags are counted by a step"
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.options import DEFAULTS, ClassWeights, Counting, Nulls, Scale, check
+from sqlsvm.options import DEFAULTS, ClassWeights, Counting, LossName, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog, check_left_joins
 from sqlsvm.plan.design import Design, design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
@@ -14,6 +14,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Binary, binary
 from sqlsvm.query import FeatureQuery
+from sqlsvm.solve.loss import named
 
 steps = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ class ProblemOptions:
     intercept: bool = DEFAULTS["intercept"]
     nulls: Nulls = DEFAULTS["nulls"]
     class_weight: ClassWeights = DEFAULTS["class_weight"]
+    loss: LossName = DEFAULTS["loss"]
+    width: float = DEFAULTS["width"]
 
     def __post_init__(self) -> None:
         check(self)
@@ -76,4 +79,14 @@ def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Ca
 
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
-    return choose(join_tree(catalog.query, catalog), made, catalog, options.counting)
+    plan, loss = (
+        choose(join_tree(catalog.query, catalog), made, catalog, options.counting),
+        named(options.loss, options.width),
+    )
+    if plan.centre and not loss.is_step:
+        raise OptionError(
+            f"the loss {options.loss} needs a join without many-to-many edges",
+            detail=f"{len(plan.bags)} groups of tables meet many-to-many, and only the hinge is counted across them",
+            hint="use --loss hinge; sqlsvm inspect shows the edges",
+        )
+    return replace(plan, loss=loss)

@@ -110,9 +110,9 @@ def _rate(found: Bounded) -> str:
 
 def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
     said = (
-        "The objective is the mean hinge loss over the rows of the join plus lambda times the squared length of the "
-        f"weights (lambda = {model.lam:g}), on the features as scaled for training. Each pass gives a plane that lies "
-        "below it everywhere; the lowest point of all these planes together is the lower bound."
+        f"The objective is the mean {model.loss} loss over the rows of the join plus lambda times the squared length "
+        f"of the weights (lambda = {model.lam:g}), on the features as scaled for training. Each pass gives a plane "
+        "that lies below it everywhere; the lowest point of all these planes together is the lower bound."
     )
     titles = ("pass", "objective", "at most", "lower bound", "gap", "buckets", "seconds")
     rows = list(history(model))

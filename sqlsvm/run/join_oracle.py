@@ -9,7 +9,7 @@ from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import rounding_name
-from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp
+from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, weighting
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
@@ -19,7 +19,7 @@ from sqlsvm.run.rounding import rounding
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.loss import Hinge, Loss
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rounding import Rounding
 
@@ -29,12 +29,11 @@ Answers = Mapping[str, Rows]
 class JoinOracle:
     """R(beta) over the virtual join, on scaled features, by relational passes."""
 
-    loss: Loss = Hinge()
-    phase: Phase = "passes"
-
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, loss: Loss | None = None, phase: Phase = "passes") -> None:
         self.problem = problem
         self.plan = problem.plan
+        self.loss = loss or problem.plan.loss
+        self.phase = phase
 
     @property
     def dimension(self) -> int:
@@ -51,7 +50,7 @@ class JoinOracle:
     @property
     def soft(self) -> bool:
         """With one bag a pass reads every row of the join, and can count a part of it."""
-        return self.plan.centre is None
+        return self.plan.centre is None and bool(self.loss.knots)
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -59,7 +58,7 @@ class JoinOracle:
 
     @cached_property
     def program(self) -> Program:
-        return Program(self.problem.work.engine, oracle_pass(self.plan))
+        return Program(self.problem.work.engine, oracle_pass(self.plan, weighting(self.loss)))
 
     @cached_property
     def _soft_program(self) -> Program:
@@ -81,7 +80,7 @@ class JoinOracle:
         return drawn_sample(self.problem, size, seed)
 
     def whole(self, most: int) -> Sample | None:
-        return None if self.soft else whole_join(self.problem, most)
+        return whole_join(self.problem, most) if self.plan.centre else None
 
     def _cut(self, answers: Answers) -> tuple[Array, float]:
         moments, b = self.problem.moments, float(answers[totals_name(self.plan)][OFFSET].sum())

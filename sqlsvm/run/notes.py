@@ -2,24 +2,20 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from sqlsvm.plan.scaling import means
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.loss import Perceptron
+from sqlsvm.solve.loss import PERCEPTRON
+from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.solution import Solution
 
 UNLIKELY = 0.9
-"""If a model predicts one class only, all rows of the other class are active, and about as many of this one, because
-the slope along the intercept is 0. With fewer active rows than this share of them, nothing is counted."""
+"""With less than this share of what a model must cost that predicts one class only, nothing is counted."""
 ROUNDED = 1e-9
 """Counts of rows with weights are equal up to this share."""
-
-
-class _SignOracle(JoinOracle):
-    """Its active rows are those whose score has the wrong sign."""
-
-    loss = Perceptron()
-    phase = "finishing"
 
 
 def constants(problem: Problem, beta: Array) -> Iterator[str]:
@@ -33,15 +29,24 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
             yield f"{said}: its scaled weight is {weight:g}"
 
 
-def only_class(problem: Problem, beta: Array, active: float, buckets: int | None) -> int | None:
-    """The class that the model predicts for every row of the join, if there is one. `active` is the share of active
-    rows at the optimum: only if it is large, a pass counts the rows whose score has the wrong sign."""
+def only_class(problem: Problem, solution: Solution, penalty: L2) -> int | None:
+    """The class that the model predicts for every row of the join, if there is one. If that is likely, a pass counts
+    the rows whose score has the wrong sign."""
     moments = problem.moments
     place = next((e.place for e in problem.scaling.elements() if not e.feature), None)
     shares = {-1: 1 - moments.n_negative / moments.n, 1: moments.n_negative / moments.n}  # of the other class
-    if place is None or problem.plan.method == "sketch" or active < UNLIKELY * 2 * min(shares.values()):
+    if place is None or problem.plan.method == "sketch" or _unlikely(problem, solution, penalty, min(shares.values())):
         return None
-    cut = _SignOracle(problem).pass_(beta, buckets)
+    cut = JoinOracle(problem, PERCEPTRON, "finishing").pass_(solution.beta, solution.history[-1].buckets)
     if cut.error:
         return None
     return next((y for y, wrong in shares.items() if abs(cut.slope[place] - y * wrong) <= ROUNDED), None)
+
+
+def _unlikely(problem: Problem, solution: Solution, penalty: L2, wrong: float) -> bool:
+    """Each row of the other class costs at least what a score of 0 does. With a step they are all active, and about as
+    many rows of this class, because the slope along the intercept is 0; at the optimum, active rows are known."""
+    loss, found = problem.plan.loss, solution.certificate.objective
+    if loss.is_step:
+        return found + penalty.value(solution.beta) < UNLIKELY * 2 * wrong
+    return found < UNLIKELY * wrong * float(loss.value(np.array([loss.origin]))[0])

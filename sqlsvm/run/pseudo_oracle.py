@@ -16,11 +16,11 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, LABEL, LEVELS, SLACK, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
-from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.join_oracle import sums as gathered
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import named
 
 LABELS = (-1, 1)
 
@@ -104,7 +104,7 @@ class PseudoJoinOracle:
 def of_label(scaling: Scaling, beta: Array, label: int) -> dict[str, object]:
     """Parameters of a count over the rows of one label, which are active if label * score is below the bound."""
     theta = scaling.to_raw(label * np.asarray(beta, dtype=float))
-    return {THETA: theta, LABEL: float(label), BOUND: JoinOracle.loss.origin}
+    return {THETA: theta, LABEL: float(label), BOUND: named().origin}
 
 
 def far_sums(plan: Plan) -> Iterator[Statement]:

@@ -45,7 +45,7 @@ def drawn_sample(problem: Problem, size: int, seed: int) -> Sample:
         work.run((s for s in statements if s.table), places)
         reader, rows = _Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
         numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, rows), strict=True))
-    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
+    return _sample(problem, numbers, ones, labels, np.ones(len(labels)))
 
 
 def whole_join(problem: Problem, most: int) -> Sample | None:
@@ -58,7 +58,12 @@ def whole_join(problem: Problem, most: int) -> Sample | None:
     with problem.work.clock.during("sampling"):
         answers, reader = problem.work.run([found])[found.name], _Reader(problem.scaling)
         numbers, ones, labels = reader.read_once(answers, np.float64)
-    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, answers[TIMES].astype(float))
+    return _sample(problem, numbers, ones, labels, answers[TIMES].astype(float))
+
+
+def _sample(problem: Problem, numbers: Singles | Array, ones: Indices, labels: Array, weights: Array) -> Sample:
+    origins = np.full(len(labels), problem.plan.loss.origin)
+    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, origins, weights)
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:

@@ -57,6 +57,8 @@ class Training:
         if self.solver == "descent" and self.problem.counting == "grid":
             hint = "use --counting sketch, or exact"
             raise OptionError("descent needs counts within a factor, and the grid gives none", hint=hint)
+        if self.solver == "descent" and self.problem.loss != DEFAULTS["loss"]:
+            raise OptionError(f"descent minimises the hinge, not {self.problem.loss}", hint="use --solver dane")
         if self.solver != "descent" and self.problem.counting == "sketch":
             hint = "use --solver descent, or --counting grid"
             raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)
@@ -259,8 +261,7 @@ def _notes(
     """What the command line says after a training, and what to try."""
     beta = solution.beta
     yield from constants(problem, beta)
-    active = solution.certificate.objective + training.penalty.value(beta)
-    if only := only_class(problem, beta, active, solution.history[-1].buckets):
+    if only := only_class(problem, solution, training.penalty):
         said = f"the model predicts {label_values[only > 0]} for every row of the join"
         as_they_are = training.problem.class_weight == "none"
         yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"

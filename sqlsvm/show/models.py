@@ -86,6 +86,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "in", printable(model.engine)
     if model.owner:
         yield "stored by", printable(model.owner)
+    yield "loss", model.loss
     yield "lambda", f"{model.lam:g}"
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sqlsvm.solve.arrays import Array, Mask
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
 
 DENSE_UP_TO = 1000
@@ -62,23 +62,22 @@ class ByRows:
 
 
 class Gram:
-    """The sum of share x x' over some rows. Few rows change from one Newton step to the next, so only these are added
-    or subtracted."""
+    """The sum of share x x'. Often the shares of few rows change from one Newton step to the next, so only these are
+    added or subtracted."""
 
-    def __init__(self, rows: SampleRows, shares: Array) -> None:
-        self._rows, self._shares = rows, shares
-        self._inside = np.zeros(len(rows), dtype=bool)
+    def __init__(self, rows: SampleRows) -> None:
+        self._rows = rows
+        self._shares = np.zeros(len(rows))
         self._sum = np.zeros((rows.width, rows.width))
 
-    def of(self, inside: Mask) -> Array:
-        changed = inside != self._inside
-        if 2 * np.count_nonzero(changed) < np.count_nonzero(inside):
-            signs = np.where(inside[changed], 1.0, -1.0)
-            self._sum = self._sum + self._rows[changed].gram(self._shares[changed] * signs)
+    def of(self, shares: Array) -> Array:
+        changed, held = shares != self._shares, shares != 0.0
+        if 2 * np.count_nonzero(changed) < np.count_nonzero(held):
+            self._sum = self._sum + self._rows[changed].gram((shares - self._shares)[changed])
         else:
-            self._sum = self._rows[inside].gram(self._shares[inside])
-        self._inside = inside
-        return self._sum
+            self._sum = self._rows[held].gram(shares[held])
+        self._shares = shares
+        return self._sum.copy()
 
 
 class Metric:

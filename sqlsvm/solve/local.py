@@ -35,13 +35,15 @@ class LocalProblem:
 
     rows: SampleRows
     signs: Array
+    origins: Array
     shares: Array
     loss: Loss
     penalty: L2
 
     @classmethod
     def of(cls, sample: Sample, loss: Loss, penalty: L2) -> "LocalProblem":
-        return cls(sample.rows, sample.signs, sample.weights / max(sample.weights.sum(), TINY), loss, penalty)
+        shares = sample.weights / max(sample.weights.sum(), TINY)
+        return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty)
 
     @property
     def columns(self) -> int:
@@ -49,8 +51,7 @@ class LocalProblem:
         return self.rows.width if self.rows.width <= DENSE_UP_TO else self.rows.numbers.shape[1]
 
     def residuals(self, beta: Array) -> Array:
-        found: Array = self.loss.origin - self.signs * self.rows.scores(beta)
-        return found
+        return self.origins - self.signs * self.rows.scores(beta)
 
     def loss_slope(self, beta: Array, width: float) -> Array:
         """The gradient of the loss on the sample, smoothed by that width."""
@@ -78,7 +79,7 @@ class LocalProblem:
         z = self.residuals(beta)
         u = self.loss.smoothed(width).slope(z)
         slope = -self.rows.sums(self.shares * self.signs * u)
-        offset = float(self.shares @ (u * self.loss.origin - self.loss.conjugate(u)))
+        offset = float(self.shares @ (u * self.origins - self.loss.conjugate(u)))
         return Cut(slope, offset, float(self.shares @ self.loss.value(z)), 0.0, None, width)
 
     def curvature(self, beta: Array, width: float) -> Curvature:
@@ -121,10 +122,11 @@ class LocalProblem:
         return float(tilt @ beta) + self.penalty.value(beta)
 
     def _curvature(self, psi: Loss, z: Array, damping: float) -> Curvature:
-        curved, ridge = psi.curved(z), self.penalty.curvature + damping * self._squares
+        shares, ridge = self.shares * psi.curvature(z), self.penalty.curvature + damping * self._squares
         if self.rows.width > DENSE_UP_TO:
-            return ByRows(self.rows[curved], psi.bend * self.shares[curved], ridge)
-        matrix = psi.bend * self._gram.of(curved)
+            curved = shares > 0.0
+            return ByRows(self.rows[curved], shares[curved], ridge)
+        matrix = self._gram.of(shares)
         matrix[np.diag_indices_from(matrix)] += ridge
         return Dense(matrix)
 
@@ -134,4 +136,4 @@ class LocalProblem:
 
     @cached_property
     def _gram(self) -> Gram:
-        return Gram(self.rows, self.shares)
+        return Gram(self.rows)

@@ -27,10 +27,11 @@ class Cut:
 
 @dataclass(frozen=True)
 class Sample:
-    """Uniform rows of the join, each with its sign; F on them is normalised by the sum of the weights."""
+    """Uniform rows of the join with their signs and origins; F on them is normalised by the sum of the weights."""
 
     rows: SampleRows
     signs: Array
+    origins: Array
     weights: Array
 
 

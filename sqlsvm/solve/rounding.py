@@ -1,6 +1,6 @@
 """What the rounding of doubles may change in what a pass returns."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,6 +24,10 @@ class Rounding:
         """After that many operations in a row, each of which is off by one unit of its result at most."""
         share = steps * UNIT / (1.0 - steps * UNIT) if steps * UNIT < 1.0 else float("inf")
         return cls(share, sizes, features)
+
+    def times(self, size: float) -> "Rounding":
+        """Where the slopes of the rows are not at most 1, but this."""
+        return replace(self, share=self.share * size)
 
     def of_value(self, beta: Array, others: float) -> float:
         """Of the value of a pass at beta; the others are added to R there."""

@@ -24,7 +24,7 @@ class Run(Log):
         state = going.get("state")
         if state is not None and np.isnan(state.offsets).any():
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
-        self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.rounding)
+        self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.loss, oracle.rounding)
         self.start = None if state is None else state.start
         super().__init__(penalty, effort or Effort(), **going)
 
@@ -40,7 +40,7 @@ class Run(Log):
 
     def _rounded(self, index: int) -> float:
         point, error = self.points[index], self.cuts[index].error
-        return self.oracle.rounding.of_value(point, error + self.penalty.value(point))
+        return self.bundle.rounding.of_value(point, error + self.penalty.value(point))
 
     @property
     def gaps(self) -> list[float]:

@@ -245,6 +245,7 @@ label         late
 join          1.5e12 rows: 1.0e12 -1 (67 %), 5.0e11 +1 (33 %)
 trained       2 passes of dane in 0.81 s, counting exact
 in            PostgreSQL 15.18
+loss          hinge
 lambda        0.0001
 NULLs         mean
 objective     0.4 to 0.41

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlsvm.solve.arrays import Array, Mask
-from sqlsvm.solve.loss import Hinge, Loss
+from sqlsvm.solve.loss import Loss, named
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rounding import EXACT, Rounding
 from sqlsvm.solve.rows import SampleRows
@@ -37,7 +37,7 @@ class NumpyOracle:
     weights: Array
     exact: bool = True
     counts_whole: bool = False
-    loss: Loss = field(default_factory=Hinge)
+    loss: Loss = field(default_factory=named)
     asked: list[int | None] = field(default_factory=list)
     rounding: Rounding = EXACT
 
@@ -49,40 +49,40 @@ class NumpyOracle:
     def join_rows(self) -> float:
         return float(self.weights.sum())
 
-    def margins(self, beta: Array) -> Array:
-        """z = 1 - y beta.x for every join row."""
-        margins: Array = 1.0 - self.labels * self._gather(self._partial_scores(beta))
-        return margins
+    def residuals(self, beta: Array) -> Array:
+        """z = origin - y beta.x for every join row."""
+        residuals: Array = self.loss.origin - self.labels * self._gather(self._partial_scores(beta))
+        return residuals
 
-    def hinge(self, beta: Array) -> float:
+    def mean_loss(self, beta: Array) -> float:
         """R(beta)."""
-        return float(self.weights @ np.maximum(self.margins(beta), 0.0) / self.weights.sum())
+        return float(self.weights @ self.loss.value(self.residuals(beta)) / self.weights.sum())
 
     def objective(self, beta: Array, lam: float) -> float:
         """F(beta)."""
-        return self.hinge(beta) + lam * float(beta @ beta)
+        return self.mean_loss(beta) + lam * float(beta @ beta)
 
     @property
     def soft(self) -> bool:
-        return self.exact and not self.counts_whole
+        return self.exact and not self.counts_whole and bool(self.loss.knots)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         self.asked.append(buckets)
-        if width:
-            return self._soft_cut(beta, width)
         if self.exact or buckets is None:
-            return self._cut(self.margins(beta) > 0.0, beta, 0.0, None)
+            cut = self._cut(self.loss.smoothed(width).slope(self.residuals(beta)), beta, 0.0, None)
+            return replace(cut, value_low=self.mean_loss(beta), width=width) if width else cut
         counted, delta = self._rounded_margins(beta, buckets)
         slack = np.maximum(delta - np.abs(counted), 0.0)
         error = float(self.weights @ slack / self.weights.sum())
-        return self._cut(counted > 0.0, beta, error, buckets)
+        return self._cut(self.loss.slope(counted), beta, error, buckets)
 
     def sample(self, size: int, seed: int) -> Sample:
         """With replacement; of as many rows as there are each one once."""
         n = len(self.labels)
         chosen = np.arange(n) if size >= n else np.random.default_rng(seed).integers(0, n, size)
         rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
-        return Sample(SampleRows.of(rows), self.labels[chosen], self.weights[chosen])
+        origins = np.full(len(rows), self.loss.origin)
+        return Sample(SampleRows.of(rows), self.labels[chosen], origins, self.weights[chosen])
 
     def whole(self, most: int) -> Sample | None:
         """In double precision: a cut is made of these rows."""
@@ -90,7 +90,8 @@ class NumpyOracle:
             return None
         rows = np.hstack([b.features[b.index] for b in self.blocks]).astype(float)
         ones = np.zeros((len(rows), 0), dtype=np.int64)
-        return Sample(SampleRows(rows, ones, rows.shape[1]), self.labels, self.weights)
+        origins = np.full(len(rows), self.loss.origin)
+        return Sample(SampleRows(rows, ones, rows.shape[1]), self.labels, origins, self.weights)
 
     def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
         """Rows far on the wrong side of the hinge, 1 - y beta.x >= epsilon |beta|.|x|; counts left exact."""
@@ -118,19 +119,14 @@ class NumpyOracle:
         delta = sum(float(np.abs(r - p).max()) for r, p in zip(rounded, scaled, strict=True)) / buckets
         return (buckets - self.labels * self._gather(rounded)) / buckets, delta
 
-    def _cut(self, active: Mask | Array, beta: Array, error: float, buckets: int | None) -> Cut:
-        slope = self._slope(active)
-        offset = float(self.weights @ active / self.weights.sum())
+    def _cut(self, u: Array, beta: Array, error: float, buckets: int | None) -> Cut:
+        slope = self._slope(u)
+        offset = float(self.weights @ (u * self.loss.origin - self.loss.conjugate(u)) / self.weights.sum())
         return Cut(slope, offset, offset + float(slope @ beta), error, buckets)
 
-    def _soft_cut(self, beta: Array, width: float) -> Cut:
-        share = np.clip((self.margins(beta) + width) / (2.0 * width), 0.0, 1.0)
-        cut = self._cut(share, beta, 0.0, None)
-        return replace(cut, value_low=self.hinge(beta), width=width)
-
-    def _slope(self, active: Mask | Array) -> Array:
-        """-(sum of w y x over the active rows) / (sum of w)."""
-        pull = self.weights * active * self.labels / self.weights.sum()
+    def _slope(self, u: Mask | Array) -> Array:
+        """-(sum of w u y x) / (sum of w)."""
+        pull = self.weights * u * self.labels / self.weights.sum()
         parts = [np.bincount(b.index, pull, len(b.features)) @ b.features for b in self.blocks]
         slope: Array = -np.concatenate(parts)
         return slope
@@ -138,7 +134,7 @@ class NumpyOracle:
     def _perturbed_margins(self, beta: Array, epsilon: float) -> Array:
         absolute = NumpyOracle([Block(np.abs(b.features), b.index) for b in self.blocks], self.labels, self.weights)
         extent = absolute._gather(absolute._partial_scores(np.abs(beta)))
-        perturbed: Array = self.margins(beta) - epsilon * extent
+        perturbed: Array = self.residuals(beta) - epsilon * extent
         return perturbed
 
 

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from sqlsvm.errors import OptionError
+from sqlsvm.options import LossName
 from sqlsvm.solve import bundle, dane
+from sqlsvm.solve.loss import named
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Record, Solution, State
@@ -254,3 +257,17 @@ def test_a_state_without_cuts_is_refused() -> None:
     state = State(np.zeros((1, 6)), np.zeros((1, 6)), nothing, nothing, nothing, nothing, *np.zeros((3, 1)))
     with pytest.raises(OptionError, match="no cuts"):
         dane.solve(small(), L2(1e-2), state=state)
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1e-4])
+@pytest.mark.parametrize("loss", get_args(LossName))
+def test_every_loss_takes_few_passes(loss: str, lam: float) -> None:
+    rng = np.random.default_rng(2)
+    rows = np.hstack([np.ones((60_000, 1)), rng.normal(size=(60_000, 20))])
+    labels = np.where(rows[:, 1:8].sum(axis=1) + 2.0 * rng.normal(size=60_000) > 1.0, 1.0, -1.0)
+    oracle = replace(flat_oracle(rows, labels, bags=1), loss=named(loss))
+    solution = dane.solve(oracle, L2(lam))
+    assert solution.converged
+    assert len(solution.history) <= 4
+    value, proof = oracle.objective(solution.beta, lam), solution.certificate
+    assert proof.lower_bound <= value <= proof.objective_upper * (1.0 + 1e-12)

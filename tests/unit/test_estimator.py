@@ -19,7 +19,7 @@ from tests.ground.modelled import category, modelled, number
 
 PARAMETERS = {
     *("lam", "tol", "solver", "counting", "epsilon", "max_passes", "scale", "intercept", "class_weight", "nulls"),
-    *("positive", "categorical", "weight", "sample", "holdout", "seed", "offload", "work_schema"),
+    *("loss", "width", "positive", "categorical", "weight", "sample", "holdout", "seed", "offload", "work_schema"),
 }
 
 

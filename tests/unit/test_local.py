@@ -10,7 +10,7 @@ from sqlsvm.solve import curvature, local
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.cuts import Bundle
 from sqlsvm.solve.local import LocalProblem
-from sqlsvm.solve.loss import Hinge
+from sqlsvm.solve.loss import HINGE
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rows import SampleRows
@@ -31,7 +31,8 @@ class Case:
 
     @property
     def sample(self) -> Sample:
-        return Sample(SampleRows(self.numbers, self.ones, self.width), self.labels, self.weights)
+        origins = np.ones(len(self.labels))
+        return Sample(SampleRows(self.numbers, self.ones, self.width), self.labels, origins, self.weights)
 
 
 def case(numbers: Array, labels: Array, weights: Array | None = None, *categories: Indices) -> Case:
@@ -102,7 +103,7 @@ def test_the_optimum_of_liblinear_between_two_bounds(
 ) -> None:
     monkeypatch.setattr(local, "DENSE_UP_TO", few)
     found = made(np.random.default_rng(0))
-    problem, nothing = LocalProblem.of(found.sample, Hinge(), L2(lam)), np.zeros(found.width)
+    problem, nothing = LocalProblem.of(found.sample, HINGE, L2(lam)), np.zeros(found.width)
     beta = optimum(problem, nothing)
     proof, value = Bundle(L2(lam), found.width), problem.value(beta, nothing, 0.0)
     proof.add(problem.cut(beta, WIDTH))
@@ -122,7 +123,7 @@ def test_by_rows_and_as_a_matrix_is_the_same(
 ) -> None:
     """With a tilt as well."""
     found = made(np.random.default_rng(1))
-    problem, tilt = LocalProblem.of(found.sample, Hinge(), L2(1e-3)), np.full(found.width, 0.003)
+    problem, tilt = LocalProblem.of(found.sample, HINGE, L2(1e-3)), np.full(found.width, 0.003)
     as_matrix = optimum(problem, tilt, 0.05, 1e-12)
     monkeypatch.setattr(local, "DENSE_UP_TO", 0)
     assert np.allclose(optimum(problem, tilt, 0.05, 1e-12), as_matrix, atol=1e-5)
@@ -130,7 +131,7 @@ def test_by_rows_and_as_a_matrix_is_the_same(
 
 def test_the_accuracy_that_was_asked_for() -> None:
     found = sparse(np.random.default_rng(2))
-    problem, nothing = LocalProblem.of(found.sample, Hinge(), L2(1e-3)), np.zeros(found.width)
+    problem, nothing = LocalProblem.of(found.sample, HINGE, L2(1e-3)), np.zeros(found.width)
     best = problem.value(problem.minimise(nothing, nothing, 0.05, 1e-12), nothing, 0.05)
     for accuracy in (1e-1, 1e-3, 1e-5):
         value = problem.value(problem.minimise(nothing, nothing, 0.05, accuracy), nothing, 0.05)
@@ -141,7 +142,7 @@ def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
     """The Hessian is singular to the last bit: a step is still made."""
     half = np.random.default_rng(0).choice([-1.0, 1.0], (50, 1))
     labels = np.where(np.arange(50) % 5 > 0, half[:, 0], -half[:, 0])
-    problem = LocalProblem.of(case(np.hstack([half, half]), labels).sample, Hinge(), L2(1e-18))
+    problem = LocalProblem.of(case(np.hstack([half, half]), labels).sample, HINGE, L2(1e-18))
     beta = problem.minimise(np.full(2, 0.5), np.zeros(2), 0.05, 1e-6)
     assert np.isfinite(beta).all()
     assert problem.value(beta, np.zeros(2), 0.0) < 0.5
@@ -151,7 +152,7 @@ def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
 def test_the_metric_is_the_inverse_of_the_curvature(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr(local, "DENSE_UP_TO", few)
     found = sparse(np.random.default_rng(3))
-    problem = LocalProblem.of(found.sample, Hinge(), L2(1e-3))
+    problem = LocalProblem.of(found.sample, HINGE, L2(1e-3))
     rng, beta = np.random.default_rng(4), np.zeros(found.width)
     metric = curvature.Metric(problem.curvature(beta + 0.3, 0.5))
     slopes = rng.normal(size=(3, found.width))

@@ -180,7 +180,7 @@ def test_offences(file: str, line: str, allowed: bool) -> None:
 # Where these words are names. What a loss, a sign or lambda means is said there and nowhere else.
 ROOMS = {
     "write_text": ("engine/supervisor.py",),  # elsewhere `replacing` writes files
-    "hinge": ("solve/loss/", "run/join_oracle.py"),
+    "hinge": ("options.py", "solve/loss/"),
     "sign": ("plan/target.py", "compile/"),
     "lam": (
         *("options.py", "estimator.py", "solve/penalty.py", "solve/descent.py", "run/train.py"),

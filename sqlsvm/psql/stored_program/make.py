@@ -17,7 +17,7 @@ from sqlsvm.compile.weighting import Ramp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
-from sqlsvm.options import Scale
+from sqlsvm.options import DEFAULTS, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
@@ -82,6 +82,8 @@ def _check_training(training: Training) -> None:
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
         )
+    if training.problem.loss != DEFAULTS["loss"]:
+        raise OptionError(f"a stored program minimises the hinge, not {training.problem.loss}", hint="--loss hinge")
     if training.holdout is not None:
         raise OptionError(
             "a stored program trains on all rows of its query",

@@ -1,6 +1,21 @@
-"""The losses. One loss is one file."""
+"""The losses."""
 
 from sqlsvm.solve.loss.base import Loss
-from sqlsvm.solve.loss.hinge import Hinge, Perceptron
+from sqlsvm.solve.loss.logistic import Logistic
+from sqlsvm.solve.loss.named import named
+from sqlsvm.solve.loss.piecewise import Change, Piece, Piecewise
+from sqlsvm.solve.loss.two_classes import HINGE, MODIFIED_HUBER, PERCEPTRON, SQUARED_HINGE, smooth_hinge
 
-__all__ = ["Hinge", "Loss", "Perceptron"]
+__all__ = [
+    "HINGE",
+    "MODIFIED_HUBER",
+    "PERCEPTRON",
+    "SQUARED_HINGE",
+    "Change",
+    "Logistic",
+    "Loss",
+    "Piece",
+    "Piecewise",
+    "named",
+    "smooth_hinge",
+]

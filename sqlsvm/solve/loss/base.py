@@ -1,4 +1,4 @@
-"""What the solvers ask of a loss psi. It is convex, at least 0, and piecewise linear or quadratic.
+"""What the solvers ask of a loss psi. It is convex and at least 0.
 
 A row of the join has the residual z = origin - sign * score and the loss psi(z). For every number u the line
 u z - psi*(u) is below psi, where psi* is the conjugate. So any u that is the same for all tables makes a valid cut, and
@@ -7,20 +7,21 @@ u = psi'(z) makes the best one.
 
 from abc import ABC, abstractmethod
 
-from sqlsvm.solve.arrays import Array, Mask
+from sqlsvm.solve.arrays import Array
 
 
 class Loss(ABC):
     origin: float
-    """The residual of a row with score 0."""
+    """The residual of a row with score 0, where the label has two classes."""
 
     knots: tuple[float, ...] = ()
     """The residuals where the slope jumps."""
 
-    @property
-    def bend(self) -> float:
-        """The second derivative where psi is curved."""
-        return 0.0
+    slopes: tuple[float, float]
+    """The least and the largest; infinite if there is none."""
+
+    is_step = False
+    """Is psi' 0 before the only knot and 1 after it? Then a cut is made of counts of rows."""
 
     @abstractmethod
     def value(self, z: Array) -> Array:
@@ -31,17 +32,22 @@ class Loss(ABC):
         """psi'(z); on a knot, the slope on its left."""
 
     @abstractmethod
-    def conjugate(self, u: Array) -> Array:
-        """psi*(u), for slopes u that psi has."""
+    def curvature(self, z: Array) -> Array:
+        """psi''(z); on the border of two pieces, that on its left."""
 
     @abstractmethod
-    def curved(self, z: Array) -> Mask:
-        """Where psi has the second derivative `bend`; elsewhere it is linear."""
+    def conjugate(self, u: Array) -> Array:
+        """psi*(u), for slopes u that psi has."""
 
     @abstractmethod
     def smoothed(self, width: float) -> "Loss":
         """A loss without knots that differs from this one only where a knot is closer than `width`. Its slopes are
         between those of this loss. With width 0 it is this loss."""
+
+    @abstractmethod
+    def size(self, mean: float) -> float:
+        """A number that the root of the mean of u^2 and the mean of |u origin| + |psi*(u)| do not exceed, where u are
+        the slopes of rows on which the mean of psi is this."""
 
     def shortfall(self, z: Array, u: Array) -> Array:
         """How far the line of slope u is below psi at z."""

@@ -1,0 +1,46 @@
+"""A pass of each loss over one bag, compared with a pass of the hinge: python -m bench.losses [--url duckdb:]"""
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from statistics import median
+from typing import get_args
+
+from bench.one_pass import NEAR, in_turns
+from bench.tasks import load, task
+from sqlsvm.engine import connect
+from sqlsvm.options import LossName
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import Problem, open_problem
+from sqlsvm.solve import dane
+from sqlsvm.solve.loss import named
+from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.solution import Effort
+
+RUNS = 5
+
+
+def main() -> None:
+    parser = ArgumentParser(description="A pass of each loss, near its own optimum.")
+    parser.add_argument("--url", default="duckdb:")
+    made = task("star")
+    with connect(parser.parse_args().url) as engine:
+        load(engine, made.tables())
+        with open_problem(engine, made.text, made.options) as problem:
+            seconds = in_turns(dict(_passes(problem, made.lam)), RUNS)
+    base = seconds["hinge"]
+    for name, each in seconds.items():
+        ratios = f"{min(each) / min(base):.2f} of the hinge's best, {median(each) / median(base):.2f} of its median"
+        print(f"{name:16}{min(each):8.3f} s   {ratios}")
+
+
+def _passes(problem: Problem, lam: float) -> Iterator[tuple[str, Callable[[], object]]]:
+    for name in get_args(LossName):
+        oracle = JoinOracle(replace(problem, plan=replace(problem.plan, loss=named(name))))
+        beta = dane.solve(oracle, L2(lam), Effort(tol=NEAR)).beta
+        yield name, partial(oracle.pass_, beta, None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Losses that are linear or quadratic between a few residuals: the hinge, the squared hinge and their like."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.loss.base import Loss
+
+
+@dataclass(frozen=True)
+class Change:
+    """Beyond the residual `at` the slope is higher by `jump`, and the second derivative by `bend`."""
+
+    at: float
+    jump: float = 0.0
+    bend: float = 0.0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """psi(z) = value + slope (z - at) + bend (z - at)^2 / 2, between two changes; `at` is one of them."""
+
+    at: float
+    value: float
+    slope: float
+    bend: float
+
+
+@dataclass(frozen=True)
+class Piecewise(Loss):
+    """`start` is the piece before the first change, described there."""
+
+    start: Piece
+    changes: tuple[Change, ...]
+    """In the order of their places, at least one."""
+    origin: float = 1.0
+
+    @cached_property
+    def knots(self) -> tuple[float, ...]:  # type: ignore[override]
+        return tuple(change.at for change in self.changes if change.jump)
+
+    @property
+    def is_step(self) -> bool:  # type: ignore[override]
+        return [(piece.slope, piece.bend) for piece in self.pieces] == [(0.0, 0.0), (1.0, 0.0)]
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """One more than there are changes."""
+        return (self.start, *self._later())
+
+    def _later(self) -> Iterator[Piece]:
+        piece = self.start
+        for change in self.changes:
+            by = change.at - piece.at
+            value = piece.value + piece.slope * by + piece.bend * by * by / 2.0
+            slope = piece.slope + piece.bend * by + change.jump
+            piece = Piece(change.at, value, slope, piece.bend + change.bend)
+            yield piece
+
+    def value(self, z: Array) -> Array:
+        piece, by = self._piece(z)
+        found: Array = self._values[piece] + by * (self._slopes[piece] + self._bends[piece] * by / 2.0)
+        return found
+
+    def slope(self, z: Array) -> Array:
+        piece, by = self._piece(z)
+        found: Array = self._slopes[piece] + self._bends[piece] * by
+        return found
+
+    def curvature(self, z: Array) -> Array:
+        found: Array = self._bends[self._piece(z)[0]]
+        return found
+
+    def conjugate(self, u: Array) -> Array:
+        return self.dual.value(u)
+
+    @cached_property
+    def dual(self) -> "Piecewise":
+        """psi*, which is linear or quadratic between a few slopes u. Its own slope there is the residual at which the
+        line of slope u touches psi."""
+        changes = tuple(self._touching()) or (Change(self.pieces[-1].slope),)
+        first, u = self.start, changes[0].at
+        start = Piece(u, u * first.at - first.value, first.at, _inverse(first.bend))
+        return Piecewise(start, changes)
+
+    def _touching(self) -> Iterator[Change]:
+        """A line that gets steeper moves along the pieces that are curved, waits at the knots, and jumps over the
+        pieces that are straight."""
+        if self.start.bend:
+            yield Change(self.start.slope, bend=-_inverse(self.start.bend))
+        for piece, end in zip(self.pieces[1:], [*self._places[2:], None], strict=True):
+            if piece.bend:
+                yield Change(piece.slope, bend=_inverse(piece.bend))
+                if end is not None:
+                    yield Change(piece.slope + piece.bend * (end - piece.at), bend=-_inverse(piece.bend))
+            elif end is not None:
+                yield Change(piece.slope, jump=end - piece.at)
+
+    @cached_property
+    def slopes(self) -> tuple[float, float]:  # type: ignore[override]
+        first, last = self.pieces[0], self.pieces[-1]
+        return -inf if first.bend else first.slope, inf if last.bend else last.slope
+
+    def smoothed(self, width: float) -> "Piecewise":
+        """Each jump becomes a ramp, from `width` before it to `width` after it."""
+        if not (width and self.knots):
+            return self
+        changes = tuple(sorted(self._ramps(width), key=lambda change: change.at))
+        by = changes[0].at - self.start.at
+        slope = self.start.slope + self.start.bend * by
+        value = self.start.value + by * (self.start.slope + slope) / 2.0
+        return replace(self, start=Piece(changes[0].at, value, slope, self.start.bend), changes=changes)
+
+    def _ramps(self, width: float) -> Iterator[Change]:
+        for change in self.changes:
+            if change.jump:
+                bend = change.jump / (2.0 * width)
+                yield from (Change(change.at - width, bend=bend), Change(change.at + width, bend=-bend))
+            if change.bend:
+                yield Change(change.at, bend=change.bend)
+
+    def size(self, mean: float) -> float:
+        """On a piece u^2 is slope^2 + 2 bend (psi - value), and psi* is u at - value + (u - slope)^2 / (2 bend)."""
+        steepest = max(max(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
+        bends = [p.bend for p in self.pieces if p.bend > 0.0]
+        u = (steepest**2 + 2.0 * max(bends, default=0.0) * mean) ** 0.5
+        places, values = (max(map(abs, found)) for found in (self._places, self._values))
+        curved = (u + steepest) ** 2 / (2.0 * min(bends)) if bends else 0.0
+        return float(max(u, u * (abs(self.origin) + places) + values + curved))
+
+    def _piece(self, z: Array) -> tuple[Indices, Array]:
+        """Which piece each residual is on, and how far from the place where that is described."""
+        piece = np.searchsorted(self._places[1:], z)
+        return piece, z - self._places[piece]
+
+    @cached_property
+    def _places(self) -> Array:
+        return np.array([piece.at for piece in self.pieces])
+
+    @cached_property
+    def _values(self) -> Array:
+        return np.array([piece.value for piece in self.pieces])
+
+    @cached_property
+    def _slopes(self) -> Array:
+        return np.array([piece.slope for piece in self.pieces])
+
+    @cached_property
+    def _bends(self) -> Array:
+        return np.array([piece.bend for piece in self.pieces])
+
+
+def _inverse(bend: float) -> float:
+    return 1.0 / bend if bend else 0.0

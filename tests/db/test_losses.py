@@ -1,0 +1,165 @@
+"""Other losses than the hinge, over one bag: cuts against the joined rows, trainings against a peer."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import OptionError
+from sqlsvm.model.model import Model
+from sqlsvm.options import LossName
+from sqlsvm.psql.stored_program import stored_program
+from sqlsvm.run.train import Training, train
+from sqlsvm.solve.loss import named
+from tests.ground import svm
+from tests.ground.joins import Join, heap, star
+from tests.ground.opened import Wish, build, opened_world, truth
+from tests.ground.problems import KINDS, Table, problem
+from tests.ground.trained import beta_of, training, wish_of
+from tests.typed import typed
+
+Numbers = Callable[[Values], Values]
+
+WIDTH = 0.4
+FORMULAS: dict[str, tuple[Numbers, Numbers]] = {
+    "squared_hinge": (lambda m: np.maximum(1 - m, 0) ** 2, lambda m: 2 * np.maximum(1 - m, 0)),
+    "smooth_hinge": (
+        lambda m: np.clip(1 - m + WIDTH, 0, 2 * WIDTH) ** 2 / (4 * WIDTH) + np.maximum(1 - m - WIDTH, 0),
+        lambda m: np.clip((1 - m + WIDTH) / (2 * WIDTH), 0, 1),
+    ),
+    "modified_huber": (
+        lambda m: np.where(m > -1, np.maximum(1 - m, 0) ** 2, -4 * m),
+        lambda m: np.clip(2 * (1 - m), 0, 4),
+    ),
+    "logistic": (lambda m: np.logaddexp(0, -m), lambda m: expit(-m)),
+}
+"""psi and -psi' of the margin m = y score."""
+every_loss = pytest.mark.parametrize("loss", FORMULAS)
+
+
+def value_and_slope(design: svm.Design, beta: Values, loss: LossName) -> tuple[float, Values]:
+    """R and its gradient."""
+    psi, u = FORMULAS[loss]
+    margins, share = design.y * (design.x @ beta), design.w / design.w.sum()
+    return float(share @ psi(margins)), -(share * u(margins) * design.y) @ design.x
+
+
+def best(design: svm.Design, loss: LossName, lam: float) -> float:
+    """F at the optimum, as nearly as L-BFGS finds it."""
+
+    def objective(beta: Values) -> tuple[float, Values]:
+        value, slope = value_and_slope(design, beta, loss)
+        return value + lam * float(beta @ beta), slope + 2 * lam * beta
+
+    tight = {"gtol": 1e-12, "ftol": 1e-15, "maxiter": 5000, "maxfun": 50_000}
+    return float(minimize(objective, np.zeros(design.x.shape[1]), jac=True, method="L-BFGS-B", options=tight).fun)
+
+
+@every_loss
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cut_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossName) -> None:
+    """In one world or the other, scores are looked up by place, and rows without a partner have the score NaN."""
+    wish = Wish(scale=("none", "standard")[seed % 2], class_weights=((1, 1), (2, 1))[seed % 3 == 0])
+    with opened_world(engine, seed, wish, acyclic=True, many_to_many=False) as found:
+        if found is None:
+            return
+        found = found.again(loss=named(loss, WIDTH))
+        assert found.plan.centre is None
+        rng = np.random.default_rng(seed)
+        for beta in (found.dyadic(rng), found.normal(rng), 1000 * found.normal(rng)):
+            cut, (value, slope) = found.cut(beta), value_and_slope(found.truth, beta, loss)
+            scale = 1 + abs(value)
+            assert cut.value_low == pytest.approx(value, rel=1e-9, abs=1e-9)
+            np.testing.assert_allclose(cut.slope, slope, rtol=1e-9, atol=1e-9 * scale)
+            assert cut.offset + cut.slope @ beta == pytest.approx(cut.value_low, rel=1e-9, abs=1e-9 * scale)
+            for other in (found.normal(rng), np.zeros_like(beta)):
+                below = cut.offset + float(cut.slope @ other)
+                assert below <= value_and_slope(found.truth, other, loss)[0] + 1e-9 * scale
+
+
+@every_loss
+@pytest.mark.parametrize("lam", [1e-2, 1e-4])
+@pytest.mark.parametrize("data", [star, heap], ids=["star", "heap"])
+def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float, data: Callable[..., Join]) -> None:
+    join = data(np.random.default_rng(5))
+    with join.created(engine):
+        model = proven(engine, join, training(lam=lam, loss=loss, width=WIDTH, sample=1000))
+    assert model.converged
+    assert model.passes <= 4
+    assert model.options["problem"]["loss"] == loss
+
+
+@pytest.mark.slow
+@every_loss
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_certificate_of_a_loss_is_never_wrong(shared_engine: Engine, loss: LossName, kind: Table) -> None:
+    """Rows on the knots, few rows, features that repeat each other; 300 problems."""
+    for number in range(4):
+        rng = np.random.default_rng(100 * KINDS.index(kind) + number)
+        lam, scale = float(rng.choice([1e-1, 1e-3, 1e-5])), str(rng.choice(["standard", "none", "maxabs"]))
+        join = problem(rng, kind, fan_out=0)
+        with join.created(shared_engine):
+            proven(shared_engine, join, training(lam=lam, scale=scale, loss=loss, width=WIDTH, sample=300))
+
+
+def proven(engine: Engine, join: Join, asked: Training) -> Model:
+    """lower_bound <= the peer's best <= F(model) <= objective_upper, and F within the gap of the best."""
+    design, loss = truth(engine, join.query, wish_of(asked)), asked.problem.loss
+    peer = best(design, loss, asked.lam)
+    model = train(engine, "m", join.query, asked)
+    beta = beta_of(engine, model, design)
+    value = value_and_slope(design, beta, loss)[0] + asked.lam * float(beta @ beta)
+    close = 1e-9 * (1 + value)
+    assert model.objective - close <= value <= model.objective_upper + close
+    assert model.lower_bound - close <= peer <= value + close
+    assert not model.converged or value <= peer * (1 + 1.01e-3) + close
+    return model
+
+
+def test_weights_of_the_rows_count(engine: Engine) -> None:
+    build(
+        engine,
+        """
+        CREATE TABLE f (y INT, x FLOAT8, w INT);
+        INSERT INTO f VALUES (0, -1, 1), (1, 2, 3), (1, -0.5, 2), (0, 1, 0), (0, 0.5, 2), (1, 0.25, 1)""",
+    )
+    join = Join("", {}, "SELECT y, x, w FROM f")
+    for loss in FORMULAS:
+        proven(engine, join, training(weight="w", lam=1e-2, loss=loss, width=WIDTH))
+
+
+MANY = """
+    CREATE TABLE f (k INT, y INT, x FLOAT8); CREATE TABLE g (k INT, v FLOAT8);
+    INSERT INTO f VALUES (1, 0, 3), (1, 1, 1), (2, 1, 2), (2, 0, 0); INSERT INTO g VALUES (1, 1), (1, 2), (2, 0)"""
+MEETS = "SELECT f.y, f.x, g.v FROM f JOIN g ON f.k = g.k"
+
+
+def test_several_bags_are_refused_before_anything_is_made(engine: Engine) -> None:
+    build(engine, MANY)
+    with pytest.raises(OptionError, match="the loss logistic needs a join without many-to-many edges") as refused:
+        train(engine, "m", MEETS, training(loss="logistic"))
+    assert refused.value.hint == "use --loss hinge; sqlsvm inspect shows the edges"
+
+
+def test_what_minimises_the_hinge_alone_says_so(postgres: Engine) -> None:
+    with pytest.raises(OptionError, match="descent minimises the hinge, not logistic"):
+        training(solver="descent", scale="maxabs", loss="logistic")
+    with pytest.raises(OptionError, match="a stored program minimises the hinge, not logistic"):
+        stored_program(postgres, "SELECT y, x FROM f", training(loss="logistic"))
+    with pytest.raises(OptionError, match=r"loss must be hinge, squared_hinge, .* not 'hinges'"):
+        training(loss="hinges")
+    with pytest.raises(OptionError, match="width must be a number above 0, not 0"):
+        training(loss="smooth_hinge", width=0)
+
+
+@every_loss
+def test_a_constant_label_side_is_still_named(engine: Engine, loss: LossName) -> None:
+    """A model that predicts one class only says so, whatever its loss."""
+    build(engine, "CREATE TABLE f (y INT, x FLOAT8)")
+    rows = "SELECT CASE WHEN i % 20 = 0 THEN 1 ELSE 0 END, 1.0 * (i % 7) FROM generate_series(1, 400) AS s (i)"
+    typed(engine, f"INSERT INTO f {rows}")
+    model = train(engine, "m", "SELECT y, x FROM f", training(loss=loss, lam=1e-2))
+    assert any(note.startswith("the model predicts 0 for every row") for note in model.notes)
