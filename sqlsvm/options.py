@@ -196,8 +196,16 @@ _TABLE = (
         _COUNT,
         changes="steps",
     ),
-    Option("lam", 1e-4, Number(0, above=True), "The weight of the penalty.", changes="steps", spelled="lambda"),
-    Option("tol", 1e-3, Number(0), "Stop when the gap is proven to be at most this.", changes=None),
+    Option(
+        "lam",
+        1e-4,
+        Number(0, above=True),
+        "The weight of the penalty.",
+        (*_TRAIN, "explain"),
+        changes="steps",
+        spelled="lambda",
+    ),
+    Option("tol", 1e-3, Number(0), "Stop when the gap is proven to be at most this.", (*_TRAIN, "explain"), None),
     Option(
         "solver",
         "dane",

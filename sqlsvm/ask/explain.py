@@ -1,12 +1,14 @@
 """What a training will do, and why: the plan, the expected sizes, the statements, and on request measured times."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+import numpy as np
 from sqlglot import parse_one
+from sqlglot.errors import ParseError
 
 from sqlsvm.ask.counting import EPSILON, Given, read_beta, row_count_program
 from sqlsvm.ask.estimates import estimates
@@ -27,16 +29,26 @@ from sqlsvm.plan.parameters import BUCKETS, LEVELS
 from sqlsvm.plan.plan import Link, Plan
 from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_sizes, node_rows, why_copied
 from sqlsvm.plan.preflight import ProblemOptions, planned
-from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.plan.scaling import scaling
+from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
-from sqlsvm.run.workspace import Program, Workspace, rendered, workspace
+from sqlsvm.run.train import Training, solve
+from sqlsvm.run.workspace import Program, rendered, workspace
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.solution import Record, State
 from sqlsvm.terminal import amount, printable
 
-Phase = Literal["prepare", "measure", "pass"]
+Phase = Literal["prepare", "measure", "sample", "pass"]
 Part = tuple[Phase, Sequence[Statement]]
 
 BUCKETS_A_UNIT = 16
+PHASES: Mapping[str, Phase] = {
+    "tables": "prepare",
+    "moments": "measure",
+    "sampling": "sample",
+    "passes": "pass",
+}
 
 
 @dataclass(frozen=True)
@@ -87,10 +99,16 @@ class Explanation:
     nodes: tuple[NodeFacts, ...]
     links: tuple[LinkFacts, ...]
     statements: tuple[StatementFacts, ...]
+    first: Record | None = None
+    """The pass that was measured, if it is the first one of a training."""
+    outlook: Outlook | None = None
 
     @cached_property
     def analyzed(self) -> bool:
         return any(s.seconds is not None for s in self.statements)
+
+    def seconds(self, phase: Phase) -> float:
+        return sum(s.seconds or 0.0 for s in self.statements if s.phase == phase)
 
     def as_json(self, *, with_sql: bool = False) -> dict[str, Any]:
         """The object that `explain --json` prints. Sizes that are unknown or not measured are null."""
@@ -105,6 +123,7 @@ class Explanation:
             "nodes": [{**vars(node), "bag": node.bag + 1, "relations": list(node.relations)} for node in self.nodes],
             "links": [self._link(facts) for facts in self.links],
             "statements": [_as_json(s, with_sql) for s in self.statements],
+            "training": self.outlook and vars(self.outlook),
         }
 
     def _link(self, facts: LinkFacts) -> dict[str, Any]:
@@ -144,23 +163,47 @@ def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = B
     return explained(engine, plan, catalog, options.counting, buckets, parts(plan, options.scale))
 
 
-def analyze(
-    engine: Engine, text: str, options: ProblemOptions, buckets: int = BUCKETS_A_UNIT, beta: Given | None = None
-) -> Explanation:
-    """Run one pass at beta, by default at 0, and add the measured times. Beta is for the columns without scaling."""
-    done: list[tuple[Statement, float, float]] = []
-    raw = replace(options, scale="none", class_weight="none")
-    query = labelled(engine, text, raw)
+def analyze(engine: Engine, text: str, training: Training, beta: Given | None = None) -> Explanation:
+    """Make the first pass of a training, or one at a beta for the columns as they are, and add the measured times.
+
+    Near the optimum of the sample, scores differ, and about as many rows count as in later passes. At 0, where all
+    scores are equal, a pass may take a fifth of the time."""
+    done: list[tuple[Phase, Statement, float, float]] = []
+    query = labelled(engine, text, training.problem)
     with naming_features(engine, query), workspace(engine) as work:
-        work.on_done = lambda statement, rows, seconds: done.append((statement, rows, seconds))
-        problem = prepared(work, query, raw)
-        _pass(work, problem, beta or {}, buckets)
-    ran = _ran(problem.plan, [statement for statement, _, _ in done])
-    found = explained(engine, problem.plan, problem.catalog, options.counting, buckets, ran)
-    measured = (
-        replace(s, rows=rows, seconds=seconds) for s, (_, rows, seconds) in zip(found.statements, done, strict=True)
-    )
-    return replace(found, statements=tuple(measured))
+        work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
+        problem = prepared(work, query, training.problem)
+        first = _first_pass(problem, training, beta)
+    ran = [(phase, [statement]) for phase, statement, _, _ in done]
+    buckets = (first and first.buckets) or training.effort.buckets or BUCKETS_A_UNIT
+    found = explained(engine, problem.plan, problem.catalog, training.problem.counting, buckets, ran)
+    measured = tuple(replace(s, rows=r, seconds=t) for s, (_, _, r, t) in zip(found.statements, done, strict=True))
+    found = replace(found, statements=measured)
+    return found if first is None else replace(found, first=first, outlook=_outlook(found, problem, training, first))
+
+
+def _first_pass(problem: Problem, training: Training, beta: Given | None) -> Record | None:
+    """What the pass has proven; nothing if it is a count by sketches."""
+    start = _scaled(problem, beta) if beta else None
+    if problem.plan.method == "sketch":
+        _count_sketched(problem, start, training.effort.buckets or BUCKETS_A_UNIT)
+        return None
+    problem.work.clock.begin("solving")
+    once = replace(training, effort=replace(training.effort, max_passes=1))
+    return solve(problem, once, state=None if start is None else State.at(start)).history[0]
+
+
+def _scaled(problem: Problem, beta: Given) -> Array:
+    plain = scaling(problem.plan.design, problem.moments, "none")
+    return problem.scaling.to_scaled(plain.to_raw(read_beta(plain, beta)))
+
+
+def _outlook(found: Explanation, problem: Problem, training: Training, first: Record) -> Outlook:
+    """Of a training from this pass on. The seconds of the pass are those of its statements: to count their rows took
+    time as well."""
+    first = replace(first, seconds=found.seconds("pass"))
+    before = sum(map(found.seconds, get_args(Phase))) - first.seconds + problem.work.clock.seconds["solving"]
+    return outlook(first, before, training.effort.tol, usual_rate(training.solver, problem.scaling.dimension))
 
 
 def explained(
@@ -256,36 +299,30 @@ def _pass_program(plan: Plan) -> Sequence[Statement]:
     return row_count_program(plan) if plan.method == "sketch" else tuple(oracle_pass(plan))
 
 
-def _ran(plan: Plan, statements: Sequence[Statement]) -> Iterator[Part]:
-    """The statements that ran, by phase. Only the number of those that measure depends on the data."""
-    start, end = len(tuple(working_tables(plan))), len(statements) - len(_pass_program(plan))
-    yield "prepare", statements[:start]
-    yield "measure", statements[start:end]
-    yield "pass", statements[end:]
-
-
-def _pass(work: Workspace, problem: Problem, beta: Given, buckets: int) -> None:
-    asked = read_beta(problem.scaling, beta)
-    if problem.plan.method != "sketch":
-        JoinOracle(problem).pass_(asked, buckets)
-        return
+def _count_sketched(problem: Problem, beta: Array | None, buckets: int) -> None:
+    work, plan = problem.work, problem.plan
     observer, work.on_done = work.on_done, None
-    levels = sketching(work, problem.plan).for_counts(EPSILON)
+    levels = sketching(work, plan).for_counts(EPSILON)
     work.on_done = observer
-    given = {**of_label(problem.scaling, asked, 1), BUCKETS: float(buckets), LEVELS: levels}
-    work.run_and_drop(Program(work.engine, row_count_program(problem.plan)), given)
+    at = np.zeros(problem.scaling.dimension) if beta is None else beta
+    given = {**of_label(problem.scaling, at, 1), BUCKETS: float(buckets), LEVELS: levels}
+    with work.clock.during("passes"):
+        work.run_and_drop(Program(work.engine, row_count_program(plan)), given)
 
 
 def pretty(text: str, dialect: str) -> str:
-    """A statement on several lines; unchanged if sqlglot does not reproduce it exactly."""
-    read = parse_one(text, read=dialect)
+    """A statement on several lines; unchanged if sqlglot cannot read it or does not reproduce it exactly."""
+    try:
+        read = parse_one(text, read=dialect)
+    except ParseError:  # of TABLESAMPLE
+        return str(text)
     return read.sql(dialect=dialect, pretty=True) if read.sql(dialect=dialect) == text else str(text)
 
 
 def script(found: Explanation) -> str:
     """The statements that prepare and make a pass, as a script. The user's names in comments are printable
     and on one line, so they cannot end the comment."""
-    wanted = [s for s in found.statements if s.phase != "measure"]
+    wanted = [s for s in found.statements if s.phase in ("prepare", "pass")]
     return "\n\n".join("\n".join(chain(_comments(s), (f"{text};" for text in s.texts))) for s in wanted)
 
 

@@ -23,6 +23,8 @@ from sqlsvm.cli.options import (
     typed,
     weights_of,
 )
+from sqlsvm.cli.training import training_of
+from sqlsvm.options import OPTIONS
 
 
 @cli.command(
@@ -73,13 +75,22 @@ def inspect(
 @models_database
 @query_wanted
 @declared("explain")
-@given("buckets", default=16)
+@given("buckets")
 @option("--sql", "as_sql", is_flag=True, help="Print only the statements of a pass, in order.")
-@option("--analyze", is_flag=True, help="Run one pass and show the rows and seconds of each statement.")
-@beta_wanted("With --analyze: the weights to use in the pass, as for `count`; by default all are 0.")
+@option(
+    "--analyze", is_flag=True, help="Make the first pass of a training and show the rows and seconds of each statement."
+)
+@beta_wanted("With --analyze: the weights to use in the pass, as for `count`; by default the optimum of a sample.")
 @json_wanted
 def explain(
-    dsn: str, query: str, buckets: int, as_sql: bool, analyze: bool, beta: Any, as_json: bool, **options: Any
+    dsn: str,
+    query: str,
+    buckets: int | None,
+    as_sql: bool,
+    analyze: bool,
+    beta: Any,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Show how sqlsvm would train on a query: what is joined up front, how the rest is counted, and why.
 
@@ -87,18 +98,18 @@ def explain(
     --analyze.
     """
     from sqlsvm.ask import explain as explaining
-    from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.show.plan import draw_plan
 
     if typed("beta") and not analyze:  # $SQLSVM_BETA may be there for `count`
         raise click.UsageError("--beta needs --analyze", click.get_current_context())
-    check_read(options)
+    solver = "descent" if options["counting"] == "sketch" else OPTIONS["solver"].default
+    training = training_of(solver=solver, scale=None, buckets=buckets, **options)
+    check_read(training.options)
     with opened(dsn) as engine:
-        wanted = ProblemOptions(**options)
         if analyze:
-            found = explaining.analyze(engine, query, wanted, buckets, weights_of(engine, beta))
+            found = explaining.analyze(engine, query, training, weights_of(engine, beta))
         else:
-            found = explaining.explain(engine, query, wanted, buckets)
+            found = explaining.explain(engine, query, training.problem, buckets or explaining.BUCKETS_A_UNIT)
 
     def drawn() -> str:
         return explaining.script(found) if as_sql else draw_plan(found, sys.stdout)

@@ -35,18 +35,18 @@ class Clock:
     """One phase at a time is going on, so the phases add up to the whole."""
 
     def __init__(self, phase: Phase = "reading") -> None:
-        self._phase, self._since = phase, perf_counter()
+        self.phase, self._since = phase, perf_counter()
         self._ended: dict[str, float] = {}
 
     @property
     def seconds(self) -> dict[str, float]:
         """Of each phase so far."""
-        return self._ended | {self._phase: self._ended.get(self._phase, 0.0) + perf_counter() - self._since}
+        return self._ended | {self.phase: self._ended.get(self.phase, 0.0) + perf_counter() - self._since}
 
     def begin(self, phase: Phase) -> Phase:
         """The phase that it ends."""
-        self._ended, before = self.seconds, self._phase
-        self._phase, self._since = phase, perf_counter()
+        self._ended, before = self.seconds, self.phase
+        self.phase, self._since = phase, perf_counter()
         if phase in SAID:
             steps.info(SAID[phase])
         return before

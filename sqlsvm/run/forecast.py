@@ -51,6 +51,26 @@ def passes_left(record: Record, tol: float, rate: float) -> Passes:
     return Passes(max(1, floor(needed)), max(1, ceil(needed)), record.seconds * (FINER if record.buckets else 1.0))
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """What a training would take, by its first pass."""
+
+    least: int
+    most: int
+    """Passes, with the first."""
+    before: float
+    """Seconds before the first pass."""
+    seconds: float
+    """Of all."""
+
+
+def outlook(first: Record, before: float, tol: float, rate: float) -> Outlook:
+    if first.gap <= tol:
+        return Outlook(1, 1, before, before + first.seconds)
+    left = passes_left(first, tol, rate)
+    return Outlook(1 + left.least, 1 + left.most, before, before + first.seconds + left.total)
+
+
 class Forecast:
     """Says once how long the rest will take, and again if it takes more than twice as long as was said."""
 

@@ -11,7 +11,7 @@ from sqlsvm.ask.remarks import node_name
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.show.inspection import bags, condition, drawn
-from sqlsvm.terminal import amount, printable, row_count
+from sqlsvm.terminal import amount, duration, printable, row_count
 
 
 def draw_plan(found: Explanation, stream: TextIO) -> str:
@@ -54,8 +54,10 @@ def _sentences(found: Explanation) -> Iterator[str]:
     finely = f", {found.buckets} buckets a unit" if found.plan.method == "grid" else ""
     yield f"counting: {found.plan.method}{finely}; {found.why}"
     if found.analyzed:
-        seconds = sum(s.seconds or 0.0 for s in found.statements if s.phase == "pass")
-        yield f"a pass took {seconds:.3f} s"
+        yield f"a pass took {found.seconds('pass'):.3f} s"
+    if of := found.outlook:
+        passes = f"{of.least} to {of.most} passes" if of.most > of.least else "1 pass"
+        yield f"a training would take about {duration(of.seconds)}: {passes}, and {duration(of.before)} before them"
 
 
 def _statements(found: Explanation) -> Table:

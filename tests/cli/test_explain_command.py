@@ -73,7 +73,9 @@ def test_sql_is_a_script(dsn: str) -> None:
 
 def test_json(dsn: str) -> None:
     said = json.loads(explained(dsn, "--json", "--analyze", "--sql", "--buckets", 8, "--counting", "grid"))
-    assert list(said) == ["counting", "why", "buckets", "exact_budget", "root", "bags", "nodes", "links", "statements"]
+    keys = ["counting", "why", "buckets", "exact_budget", "root", "bags", "nodes", "links", "statements", "training"]
+    assert list(said) == keys
+    assert said["training"]["seconds"] > said["training"]["before"] > 0
     assert (said["counting"], said["buckets"], said["root"]) == ("grid", 8, "a")
     assert [(link["left"], link["right"], link["centre"]) for link in said["links"]] == [
         ("a", "b", True),
