@@ -37,14 +37,15 @@ class ConvergenceWarning(UserWarning):
 class RelationalSVC:
     """A linear SVM over the rows of a query. The options and their defaults are those of `sqlsvm train`.
 
-    `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows; `holdout` is the
-    share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`;
-    with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
+    `top` says how many categories of a column get a weight of their own, as {"city": 50} or ["city:50"]; all others
+    share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
+    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`; with
+    `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
 
     After `fit`:
         coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
         intercept_          its shape is (1,)
-        feature_names_in_   the name of a number, or name=category
+        feature_names_in_   the name of a number, or name=category; name=(other) where all others share a weight
         classes_            the label's own values, the negative one first
         n_iter_             passes made
         objective_, objective_upper_, lower_bound_, gap_
@@ -68,6 +69,7 @@ class RelationalSVC:
     nulls: Nulls = "error"
     positive: str | float | None = None
     categorical: Sequence[str] = ()
+    top: Sequence[str] | Mapping[str, int] = ()
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
     holdout: float | None = None
@@ -211,6 +213,9 @@ def _as_option(name: str, value: Any) -> Any:
             return "none" if value is None else tuple(value) if isinstance(value, list) else value
         case "categorical":
             return value if isinstance(value, str) else tuple(value or ())
+        case "top":
+            listed = (f"{column}:{number}" for column, number in value.items()) if isinstance(value, Mapping) else value
+            return value if isinstance(value, str) else tuple(listed or ())
     return value
 
 

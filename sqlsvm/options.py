@@ -6,6 +6,7 @@ README, the signature of the estimator and the check in psql. A new option is an
 reads the field.
 """
 
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
 from math import inf, isfinite
@@ -90,6 +91,20 @@ class Name:
         return f"a list of {self.of} names" if self.repeated else f"the name of a {self.of}"
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Texts such as city:50."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, tuple) and all(isinstance(text, str) and _LIMIT.fullmatch(text) for text in value)
+
+    def __str__(self) -> str:
+        return "a list of columns, each with a number above 0, such as city:50"
+
+
+_LIMIT = re.compile(r".+:[1-9][0-9]{0,8}", re.DOTALL)
+
+
 class Truth:
     def __contains__(self, value: object) -> bool:
         return isinstance(value, bool)
@@ -150,6 +165,14 @@ _TABLE = (
         "positive", None, Name("value"), "The label's value for the positive class, if it is not true or 1.", _QUERY
     ),
     Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories; repeatable.", _QUERY),
+    Option(
+        "top",
+        (),
+        Limits(),
+        "Only the NUMBER most frequent categories of this column get a weight of their own; all others share one. "
+        "Repeatable.",
+        _COUNT,
+    ),
     Option(
         "nulls",
         "error",

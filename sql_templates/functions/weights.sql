@@ -6,7 +6,8 @@ AS $$
     WITH stored AS MATERIALIZED (
         SELECT sqlsvm._check_body(weights.model, (b.body ->> 'version')::integer, b.body) AS body
         FROM (SELECT sqlsvm._body(weights.model, weights.version) OFFSET 0) AS b (body))
-    SELECT w.entry ->> 'feature', w.entry ->> 'category', (w.entry ->> 'weight')::double precision,
+    SELECT w.entry ->> 'feature',
+        CASE WHEN jsonb_typeof(w.entry -> 'category') = 'object' THEN '(other)' ELSE w.entry ->> 'category' END, (w.entry ->> 'weight')::double precision,
         (w.entry ->> 'scaled_weight')::double precision AS scaled
     FROM stored AS s CROSS JOIN LATERAL (
         SELECT 0 AS place, jsonb_build_object('weight', s.body -> 'intercept') AS entry

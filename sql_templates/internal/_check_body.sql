@@ -20,7 +20,8 @@ DECLARE
             SELECT w.n, format('weights[%s].', w.n - 1), w.entry, r.*
             FROM jsonb_path_query(body, '$.weights[*]') WITH ORDINALITY AS w (entry, n), (VALUES
                 ('feature', 'text', jsonpath '$.feature.type() == "string"'),
-                ('category', 'a value', 'exists($.category) && !($.category.type() == "object" || $.category.type() == "array")'),
+                ('category', 'a value', 'exists($.category) && $.category.type() != "array"
+                    && ($.category.type() != "object" || $.category.other == true)'),
                 ('weight', 'a finite number', '$.weight.type() == "number" && $.weight.abs() <= 1.7976931348623157e308'),
                 ('scaled_weight', 'a finite number',
                     '$.scaled_weight.type() == "number" && $.scaled_weight.abs() <= 1.7976931348623157e308'),

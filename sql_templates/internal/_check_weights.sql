@@ -16,6 +16,8 @@ BEGIN
         SELECT w.key, w.value, EXISTS (SELECT FROM jsonb_array_elements(program.description -> 'dictionaries') AS d
             WHERE d ->> 'feature' = w.key)
         FROM jsonb_each(beta -> 'weights') AS w
+        UNION ALL
+        SELECT o.key, o.value, false FROM jsonb_each(beta -> 'other') AS o
     LOOP
         IF c.categorical AND (jsonb_typeof(c.weight) <> 'object' OR EXISTS (
             SELECT FROM jsonb_each(c.weight) AS v WHERE jsonb_typeof(v.value) <> 'number')) THEN

@@ -11,7 +11,7 @@ BEGIN
         SELECT k.j::integer, k.raw, p.design -> 'coordinates' -> (k.raw - 1) ->> 'feature', NULL::text
         FROM unnest(p.kept) WITH ORDINALITY AS k (raw, j);
     FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
-        RETURN QUERY EXECUTE format('SELECT (d.n + $1)::integer, d.n::integer, $2, d.v::text FROM pg_temp.%I AS d',
+        RETURN QUERY EXECUTE format('SELECT (d.n + $1)::integer, d.n::integer, $2, coalesce(d.v::text, ''(other)'') FROM pg_temp.%I AS d',
             dictionary ->> 'table') USING cardinality(p.kept) - p.coordinates, dictionary ->> 'feature';
     END LOOP;
 END

@@ -1,5 +1,6 @@
 -- Checks all names of {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}}. Without beta these are the
--- weights of the newest version of the model, with its replacements of NULL.
+-- weights of the newest version of the model, with its replacements of NULL. {"other": {"carrier": 0.1}} is for all categories
+-- of a feature that are not named.
 CREATE OR REPLACE FUNCTION sqlsvm._given_weights(program sqlsvm.programs, beta jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
@@ -14,15 +15,17 @@ DECLARE
 BEGIN
     IF beta IS NULL THEN
         RETURN sqlsvm._newest_weights(program.name);
-    ELSIF jsonb_typeof(beta) <> 'object' OR jsonb_typeof(coalesce(beta -> 'weights', '{}')) <> 'object' THEN
+    ELSIF jsonb_typeof(beta) <> 'object' OR jsonb_typeof(coalesce(beta -> 'weights', '{}')) <> 'object'
+        OR jsonb_typeof(coalesce(beta -> 'other', '{}')) <> 'object' THEN
         RAISE EXCEPTION 'beta is not an object of weights by name' USING ERRCODE = 'SV003', HINT = form;
     END IF;
-    odd := (SELECT min(k) FROM jsonb_object_keys(beta) AS k WHERE k NOT IN ('intercept', 'weights'));
+    odd := (SELECT min(k) FROM jsonb_object_keys(beta) AS k WHERE k NOT IN ('intercept', 'weights', 'other'));
     IF odd IS NOT NULL THEN
         RAISE EXCEPTION 'beta has a "%", which is neither the intercept nor the weights', odd
             USING ERRCODE = 'SV003', HINT = form;
     END IF;
-    odd := (SELECT min(k) FROM jsonb_object_keys(beta -> 'weights') AS k WHERE k <> ALL (features));
+    odd := (SELECT min(k) FROM jsonb_object_keys(coalesce(beta -> 'weights', '{}') || coalesce(beta -> 'other', '{}')) AS k
+        WHERE k <> ALL (features));
     IF odd IS NOT NULL THEN
         RAISE EXCEPTION 'beta has a weight for "%", which is not a feature', odd USING ERRCODE = 'SV003',
             HINT = format('The features are %s.', array_to_string(features, ', '));

@@ -21,7 +21,10 @@ BEGIN
             SELECT w ->> 'feature', jsonb_object_agg(CASE WHEN body #> '{trained_on,padded}' IS NULL
                     THEN rtrim(w ->> 'category', ' ') ELSE w ->> 'category' END, w -> 'weight')
                 || jsonb_object_agg(w ->> 'category', w -> 'weight')
-            FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'category' <> 'null' GROUP BY 1) AS f),
+            FROM jsonb_array_elements(body -> 'weights') AS w WHERE jsonb_typeof(w -> 'category') NOT IN ('null', 'object')
+            GROUP BY 1) AS f),
+        'other', (SELECT coalesce(jsonb_object_agg(w ->> 'feature', w -> 'weight'), '{}')
+            FROM jsonb_array_elements(body -> 'weights') AS w WHERE jsonb_typeof(w -> 'category') = 'object'),
         'missing', (SELECT coalesce(jsonb_object_agg(w ->> 'feature', w -> 'missing'), '{}')
             FROM jsonb_array_elements(body -> 'weights') AS w WHERE w -> 'missing' <> 'null'));
 END

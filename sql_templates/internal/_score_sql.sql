@@ -21,7 +21,8 @@ BEGIN
             -- The category that is spelled as the value is comes before one that only means the same.
             SELECT g.place, sqlsvm._category_sql(sqlsvm._operand_sql(g.feature, g.value, g.category, g.spelling),
                 string_agg(format('WHEN %L THEN CAST(%L AS double precision)', s.said, w.weight), ' '
-                           ORDER BY w.category = g.value DESC, w.place),
+                           ORDER BY w.category = g.value DESC, w.place) FILTER (WHERE jsonb_typeof(w.category) <> 'object'),
+                max(w.weight) FILTER (WHERE jsonb_typeof(w.category) = 'object'),
                 body ->> 'nulls' = 'drop')
             FROM given AS g JOIN weights AS w USING (feature)
             CROSS JOIN LATERAL unnest(sqlsvm._spellings(w.category, w.spelling, g.value)) AS s (said)
@@ -34,4 +35,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm._score_sql(jsonb, jsonb) IS
-    'The score as an expression over the values of a JSON object; over columns if that is NULL; an unknown category weighs 0';
+    'The score as an expression over the values of a JSON object; over columns if that is NULL; an unknown category weighs 0, or what all others weigh';

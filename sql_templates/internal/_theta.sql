@@ -1,4 +1,4 @@
--- A weight that is not given is 0, also that of an unknown category. A category is matched by value, however it is spelled;
+-- A weight that is not given is 0, also that of an unknown category, unless a weight of all others is given. A category is matched by value, however it is spelled;
 -- a real also as the double that the driver reads.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
@@ -13,6 +13,8 @@ DECLARE
     chosen jsonb;
     places integer[];
     weights float8[];
+    odd text;
+    keys text;
 BEGIN
     FOR j IN 1 .. cardinality(p.kept) LOOP
         c := p.design -> 'coordinates' -> (p.kept[j] - 1);
@@ -29,11 +31,18 @@ BEGIN
         IF jsonb_typeof(chosen) = 'object' THEN
             chosen := (SELECT jsonb_object_agg(sqlsvm._category_key(g.key, type), g.value) FROM jsonb_each(chosen) AS g);
         END IF;
-        EXECUTE format(
-            'SELECT array_agg(d.n), array_agg(coalesce($1 ->> k.written, $1 ->> k.read, ''0'')::float8)
-             FROM pg_temp.%I AS d, LATERAL (
-                SELECT sqlsvm._category_key(d.v::text, $2), sqlsvm._category_key(d.v%s::text, $2)) AS k (written, read)',
-            c ->> 'table', CASE WHEN type = 'float4' THEN '::float8' END) INTO places, weights USING chosen, type;
+        keys := format('SELECT d.n, sqlsvm._category_key(d.v::text, $2) AS written, sqlsvm._category_key(d.v%s::text, $2) AS read
+            FROM pg_temp.%I AS d', CASE WHEN type = 'float4' THEN '::float8' END, c ->> 'table');
+        EXECUTE format('SELECT array_agg(k.n), array_agg(coalesce($1 ->> k.written, $1 ->> k.read, $3, ''0'')::float8)
+            FROM (%s) AS k', keys) INTO places, weights USING chosen, type, given -> 'other' ->> (c ->> 'feature');
+        EXECUTE format('WITH k AS (%s) SELECT min(g.name) FROM jsonb_object_keys($1) AS g (name)
+            WHERE EXISTS (SELECT FROM k WHERE k.written IS NULL)
+                AND NOT EXISTS (SELECT FROM k WHERE rtrim(g.name, '' '') IN (rtrim(k.written, '' ''), rtrim(k.read, '' '')))', keys)
+        INTO odd USING CASE WHEN jsonb_typeof(chosen) = 'object' THEN chosen ELSE '{}' END, type;
+        IF odd IS NOT NULL THEN
+            RAISE EXCEPTION 'there is a weight for the category "%" of "%", which is none of its most frequent ones now',
+                odd, c ->> 'feature' USING ERRCODE = 'SV004', HINT = 'Train the program again, or compile it without --top.';
+        END IF;
         FOR i IN 1 .. coalesce(cardinality(places), 0) LOOP
             theta[places[i]] := weights[i];
         END LOOP;

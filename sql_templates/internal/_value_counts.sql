@@ -13,7 +13,7 @@ BEGIN
         WHERE coordinate ->> 'role' = 'value' AND r.c > 0;
     FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
         RETURN QUERY EXECUTE format(
-            'SELECT $1, d.v::text, r.c FROM jsonb_to_recordset($2) AS r (n integer, c float8)
+            'SELECT $1, CASE WHEN d.n IS NOT NULL THEN coalesce(d.v::text, ''(other)'') END, r.c FROM jsonb_to_recordset($2) AS r (n integer, c float8)
              LEFT JOIN pg_temp.%I AS d ON d.n = r.n WHERE r.c > 0', dictionary ->> 'table')
             USING dictionary ->> 'feature', answers -> ('categories ' || (dictionary ->> 'number'));
     END LOOP;

@@ -20,7 +20,8 @@ BEGIN
     FOR dictionary IN SELECT d FROM jsonb_array_elements(p.design -> 'dictionaries') AS d LOOP
         EXECUTE format(
             'SELECT coalesce(jsonb_agg(jsonb_build_object(''feature'', $1, ''category'',
-                CASE WHEN $3 = ''float4'' THEN to_jsonb(d.v::text::float4::float8)
+                CASE WHEN d.v IS NULL THEN ''{"other": true}''
+                    WHEN $3 = ''float4'' THEN to_jsonb(d.v::text::float4::float8)
                     WHEN $3 IN (''int2'', ''int4'', ''int8'', ''numeric'', ''float8'', ''bool'') THEN to_jsonb(d.v)
                     ELSE to_jsonb(d.v::text) END,
                 ''weight'', $2[d.n], ''scaled_weight'', $2[d.n], ''missing'', NULL) ORDER BY d.n), ''[]'')

@@ -18,7 +18,7 @@ from sqlsvm.compile.tally import active_rows
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.options import DEFAULTS
-from sqlsvm.plan.design import Design
+from sqlsvm.plan.design import OTHER, Design, Dictionary, without_other
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LEVELS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Scaling
@@ -68,7 +68,8 @@ def read_beta(scaling: Scaling, given: Given) -> Array:
     beta = np.zeros(scaling.dimension)
     for e in scaling.elements():
         if e.category is not None:
-            value = weights.get(e.feature, {}).get(str(e.category), 0.0)
+            others = given.get("other", {}).get(e.feature, 0.0)
+            value = others if e.category is OTHER else weights.get(e.feature, {}).get(str(e.category), others)
         else:
             value = weights.get(e.feature, 0.0) if e.feature else given.get("intercept", 0.0)
         beta[e.place] = _number(e.feature or "intercept", value)
@@ -82,25 +83,29 @@ def _of_model(given: Given) -> Given:
     if not isinstance(listed, list) or not all(isinstance(e, Mapping) and e.keys() >= names for e in listed):
         return given
     weights: dict[str, Any] = {}
+    others: dict[str, Any] = {}
     for entry in listed:
         if entry["category"] is None:
             weights[entry["feature"]] = entry["weight"]
+        elif isinstance(entry["category"], Mapping):
+            others[entry["feature"]] = entry["weight"]
         else:
             weights.setdefault(entry["feature"], {})[str(entry["category"])] = entry["weight"]
-    return {"intercept": given.get("intercept", 0.0), "weights": weights}
+    return {"intercept": given.get("intercept", 0.0), "weights": weights, "other": others}
 
 
 def _weights(design: Design, given: Given) -> Mapping[str, Any]:
     """The weights, after all names are checked."""
-    if not isinstance(given, Mapping) or not isinstance(given.get("weights", {}), Mapping):
+    known = {"intercept", "weights", "other"}
+    if not isinstance(given, Mapping) or not all(isinstance(given.get(n, {}), Mapping) for n in ("weights", "other")):
         raise OptionError("beta is not an object of weights by name", hint=FORM)
-    for name in given.keys() - {"intercept", "weights"}:
+    for name in given.keys() - known:
         raise OptionError(f"beta has a {name}, which is neither the intercept nor the weights", hint=FORM)
     names = {c.feature for c in design.coordinates} | {d.feature for d in design.dictionaries}
     if "" not in names and given.get("intercept"):
         raise OptionError("beta has an intercept, which the features do not", hint="leave it out")
     weights: Mapping[str, Any] = given.get("weights", {})
-    for name in weights:
+    for name in (*weights, *given.get("other", {})):
         if not name or name not in names:
             close = nearest(name, sorted(names - {""}))
             raise OptionError(f"beta has a weight for {name}, which is not a feature", hint=close)
@@ -110,7 +115,19 @@ def _weights(design: Design, given: Given) -> Mapping[str, Any]:
                 f"the weight of the categorical feature {d.feature} is one number",
                 hint=f'write {{"{d.feature}": {{"VALUE": 0.1}}}}',
             )
+        _check_known(d, weights.get(d.feature, {}))
     return weights
+
+
+def _check_known(d: Dictionary, given: Mapping[str, Any]) -> None:
+    """Of several values that share a place, none can have a weight of its own."""
+    known = set(map(str, without_other(d.categories)))
+    if d.categories[-1:] == (OTHER,):
+        for category in given.keys() - known:
+            raise OptionError(
+                f"beta has a weight for the category {category} of {d.feature}, which is none of the top {d.top}",
+                hint=f"leave out --top {d.feature}:{d.top}",
+            )
 
 
 def _number(name: str, value: object) -> float:

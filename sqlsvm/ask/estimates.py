@@ -37,7 +37,7 @@ def estimates(plan: Plan, catalog: Catalog, buckets: int) -> Estimates:
 def _prepared(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, float]]:
     for d in plan.design.dictionaries:
         if not d.listed:
-            yield d.table, len(d.categories)
+            yield d.table, d.top or len(d.categories)
     for v in plan.tree.variables:
         if v.match:
             yield match_table(v), catalog.rows(v.match.relation)

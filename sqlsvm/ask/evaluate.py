@@ -129,7 +129,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
     """A model's weights on the raw coordinates of a plan; a category that it does not know weighs 0."""
     design = plan.design
     numbers = {term.feature: term.number for term in model.terms if term.number}
-    categories = {term.feature: term.weights for term in model.terms if not term.number}
+    categories = {term.feature: term for term in model.terms if not term.number}
     theta = np.zeros(design.size)
     for c in design.coordinates:
         if not c.feature:

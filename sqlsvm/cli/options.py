@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, Choice, ClassWeight, Name, Number, Option, Truth
+from sqlsvm.options import OPTIONS, Choice, ClassWeight, Limits, Name, Number, Option, Truth
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -127,6 +127,13 @@ def _class_weight(_context: click.Context, parameter: click.Parameter, value: st
     return found
 
 
+def _limits(_context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for text in value:
+        if not OPTIONS["top"].allows((text,)):
+            raise click.BadParameter(f"{text!r} is not a column with a number above 0, as in city:50.", param=parameter)
+    return value
+
+
 def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bool:
     return value == "yes"
 
@@ -159,6 +166,8 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"type": click.Choice(["yes", "no"]), "default": "yes", "callback": _yes}
         case Truth():
             return {"is_flag": True}
+        case Limits():
+            return {"metavar": "COLUMN:NUMBER", "multiple": True, "callback": _limits}
         case Name(of, repeated):
             return {"metavar": of.upper(), "multiple": repeated}
     raise AssertionError(declared)

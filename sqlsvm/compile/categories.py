@@ -5,29 +5,76 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.count import Counts
+from sqlsvm.compile.prepare import Output, node_rows
 from sqlsvm.plan.design import Dictionary
+from sqlsvm.plan.join_tree import JoinTree
 
 
 def placed(found: exp.Select, d: Dictionary, rows: str) -> tuple[exp.Select, exp.Expression]:
     """A SELECT from rows with categories, and their place n there; NULL for a row without a category."""
     if d.listed:
         return found, d.listing(sql.integer, rows)
-    same = sql.equal(sql.column("v", d.table), sql.column(d.column, rows))
-    return sql.join(found, exp.to_table(d.table), [same], "left"), sql.column("n", d.table)
+    table, same = in_table(d, rows)
+    return sql.join(found, table, same, "left"), place_in_table(d, rows)
+
+
+def in_table(d: Dictionary, rows: str) -> tuple[exp.Expr, list[exp.Expression]]:
+    """The table of a dictionary, and what it is joined on."""
+    return exp.to_table(d.table), [sql.equal(sql.column("v", d.table), sql.column(d.column, rows))]
+
+
+def place_in_table(d: Dictionary, rows: str) -> exp.Expression:
+    """The row of the table without a value has the place of all others."""
+    n = sql.column("n", d.table)
+    if d.top is None:
+        return n
+    v, others = sql.column("v", "o"), sql.select([(sql.column("n", "o"), "n")], sql.table(d.table, "o"))
+    found = sql.coalesce(n, sql.where(others, sql.is_null(v)).subquery(copy=False))
+    return sql.case(sql.not_null(sql.column(d.column, rows)), found)
+
+
+def most_frequent(tree: JoinTree, d: Dictionary, top: int) -> exp.Select:
+    """SELECT the values v that are in the most rows of the join; if there are more values, one NULL for the others. A
+    row counts once, whatever it weighs. Of values in as many rows the first in their order is taken."""
+    node, own = tree.node_of(d.relation), [Output(d.relation, d.value, d.column)]
+
+    def rows(n: int) -> exp.Expr:
+        return sql.derived(node_rows(tree, n, own), "n")
+
+    counts = Counts(tree.rerooted(node), rows, lambda n: False, nested=True)
+    v = sql.column(d.column, "n")
+    counted = counts.joined(node, [(v, "v"), (sql.total(counts.total(node)), "c")])
+    counted = sql.group(sql.where(counted, sql.not_null(v)), [v])
+    by_count = exp.Ordered(this=sql.column("c"), desc=True, nulls_first=False)
+    order = exp.Order(expressions=[by_count, exp.Ordered(this=sql.column("v"), nulls_first=False)])
+    rank = exp.Window(this=exp.RowNumber(), order=order)
+    ranked = sql.derived(sql.select([(sql.column("v"), "v"), (rank, "r")], sql.derived(counted, "c")), "r")
+    r = sql.column("r")
+    is_top = exp.LTE(this=r, expression=sql.integer(top))
+    found = sql.select([(sql.case(is_top, sql.column("v")), "v")], ranked)
+    return sql.where(found, exp.LTE(this=r.copy(), expression=sql.integer(top + 1)))
 
 
 def by_category(
-    numbers: Sequence[tuple[Dictionary, str]], added: Sequence[tuple[exp.Expression, str]], rows: exp.Expr
+    numbers: Sequence[tuple[Dictionary, str]],
+    added: Sequence[tuple[exp.Expression, str]],
+    rows: exp.Expr,
+    known: bool = False,
 ) -> exp.Select:
     """SELECT SUM(added), n FROM rows GROUP BY n, for the place n of each of these dictionaries, under its name; grouped
-    by the categories themselves first, as g. n is NULL for a row without a category."""
+    by the categories themselves first, as g. n is NULL for a row without a category; if `known`, no such row counts."""
     values = sql.columns((d.column for d, _ in numbers), rows.alias_or_name)
     grouped = sql.grouped(values, [(sql.total(value), name) for value, name in added], rows.copy())
     found = sql.select(sql.columns((name for _, name in added), "g"), sql.derived(grouped, "g"))
     for d, name in numbers:
         found, n = placed(found, d, "g")
         found = sql.also(found, [(n, name)])
-    return found
+    found = sql.where(found, *(sql.not_null(sql.column(d.column, "g")) for d, _ in numbers if known))
+    if all(d.top is None for d, _ in numbers):
+        return found
+    places, sums = sql.columns(name for _, name in numbers), [(sql.total(sql.column(name)), name) for _, name in added]
+    return sql.grouped(places, sums, sql.derived(found, "p"))
 
 
 def number_column(d: Dictionary) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.categories import most_frequent
 from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_matches
 from sqlsvm.compile.scores import outputs, rows, source
 from sqlsvm.compile.statement import Statement, statement
@@ -14,16 +15,23 @@ from sqlsvm.plan.plan import Plan
 
 
 def working_tables(plan: Plan) -> Iterator[Statement]:
-    for d in plan.design.dictionaries:
-        if not d.listed:
-            yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
     every = [o for node in range(len(plan.tree.nodes)) for o in outputs(plan, node)]
-    yield from prepare_matches(plan.tree, every)
+    first, second = _dictionaries(plan), prepare_matches(plan.tree, every)
+    if any(d.top for d in plan.design.dictionaries):  # to count values takes the matches
+        first, second = second, first
+    yield from first
+    yield from second
     for node in sorted(plan.copied):
         copied = _merged(plan, node) if node in plan.merged else rows(plan, node)
         yield statement(f"rows of {plan.tree.name(node)}", copied, node_table(node))
     for v in sorted({v for link in plan.links for v in link.edge.on}):
         yield statement(f"codes of variable {v}", _codes(plan, v), codes_table(v))
+
+
+def _dictionaries(plan: Plan) -> Iterator[Statement]:
+    for d in plan.design.dictionaries:
+        if not d.listed or d.top:
+            yield statement(f"categories of {d.feature}", _dictionary(plan, d), d.table)
 
 
 def _codes(plan: Plan, v: int) -> exp.Select:
@@ -37,14 +45,20 @@ def _codes(plan: Plan, v: int) -> exp.Select:
 def _dictionary(plan: Plan, d: Dictionary) -> exp.Select:
     """SELECT v, its place n in theta. It begins where the dictionaries before it end, in the order of the design. The
     statement counts them itself, so its text does not depend on how many categories there are."""
-    values = met_rows_of(plan.tree.query, d.relation, d.through, [(d.value.copy(), "v")])
     before = [_size_of(other) for other in plan.design.dictionaries[: d.number]]
     place = sql.plus(sql.integer(len(plan.design.coordinates)), *before, sql.row_number("v"))
-    return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(sql.distinct(sql.derived(values, "r")), "d"))
+    return sql.select([(sql.column("v"), "v"), (place, "n")], sql.derived(_values(plan, d), "d"))
+
+
+def _values(plan: Plan, d: Dictionary) -> exp.Select:
+    if d.top:
+        return most_frequent(plan.tree, d, d.top)
+    values = met_rows_of(plan.tree.query, d.relation, d.through, [(d.value.copy(), "v")])
+    return sql.distinct(sql.derived(values, "r"))
 
 
 def _size_of(d: Dictionary) -> exp.Expression:
-    if d.listed:
+    if d.listed and not d.top:
         return sql.integer(len(d.categories))
     return sql.select([(exp.Count(this=exp.Star()), "n")], exp.to_table(d.table)).subquery()
 

@@ -54,6 +54,8 @@ class Counts:
     """Do the messages down carry neg?"""
     factor: tuple[int, exp.Expression] | None = None
     """A number by which each row of a node counts more often, from its columns. It may be negative."""
+    nested: bool = False
+    """Is a message up a sub-query where it is read, and no table?"""
     needless: frozenset[str] = frozenset()
     """Messages that say 1 to every row that they arrive at. They are not joined."""
 
@@ -82,6 +84,8 @@ class Counts:
         child = edge.other(node)
         if table == up_table(child) and edge.unique_at(child):
             return sql.derived(self.entries(child, edge), table)
+        if self.nested:
+            return sql.derived(self._up(child, edge), table)
         return exp.to_table(table)
 
     def meets(self, node: int, child: int) -> bool:

@@ -94,9 +94,8 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     if sums := [*_measures(plan, node, measured), *(_sizes() if root else ())]:
         yield statement(moments_name(node), sql.select(sums, sql.derived(rows, "t")))
     for d in dictionaries:
-        found = by_category([(d, "n")], sql.columns((c for _, c in counted), "t"), sql.derived(rows.copy(), "t"))
-        known = sql.not_null(sql.column(d.column, "g"))
-        yield statement(category_moments_name(d.number), found.where(known))
+        sums, each = sql.columns((c for _, c in counted), "t"), sql.derived(rows.copy(), "t")
+        yield statement(category_moments_name(d.number), by_category([(d, "n")], sums, each, known=True))
 
 
 def _sizes() -> Iterator[tuple[exp.Expression, str]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.categories import in_table, place_in_table
 from sqlsvm.compile.places import score_in, within
 from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
@@ -177,9 +178,8 @@ class Scoring:
         return Part([d.listing(lambda n: self._term(sql.integer(n)), ROW, sql.number(0))])
 
     def _by_table(self, d: Dictionary) -> Part:
-        meet = [sql.equal(sql.column("v", d.table), sql.column(d.column, ROW))]
-        term = sql.or_zero(self._term(sql.column("n", d.table)))
-        return Part([term], joined=(exp.to_table(d.table), meet, "left"))
+        term = sql.or_zero(self._term(place_in_table(d, ROW)))
+        return Part([term], joined=(*in_table(d, ROW), "left"))
 
     def _term(self, place: exp.Expression, *value: exp.Expression) -> exp.Expression:
         return self.bend(sql.product(theta(place), *value))

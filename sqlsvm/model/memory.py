@@ -66,7 +66,7 @@ def _column(frame: Frame, name: str) -> Values:
 
 def _term(term: Term, values: Values, nulls: str) -> Values:
     if term.number is None:
-        weight = category_weights(term.weights, term.spelling)
+        weight = category_weights(term)
         missing = np.nan if nulls == "drop" else 0.0
         return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
     found = _numbers(term.feature, values)
@@ -90,17 +90,19 @@ def _is_missing(value: Any) -> bool:
 # -- categories --------------------------------------------------------------------------------------------------------
 
 
-def category_weights(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
-    """The weight of a value of one categorical feature; 0 for a value that training has not seen.
+def category_weights(term: Term, spelling: Spelling | None = None) -> Callable[[Any], float]:
+    """The weight of a value of one categorical feature; that of all others, or 0, for a value that has none. Texts are
+    compared as the model says, or as they are now.
 
     Blanks at the end of a padded text are ignored, unless categories differ in them. 7, 7.0 and "7" are one number.
     """
-    if isinstance(weights[0].category, str):
-        return _weights_of_texts(weights, spelling)
-    return _weights_of_numbers(weights)
+    others = term.others or 0.0
+    if isinstance(term.weights[0].category, str):
+        return _weights_of_texts(term.categories, spelling or term.spelling, others)
+    return _weights_of_numbers(term.categories, others)
 
 
-def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling) -> Callable[[Any], float]:
+def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling, others: float) -> Callable[[Any], float]:
     def own(value: object) -> str:
         return str(value).lower() if spelling == "caseless" else str(value)
 
@@ -112,12 +114,12 @@ def _weights_of_texts(weights: Sequence[Weight], spelling: Spelling) -> Callable
 
     def weight(value: Any) -> float:
         text = own(value)
-        return known[text] if text in known else alike.get(bare(text), 0.0)
+        return known[text] if text in known else alike.get(bare(text), others)
 
     return weight
 
 
-def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
+def _weights_of_numbers(weights: Sequence[Weight], others: float) -> Callable[[Any], float]:
     """Integers are compared as integers, because beyond 2^53 doubles are not exact. Other numbers are compared as
     doubles, and a real may also be given by the few digits in which it is written."""
     feature = weights[0].feature
@@ -129,8 +131,8 @@ def _weights_of_numbers(weights: Sequence[Weight]) -> Callable[[Any], float]:
     def weight(value: Any) -> float:
         number = _as_number(feature, value)
         if number in known or (whole and isinstance(number, int)):
-            return known.get(number, 0.0)
-        return doubles.get(_as_double(feature, number), 0.0)
+            return known.get(number, others)
+        return doubles.get(_as_double(feature, number), others)
 
     return weight
 

@@ -11,6 +11,7 @@ import numpy as np
 from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.options import DEFAULTS, OPTIONS, Choice, Nulls, Number, Solver
+from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.plan import Method
 from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
 
@@ -24,15 +25,23 @@ Count = Annotated[int, Number(0, whole=True)]
 ByLabel = Mapping[Literal["-1", "1"], float]
 
 
+def _category(found: object) -> object:
+    return OTHER if found == _OTHER_IN_JSON else reader(object).read(found)
+
+
+_OTHER_IN_JSON = {"other": True}
+
+
 @dataclass(frozen=True)
 class Weight:
     """score = intercept + sum of weight * column. `scaled_weight` is on the features as scaled for training.
 
-    A category is a column that is 1 where the feature has that value. `missing` replaces a NULL; it is None if NULLs
-    are refused or their rows dropped."""
+    A category is a column that is 1 where the feature has that value. OTHER is 1 where it has a value that none of its
+    categories is; in JSON it is {"other": true}, because any text may be a category. `missing` replaces a NULL; it is
+    None if NULLs are refused or their rows dropped."""
 
     feature: str
-    category: object
+    category: Annotated[Any, _category]
     weight: float
     scaled_weight: float
     missing: float | None = None
@@ -52,6 +61,8 @@ def _agreeing(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
     place, seen = 0, set()
     for feature, group in groupby(weights, key=lambda w: w.feature):
         categories = [w.category for w in group]
+        if categories == [OTHER]:
+            raise Misread("is for all others, and there is no category").at("category").at(place)
         if feature in seen:
             raise Misread(f"the weights of {feature} must stand together").at("feature").at(place)
         if len(categories) > 1:
@@ -62,6 +73,9 @@ def _agreeing(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
 
 
 def _check_categories(categories: list[object], first: int) -> None:
+    if OTHER in categories[:-1]:
+        raise Misread("the weight of all others must be the last").at("category").at(first + categories.index(OTHER))
+    categories = list(without_other(tuple(categories)))
     if categories[0] is not None and len(set(map(type, categories))) == 1 and len(set(categories)) == len(categories):
         return  # first, for speed
     kind, seen = _kind(categories[0]), set()
@@ -91,6 +105,16 @@ class Term:
     """The kind of its column, for categories too."""
     spelling: Spelling
     """How its texts are compared."""
+
+    @property
+    def categories(self) -> tuple[Weight, ...]:
+        """Those of values."""
+        return tuple(w for w in self.weights if w.category is not OTHER)
+
+    @property
+    def others(self) -> float | None:
+        """The weight of all other values; None if the model has none, and then it is 0."""
+        return self.weights[-1].weight if self.weights[-1].category is OTHER else None
 
     @property
     def number(self) -> Weight | None:
@@ -265,6 +289,8 @@ def plain(value: object) -> Any:
     """
     if value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value)):
         return value  # first, for speed: a category may have 100,000 weights
+    if value is OTHER:
+        return dict(_OTHER_IN_JSON)
     if isinstance(value, Weight | FeatureScale):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):

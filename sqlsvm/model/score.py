@@ -3,8 +3,9 @@
         CAST(0.5e0 AS DOUBLE PRECISION) + CAST(-0.25e0 AS DOUBLE PRECISION) * CAST("distance" AS DOUBLE PRECISION)
             + CASE "carrier" WHEN 'UA' THEN CAST(0.1e0 AS DOUBLE PRECISION) ELSE CAST(0e0 AS DOUBLE PRECISION) END
 
-A value that training has not seen has weight 0. A NULL in a number is replaced by the stored mean, and a NULL in a
-category has weight 0. If rows with a NULL were left out of the training, the score is NULL.
+A value that training has not seen has weight 0, or that of all others if there is one. A NULL in a number is replaced
+by the stored mean, and a NULL in a category has weight 0. If rows with a NULL were left out of the training, the score
+is NULL.
 """
 
 from collections.abc import Callable
@@ -79,14 +80,16 @@ def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
 
 
 def _category_weight(term: Term, operand: Operand, nulls: str) -> exp.Expression:
-    """CASE value WHEN category THEN weight ... ELSE 0 END"""
-    value, categories = _comparable(operand, term.weights[0].category), [w.category for w in term.weights]
+    """CASE value WHEN category THEN weight ... ELSE 0 END, or ELSE the weight of all others; a NULL is none of them."""
+    value, categories = _comparable(operand, term.weights[0].category), [w.category for w in term.categories]
     if term.spelling == "caseless":
         value, categories = exp.Lower(this=sql.text(value)), [str(category).lower() for category in categories]
-    pairs = zip(categories, term.weights, strict=True)
+    pairs = zip(categories, term.categories, strict=True)
     branches = [exp.If(this=literal(category), true=exact(w.weight)) for category, w in pairs]
-    found = exp.Case(this=value, ifs=branches, default=exact(0.0))
-    return sql.case(sql.not_null(operand.value), found) if nulls == "drop" else found
+    found = exp.Case(this=value, ifs=branches, default=exact(term.others or 0.0))
+    if nulls == "drop":
+        return sql.case(sql.not_null(operand.value), found)
+    return found if term.others is None else sql.case(sql.not_null(operand.value), found, exact(0.0))
 
 
 def _comparable(operand: Operand, category: object) -> exp.Expression:

@@ -6,24 +6,37 @@ number that can be NULL has a second coordinate, 1 where it is NULL. A category 
 dictionary holds these values and joins like any other foreign key; if there are few values, CASE tells them apart.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from enum import Enum
 from functools import cached_property
 from itertools import count
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Kind
+from sqlsvm.engine.base import Kind, Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.catalog import Catalog, met_rows_of
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature, FeatureQuery
 
 Role = Literal["intercept", "value", "missing"]
+
+
+class Other(Enum):
+    """In place of a category: every value that is none of the most frequent ones."""
+
+    OTHER = "(other)"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+OTHER: Final = Other.OTHER
 
 FEW = 16
 """For one row, this many comparisons take as long as one look into a hash table."""
@@ -50,7 +63,8 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The values of a categorical feature; the i-th of them has the place n = offset + i in theta, counted from 1."""
+    """The values of a categorical feature; the i-th of them has the place n = offset + i in theta, counted from 1. With
+    `top` they are known when the table is made. If there are more values, the last place is for all of these: OTHER."""
 
     number: int
     relation: str
@@ -62,13 +76,19 @@ class Dictionary:
     """Relations in which the keys of a row must be: values that are only in other rows are left out."""
     listed: bool = False
     """CASE tells the values apart. It needs no join with a table, and the scan can run in parallel."""
+    top: int | None = None
+    """How many values have a place of their own; None if all have."""
 
     def listing(
         self, say: Callable[[int], exp.Expression], table: str, default: exp.Expression | None = None
     ) -> exp.Expression:
         """CASE v WHEN category THEN say(n) ... END."""
-        cases = [exp.If(this=exp.convert(c), true=say(n)) for n, c in enumerate(self.categories, self.offset + 1)]
-        return exp.Case(this=sql.column(self.column, table), ifs=cases, default=default)
+        v, named = sql.column(self.column, table), without_other(self.categories)
+        cases = [exp.If(this=exp.convert(c), true=say(n)) for n, c in enumerate(named, self.offset + 1)]
+        if len(named) == len(self.categories):
+            return exp.Case(this=v, ifs=cases, default=default)
+        known = exp.Case(this=v, ifs=cases, default=say(self.offset + len(self.categories)))
+        return sql.case(sql.not_null(v), known, default)
 
     @property
     def column(self) -> str:
@@ -123,9 +143,30 @@ def design(catalog: Catalog, target: Binary, *, intercept: bool = True, any_null
     offset = len(coordinates)
     for number, f in enumerate(f for f in query.features if f.kind == "categorical"):
         found, through = _categories(catalog, f), _larger(catalog, f.relation)
-        dictionaries.append(Dictionary(number, f.relation, f.name, f.expression, offset, found, through, _few(found)))
+        made = Dictionary(number, f.relation, f.name, f.expression, offset, found, through, _few(found), f.top)
+        dictionaries.append(replace(made, categories=(), listed=False) if f.top else made)
         offset += len(found)
     return Design(target, query.weight, coordinates, tuple(dictionaries))
+
+
+def with_top(made: Design, found: Mapping[int, tuple[object, ...]]) -> Design:
+    """The design with the categories that were found for some dictionaries. The places of later ones move."""
+    dictionaries: list[Dictionary] = []
+    offset = len(made.coordinates)
+    for d in made.dictionaries:
+        own = found.get(d.number, d.categories)
+        listed = _few(without_other(own)) if d.number in found else d.listed
+        dictionaries.append(replace(d, offset=offset, categories=own, listed=listed))
+        offset += len(own)
+    return replace(made, dictionaries=tuple(dictionaries))
+
+
+def without_other(categories: tuple[object, ...]) -> tuple[object, ...]:
+    return categories[:-1] if categories[-1:] == (OTHER,) else categories
+
+
+def as_categories(values: Values) -> tuple[object, ...]:
+    return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
 
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
@@ -177,7 +218,7 @@ def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
         _check_collation(catalog, feature)
     if values.dtype.kind == "f":
         _check_digits(catalog, feature)
-    return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+    return as_categories(values)
 
 
 def _check_collation(catalog: Catalog, feature: Feature) -> None:

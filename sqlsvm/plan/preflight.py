@@ -27,6 +27,7 @@ class ProblemOptions:
     weight: str | None = DEFAULTS["weight"]
     positive: str | None = DEFAULTS["positive"]
     categorical: tuple[str, ...] = DEFAULTS["categorical"]
+    top: tuple[str, ...] = DEFAULTS["top"]
     counting: Counting = DEFAULTS["counting"]
     scale: Scale = DEFAULTS["scale"]
     intercept: bool = DEFAULTS["intercept"]

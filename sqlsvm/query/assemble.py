@@ -24,12 +24,13 @@ def feature_query(
     label: str | None = None,
     weight: str | None = None,
     categorical: Sequence[str] = (),
+    top: Sequence[str] = (),
 ) -> FeatureQuery:
     """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is "other",
     or "categorical" where that is forced, until `with_kinds` sets it."""
     items = sources(select, fold)
     joins = joins_of(select, items, Scope(dialect, fold, columns))
-    found = _forced_categorical(outputs(select, joins.scope), categorical, joins.scope)
+    found = _limited(_forced_categorical(outputs(select, joins.scope), categorical, joins.scope), top, joins.scope)
     features, target, mass = _roles(found, joins.scope, label, weight)
     return FeatureQuery(
         text=text,
@@ -60,6 +61,16 @@ def _roles(
 def _forced_categorical(features: tuple[Feature, ...], names: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
     forced = [find(name, "categorical column", features, scope) for name in names]
     return tuple(replace(f, kind="categorical") if f in forced else f for f in features)
+
+
+def _limited(features: tuple[Feature, ...], limits: Sequence[str], scope: Scope) -> tuple[Feature, ...]:
+    """With the numbers of `--top`, each written as city:50."""
+    for name, _, number in (limit.rpartition(":") for limit in limits):
+        limited = find(name, "top column", features, scope)
+        if limited.top:
+            raise QueryError(f"{limited.name} has two limits", hint=f"keep one: --top {limited.name}:{number}")
+        features = tuple(replace(f, top=int(number)) if f is limited else f for f in features)
+    return features
 
 
 def _relation(source: Source, joins: Joins) -> Relation:

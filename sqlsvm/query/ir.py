@@ -63,6 +63,8 @@ class Feature:
     spelling: Spelling = "exact"
     own: exp.Expression | None = None
     """What the query has, if the expression is a text that is the same for equal values of it, or a term."""
+    top: int | None = None
+    """How many of its categories have a weight of their own; None if all have."""
 
     @property
     def typed(self) -> exp.Expression:

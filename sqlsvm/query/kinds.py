@@ -95,7 +95,14 @@ def _kind(feature: Feature, column: Column, role: str) -> Kind:
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
     forced = feature.kind == "categorical" and role != "weight"
-    return "categorical" if forced else column.kind
+    kind: Kind = "categorical" if forced else column.kind
+    if feature.top and (role != "feature" or kind != "categorical"):
+        as_names = f"if its numbers are names: --categorical {feature.name}"
+        raise QueryError(
+            f"{role} {feature.name} has no categories to choose the top {feature.top} of",
+            hint=as_names if kind == "numeric" and role == "feature" else "leave out its --top",
+        )
+    return kind
 
 
 def plain(value: exp.Expression, column: Column) -> exp.Expression:

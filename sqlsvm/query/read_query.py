@@ -27,7 +27,13 @@ READABLE = "is the name right? FROM takes tables and views, and in DuckDB also f
 
 
 def read_query(
-    engine: Engine, text: str, *, label: str | None = None, weight: str | None = None, categorical: Sequence[str] = ()
+    engine: Engine,
+    text: str,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    categorical: Sequence[str] = (),
+    top: Sequence[str] = (),
 ) -> FeatureQuery:
     """The text taken apart. Do not call this in a transaction: an unknown name would abort it, and then the database
     could not be asked for similar names."""
@@ -41,7 +47,15 @@ def read_query(
     called = [f for view in views for f in functions_in(view, engine.dialect, engine.fold)]
     _check_functions(engine, called, "a view that the query reads calls it")
     query = feature_query(
-        text, tree, columns, engine.fold, dialect=engine.dialect, label=label, weight=weight, categorical=categorical
+        text,
+        tree,
+        columns,
+        engine.fold,
+        dialect=engine.dialect,
+        label=label,
+        weight=weight,
+        categorical=categorical,
+        top=top,
     )
     for feature, probe in sum_probes(query):
         check_sum(feature, engine.describe(probe), engine.abilities.single, engine.dialect)

@@ -5,7 +5,9 @@ from dataclasses import replace
 from math import floor
 
 import numpy as np
+from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.compile.count import down_table
 from sqlsvm.compile.moments import (
     EVERY,
@@ -21,7 +23,7 @@ from sqlsvm.compile.moments import (
 from sqlsvm.compile.partners import PARTNERS, looked, lost, missing, partners
 from sqlsvm.compile.statement import Statement
 from sqlsvm.errors import DataError
-from sqlsvm.plan.design import Coordinate
+from sqlsvm.plan.design import OTHER, Coordinate, as_categories
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments, cancelling, flat
 from sqlsvm.run.workspace import Workspace
@@ -52,6 +54,19 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
     n, n_negative, n_unlabelled = (float(root[name][0]) for name in ("n", "n_negative", "n_unlabelled"))
     total, squares, largest, negative = (found[m] for m in ("total", "squares", "largest", "negative"))
     return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative)
+
+
+def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:
+    """The categories of the dictionaries that keep only the most frequent values, by number."""
+    found = {}
+    for d in plan.design.dictionaries:
+        if d.top:
+            v, rows = sql.column("v"), exp.to_table(d.table)
+            named = sql.select([(v, "v")], rows).where(sql.not_null(v)).order_by(sql.column("n"))
+            others = sql.select([(sql.count(), "n")], rows.copy()).where(sql.is_null(v))
+            categories = as_categories(work.engine.fetch(named)["v"])
+            found[d.number] = (*categories, OTHER) if work.engine.fetch(others)["n"][0] else categories
+    return found
 
 
 SAME = 1e-13

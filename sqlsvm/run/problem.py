@@ -11,13 +11,14 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.design import with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Binary, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.measuring import read_moments, with_constants, with_products
+from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
 
@@ -51,7 +52,8 @@ def open_problem(engine: Engine, text: str, options: ProblemOptions) -> Iterator
 
 
 def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery:
-    return read_query(engine, text, label=named(options.label), weight=options.weight, categorical=options.categorical)
+    roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
+    return read_query(engine, text, label=named(options.label), **roles)
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None) -> Problem:
@@ -62,8 +64,9 @@ def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
         plan = _weighted(plan, options.class_weight)
     if options.class_weight == "balanced":
         with work.scratch():
-            plan = _weighted(plan, balanced(_counted(work, plan, options)))
-    moments = _counted(work, plan, options)
+            _, found = _counted(work, plan, options)
+            plan = _weighted(plan, balanced(found))
+    plan, moments = _counted(work, plan, options)
     return Problem(work, query, catalog, plan, moments, scaling(plan.design, moments, options.scale))
 
 
@@ -72,15 +75,17 @@ def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
     return replace(plan, design=replace(plan.design, target=target))
 
 
-def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> Moments:
+def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> tuple[Plan, Moments]:
+    """The moments, and the plan with the most frequent categories, which the tables know."""
     work.clock.begin("tables")
     check_weight(work, plan)
     work.run(working_tables(plan))
+    plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
     work.clock.begin("moments")
     moments = read_moments(work, plan, needed(plan, options.scale))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
-    return with_products(work, plan, with_constants(work, plan, moments))
+    return plan, with_products(work, plan, with_constants(work, plan, moments))
 
 
 def check_rows(plan: Plan, moments: Moments) -> None:

@@ -27,7 +27,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.options import Number
 from sqlsvm.plan.catalog import own_rows_of
-from sqlsvm.plan.design import Design
+from sqlsvm.plan.design import Design, without_other
 from sqlsvm.query import FeatureQuery
 from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
 from sqlsvm.run.problem import Problem
@@ -201,7 +201,11 @@ def _best(state: State, penalty: L2) -> Array:
 
 def _columns(design: Design) -> Iterator[Column]:
     yield from ((c.feature, c.role, None) for c in design.coordinates)
-    yield from ((d.feature, "category", plain(value)) for d in design.dictionaries for value in d.categories)
+    for d in design.dictionaries:
+        named = without_other(d.categories)
+        yield from ((d.feature, "category", plain(value)) for value in named)
+        if len(named) < len(d.categories):
+            yield d.feature, "others", None
 
 
 def _start(before: Saved, problem: Problem) -> Array:

@@ -13,6 +13,7 @@ from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.options import Nulls
+from sqlsvm.plan.design import OTHER
 from sqlsvm.store import open_store
 from tests.ground.modelled import category, modelled, number
 from tests.typed import asked, meant, typed
@@ -65,7 +66,8 @@ def weighed(rng: np.random.Generator, nulls: Nulls) -> Model:
     for feature in rng.permutation([name for name in TYPES if name != "i"])[: rng.integers(2, len(TYPES))].tolist():
         if feature in KNOWN:
             values = [v for v in KNOWN[feature] if rng.random() < 0.8] or KNOWN[feature][:1]
-            weights += [category(feature, value, float(rng.normal())) for value in values]
+            with_others: list[Any] = [*values, OTHER] if rng.random() < 0.5 else values
+            weights += [category(feature, value, float(rng.normal())) for value in with_others]
         else:
             weights.append(number(feature, float(rng.normal()), float(rng.normal()) if nulls == "mean" else None))
     facts = {"booleans": ["b"], "padded": ["p"], "label_values": ["no", "yes"]}

@@ -19,7 +19,8 @@ from tests.ground.modelled import category, modelled, number
 
 PARAMETERS = {
     *("lam", "tol", "solver", "counting", "epsilon", "max_passes", "scale", "intercept", "class_weight", "nulls"),
-    *("loss", "width", "positive", "categorical", "weight", "sample", "holdout", "seed", "offload", "work_schema"),
+    *("loss", "width", "positive", "categorical", "top", "weight", "sample", "holdout", "seed", "offload"),
+    "work_schema",
 }
 
 

@@ -71,6 +71,11 @@ WRONG: dict[str, tuple[object, str]] = {
     "weights.0.missing": ("Infinity", 'weights[0].missing: expected a finite number or null, found "Infinity"'),
     "weights.0.wieght": (1, "weights[0].wieght: unknown field\nHINT: did you mean weight?"),
     "weights.3.category": (["UA"], "weights[3].category: expected text, a number, true, false or null, found a list"),
+    "weights.2.category": ({"other": True}, "weights[2].category: the weight of all others must be the last"),
+    "weights.0.category": (
+        {"other": False},
+        "weights[0].category: expected text, a number, true, false or null, found an",
+    ),
     "weights.4.category": (7, "weights[4].category: expected text as in weights[2], found 7"),
     "weights.4.feature": ("heavy", "weights[4].feature: the weights of heavy must stand together"),
     "weights.5": (None, "weights[5]: expected an object, found null"),
@@ -129,6 +134,7 @@ _FORM_1 = {
 }
 _FORM_2 = _FORM_1 | {"scaled_intercept", "scaling", "notes", "centre", "width"}
 FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}}
+"""In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
