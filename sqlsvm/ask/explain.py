@@ -14,7 +14,16 @@ from sqlsvm.ask.counting import EPSILON, Given, read_beta, row_count_program
 from sqlsvm.ask.estimates import estimates
 from sqlsvm.ask.inspect import edge_text
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.compile.moments import category_moments_name, counts_of, moments_by, moments_name, needed
+from sqlsvm.compile.moments import (
+    category_moments_name,
+    counts_of,
+    moments_by,
+    moments_name,
+    multiplied,
+    needed,
+    products,
+    products_name,
+)
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.compile.partners import looked, missing, partners
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
@@ -279,6 +288,8 @@ def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
         yield rounding_name(bag), f"rounding of {plan.tree.name(bag.core)}"
     for c in plan.design.coordinates:
         yield values_name(c), f"counts of each {c.feature}"
+    for c, others in multiplied(plan.design):
+        yield from ((products_name(c, plan.tree.node_of(o.relation)), f"variance of {c.feature}") for o in others)
     for d in plan.design.dictionaries:
         yield category_moments_name(d.number), f"moments of each {d.feature}"
         yield category_name(d), f"sums of each {d.feature}"
@@ -291,7 +302,10 @@ def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
     counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
     known = counts.without(children)
     yield "prepare", tuple(working_tables(plan))
-    yield "measure", (*partners(counts, children), *missing(known, children, moments_by(plan, known, measured)))
+    sums = multiplied(plan.design) if "squares" in measured else ()
+    multiplying = (s for c, others in sums for s in products(plan, c, others))
+    counting = missing(known, children, moments_by(plan, known, measured))
+    yield "measure", (*partners(counts, children), *counting, *multiplying)
     yield "pass", _pass_program(plan)
 
 

@@ -11,7 +11,7 @@ from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import number_columns, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.options import Scale
-from sqlsvm.plan.design import Coordinate
+from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 
@@ -49,6 +49,12 @@ def _messages_to(plan: Plan, counts: Counts, at: Collection[int]) -> Iterator[St
     wanted = set(at)
     idle = {down_table(n) for n, edge in counts.tree.down() if edge and wanted.isdisjoint(plan.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)
+
+
+def multiplied(design: Design) -> Iterator[tuple[Coordinate, tuple[Coordinate, ...]]]:
+    """Of each sum every term with the later ones: their products are in its variance."""
+    for terms in design.numbers.values():
+        yield from ((c, terms[place:]) for place, c in enumerate(terms[:-1], 1))
 
 
 def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterator[Statement]:

@@ -190,7 +190,7 @@ def _check_nulls(c: Coordinate, rows: float, nulls: Nulls, terms: int) -> None:
     if nulls == "error" or terms > 1:
         raise DataError(
             f"feature {c.feature} is NULL in {rows:,.0f} rows of the join",
-            detail=f"its term of {c.relation} is" if terms > 1 else None,
+            detail=f"there its term over {c.relation} is NULL" if terms > 1 else None,
             hint="say what that means: --nulls drop (leave the row out), or COALESCE in that term"
             if terms > 1
             else "say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",

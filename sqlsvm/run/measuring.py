@@ -17,6 +17,7 @@ from sqlsvm.compile.moments import (
     moments,
     moments_by,
     moments_name,
+    multiplied,
     products,
     products_name,
 )
@@ -95,10 +96,9 @@ def with_products(work: Workspace, plan: Plan, found: Moments) -> Moments:
     """Moments with the products of the terms of sums, if squares were measured: for the variance of a sum. One that
     varies much less than its terms is refused: the sums have lost the digits of what is left of it."""
     made: dict[tuple[int, int], float] = {}
-    for terms in plan.design.numbers.values():
-        for place, c in enumerate(terms[:-1], 1):
-            if not np.isnan(found.squares[c.index]):
-                made |= _products(work, plan, c, terms[place:])
+    for c, others in multiplied(plan.design):
+        if not np.isnan(found.squares[c.index]):
+            made |= _products(work, plan, c, others)
     found = replace(found, products=made)
     for name in cancelling(plan.design, found) if made else ():
         raise DataError(

@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.ask.counting import row_counts
 from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.ask.explain import analyze, explain
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError, QueryError, SqlsvmError
 from sqlsvm.model.predict import predict
@@ -21,6 +22,7 @@ from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import train
 from tests.db.test_oracle import assert_exact
 from tests.ground import svm
+from tests.ground.joins import JOINS
 from tests.ground.opened import Opened, Wish, build, is_clear, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import assert_proven, training, wish_of
@@ -86,6 +88,28 @@ def test_on_random_schemas(shared_engine: Engine, scale: svm.Scale, nulls: svm.N
             several += found.plan.centre is not None
     assert checked >= 4
     assert several >= 1
+
+
+SHAPES = {
+    "star": "s.price - 2 * st.size + i.weight",
+    "chain": "l.a + 0.5 * r.c - m.u",
+    "left join": "c.x + COALESCE(p.rate, 0.5)",
+    "cyclic": "(ab.x - bc.z) / 2 + ca.w",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_on_joins_of_thousands_of_rows(engine: Engine, shape: str) -> None:
+    """A cycle is one node, with all terms of the sum."""
+    join = JOINS[shape](np.random.default_rng(8))
+    join.create(engine)
+    query = join.query.replace("SELECT ", f"SELECT {SHAPES[shape]} AS s, ", 1)
+    options = ProblemOptions("y", nulls="drop", categorical=join.categorical)
+    rows = truth(engine, query, Wish(nulls="drop", scale="standard", categorical=join.categorical))
+    with open_problem(engine, query, options) as problem:
+        found = Opened(problem, rows)
+        beta = found.normal(np.random.default_rng(1))
+        assert_exact(found, beta, clear=is_clear(rows, beta))
 
 
 SCRIPT = """
@@ -208,6 +232,14 @@ def test_offloaded(tables: Engine) -> None:
         query = f"SELECT f.y, f.z - COALESCE(a.maybe, 1) AS s {FROM}"
         asked_for = training(offload=True, lam=1e-2)
         assert_proven(tables, train(tables, "m", query, asked_for), truth(tables, query, wish_of(asked_for)))
+
+
+def test_explained(tables: Engine) -> None:
+    """What runs is what is said before."""
+    query = f"SELECT f.y, f.z + a.x - p.x AS s {FROM}"
+    for found in (explain(tables, query, ProblemOptions(label="y")), analyze(tables, query, training())):
+        names = [s.name for s in found.statements if s.phase == "measure"]
+        assert names.count("variance of s") == 3
 
 
 def test_counts_and_programs_refuse_sums(tables: Engine) -> None:
