@@ -7,24 +7,27 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := asked;
-    shifts float8[] := ARRAY[0, delta, -delta];
+    shifts float8[] := CASE WHEN delta > 0 THEN ARRAY[0, delta, -delta] ELSE ARRAY[0] END;
     answer jsonb;
+    area float8;
     seen sqlsvm._seen;
-    pairs float8;
 BEGIN
-    FOR i IN 1 .. 3 LOOP
+    FOR i IN 1 .. cardinality(shifts) LOOP
         given.shift := shifts[i];
-        answer := sqlsvm._run('above', given) -> 'rows above';
-        seen.false_positive[i] := (sqlsvm._above(p, answer, 1))[1];
-        seen.true_positive[i] := (sqlsvm._above(p, answer, 0))[1];
+        answer := sqlsvm._run('above', given) -> 'rows above' -> 0;
+        seen.false_positive[i] := (answer ->> 'negative')::float8 / p.weight_negative;
+        seen.true_positive[i] := (answer ->> 'positive')::float8 / p.weight_positive;
         given.shift := 2 * shifts[i];
-        seen.auc[i] := sqlsvm._run('area', given) -> 'area' -> 0 ->> 'area';
+        area := sqlsvm._run(CASE WHEN i = 1 THEN 'area' ELSE 'moved area' END, given) -> 'area' -> 0 ->> 'area';
+        seen.auc[i] := area / nullif((answer ->> 'all_negative')::float8 * (answer ->> 'all_positive')::float8, 0);
     END LOOP;
-    SELECT coalesce(sum(r.n) FILTER (WHERE r.o = 1), 0) / p.weight_negative,
-        coalesce(sum(r.n) FILTER (WHERE r.o = 0), 0) / p.weight_positive
-    INTO seen.negatives, seen.positives FROM jsonb_to_recordset(answer) AS r (o integer, n float8);
-    pairs := seen.negatives * p.weight_negative * seen.positives * p.weight_positive;
-    seen.auc := ARRAY(SELECT a / nullif(pairs, 0) FROM unnest(seen.auc) WITH ORDINALITY AS s (a, i) ORDER BY i);
+    IF cardinality(shifts) = 1 THEN
+        seen.false_positive := array_fill(seen.false_positive[1], ARRAY[3]);
+        seen.true_positive := array_fill(seen.true_positive[1], ARRAY[3]);
+        seen.auc := array_fill(seen.auc[1], ARRAY[3]);
+    END IF;
+    seen.negatives := (answer ->> 'all_negative')::float8 / p.weight_negative;
+    seen.positives := (answer ->> 'all_positive')::float8 / p.weight_positive;
     RETURN seen;
 END
 $$;

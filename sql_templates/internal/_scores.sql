@@ -15,7 +15,7 @@ BEGIN
     IF one_bag OR p.design ->> 'method' = 'exact' THEN
         PERFORM sqlsvm._run('list', given);
         IF NOT one_bag AND (sqlsvm._run('pairs', given) -> 'pairs' -> 0 ->> 'n')::float8 > 1e7 THEN
-            at_centre := sqlsvm._run('above at centre', given) -> 'rows above';
+            at_centre := sqlsvm._run('above at centre', given) -> 'rows above' -> 0;
         ELSE
             PERFORM sqlsvm._run('list of pairs', given);
             seen := sqlsvm._read_list(p, given, 0);
@@ -32,8 +32,8 @@ BEGIN
         PERFORM sqlsvm._drop('grid list');
     END IF;
     IF at_centre IS NOT NULL THEN  -- with two bags the confusion matrix is exact even then
-        seen.false_positive := sqlsvm._above(p, at_centre, 1);
-        seen.true_positive := sqlsvm._above(p, at_centre, 0);
+        seen.false_positive := array_fill((at_centre ->> 'negative')::float8 / p.weight_negative, ARRAY[3]);
+        seen.true_positive := array_fill((at_centre ->> 'positive')::float8 / p.weight_positive, ARRAY[3]);
     END IF;
     RETURN seen;
 END

@@ -13,8 +13,6 @@ from math import ceil, floor, log2
 import numpy as np
 
 from sqlsvm.compile import evaluate as compiled
-from sqlsvm.compile.messages import TIE
-from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import LARGEST_BUCKET, rounding, rounding_name
 from sqlsvm.engine.base import Engine, Rows
@@ -121,6 +119,7 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Array, *, buckets: int = 2
             if asked.list_exactly():
                 return _evaluation(asked, bins, None)
             above = asked.above_at_centre()
+    steps.info("counting the scores on a grid")
     with work.scratch():
         return _evaluation(_on_grid(work, plan, theta, buckets), bins, above)
 
@@ -180,7 +179,7 @@ class _Asked:
         return fits
 
     def above_at_centre(self) -> ByLabel:
-        return _by_label(self.run(compiled.above_at_centre(self.plan))[compiled.ABOVE], "above")
+        return _by_label(self.run(compiled.above_at_centre(self.plan))[compiled.ABOVE])
 
 
 def _on_grid(work: Workspace, plan: Plan, theta: Array, buckets: int) -> _Asked:
@@ -209,10 +208,11 @@ def steps_per_unit(spans: Sequence[Rows], buckets: int) -> float:
 
 def _evaluation(asked: _Asked, bins: int, above: ByLabel | None) -> Evaluation:
     """The numbers of the list. `above` has the exact confusion matrix if the list does not."""
+    steps.info("reading the measures from the scores")
     scale = _class_scale(asked.plan)
     seen = [asked.run(compiled.above(), parameters={SHIFT: t})[compiled.ABOVE] for t in _shifts(asked.delta)]
-    negatives, positives = (n * s for n, s in zip(_by_label(seen[0], "n"), scale, strict=True))
-    counts = [above] if above else [_by_label(rows, "above") for rows in seen]
+    negatives, positives = (float(seen[0][f"all_{n}"][0]) * s for n, s in zip(compiled.CLASSES, scale, strict=True))
+    counts = [above] if above else [_by_label(rows) for rows in seen]
     fp, tp = ([c[label] * scale[label] for c in counts] for label in (0, 1))
     return Evaluation(
         negatives=negatives,
@@ -240,10 +240,9 @@ def _auc(asked: _Asked, pairs: float) -> Bounded | None:
     """Two scores that are each off by delta may be 2 delta closer or further apart."""
     if not pairs > 0:
         return None
-    areas = [
-        asked.run(compiled.area(), parameters={SHIFT: t})[compiled.AREA]["area"][0] for t in _shifts(2 * asked.delta)
-    ]
-    return _bounded([float(area) / pairs for area in areas])
+    read = (compiled.moved_area() if t else compiled.area() for t in _shifts(asked.delta))
+    areas = [asked.run(s, parameters={SHIFT: 2 * t}) for s, t in zip(read, _shifts(asked.delta), strict=True)]
+    return _bounded([float(found[compiled.AREA]["area"][0]) / pairs for found in areas])
 
 
 def _bounded(found: Sequence[float]) -> Bounded:
@@ -251,24 +250,24 @@ def _bounded(found: Sequence[float]) -> Bounded:
     return Bounded(found[0], found[1 % len(found)], found[2 % len(found)])
 
 
-def _by_label(rows: Rows, name: str) -> ByLabel:
-    """The counts for y = -1, where o is 1, and for y = +1, where o is 0."""
-    counts = dict(zip(rows[TIE].astype(int).tolist(), rows[name].astype(float).tolist(), strict=True))
-    return counts.get(1, 0.0), counts.get(0, 0.0)
+def _by_label(rows: Rows) -> ByLabel:
+    negative, positive = (float(rows[name][0]) for name in compiled.CLASSES)
+    return negative, positive
 
 
 def _histogram(asked: _Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogram:
     """On the grid a bin has a whole number of places, each in the middle of its step, so that bars have no gaps."""
-    if not len(seen["n"]):
+    if not seen["all_negative"][0] + seen["all_positive"][0]:
         return Histogram((), (), ())
-    least, largest = float(seen["least"].min()), float(seen["largest"].max())
+    least, largest = float(seen["least"][0]), float(seen["largest"][0])
     lowest, width = least, (largest - least) / bins or 1.0
     if asked.plan.method == "grid":
         lowest, width = least - 0.5, ceil((largest - least + 1) / bins)
     used = max(1, min(bins, ceil((largest - lowest) / width)))
     rows = asked.run(compiled.histogram(), parameters={LOWEST: lowest, WIDTH: width})[compiled.BINS]
-    counts = np.zeros((2, used))
-    np.add.at(counts, (rows[TIE].astype(int), np.minimum(rows["bin"].astype(int), used - 1)), rows[COUNT].astype(float))
+    places = np.minimum(rows["bin"].astype(int), used - 1)
+    negative, positive = (
+        np.bincount(places, rows[name].astype(float), used) * s for name, s in zip(compiled.CLASSES, scale, strict=True)
+    )
     edges = (lowest + width * np.arange(used + 1)) / asked.steps
-    negative, positive = counts[1] * scale[0], counts[0] * scale[1]
     return Histogram(tuple(edges.tolist()), tuple(negative.tolist()), tuple(positive.tolist()))

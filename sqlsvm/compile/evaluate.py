@@ -1,16 +1,16 @@
 """The scores of all join rows as one short list, and everything that evaluation needs from it.
 
-The list has (s, o, c): c join rows score s, and o = 1 marks those with y = -1. One bag groups its rows. With more, the
+The list has (s, negative, positive): how many join rows of each label score s. One bag groups its rows. With more, the
 messages travel to the centre and meet there, as for a pass, but nothing travels back. The label rides along as a column
 of the states on its own side: one run for both labels then makes the messages of the other side once, and the list of
 the label's side is no longer than those of two runs together.
 
-Scores may be known only within delta. Shifted by a parameter, one statement gives the value and both bounds:
-        above(t)    per label the rows with s > t:          at t = delta, 0, -delta
-        area(t)     #{pos > neg + t} + 1/2 #{equal}:        at t = 2 delta, 0, -2 delta
+Scores may be known only within delta. Shifted by a parameter, a statement gives both bounds:
+        above(t)        per label the rows with s > t:          at t = delta, 0, -delta
+        moved_area(t)   #{pos > neg + t} + 1/2 #{equal}:        at t = 2 delta, -2 delta
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -27,6 +27,8 @@ from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
 PAIRS, ABOVE, AREA, BINS = "pairs", "rows above", "area", "bins"
+CLASSES = "negative", "positive"
+"""Columns with the rows of each label."""
 
 LONGEST_LIST = 1e7
 """Pairs of entries that may meet at the centre for an exact list of scores."""
@@ -36,7 +38,7 @@ LONGEST_LIST = 1e7
 
 
 def list_of_rows(plan: Plan) -> Statement:
-    """One bag: SELECT p AS s, sign < 0 AS o, SUM(w) AS c FROM scored rows GROUP BY s, o."""
+    """One bag: SELECT p AS s, SUM(w) of each label FROM scored rows GROUP BY s."""
     rows = scored(plan, plan.bags[0].core)
     y = sql.column(CODE)
     entry: Named = [(sql.column("p"), "s"), (tie_of(plan, y), TIE), (weight_of(rows), COUNT)]
@@ -56,9 +58,16 @@ def list_of_pairs(plan: Plan) -> Statement:
 
 
 def _listed(entries: exp.Select) -> Statement:
-    c = sql.total(sql.column(COUNT))
-    found = sql.grouped(sql.columns(["s", TIE]), [(c, COUNT)], sql.derived(entries, "e"))
-    return statement("scores of the join", found.having(sql.positive(c)), LIST)
+    c = sql.column(COUNT)
+    found = sql.grouped(sql.columns(["s"]), _by_class(c, sql.total), sql.derived(entries, "e"))
+    return statement("scores of the join", found.having(sql.positive(sql.total(c))), LIST)
+
+
+def _by_class(count: exp.Expression, added: Callable[[exp.Expression], exp.Expression]) -> Named:
+    """The counts of the entries of each label, added up."""
+    is_negative, zero = sql.equal(sql.column(TIE), sql.integer(1)), sql.number(0)
+    sizes = sql.case(is_negative, count, zero), sql.case(is_negative, zero, count)
+    return [(added(size), name) for size, name in zip(sizes, CLASSES, strict=True)]
 
 
 def _messages(plan: Plan) -> Messages:
@@ -97,8 +106,8 @@ def span_name(bag: Bag) -> str:
 
 
 def above_at_centre(plan: Plan) -> Statement:
-    """SELECT o, the rows with a score above 0, by one sort per key: a left entry at s has above it the right entries at
-    -s that stand before it."""
+    """SELECT the rows of each label with a score above 0, by one sort per key: a left entry at s has above it the right
+    entries at -s that stand before it."""
     messages = _messages(plan)
     keys = messages.centre_keys()
     s, c, zero = sql.column("s"), sql.column("c"), sql.number(0)
@@ -110,43 +119,55 @@ def above_at_centre(plan: Plan) -> Statement:
     left = side(messages.left, sql.column(TIE), s, 0, [(c, "c"), (zero, "partners")])
     right = side(messages.right, sql.integer(0), exp.Neg(this=s), 1, [(zero, "c"), (c, "partners")])
     partners = sql.window(sql.total(sql.column("partners")), keys, ["at", "rank"], running=True)
-    above = (sql.product(c, partners), "above")
-    counted = sql.select([*sql.columns([TIE]), above], sql.derived(sql.union_all(left, right), "e"))
-    found = [(sql.total(sql.column("above")), "above")]
-    return statement(ABOVE, sql.grouped(sql.columns([TIE]), found, sql.derived(counted, "t")))
+    counted = sql.select([*sql.columns([TIE]), (sql.product(c, partners), "above")], _both(left, right))
+    found = _by_class(sql.column("above"), sql.sum_or_zero)
+    return statement(ABOVE, sql.select(found, sql.derived(counted, "t")))
+
+
+def _both(left: exp.Select, right: exp.Select) -> exp.Expr:
+    return sql.derived(sql.union_all(left, right), "e")
 
 
 # -- what leaves the database ------------------------------------------------------------------------------------------
 
 
 def above() -> Statement:
-    """SELECT o, all rows, those with s > shift, and the range of s."""
-    s, c = sql.column("s"), sql.column(COUNT)
-    more = sql.case(exp.GT(this=s, expression=sql.parameter(SHIFT)), c, sql.number(0))
-    counts: Named = [(sql.total(c), "n"), (sql.total(more), "above")]
-    limits: Named = [(exp.Min(this=s), "least"), (sql.largest(s), "largest")]
-    return statement(ABOVE, sql.grouped(sql.columns([TIE]), [*counts, *limits], exp.to_table(LIST)))
+    """SELECT the rows of each label with s > shift, all of them, and the range of s."""
+    is_above = exp.GT(this=sql.column("s"), expression=sql.parameter(SHIFT))
+    more: Named = [(sql.sum_or_zero(sql.case(is_above, sql.column(n), sql.number(0))), n) for n in CLASSES]
+    every: Named = [(sql.sum_or_zero(sql.column(n)), f"all_{n}") for n in CLASSES]
+    limits: Named = [(exp.Min(this=sql.column("s")), "least"), (sql.largest(sql.column("s")), "largest")]
+    return statement(ABOVE, sql.select([*more, *every, *limits], exp.to_table(LIST)))
 
 
 def area() -> Statement:
-    """SELECT SUM(positive * (negatives below + equal ones / 2)), the negatives moved up by the shift."""
-    s, c, zero = sql.column("s"), sql.column(COUNT), sql.number(0)
-    is_negative = sql.equal(sql.column(TIE), sql.integer(1))
-    moved = sql.case(is_negative, sql.plus(s, sql.parameter(SHIFT)), s)
-    negative, positive = sql.case(is_negative, c, zero), sql.case(is_negative, zero, c)
-    apart = sql.select([(moved, "at"), (negative, "negative"), (positive, "positive")], exp.to_table(LIST))
-    sums = [(sql.total(sql.column(n)), n) for n in ("negative", "positive")]
-    places = sql.grouped(sql.columns(["at"]), sums, sql.derived(apart, "a"))
-    up_to_here = sql.window(sql.total(sql.column("negative")), [], ["at"], running=True)
+    """SELECT SUM(positive * (negatives below + equal ones / 2))."""
+    return _area(exp.to_table(LIST), "s")
+
+
+def moved_area() -> Statement:
+    """The same with the negatives moved up by the shift."""
+    zero = sql.number(0)
+    moved: Named = [(sql.plus(sql.column("s"), sql.parameter(SHIFT)), "at"), (sql.column("negative"), "negative")]
+    stays: Named = [(sql.column("s"), "at"), (zero, "negative"), (sql.column("positive"), "positive")]
+    apart = [sql.select(columns, exp.to_table(LIST)) for columns in ([*moved, (zero, "positive")], stays)]
+    sums = [(sql.total(sql.column(n)), n) for n in CLASSES]
+    return _area(sql.derived(sql.grouped(sql.columns(["at"]), sums, _both(*apart)), "p"), "at")
+
+
+def _area(places: exp.Expr, at: str) -> Statement:
+    """Of places that are all different."""
+    up_to_here = sql.window(sql.total(sql.column("negative")), [], [at], running=True)
     below = sql.minus(up_to_here, sql.product(sql.number(0.5), sql.column("negative")))
-    ranked = sql.select([(sql.product(sql.column("positive"), below), "area")], sql.derived(places, "p"))
+    ranked = sql.select([(sql.product(sql.column("positive"), below), "area")], places)
     return statement(AREA, sql.select([(sql.sum_or_zero(sql.column("area")), "area")], sql.derived(ranked, "r")))
 
 
 def histogram() -> Statement:
-    """SELECT bin, o, rows: the bins have equal widths and begin at the lowest score."""
+    """SELECT bin, the rows of each label: the bins have equal widths and begin at the lowest score."""
     place = sql.minus(sql.column("s"), sql.parameter(LOWEST))
     number = exp.Floor(this=exp.Div(this=exp.paren(place), expression=sql.parameter(WIDTH)))
     in_bin = (exp.cast(number, exp.DType.BIGINT), "bin")
-    entries = sql.derived(sql.select([in_bin, *sql.columns([TIE, COUNT])], exp.to_table(LIST)), "e")
-    return statement(BINS, sql.grouped(sql.columns(["bin", TIE]), [(sql.total(sql.column(COUNT)), COUNT)], entries))
+    entries = sql.derived(sql.select([in_bin, *sql.columns(CLASSES)], exp.to_table(LIST)), "e")
+    sums = [(sql.total(sql.column(n)), n) for n in CLASSES]
+    return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, entries))

@@ -1,6 +1,7 @@
 """A report as one HTML page that needs no other file: no script, no network, no fonts."""
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from importlib.resources import files
@@ -24,7 +25,11 @@ from sqlsvm.terminal import amount, memory, row_count, weight
 GENERATOR = "sqlsvm report"
 
 
+steps = logging.getLogger(__name__)
+
+
 def html(report: Report, made: datetime) -> str:
+    steps.info("drawing the report")
     model = report.model
     head = el(
         "head",

@@ -1,5 +1,6 @@
 """Chart -> PNG, for slides and documents, with matplotlib (the extra `plots`)."""
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,7 +23,11 @@ AREAS: dict[str, dict[str, Any]] = {
 }
 
 
+steps = logging.getLogger(__name__)
+
+
 def draw(chart: Chart, out: BinaryIO, dots_per_inch: int = 200) -> None:
+    steps.info("drawing the chart: %s", chart.title)
     figure = _matplotlib()(figsize=(5.2, 5.2 if chart.square else 3.4), layout="constrained", dpi=dots_per_inch)
     axes = figure.subplots()
     for mark in chart.marks:

@@ -6,6 +6,7 @@ Numbers and times have the same text for any type, engine and session, except no
 are cast to text by the database.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +30,9 @@ from sqlsvm.run.workspace import Workspace
 
 Part = Literal["train", "holdout"]
 PARTS: tuple[Part, ...] = get_args(Part)
+_VERBS: Mapping[Part, str] = {"train": "leaves to train on", "holdout": "holds out"}
+
+steps = logging.getLogger(__name__)
 
 KEPT = "sqlsvm_part"
 DIGITS = 13
@@ -140,12 +144,12 @@ def counted_part(
 
 @contextmanager
 def _told_of(holdout: Holdout, part: Part) -> Iterator[None]:
-    """Errors name the part in which they occur."""
+    """Steps and errors name the part in which they occur."""
+    steps.info("selecting the rows that --holdout %s %s", holdout.fraction, _VERBS[part])
     try:
         yield
     except DataError as error:
-        verb = "holds out" if part == "holdout" else "leaves to train on"
         again = "choose another fraction or --seed to split the rows differently"
-        these = f"of the rows that --holdout {holdout.fraction} {verb}; {again}"
+        these = f"of the rows that --holdout {holdout.fraction} {_VERBS[part]}; {again}"
         detail = f"{error.detail}; {these}" if error.detail else these
         raise DataError(error.message, detail=detail, hint=error.hint) from error

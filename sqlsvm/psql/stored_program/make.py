@@ -124,6 +124,7 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
         "far sums": far_sums(sketched),
         "above": (evaluation.above(),),
         "area": (evaluation.area(),),
+        "moved area": (evaluation.moved_area(),),
         **(_at_centre(plan) if plan.centre else _of_one_bag(plan)),
     }
     return {name: tuple(part) for name, part in parts.items()}
