@@ -61,6 +61,9 @@ class FlatOracle:
     soft = False
     rounding = EXACT
 
+    def size(self, _beta: Values, _cut: Cut) -> float:
+        return 1.0
+
     def pass_(self, beta: Values, _buckets: int | None = None, _width: float = 0.0) -> Cut:
         """SUM(y x) over the rows with y score < 1: the cut that sqlsvm gets from its messages."""
         active, signs, *sums = self.run(self.filtered, beta)

@@ -1,4 +1,4 @@
-"""A pass of each loss over one bag, compared with a pass of the hinge: python -m bench.losses [--url duckdb:]"""
+"""A pass of each loss, compared with a pass of the hinge: python -m bench.losses [star|pair] [--url duckdb:]"""
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
@@ -18,14 +18,17 @@ from sqlsvm.solve.loss import named
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 
-RUNS = 5
+RUNS, SOFT = 5, 0.05
+TASKS = {"star": task("star"), "pair": task("chain", tables=2)}
 
 
 def main() -> None:
     parser = ArgumentParser(description="A pass of each loss, near its own optimum.")
+    parser.add_argument("task", nargs="?", default="star", choices=TASKS)
     parser.add_argument("--url", default="duckdb:")
-    made = task("star")
-    with connect(parser.parse_args().url) as engine:
+    arguments = parser.parse_args()
+    made = TASKS[arguments.task]
+    with connect(arguments.url) as engine:
         load(engine, made.tables())
         with open_problem(engine, made.text, made.options) as problem:
             seconds = in_turns(dict(_passes(problem, made.lam)), RUNS)
@@ -37,9 +40,14 @@ def main() -> None:
 
 def _passes(problem: Problem, lam: float) -> Iterator[tuple[str, Callable[[], object]]]:
     for name in get_args(LossName):
-        oracle = JoinOracle(replace(problem, plan=replace(problem.plan, loss=named(name))))
+        loss = named(name)
+        if problem.plan.centre and not (loss.is_step or loss.by_lines):
+            continue
+        oracle = JoinOracle(replace(problem, plan=replace(problem.plan, loss=loss)))
         beta = dane.solve(oracle, L2(lam), Effort(tol=NEAR)).beta
         yield name, partial(oracle.pass_, beta, None)
+        if oracle.soft:
+            yield f"{name}, soft", partial(oracle.pass_, beta, None, SOFT)
 
 
 if __name__ == "__main__":

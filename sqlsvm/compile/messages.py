@@ -148,6 +148,10 @@ class Messages:
         """The table of what a bag sends: its states after the last message."""
         return states_table(bag, len(self.meetings(bag)))
 
+    def values(self, bag: int) -> str:
+        """The table of what it gets back."""
+        return value_table(bag, len(self.meetings(bag)))
+
     # -- towards the centre
 
     def forward(self) -> Iterator[Statement]:
@@ -214,7 +218,7 @@ class Messages:
             own = sql.select([*kept, *self._place(bag, len(self.meetings(bag)), kept)], exp.to_table(CENTRE_TABLE))
             # Entries that count nothing have nothing to hand back. About half of them are such.
             own = sql.where(own, sql.equal(sql.column("side"), sql.integer(side)), sql.positive(sql.column("v")))
-            yield statement(f"values of {bag_name(self.plan, bag)}", own, value_table(bag, len(self.meetings(bag))))
+            yield statement(f"values of {bag_name(self.plan, bag)}", own, self.values(bag))
 
     def _place(self, bag: int, step: int, columns: Named) -> Named:
         """The place that these columns of a list of states make, where such states have one."""
@@ -249,11 +253,10 @@ class Messages:
 
     # -- and back
 
-    def exchange(self, between: Iterable[Statement] = ()) -> Iterator[Statement]:
-        """To the centre and back."""
+    def exchange(self, met: Iterable[Statement] | None = None) -> Iterator[Statement]:
+        """To the centre and back. If the two sides do not meet by `merge`, then as these statements say."""
         yield from self.forward()
-        yield from self.merge()
-        yield from between
+        yield from self.merge() if met is None else met
         yield from self.backward()
 
     def backward(self) -> Iterator[Statement]:

@@ -10,25 +10,41 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.lines import Lines
 from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import Tally, active_rows, rounding
-from sqlsvm.compile.weighting import OFFSET, Weighting, weighting
+from sqlsvm.compile.weighting import OFFSET, STEP, Ramp, Weighting, weighting_of
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.solve.loss import Loss, Piecewise
 
 NEAR = "totals near 0"
 
 
-def oracle_pass(plan: Plan, counted_by: Weighting | None = None) -> Iterator[Statement]:
-    """Everything that one cut needs, in order. Rows count by the slope of the loss, or as asked for."""
-    tally = Tally(plan, signed=True, weighting=counted_by or weighting(plan.loss), whole=plan.at_once)
+def counting(plan: Plan, loss: Loss, width: float = 0.0) -> Weighting | Lines:
+    """How a pass counts for this loss: by its slope, or by that of the loss that is smoothed by this width."""
+    if plan.centre is None:
+        return Ramp() if width else weighting_of(loss)
+    if loss.is_step and not width:
+        return STEP
+    counted = loss.smoothed(width)
+    assert isinstance(counted, Piecewise)
+    assert isinstance(loss, Piecewise)
+    return Lines(counted, loss)
+
+
+def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iterator[Statement]:
+    """Everything that one cut needs, in order. Rows count by the slope of the plan's loss, or as asked for."""
+    counted_by = counted_by or counting(plan, plan.loss)
+    lines, weighting = (counted_by, STEP) if isinstance(counted_by, Lines) else (None, counted_by)
+    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
-    yield from tally.active(_counting(plan, tally))
-    # With several bags c counts the total < 0, and the sign of its row signs it.
+    yield from tally.active(_messages(plan, tally, lines))
+    # With several bags c counts the total < 0, or is the sum of y u. The sign of its row signs it.
     sign, c = plan.design.target.sign(sql.column(CODE, "r")), sql.column(COUNT, "r")
     totals, home = [(sql.product(sign, c), OFFSET)] if plan.centre else tally.totals(), _home(plan)
 
@@ -39,11 +55,14 @@ def oracle_pass(plan: Plan, counted_by: Weighting | None = None) -> Iterator[Sta
         yield from resolve(plan, bag.core, active_rows(bag.number), answer)
 
 
-def _counting(plan: Plan, tally: Tally) -> Iterator[Statement]:
+def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Statement]:
     """The messages of several bags, and on the grid what rounding may have changed."""
     messages = Messages(plan, ties=tally.ties)
-    rounded = (rounding(bag) for bag in plan.bags if plan.scored(bag))
-    yield from messages.exchange([messages.near(reach(plan), NEAR), *rounded] if plan.method == "grid" else ())
+    if plan.method == "grid":
+        rounded = (rounding(bag) for bag in plan.bags if plan.scored(bag))
+        yield from messages.exchange([*messages.merge(), messages.near(reach(plan), NEAR), *rounded])
+    else:
+        yield from messages.exchange(lines.meet(messages) if lines else None)
 
 
 def totals_name(plan: Plan) -> str:

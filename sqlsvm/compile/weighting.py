@@ -245,7 +245,7 @@ def _line(start: float, bend: float, d: exp.Expression) -> exp.Expression:
     return exp.paren(sql.plus(sql.number(start), steep) if start else steep)
 
 
-def weighting(loss: Loss) -> Weighting:
+def weighting_of(loss: Loss) -> Weighting:
     """How a pass over one bag counts for this loss."""
     if isinstance(loss, Logistic):
         return Sigmoid(loss)

@@ -75,7 +75,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
-        assert self.centre is None or self.loss.is_step, "several bags are counted by a step"
+        assert self.centre is None or self.loss.is_step or (self.loss.by_lines and self.method == "exact")
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:

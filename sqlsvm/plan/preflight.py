@@ -80,14 +80,18 @@ def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Ca
 
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
-    plan, loss = (
-        choose(join_tree(catalog.query, catalog), made, catalog, options.counting),
-        named(options.loss, options.width),
-    )
-    if plan.centre and not loss.is_step:
+    plan = choose(join_tree(catalog.query, catalog), made, catalog, options.counting)
+    loss = named(options.loss, options.width)
+    if plan.centre and not (loss.is_step or loss.by_lines):
         raise OptionError(
             f"the loss {options.loss} needs a join without many-to-many edges",
-            detail=f"{len(plan.bags)} groups of tables meet many-to-many, and only the hinge is counted across them",
-            hint="use --loss hinge; sqlsvm inspect shows the edges",
+            detail=f"{len(plan.bags)} groups of tables meet many-to-many",
+            hint="use another --loss; sqlsvm inspect shows the edges",
+        )
+    if plan.centre and not (loss.is_step or plan.method == "exact"):
+        raise OptionError(
+            f"the loss {options.loss} is counted exactly, and this join would be counted on a grid",
+            detail=f"{len(plan.bags)} groups of tables meet many-to-many",
+            hint="use --counting exact, which has to sort more; or --loss hinge",
         )
     return replace(plan, loss=loss)

@@ -6,10 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
+from sqlsvm.compile.lines import LOSS, PSI, Lines
+from sqlsvm.compile.oracle import NEAR, counting, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import rounding_name
-from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, weighting
+from sqlsvm.compile.weighting import OFFSET, SHORTFALL
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
@@ -24,6 +25,9 @@ from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rounding import Rounding
 
 Answers = Mapping[str, Rows]
+
+WIDEST = 1.0
+"""Any width: it only says that there is one."""
 
 
 class JoinOracle:
@@ -49,32 +53,44 @@ class JoinOracle:
 
     @property
     def soft(self) -> bool:
-        """With one bag a pass reads every row of the join, and can count a part of it."""
-        return self.plan.centre is None and bool(self.loss.knots)
+        """On the grid, rows are counted whole."""
+        return self.exact and bool(self.loss.knots)
 
     @cached_property
     def rounding(self) -> Rounding:
         return rounding(self.problem)
 
-    @cached_property
-    def program(self) -> Program:
-        return Program(self.problem.work.engine, oracle_pass(self.plan, weighting(self.loss)))
+    def size(self, beta: Array, cut: Cut) -> float:
+        found, counted = self.loss.size(cut.value_low + cut.error), counting(self.plan, self.loss, cut.width)
+        if isinstance(counted, Lines):
+            return max(found, counted.counted.size_by_lines(self.rounding.reach(beta)))
+        return found
 
     @cached_property
-    def _soft_program(self) -> Program:
-        return Program(self.problem.work.engine, oracle_pass(self.plan, Ramp()))
+    def program(self) -> Program:
+        return self._program(0.0)
+
+    def _program(self, width: float) -> Program:
+        return Program(self.problem.work.engine, oracle_pass(self.plan, counting(self.plan, self.loss, width)))
+
+    @cached_property
+    def _ramp(self) -> Program:
+        """With one bag the width is a parameter."""
+        return self._program(WIDEST)
+
+    def _soft(self, width: float) -> Program:
+        return self._program(width) if self.plan.centre else self._ramp
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
         parameters = {THETA: theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
         work = self.problem.work
         with work.clock.during(self.phase):
-            answers = work.run_and_drop(self._soft_program if width else self.program, parameters)
-        slope, offset = self._cut(answers)
-        slope = self.problem.scaling.from_raw(slope)
+            answers = work.run_and_drop(self._soft(width) if width else self.program, parameters)
+        slope = self.problem.scaling.from_raw(self._slope(answers))
+        offset, value = self._offset_and_value(answers, float(slope @ beta), width)
         error = 0.0 if self.exact else self._error(answers, h)
-        blur = float(answers[totals_name(self.plan)][SHORTFALL].sum()) / self.join_rows if width else 0.0
-        return Cut(slope, offset, offset + float(slope @ beta) + blur, error, None if self.exact else buckets, width)
+        return Cut(slope, offset, value, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
         return drawn_sample(self.problem, size, seed)
@@ -82,12 +98,20 @@ class JoinOracle:
     def whole(self, most: int) -> Sample | None:
         return whole_join(self.problem, most) if self.plan.centre else None
 
-    def _cut(self, answers: Answers) -> tuple[Array, float]:
-        moments, b = self.problem.moments, float(answers[totals_name(self.plan)][OFFSET].sum())
-        g = sums(self.plan, answers)
-        if self.plan.centre is None:
-            return -g / moments.n, b / moments.n
-        return (moments.total_negative - g) / moments.n, (moments.n_negative + b) / moments.n
+    def _slope(self, answers: Answers) -> Array:
+        whole = self.plan.centre is not None and LOSS not in answers  # then total < 0 was counted, for both labels
+        return ((self.problem.moments.total_negative if whole else 0.0) - sums(self.plan, answers)) / self.join_rows
+
+    def _offset_and_value(self, answers: Answers, linear: float, width: float) -> tuple[float, float]:
+        """`linear` is slope.beta."""
+        totals, n = answers[totals_name(self.plan)], self.join_rows
+        b = float(totals[OFFSET].sum())
+        if LOSS in answers:
+            value = float(answers[LOSS][PSI][0]) / n
+            return (b / n if width else value - linear), value  # psi* is 0 where a loss is smoothed
+        offset = ((self.problem.moments.n_negative if self.plan.centre else 0.0) + b) / n
+        blur = float(totals[SHORTFALL].sum()) / n if SHORTFALL in totals else 0.0
+        return offset, offset + linear + blur
 
     def _error(self, answers: Answers, h: float) -> float:
         """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""

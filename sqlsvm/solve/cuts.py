@@ -13,7 +13,6 @@ import numpy as np
 
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.curvature import Metric
-from sqlsvm.solve.loss import Loss, named
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rounding import EXACT, Rounding
@@ -44,9 +43,9 @@ class Certificate:
 class Bundle:
     """Cuts in the order they came, and the best feasible dual point so far."""
 
-    def __init__(self, penalty: L2, dimension: int, loss: Loss | None = None, rounding: Rounding = EXACT) -> None:
-        self.penalty, self.loss, self.rounding = penalty, loss or named(), rounding
-        self._of_sums, self._largest = rounding, 0.0
+    def __init__(self, penalty: L2, dimension: int, rounding: Rounding = EXACT) -> None:
+        self.penalty, self.rounding = penalty, rounding
+        self._of_sums, self._size = rounding, 1.0
         self._slopes = np.zeros((1, dimension))  # row 0 is the zero cut
         self._offsets = np.zeros(1)
         self._gram = np.zeros((1, 1))
@@ -57,9 +56,9 @@ class Bundle:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def add(self, cut: Cut) -> None:
-        self._largest = max(self._largest, cut.value_low + cut.error)
-        self.rounding = self._of_sums.times(self.loss.size(self._largest))
+    def add(self, cut: Cut, size: float = 1.0) -> None:
+        self._size = max(self._size, size)
+        self.rounding = self._of_sums.times(self._size)
         with_old = self._slopes @ cut.slope
         self._slopes = np.vstack([self._slopes, cut.slope])
         self._offsets = np.append(self._offsets, cut.offset)

@@ -94,11 +94,13 @@ class Search:
         nothing = np.zeros(run.oracle.dimension)
         point = self._sample_optimum(nothing, nothing)
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run)
-        self.tilts = run.oracle.soft and heap and bias <= run.effort.tol
-        self.soft = run.oracle.soft and (heap or bias > BIAS_SHARE * run.effort.tol)
+        soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
+        self.tilts = soft and heap and bias <= run.effort.tol
+        self.soft = soft and (heap or bias > BIAS_SHARE * run.effort.tol)
         if whole:
             point, width = self._soft_optimum(point, nothing, WIDTHS[-1])
-            run.bundle.add(self.local.cut(point, width))
+            cut = self.local.cut(point, width)
+            run.bundle.add(cut, run.oracle.loss.size(cut.value_low))
         self.first = self._soft_optimum(point, nothing, WIDTHS[0]) if self.soft else (point, 0.0)
 
     @cached_property

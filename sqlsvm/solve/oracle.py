@@ -60,7 +60,10 @@ class Oracle(Protocol):
 
     @property
     def rounding(self) -> Rounding:
-        """How far every cut may be off, because sums are rounded."""
+        """How far a cut may be off, because sums are rounded, if no row has a slope above 1."""
+
+    def size(self, beta: Array, cut: Cut) -> float:
+        """What that is multiplied by for this cut, which was made at beta."""
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         """One relational pass: the cut at beta, counted with scores in multiples of 1/buckets.

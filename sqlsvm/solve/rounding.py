@@ -31,9 +31,13 @@ class Rounding:
 
     def of_value(self, beta: Array, others: float) -> float:
         """Of the value of a pass at beta; the others are added to R there."""
+        return self.share * (1.0 + self.reach(beta) + others)
+
+    def reach(self, beta: Array) -> float:
+        """At least the mean size of the scores, as sums of the sizes of their terms."""
         size = np.abs(beta)
         of_categories = self.features * float(size[self.sizes == 0.0].max(initial=0.0)) if self.features else 0.0
-        return self.share * (1.0 + float((self.sizes * size).sum()) + of_categories + others)
+        return float((self.sizes * size).sum()) + of_categories
 
     def longest(self, slope: Array) -> float:
         """The length that a slope may have."""

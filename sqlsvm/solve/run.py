@@ -24,7 +24,7 @@ class Run(Log):
         state = going.get("state")
         if state is not None and np.isnan(state.offsets).any():
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
-        self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.loss, oracle.rounding)
+        self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.rounding)
         self.start = None if state is None else state.start
         super().__init__(penalty, effort or Effort(), **going)
 
@@ -61,7 +61,7 @@ class Run(Log):
         self.make(point, lambda beta: self.oracle.pass_(beta, buckets, width))
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
-        self.bundle.add(cut)
+        self.bundle.add(cut, self.oracle.size(point, cut))
         super().add(point, cut, seconds, strength)
         self._check_rows()
 

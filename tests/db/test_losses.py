@@ -15,10 +15,10 @@ from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.run.train import Training, train
 from sqlsvm.solve.loss import named
 from tests.ground import svm
-from tests.ground.joins import Join, heap, star
-from tests.ground.opened import Wish, build, opened_world, truth
+from tests.ground.joins import Join, categories, chain, heap, star
+from tests.ground.opened import Opened, Wish, build, opened_world, truth
 from tests.ground.problems import KINDS, Table, problem
-from tests.ground.trained import beta_of, training, wish_of
+from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
 from tests.typed import typed
 
 Numbers = Callable[[Values], Values]
@@ -38,6 +38,7 @@ FORMULAS: dict[str, tuple[Numbers, Numbers]] = {
 }
 """psi and -psi' of the margin m = y score."""
 every_loss = pytest.mark.parametrize("loss", FORMULAS)
+several_bags = pytest.mark.parametrize("loss", [name for name in FORMULAS if name != "logistic"])
 
 
 def value_and_slope(design: svm.Design, beta: Values, loss: LossName) -> tuple[float, Values]:
@@ -64,20 +65,46 @@ def test_a_cut_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossN
     """In one world or the other, scores are looked up by place, and rows without a partner have the score NaN."""
     wish = Wish(scale=("none", "standard")[seed % 2], class_weights=((1, 1), (2, 1))[seed % 3 == 0])
     with opened_world(engine, seed, wish, acyclic=True, many_to_many=False) as found:
+        if found is not None:
+            assert found.plan.centre is None
+            same_cuts(found.again(loss=named(loss, WIDTH)), loss, np.random.default_rng(seed))
+
+
+@several_bags
+@pytest.mark.parametrize("seed", range(12))
+def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossName) -> None:
+    wish = Wish(scale=("none", "standard")[seed % 2], class_weights=((1, 1), (2, 1))[seed % 3 == 0])
+    with opened_world(engine, 100 + seed, wish, acyclic=True, many_to_many=True) as found:
+        if found is not None:
+            same_cuts(found.again(loss=named(loss, WIDTH)), loss, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("width", [0.5, 0.01])
+def test_a_soft_pass_over_several_bags_counts_rows_in_part(engine: Engine, seed: int, width: float) -> None:
+    with opened_world(engine, 200 + seed, Wish(), acyclic=True, many_to_many=True) as found:
         if found is None:
             return
-        found = found.again(loss=named(loss, WIDTH))
-        assert found.plan.centre is None
-        rng = np.random.default_rng(seed)
-        for beta in (found.dyadic(rng), found.normal(rng), 1000 * found.normal(rng)):
-            cut, (value, slope) = found.cut(beta), value_and_slope(found.truth, beta, loss)
-            scale = 1 + abs(value)
-            assert cut.value_low == pytest.approx(value, rel=1e-9, abs=1e-9)
-            np.testing.assert_allclose(cut.slope, slope, rtol=1e-9, atol=1e-9 * scale)
-            assert cut.offset + cut.slope @ beta == pytest.approx(cut.value_low, rel=1e-9, abs=1e-9 * scale)
-            for other in (found.normal(rng), np.zeros_like(beta)):
-                below = cut.offset + float(cut.slope @ other)
-                assert below <= value_and_slope(found.truth, other, loss)[0] + 1e-9 * scale
+        rng, rows = np.random.default_rng(seed), found.truth
+        for beta in (found.dyadic(rng), found.normal(rng)):
+            z, share = 1 - rows.y * (rows.x @ beta), rows.w / rows.w.sum()
+            u = np.clip((z + width) / (2 * width), 0, 1)
+            cut = found.cut(beta, width=width)
+            assert cut.value_low == pytest.approx(float(share @ np.maximum(z, 0)), rel=1e-9, abs=1e-9)
+            assert cut.offset == pytest.approx(float(share @ u), rel=1e-9, abs=1e-9)
+            np.testing.assert_allclose(cut.slope, -(share * u * rows.y) @ rows.x, rtol=1e-9, atol=1e-9)
+
+
+def same_cuts(found: Opened, loss: LossName, rng: np.random.Generator) -> None:
+    for beta in (found.dyadic(rng), found.normal(rng), 1000 * found.normal(rng)):
+        cut, (value, slope) = found.cut(beta), value_and_slope(found.truth, beta, loss)
+        scale = 1 + abs(value)
+        assert cut.value_low == pytest.approx(value, rel=1e-9, abs=1e-9)
+        np.testing.assert_allclose(cut.slope, slope, rtol=1e-9, atol=1e-9 * scale)
+        assert cut.offset + cut.slope @ beta == pytest.approx(cut.value_low, rel=1e-9, abs=1e-9 * scale)
+        for other in (found.normal(rng), np.zeros_like(beta)):
+            below = cut.offset + float(cut.slope @ other)
+            assert below <= value_and_slope(found.truth, other, loss)[0] + 1e-9 * scale
 
 
 @every_loss
@@ -90,6 +117,37 @@ def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float, data: 
     assert model.converged
     assert model.passes <= 4
     assert model.options["problem"]["loss"] == loss
+
+
+@several_bags
+@pytest.mark.parametrize("data", [categories, chain], ids=["two bags", "three bags"])
+def test_a_training_over_several_bags_is_proven(engine: Engine, loss: LossName, data: Callable[..., Join]) -> None:
+    join = data(np.random.default_rng(5))
+    asked = training(lam=1e-3, loss=loss, width=WIDTH, sample=1500, counting="exact", categorical=join.categorical)
+    with join.created(engine):
+        model = proven(engine, join, asked)
+    assert model.converged
+    assert model.bags > 1
+    assert model.passes <= 4
+
+
+@pytest.mark.parametrize("lam", [1e-2, 1e-3])
+def test_a_heap_over_two_bags_takes_few_passes(engine: Engine, lam: float) -> None:
+    """The best margins of most negative rows lie in a heap on the hinge."""
+    rng = np.random.default_rng(3)
+    join = heap(rng, 1500)
+    visits = {"plane": rng.integers(0, 50, 500), "hours": rng.normal(size=500)}
+    script = f"{join.script}; CREATE TABLE visits (plane INT, hours FLOAT8)"
+    text = join.query.replace("p.age", "p.age, v.hours") + " JOIN visits v ON v.plane = t.plane"
+    met = Join(script, {**join.rows, "visits": visits}, text)
+    with met.created(engine):
+        asked = training(lam=lam, sample=4000)
+        model = train(engine, "m", text, asked)
+        rows = truth(engine, text, wish_of(asked))
+        assert_proven(engine, model, rows)
+        assert_beside_liblinear(model, rows)
+    assert (model.converged, model.bags) == (True, 2)
+    assert model.passes <= 6
 
 
 @pytest.mark.slow
@@ -134,6 +192,7 @@ def test_weights_of_the_rows_count(engine: Engine) -> None:
 MANY = """
     CREATE TABLE f (k INT, y INT, x FLOAT8); CREATE TABLE g (k INT, v FLOAT8);
     INSERT INTO f VALUES (1, 0, 3), (1, 1, 1), (2, 1, 2), (2, 0, 0); INSERT INTO g VALUES (1, 1), (1, 2), (2, 0)"""
+CHAIN = "SELECT f.y, f.x, g.v, h.v AS u FROM f JOIN g ON f.k = g.k JOIN g AS h ON f.y = h.k"
 MEETS = "SELECT f.y, f.x, g.v FROM f JOIN g ON f.k = g.k"
 
 
@@ -141,7 +200,10 @@ def test_several_bags_are_refused_before_anything_is_made(engine: Engine) -> Non
     build(engine, MANY)
     with pytest.raises(OptionError, match="the loss logistic needs a join without many-to-many edges") as refused:
         train(engine, "m", MEETS, training(loss="logistic"))
-    assert refused.value.hint == "use --loss hinge; sqlsvm inspect shows the edges"
+    assert refused.value.hint == "use another --loss; sqlsvm inspect shows the edges"
+    with pytest.raises(OptionError, match="the loss squared_hinge is counted exactly") as refused:
+        train(engine, "m", CHAIN, training(loss="squared_hinge", counting="grid"))
+    assert refused.value.hint == "use --counting exact, which has to sort more; or --loss hinge"
 
 
 def test_what_minimises_the_hinge_alone_says_so(postgres: Engine) -> None:

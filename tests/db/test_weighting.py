@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.compile.oracle import oracle_pass, totals_name
-from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Step, Weighting, weighting
+from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Step, Weighting, weighting_of
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, THETA, WIDTH
 from sqlsvm.run.join_oracle import sums
@@ -46,21 +46,21 @@ def bent(z: Array) -> Values:
 LOSSES: dict[str, tuple[Weighting, Numbers, Numbers]] = {
     "step": (Step(), lambda z: np.maximum(z, 0), lambda z: 1.0 * (z > 0)),
     "ramp": (Ramp(), lambda z: np.maximum(z, 0), lambda z: np.clip((1 + z / REACH) / 2, 0, 1)),
-    "squared": (weighting(SQUARED_HINGE), lambda z: np.maximum(z, 0) ** 2, lambda z: 2 * np.maximum(z, 0)),
-    "huber": (weighting(MODIFIED_HUBER), lambda z: np.where(z < 2, np.maximum(z, 0) ** 2, 4 * z - 4), bent),
+    "squared": (weighting_of(SQUARED_HINGE), lambda z: np.maximum(z, 0) ** 2, lambda z: 2 * np.maximum(z, 0)),
+    "huber": (weighting_of(MODIFIED_HUBER), lambda z: np.where(z < 2, np.maximum(z, 0) ** 2, 4 * z - 4), bent),
     "smooth": (
-        weighting(smooth_hinge(REACH)),
+        weighting_of(smooth_hinge(REACH)),
         lambda z: np.clip(z + REACH, 0, 2 * REACH) ** 2 / (4 * REACH) + np.maximum(z - REACH, 0),
         lambda z: np.clip((1 + z / REACH) / 2, 0, 1),
     ),
-    "logistic": (weighting(Logistic()), lambda z: np.log1p(np.exp(z)), lambda z: 1 / (1 + np.exp(-z))),
+    "logistic": (weighting_of(Logistic()), lambda z: np.log1p(np.exp(z)), lambda z: 1 / (1 + np.exp(-z))),
     "quantile": (
-        weighting(QUANTILE),
+        weighting_of(QUANTILE),
         lambda z: np.maximum(TAU * z, (TAU - 1) * z),
         lambda z: np.where(z > 0, TAU, TAU - 1),
     ),
     "tube": (
-        weighting(TUBE),
+        weighting_of(TUBE),
         lambda z: np.maximum(np.abs(z - 1) - 0.5, 0),
         lambda z: 1.0 * (z > 1.5) - 1.0 * (z <= 0.5),
     ),

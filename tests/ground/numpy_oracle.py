@@ -66,6 +66,9 @@ class NumpyOracle:
     def soft(self) -> bool:
         return self.exact and not self.counts_whole and bool(self.loss.knots)
 
+    def size(self, _beta: Array, cut: Cut) -> float:
+        return self.loss.size(cut.value_low + cut.error)
+
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         self.asked.append(buckets)
         if self.exact or buckets is None:

@@ -47,6 +47,10 @@ class Piecewise(Loss):
     def is_step(self) -> bool:  # type: ignore[override]
         return [(piece.slope, piece.bend) for piece in self.pieces] == [(0.0, 0.0), (1.0, 0.0)]
 
+    @property
+    def by_lines(self) -> bool:  # type: ignore[override]
+        return (self.start.value, self.start.slope, self.start.bend) == (0.0, 0.0, 0.0)
+
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """One more than there are changes."""
@@ -131,6 +135,13 @@ class Piecewise(Loss):
         places, values = (max(map(abs, found)) for found in (self._places, self._values))
         curved = (u + steepest) ** 2 / (2.0 * min(bends)) if bends else 0.0
         return float(max(u, u * (abs(self.origin) + places) + values + curved))
+
+    def size_by_lines(self, reach: float) -> float:
+        """The same where u and psi are made by running sums of (a - s)^i, with numbers a and s of which the root of the
+        mean square is at most `reach` and the places of the changes."""
+        jumps, bends = sum(abs(c.jump) for c in self.changes), sum(abs(c.bend) for c in self.changes)
+        far = 2.0 * reach + abs(self.origin) + max(abs(c.at) for c in self.changes)
+        return 2.0 * (1.0 + far) * (jumps + 2.0 * bends * far)
 
     def _piece(self, z: Array) -> tuple[Indices, Array]:
         """Which piece each residual is on, and how far from the place where that is described."""
