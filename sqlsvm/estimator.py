@@ -51,7 +51,7 @@ class RelationalSVC:
         objective_, objective_upper_, lower_bound_, gap_
                             the certificate: objective_ <= F(model) <= objective_upper_ and lower_bound_ <= min F
         history_            the certificate after every pass
-        model_              all of it
+        model_              all of it, also the seconds of each phase
     """
 
     lam: float = 1e-4

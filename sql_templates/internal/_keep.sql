@@ -15,6 +15,7 @@ DECLARE
         SELECT jsonb_object_agg(r.label, CASE WHEN p.design ->> 'weight' IS NULL THEN round(r.n) ELSE r.n END)
         FROM (VALUES ('-1', p.n_negative / p.weight_negative), ('1', (p.n - p.n_negative) / p.weight_positive)) AS r (label, n));
     join_rows float8 := (label_rows ->> '-1')::float8 + (label_rows ->> '1')::float8;
+    in_passes float8 := (SELECT sum(c.seconds) FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0);
     engine text := 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1);
     body jsonb;
 BEGIN
@@ -28,12 +29,13 @@ BEGIN
                 'objective_upper', c.objective_upper, 'lower_bound', c.lower_bound, 'gap', c.gap,
                 'buckets', c.buckets, 'seconds', c.seconds) ORDER BY c.pass)
             FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0),
+        'seconds', in_passes, 'phases', jsonb_build_object('passes', in_passes, 'other', seconds - in_passes),
         'options', wanted, 'trained_on', sqlsvm._trained_on(p, program), 'format', 3)
         || sqlsvm._weights(p, (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best));
     INSERT INTO sqlsvm.versions (name, version, engine, query, label, lam, solver, counting, join_rows, passes, seconds,
         objective, objective_upper, lower_bound, gap, converged, body)
     VALUES (program.name, kept.version, engine, program.query, program.label, lambda, solver, counting, join_rows,
-        kept.passes, seconds, kept.objective, kept.objective_upper, kept.lower_bound, kept.gap, kept.converged, body::text);
+        kept.passes, in_passes, kept.objective, kept.objective_upper, kept.lower_bound, kept.gap, kept.converged, body::text);
     INSERT INTO sqlsvm.iterations (name, version, pass, objective, objective_upper, lower_bound, gap, buckets, seconds)
     SELECT program.name, kept.version, c.pass, c.objective, c.objective_upper, c.lower_bound, c.gap, c.buckets, c.seconds
     FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0;

@@ -97,6 +97,10 @@ def test_the_driver_reads_it(installed: Engine, dsn: str, shape: str) -> None:
     with join.created(installed):
         compiled(installed, "read", join.query, training(categorical=join.categorical, tol=0.1))
         model = trained(installed, dsn, "read")
+        assert model.seconds == pytest.approx(sum(record["seconds"] for record in model.history))
+        assert set(model.phases) == {"passes", "other"}
+        assert model.total_seconds is not None
+        assert 0 < model.phases["passes"] == model.seconds < model.total_seconds
         seen = evaluate_model(installed, model)
         found = {row["measure"]: row["value"] for row in call(dsn, "evaluate", "read")}
         assert found["auc"] == pytest.approx(seen.auc.value if seen.auc else None, rel=1e-12)
