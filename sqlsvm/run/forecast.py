@@ -6,14 +6,13 @@ from time import perf_counter
 
 from sqlsvm.options import Solver
 from sqlsvm.solve.curvature import DENSE_UP_TO
+from sqlsvm.solve.grain import ERROR_SHARE
 from sqlsvm.solve.solution import Effort, Record
 from sqlsvm.terminal import duration
 
 LONG = 10.0
 """Fewer seconds are not worth a line."""
-FINER = 1.5
-"""On the grid, later passes count more finely, and take this much longer than the first."""
-TINY = 1e-16
+TINY, MOST_FINER = 1e-16, 4.0
 SLOWEST = 0.97
 """If the gap hardly shrinks, nothing is known but how many passes are allowed."""
 
@@ -48,7 +47,14 @@ def usual_rate(solver: Solver, dimension: int) -> float:
 def passes_left(record: Record, tol: float, rate: float) -> Passes:
     """After a pass that was not the last, if the others leave that share of the gap each."""
     needed = log(max(tol, TINY) / record.gap) / log(rate)
-    return Passes(max(1, floor(needed)), max(1, ceil(needed)), record.seconds * (FINER if record.buckets else 1.0))
+    return Passes(max(1, floor(needed)), max(1, ceil(needed)), record.seconds * _finer(record, tol))
+
+
+def _finer(record: Record, tol: float) -> float:
+    """How much longer later passes take because they count more finely. The error falls with the square of the buckets,
+    and the passes up to the finest take, in the mean, as the root of the buckets."""
+    error, wanted = record.objective_upper - record.objective, ERROR_SHARE * max(tol, TINY) * record.objective_upper
+    return min(MOST_FINER, max(1.0, (error / wanted) ** 0.25)) if record.buckets else 1.0
 
 
 @dataclass(frozen=True)
