@@ -35,7 +35,7 @@ def _is_star(item: exp.Expression) -> bool:
 
 
 def _example(feature: Feature) -> str:
-    column = feature.expression
+    column = feature.typed
     return f"{column.table}.{column.name}" if isinstance(column, exp.Column) else "..."
 
 

@@ -157,6 +157,25 @@ def test_a_model_is_that_of_the_materialised_join(tables: Engine, output: str, s
     assert found.as_json()["accuracy"] == pytest.approx(1 - wrong / len(rows.y))
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_term_that_is_constant(tables: Engine, intercept: bool) -> None:
+    """It adds nothing to the variance. Without an intercept it is no intercept in disguise: it is in the sum."""
+    query = f"SELECT f.y, f.z + (p.id - p.id + 3) - a.x AS s, f.m {FROM}"
+    asked_for = training(lam=1e-2, intercept=intercept)
+    rows = truth(tables, query, wish_of(asked_for))
+    model = train(tables, "m", query, asked_for)
+    assert_proven(tables, model, rows)
+    assert model.scaling["s"].width == pytest.approx(rows.width[rows.columns.index(("s", None))])
+
+
+def test_a_sum_without_a_name(tables: Engine) -> None:
+    model = train(tables, "m", f"SELECT f.y, f.z - 2 * a.x {FROM}", training(lam=1e-2))
+    assert [w.feature for w in model.weights] == ["f.z - 2 * a.x"]
+    (score,) = tables.fetch(predict(tables, model, 'SELECT 2.5 AS "f.z - 2 * a.x"'))["score"]
+    assert score == pytest.approx(model.intercept + 2.5 * model.weights[0].weight)
+    assert len(tables.fetch(predict(tables, model))["score"]) == model.join_rows
+
+
 def test_weights_of_rows_count_in_the_variance_of_a_sum(tables: Engine) -> None:
     query = f"SELECT f.y, f.z + a.x AS s, a.n AS w {FROM}"
     asked_for = training(weight="w", lam=1e-2)
@@ -213,6 +232,12 @@ def test_a_division_that_drops_the_remainder(tables: Engine) -> None:
     with pytest.raises(QueryError, match="drops the remainder") as refused:
         train(tables, "m", query, training())
     assert refused.value.hint == "divide by CAST(2 AS DOUBLE PRECISION)"
+
+
+def test_two_sums_of_one_name(tables: Engine) -> None:
+    with pytest.raises(QueryError, match="two output columns are called s") as refused:
+        train(tables, "m", f"SELECT f.y, f.z + a.x AS s, f.z - a.x AS s {FROM}", training())
+    assert refused.value.hint == "rename one: ... AS s_2"
 
 
 def test_days_are_no_numbers(tables: Engine) -> None:
