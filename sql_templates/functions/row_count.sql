@@ -20,6 +20,7 @@ BEGIN
         RAISE EXCEPTION 'bound must be a finite number, not %', coalesce(bound::text, 'NULL')
             USING ERRCODE = 'SV003', HINT = 'For example bound => 1.';
     END IF;
+    PERFORM sqlsvm._refuse_sums(program, 'rows are counted by the values of');
     p := sqlsvm._open(program, 'none');
     theta := sqlsvm._theta(p, given_weights);
     FOREACH label IN ARRAY ARRAY[-1, 1] LOOP

@@ -35,6 +35,9 @@ BEGIN
     WHEN 'null' THEN
         RAISE EXCEPTION 'feature "%" is NULL in % rows', about, rows USING ERRCODE = 'SV004',
             HINT = 'Compile it again with --nulls mean (use the mean of the others) or --nulls drop (leave the row out).';
+    WHEN 'term' THEN
+        RAISE EXCEPTION 'feature "%" is NULL in % rows', about, rows USING ERRCODE = 'SV004',
+            HINT = 'Write COALESCE in that term, or compile it again with --nulls drop (leave the row out).';
     ELSE
         NULL;
     END CASE;

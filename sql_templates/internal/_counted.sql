@@ -21,7 +21,8 @@ BEGIN
     FROM sqlsvm._moments(p.design, answers) AS m;
     p.size := coalesce(cardinality(p.total), 0);
     PERFORM sqlsvm._check_moments(p, (sizes ->> 'n_unlabelled')::float8);
-    RETURN sqlsvm._with_constants(p, given);
+    p := sqlsvm._with_constants(p, given);
+    RETURN CASE WHEN p.design ? 'ties' THEN sqlsvm._with_products(p, given) ELSE p END;
 END
 $$;
 

@@ -6,9 +6,13 @@ AS $$
 DECLARE
     found float8[] := '{}';
     w float8;
+    term integer;
 BEGIN
     FOR j IN 1 .. cardinality(p.kept) LOOP
         w := sums[p.kept[j]];
+        FOREACH term IN ARRAY sqlsvm._ties(p.design, p.kept[j]) LOOP
+            w := w + sums[term];
+        END LOOP;
         IF p.missing[j] IS NOT NULL THEN
             w := w + p.mean[j] * sums[p.missing[j]];
         END IF;

@@ -7,12 +7,16 @@ AS $$
 DECLARE
     columns text[] := '{}';
     x text;
+    term integer;
 BEGIN
     FOR j IN 1 .. cardinality(p.kept) LOOP
         IF p.kept[j] IS NOT DISTINCT FROM p.constant THEN
             x := 1;
         ELSE
             x := format('x%s', p.kept[j] - 1);
+            FOREACH term IN ARRAY sqlsvm._ties(p.design, p.kept[j]) LOOP
+                x := x || format(' + x%s', term - 1);
+            END LOOP;
             IF p.missing[j] IS NOT NULL THEN
                 x := x || format(' + $2[%s] * x%s', j, p.missing[j] - 1);
             END IF;

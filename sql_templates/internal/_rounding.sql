@@ -40,9 +40,11 @@ BEGIN
             ELSE greatest(sqrt(p.squares[c.i] / p.n), abs(p.total[c.i]) / p.n) END AS m
         FROM generate_series(1, p.coordinates) AS c (i)
     ), scaled AS (
-        SELECT s.j, s.scale * (v.m + abs(s.mean) * coalesce(absent.m, 0) + abs(s.centre)) AS m
+        SELECT s.j, s.scale * (v.m + tied.m + abs(s.mean) * coalesce(absent.m, 0) + abs(s.centre)) AS m
         FROM unnest(p.kept, p.missing, p.scale, p.mean, p.centre) WITH ORDINALITY AS s (kept, missing, scale, mean, centre, j)
         JOIN means AS v ON v.i = s.kept LEFT JOIN means AS absent ON absent.i = s.missing
+        CROSS JOIN LATERAL (SELECT coalesce(sum(t.m), 0) AS m FROM means AS t
+            WHERE t.i = ANY (sqlsvm._ties(p.design, s.kept))) AS tied
     )
     SELECT array_agg(s.m ORDER BY s.j) INTO sizes FROM scaled AS s;
     RETURN ARRAY[share, jsonb_array_length(p.design -> 'dictionaries')] || sizes;

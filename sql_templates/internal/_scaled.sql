@@ -11,12 +11,16 @@ DECLARE
     present float8;
     mean float8;
     spread float8;
+    terms integer[];
 BEGIN
     p.kept := '{}'; p.missing := '{}'; p.scale := '{}'; p.mean := '{}'; p.centre := '{}';
     p.constant := (SELECT (i ->> 'place')::integer FROM jsonb_array_elements(p.design -> 'coordinates') AS i
         WHERE i ->> 'role' = 'intercept');
-    FOR c IN SELECT i FROM jsonb_array_elements(p.design -> 'coordinates') AS i WHERE i ->> 'role' <> 'missing' LOOP
+    FOR c IN SELECT i FROM jsonb_array_elements(p.design -> 'coordinates') AS i
+        WHERE i ->> 'role' NOT IN ('missing', 'term')
+    LOOP
         value := c ->> 'place';
+        terms := value || sqlsvm._ties(p.design, value);
         absent := (SELECT (i ->> 'place')::integer FROM jsonb_array_elements(p.design -> 'coordinates') AS i
             WHERE i ->> 'role' = 'missing' AND i ->> 'feature' = c ->> 'feature');
         present := p.n - coalesce(p.total[absent], 0);
@@ -27,6 +31,15 @@ BEGIN
         ELSIF c ->> 'role' = 'value' AND how = 'standard' THEN
             spread := (p.squares[value] - present * mean * mean) / p.n;
             spread := CASE WHEN spread > 1e-12 * p.squares[value] / p.n THEN sqrt(spread) ELSE 1 END;
+        END IF;
+        IF cardinality(terms) > 1 THEN  -- in no row is a term missing
+            absent := NULL;
+            mean := (SELECT sum(p.total[t]) / p.n FROM unnest(terms) AS t);
+            spread := 1;
+            IF how = 'standard' THEN
+                SELECT CASE WHEN v.variance > 1e-12 * v.squares THEN sqrt(v.variance / p.n) ELSE 1 END INTO spread
+                FROM sqlsvm._variance(p, terms) AS v;
+            END IF;
         END IF;
         p.kept := p.kept || value;
         p.missing := p.missing || absent;

@@ -9,6 +9,7 @@ DECLARE
     theta float8[] := array_fill(0::float8, ARRAY[p.size]);
     c jsonb;
     w float8;
+    term integer;
     type name;
     chosen jsonb;
     places integer[];
@@ -21,6 +22,9 @@ BEGIN
         w := coalesce((CASE WHEN c ->> 'role' = 'intercept' THEN given ->> 'intercept'
             ELSE given -> 'weights' ->> (c ->> 'feature') END)::float8, 0);
         theta[p.kept[j]] := w;
+        FOREACH term IN ARRAY sqlsvm._ties(p.design, p.kept[j]) LOOP
+            theta[term] := w;
+        END LOOP;
         IF p.missing[j] IS NOT NULL THEN
             theta[p.missing[j]] := w * coalesce((given -> 'missing' ->> (c ->> 'feature'))::float8, p.mean[j]);
         END IF;

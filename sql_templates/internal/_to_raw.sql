@@ -8,10 +8,14 @@ DECLARE
     numbers integer := cardinality(p.kept);
     theta float8[] := array_fill(0::float8, ARRAY[p.coordinates]);
     w float8;
+    term integer;
 BEGIN
     FOR j IN 1 .. numbers LOOP
         w := beta[j] * p.scale[j];
         theta[p.kept[j]] := theta[p.kept[j]] + w;
+        FOREACH term IN ARRAY sqlsvm._ties(p.design, p.kept[j]) LOOP
+            theta[term] := w;
+        END LOOP;
         IF p.missing[j] IS NOT NULL THEN
             theta[p.missing[j]] := w * p.mean[j];
         END IF;

@@ -18,7 +18,7 @@ BEGIN
                 FROM jsonb_array_elements(p.design -> 'coordinates') AS m
                 WHERE m ->> 'role' = 'missing' AND m ->> 'feature' = i ->> 'feature') AS missing,
             LATERAL (SELECT p.squares[(i ->> 'place')::integer] AS squares, p.total[(i ->> 'place')::integer] AS total) AS sums
-        WHERE i ->> 'role' = 'value' AND sums.squares > 0 AND p.n > missing.absent
+        WHERE i ->> 'role' IN ('value', 'term') AND sums.squares > 0 AND p.n > missing.absent
             AND sums.squares - sums.total * sums.total / (p.n - missing.absent) <= 1e-10 * sums.squares
     LOOP
         IF answers IS NULL THEN

@@ -134,10 +134,11 @@ class Design:
 
 
 def design(catalog: Catalog, target: Binary, *, intercept: bool = True, any_nulls: bool = False) -> Design:
-    """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number is
-    ready for NULLs that come later."""
+    """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number
+    but a sum is ready for NULLs that come later."""
     query = catalog.query
-    missing = frozenset(query.features) if any_nulls else _missing(catalog)
+    single = frozenset(f for f in query.features if f.name not in query.sums)
+    missing = single if any_nulls else _missing(catalog)
     coordinates = tuple(_coordinates(target.label, query, missing, intercept))
     dictionaries: list[Dictionary] = []
     offset = len(coordinates)

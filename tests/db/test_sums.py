@@ -16,7 +16,6 @@ from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError, QueryError, SqlsvmError
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.query import Feature
 from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import train
@@ -25,8 +24,11 @@ from tests.ground import svm
 from tests.ground.joins import JOINS
 from tests.ground.opened import Opened, Wish, build, is_clear, truth
 from tests.ground.schemas import random_world
+from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_proven, training, wish_of
 from tests.ground.world import World, noted
+from tests.psql import psql
+from tests.typed import typed
 
 
 def summed(live: World, rng: np.random.Generator) -> exp.Select | None:
@@ -122,6 +124,10 @@ FROM = "FROM f JOIN p ON p.id = f.p JOIN a ON a.k = f.k"
 
 @pytest.fixture(name="tables")
 def tables_(engine: Engine) -> Engine:
+    return filled(engine)
+
+
+def filled(engine: Engine) -> Engine:
     rng = np.random.default_rng(4)
     build(engine, SCRIPT)
     p = {"id": np.arange(12), "x": rng.normal(size=12), "n": rng.integers(0, 9, 12)}
@@ -267,10 +273,67 @@ def test_explained(tables: Engine) -> None:
         assert names.count("variance of s") == 3
 
 
-def test_counts_and_programs_refuse_sums(tables: Engine) -> None:
+def test_counts_by_value_refuse_sums(tables: Engine) -> None:
     query = f"SELECT f.y, f.m, f.z + a.x AS s {FROM}"
     with open_problem(tables, query, ProblemOptions(label="y")) as problem, pytest.raises(OptionError, match="adds up"):
         list(row_counts(problem, np.zeros(problem.scaling.dimension)))
-    if tables.dialect == "postgres":
-        with pytest.raises(OptionError, match="adds up terms of several relations"):
-            stored_program(tables, query, training())
+
+
+# -- stored programs ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="there")
+def there_(installed: Engine) -> Iterator[Engine]:
+    yield filled(installed)
+    typed(installed, "DROP TABLE f, p, a")
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"scale": "none"}, {"class_weight": "balanced"}, {"nulls": "drop"}, {"weight": "w"}]
+)
+def test_a_stored_program(there: Engine, installed_dsn: str, more: dict[str, Any]) -> None:
+    """As the driver's: scaling, certificate, weights."""
+    term = "a.maybe" if "nulls" in more else "2 * a.x - (p.id - p.id)"
+    weight = ", a.n + 1 AS w" if "weight" in more else ""
+    query = f"SELECT f.y, p.x - {term} AS s, f.m, (f.z + a.n) / 4.0 + p.n AS t{weight} {FROM}"
+    asked_for = training(lam=1e-2, **more)
+    compiled(there, "sums", query, asked_for)
+    model, driven = trained(there, installed_dsn, "sums"), train(there, "driven", query, asked_for)
+    assert [w.feature for w in model.weights] == [w.feature for w in driven.weights]
+    for feature, scale in driven.scaling.items():
+        assert model.scaling[feature].centre == pytest.approx(scale.centre)
+        assert model.scaling[feature].width == pytest.approx(scale.width)
+    if "class_weight" not in more:
+        rows = truth(there, query, wish_of(asked_for))
+        assert_proven(there, model, rows, join_rows=len(rows.y))
+    assert model.lower_bound <= driven.objective_upper
+    assert driven.lower_bound <= model.objective_upper
+    assert model.converged
+    found = {row["measure"]: row["value"] for row in call(installed_dsn, "evaluate", "sums")}
+    assert found["accuracy"] == pytest.approx(evaluate_model(there, model).as_json()["accuracy"])
+    (row,) = call(installed_dsn, "objective", "sums")
+    if "scale" not in more and "class_weight" not in more:
+        assert row["objective"] == pytest.approx(model.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE a SET x = NULL WHERE n = 3", 'feature "s, its term over a," is NULL'),
+        ("UPDATE a SET x = -1000000 * k; UPDATE f SET z = 1000000 * k", 'feature "s" hardly varies'),
+        ("UPDATE a SET x = 1000000000 + n", 'feature "s" is between 1000000000 and'),
+    ],
+)
+def test_rows_that_a_program_refuses(there: Engine, installed_dsn: str, change: str, message: str) -> None:
+    compiled(there, "sums", f"SELECT f.y, f.z + 1e-6 * f.m + a.x + 1e-6 * a.n AS s, f.m {FROM}", training())
+    for statement in change.split("; "):
+        typed(there, statement)
+    assert message in psql(installed_dsn, "SELECT * FROM sqlsvm.train('sums')", {}).err
+
+
+@pytest.mark.parametrize("function", ["row_count", "pseudo_gradient"])
+def test_functions_that_refuse_sums(there: Engine, installed_dsn: str, function: str) -> None:
+    compiled(there, "sums", f"SELECT f.y, f.z + a.x AS s, f.m {FROM}", training())
+    trained(there, installed_dsn, "sums")
+    said = psql(installed_dsn, f"SELECT * FROM sqlsvm.{function}('sums')", {})
+    assert 'features of one table, and "s" adds up several' in said.err

@@ -32,7 +32,7 @@ LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
 
 
-Kind = Literal["types", "unique", "rounded", "label", "weight", "null"]
+Kind = Literal["types", "unique", "rounded", "label", "weight", "null", "term"]
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,13 @@ def checks(
     yield _other_labels(plan, label_values, label_type)
     if query.weight:
         yield _odd_weights(plan, query.weight)
-    may_be_null = {c.feature for c in plan.design.coordinates if c.role == "missing"}
-    never_null = [f for f in query.features if f.kind != "categorical" and f.name not in may_be_null]
+    may_be_null = {(c.feature, c.relation) for c in plan.design.coordinates if c.role == "missing"}
+    never_null = [f for f in query.features if f.kind != "categorical" and (f.name, f.relation) not in may_be_null]
     is_null = sql.case(sql.is_null(sql.column("v", "r")), sql.number(1))
-    yield from (_counted(plan, "null", f, is_null.copy()) for f in never_null)
+    for f in never_null:
+        terms = query.sums.get(f.name)
+        about = f"{f.name}, its term over {f.relation}," if terms else f.name
+        yield _counted(plan, "term" if terms else "null", f, is_null.copy(), about)
 
 
 def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
@@ -149,6 +152,6 @@ def _odd_weights(plan: Plan, weight: Feature) -> Check:
     return _counted(plan, "weight", weight, sql.case(bad, sql.number(1)))
 
 
-def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression) -> Check:
+def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression, about: str | None = None) -> Check:
     rows = rows_of(plan.tree.query, feature.relation, [(feature.expression.copy(), "v")])
-    return Check(kind, feature.name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))
+    return Check(kind, about or feature.name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))

@@ -1,12 +1,12 @@
 """A query and the options of its training -> a stored program."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.compile.moments import RANGE, moments, needed
+from sqlsvm.compile.moments import RANGE, moments, multiplied, needed, products, products_name
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sample import sample
@@ -19,6 +19,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.options import DEFAULTS, Scale
 from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
@@ -52,7 +53,6 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     asked = training.problem
     _check_training(training)
     query = labelled(engine, text, asked)
-    _check_sums(query)
     target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     _check_classes(target.label.name, values)
@@ -91,14 +91,6 @@ def _check_training(training: Training) -> None:
         )
 
 
-def _check_sums(query: FeatureQuery) -> None:
-    for name in query.sums:
-        raise OptionError(
-            f"a stored program has a weight for each column, and {name} adds up terms of several relations",
-            hint="give each term its own output column, or train it with sqlsvm train",
-        )
-
-
 def _check_classes(label: str, values: LabelValues) -> None:
     if None in values:
         hint = "compile when both of its values are in the data"
@@ -113,6 +105,7 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
         "prepare": working_tables(plan),
         "checks": (check.statement for check in assumed),
         "moments": moments(plan, needed(plan, scale)),
+        **({products_part(c): products(plan, c, others) for c, others in multiplied(plan.design)}),
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),
         "groups": largest_groups(plan),
@@ -151,12 +144,19 @@ def _description(plan: Plan) -> dict[str, Any]:
     """The facts about the design and the plan that the functions need."""
     made, tree = plan.design, plan.tree
     caseless = {f.name for f in tree.query.features if f.spelling == "caseless"}
+    later = {c for terms in made.numbers.values() for c in terms[1:]}
     return {
         "relations": [r.alias for r in tree.query.relations],
         "coordinates": [
-            {"place": c.index + 1, "feature": c.feature, "role": c.role, "node": tree.node_of(c.relation)}
+            {
+                "place": c.index + 1,
+                "feature": c.feature,
+                "role": "term" if c in later else c.role,
+                "node": tree.node_of(c.relation),
+            }
             for c in made.coordinates
         ],
+        **({"ties": _ties(plan), "products": list(_products(plan))} if later else {}),
         "dictionaries": [
             {"number": d.number, "feature": d.feature, "node": tree.node_of(d.relation), "table": d.table}
             | ({"caseless": True} if d.feature in caseless else {})
@@ -180,3 +180,23 @@ def _description(plan: Plan) -> dict[str, Any]:
         "versions": {package: package_version(package) for package in ("sqlsvm", "sqlglot")},
         "weighted": made.weighted,
     }
+
+
+def _ties(plan: Plan) -> dict[str, list[int]]:
+    """For the place of the first term of each sum, those of the others."""
+    sums = (terms for terms in plan.design.numbers.values() if len(terms) > 1)
+    return {str(first.index + 1): [c.index + 1 for c in others] for first, *others in sums}
+
+
+def _products(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Where the products of the terms of sums are answered."""
+    for c, others in multiplied(plan.design):
+        answers = [
+            {"name": products_name(c, plan.tree.node_of(o.relation)), "column": o.column, "with": o.index + 1}
+            for o in others
+        ]
+        yield {"part": products_part(c), "of": c.index + 1, "answers": answers}
+
+
+def products_part(c: Coordinate) -> str:
+    return f"products {c.index}"
