@@ -58,7 +58,7 @@ class FlatOracle:
         answer = self.engine.fetch(text, [self.raw(beta)])
         return np.asarray(np.nan_to_num([float(values[0]) for values in answer.values()]))
 
-    soft = False
+    soft = soft_is_cheap = False
     rounding = EXACT
 
     def size(self, _beta: Values, _cut: Cut) -> float:

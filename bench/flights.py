@@ -57,7 +57,7 @@ class Clocked:
     def __init__(self, oracle: JoinOracle) -> None:
         self.dimension, self.join_rows = oracle.dimension, oracle.join_rows
         self.loss, self.exact, self.soft = oracle.loss, oracle.exact, oracle.soft
-        self.rounding, self.size = oracle.rounding, oracle.size
+        self.rounding, self.size, self.soft_is_cheap = oracle.rounding, oracle.size, oracle.soft_is_cheap
         self._oracle = oracle
         self.in_passes = self.in_sample = 0.0
 

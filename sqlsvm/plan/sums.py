@@ -41,6 +41,13 @@ def terms(plan: Plan) -> tuple[Terms, ...]:
     return tuple(Terms(tuple(map(Rows, node))) for node in plan.tree.nodes) + tuple(_of_messages(plan))
 
 
+def met(plan: Plan) -> tuple[Terms, ...]:
+    """Of the entries of each side that have one key, where two bags meet."""
+    assert plan.centre is not None
+    cores = {bag: tuple(map(Rows, plan.tree.nodes[plan.bags[bag].core])) for bag in plan.centre.bags}
+    return tuple(Terms(_for_one_key(plan, plan.centre, bag, rows)) for bag, rows in cores.items())
+
+
 def _of_messages(plan: Plan) -> Iterator[Terms]:
     """With two bags, the entries of a message are no more than the rows of its core: they are counted already."""
     if plan.centre is None or len(plan.bags) == 2:

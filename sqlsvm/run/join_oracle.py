@@ -16,7 +16,7 @@ from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.clock import Phase
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.rounding import rounding
+from sqlsvm.run.rounding import of_lists, rounding
 from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
@@ -56,15 +56,24 @@ class JoinOracle:
         """On the grid, rows are counted whole."""
         return self.exact and bool(self.loss.knots)
 
+    @property
+    def soft_is_cheap(self) -> bool:
+        return self.plan.centre is None
+
     @cached_property
     def rounding(self) -> Rounding:
         return rounding(self.problem)
 
     def size(self, beta: Array, cut: Cut) -> float:
         found, counted = self.loss.size(cut.value_low + cut.error), counting(self.plan, self.loss, cut.width)
-        if isinstance(counted, Lines):
-            return max(found, counted.counted.size_by_lines(self.rounding.reach(beta)))
-        return found
+        if not isinstance(counted, Lines):
+            return found
+        sums, lists = (each.share / self.rounding.share for each in self._of_lines)
+        return sums * found + lists * counted.size(self.rounding.reach(beta))
+
+    @cached_property
+    def _of_lines(self) -> tuple[Rounding, Rounding]:
+        return rounding(self.problem, whole=False), of_lists(self.problem)
 
     @cached_property
     def program(self) -> Program:

@@ -4,7 +4,7 @@ from math import inf, prod
 
 import numpy as np
 
-from sqlsvm.plan.sums import Rows, Terms, terms
+from sqlsvm.plan.sums import Rows, Terms, met, terms
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import LARGEST_WHOLE
 from sqlsvm.solve.arrays import Array
@@ -13,13 +13,17 @@ from sqlsvm.solve.rounding import Rounding
 WHOLE = 2.0**53
 """Counts below it are not rounded."""
 
+CHANGES = 8
+"""More than a loss has where the two sides meet: each is one entry more."""
+
 FEW = 64
 """More than the operations on one value that are no sums: products along the tree, scaling, dividing by N."""
 
 
-def rounding(problem: Problem) -> Rounding:
+def rounding(problem: Problem, *, whole: bool = True) -> Rounding:
+    """`whole`: do messages count rows? If not, they add up slopes."""
     plan, design = problem.plan, problem.plan.design
-    rounded = design.weighted or problem.moments.n >= WHOLE
+    rounded = design.weighted or problem.moments.n >= WHOLE or not whole
     longest = sum(_most(problem, t) for t in terms(plan) if rounded or not t.weighted)
     if plan.centre is not None and problem.rows <= LARGEST_WHOLE:
         longest = max(longest, problem.rows)  # it may be read whole: then a cut is made of sums over its rows
@@ -27,6 +31,14 @@ def rounding(problem: Problem) -> Rounding:
     sums = (1 if plan.centre is None else 2) + (2 if rounded else 0)
     steps = sums * (longest + FEW * len(plan.tree.nodes) + 2 * design.size)
     return Rounding.after(steps, _sizes(problem), len(design.dictionaries))
+
+
+def of_lists(problem: Problem) -> Rounding:
+    """Of the running sums where the two sides meet. With two bags they go over the entries with one key."""
+    if len(problem.plan.bags) > 2:
+        return rounding(problem, whole=False)
+    longest = sum(_most(problem, t) for t in met(problem.plan))
+    return Rounding.after(CHANGES * longest + FEW, _sizes(problem), len(problem.plan.design.dictionaries))
 
 
 def _most(problem: Problem, t: Terms) -> float:

@@ -96,7 +96,7 @@ class Search:
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
         self.tilts = soft and heap and bias <= run.effort.tol
-        self.soft = soft and (heap or bias > BIAS_SHARE * run.effort.tol)
+        self.soft = soft and (heap or (run.oracle.soft_is_cheap and bias > BIAS_SHARE * run.effort.tol))
         if whole:
             point, width = self._soft_optimum(point, nothing, WIDTHS[-1])
             cut = self.local.cut(point, width)

@@ -59,6 +59,10 @@ class Oracle(Protocol):
         """True when a pass may have a width."""
 
     @property
+    def soft_is_cheap(self) -> bool:
+        """True when a pass with a width takes about as long as one without."""
+
+    @property
     def rounding(self) -> Rounding:
         """How far a cut may be off, because sums are rounded, if no row has a slope above 1."""
 

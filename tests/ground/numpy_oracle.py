@@ -40,6 +40,7 @@ class NumpyOracle:
     loss: Loss = field(default_factory=named)
     asked: list[int | None] = field(default_factory=list)
     rounding: Rounding = EXACT
+    soft_is_cheap = True
 
     @property
     def dimension(self) -> int:

@@ -136,13 +136,6 @@ class Piecewise(Loss):
         curved = (u + steepest) ** 2 / (2.0 * min(bends)) if bends else 0.0
         return float(max(u, u * (abs(self.origin) + places) + values + curved))
 
-    def size_by_lines(self, reach: float) -> float:
-        """The same where u and psi are made by running sums of (a - s)^i, with numbers a and s of which the root of the
-        mean square is at most `reach` and the places of the changes."""
-        jumps, bends = sum(abs(c.jump) for c in self.changes), sum(abs(c.bend) for c in self.changes)
-        far = 2.0 * reach + abs(self.origin) + max(abs(c.at) for c in self.changes)
-        return 2.0 * (1.0 + far) * (jumps + 2.0 * bends * far)
-
     def _piece(self, z: Array) -> tuple[Indices, Array]:
         """Which piece each residual is on, and how far from the place where that is described."""
         piece = np.searchsorted(self._places[1:], z)
