@@ -66,9 +66,14 @@ class Scaling:
     def dimension(self) -> int:
         return self.design.size - self.unkept
 
+    @cached_property
+    def numbers(self) -> tuple[Element, ...]:
+        """The first elements of beta, which are no categories."""
+        return tuple(Element(place, c.index, c.feature) for place, c in enumerate(_kept(self.design)))
+
     def elements(self) -> Iterator[Element]:
         """What each element of beta is the weight of, in order."""
-        yield from (Element(place, c.index, c.feature) for place, c in enumerate(_kept(self.design)))
+        yield from self.numbers
         for d in self.design.dictionaries:
             for index, category in enumerate(d.categories, d.offset):
                 yield Element(index - self.unkept, index, d.feature, category)

@@ -21,7 +21,7 @@ ROUNDED = 1e-9
 def constants(problem: Problem, beta: Array) -> Iterator[str]:
     """With `none` no feature is measured, and nothing is said."""
     moments, value = problem.moments, means(problem.scaling.design, problem.moments)
-    for e in problem.scaling.elements():
+    for e in problem.scaling.numbers:
         terms = problem.scaling.design.numbers.get(e.feature, ())
         if terms and all(0.0 in (moments.squares[c.index], moments.largest[c.index]) for c in terms):
             weight = 0.0 if abs(beta[e.place]) <= ROUNDED else float(beta[e.place])
@@ -33,7 +33,7 @@ def only_class(problem: Problem, solution: Solution, penalty: L2) -> int | None:
     """The class that the model predicts for every row of the join, if there is one. If that is likely, a pass counts
     the rows whose score has the wrong sign."""
     moments = problem.moments
-    place = next((e.place for e in problem.scaling.elements() if not e.feature), None)
+    place = next((e.place for e in problem.scaling.numbers if not e.feature), None)
     shares = {-1: 1 - moments.n_negative / moments.n, 1: moments.n_negative / moments.n}  # of the other class
     if place is None or problem.plan.method == "sketch" or _unlikely(problem, solution, penalty, min(shares.values())):
         return None

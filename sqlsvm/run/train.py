@@ -194,8 +194,7 @@ def model_of(
     rows = _label_rows(problem.moments, design, design.target.class_weights)
     held_out: ByLabel = {} if left_out is None else _label_rows(left_out, design, (1.0, 1.0))
     scaling, beta = problem.scaling, solution.beta
-    numbers = [e for e in scaling.elements() if e.category is None]
-    constant = next((e for e in numbers if not e.feature), None)
+    constant = next((e for e in scaling.numbers if not e.feature), None)
     trained_on = replace(_trained_on(engine, text, problem), held_out=held_out)
     return Model(
         name=name,
@@ -219,7 +218,7 @@ def model_of(
         intercept=float(scaling.to_raw(beta)[constant.index]) if constant else 0.0,
         weights=tuple(_weights(problem, beta, training.problem.nulls)),
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
-        scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in numbers if e.feature},
+        scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
         notes=tuple(_notes(problem, training, solution, trained_on.label_values)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
