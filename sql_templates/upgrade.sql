@@ -1,12 +1,18 @@
--- Drop the helpers of an older version first. Only our own functions call them, and CREATE OR REPLACE cannot change a result
--- type.
+-- Drop the helpers and types of an older version first. Only our own functions use them, and CREATE OR REPLACE cannot change a
+-- result type.
 DO $$
 DECLARE
-    helpers CONSTANT text := (SELECT string_agg(p.oid::regprocedure::text, ', ') FROM pg_catalog.pg_proc AS p
-                              WHERE p.pronamespace = 'sqlsvm'::regnamespace AND starts_with(p.proname, '_'));
+    command text;
 BEGIN
-    IF helpers IS NOT NULL THEN
-        EXECUTE 'DROP FUNCTION ' || helpers;
-    END IF;
+    FOR command IN
+        SELECT 'DROP FUNCTION ' || string_agg(p.oid::regprocedure::text, ', ') FROM pg_catalog.pg_proc AS p
+        WHERE p.pronamespace = 'sqlsvm'::regnamespace AND starts_with(p.proname, '_') HAVING count(*) > 0
+        UNION ALL
+        SELECT 'DROP TYPE ' || string_agg(c.oid::regclass::text, ', ') FROM pg_catalog.pg_class AS c
+        WHERE c.relnamespace = 'sqlsvm'::regnamespace AND c.relkind = 'c' AND starts_with(c.relname, '_') HAVING count(*) > 0
+        ORDER BY 1
+    LOOP
+        EXECUTE command;
+    END LOOP;
 END
 $$;

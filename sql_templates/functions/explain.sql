@@ -6,7 +6,7 @@ AS $$
     SELECT sqlsvm._find_program(model);
     SELECT s.part, s.place, s.name, s.working_table, s.texts[1] FROM sqlsvm.statements AS s
     WHERE s.program = model
-    ORDER BY array_position(ARRAY['sources', 'prepare', 'checks', 'moments', 'sample', 'pass'], s.part), s.part, s.place
+    ORDER BY array_position(ARRAY['sources', 'prepare', 'checks', 'moments', 'pass'], s.part), s.part, s.place
 $$;
 
 COMMENT ON FUNCTION sqlsvm.explain(text) IS 'Every statement that a program runs, in order; $1 is theta, $2 the bound, $3 the buckets';

@@ -1,4 +1,5 @@
 DROP FUNCTION IF EXISTS sqlsvm.train(text, float8, float8, integer, text, integer, integer);
+DROP FUNCTION IF EXISTS sqlsvm.train(text, float8, float8, integer, text, integer, integer, text);
 
 CREATE OR REPLACE FUNCTION sqlsvm.train(
     model text,
@@ -6,8 +7,6 @@ CREATE OR REPLACE FUNCTION sqlsvm.train(
     tol float8 DEFAULT NULL,
     max_passes integer DEFAULT NULL,
     solver text DEFAULT NULL,
-    sample integer DEFAULT NULL,
-    seed integer DEFAULT NULL,
     trust text DEFAULT NULL)
 RETURNS sqlsvm.training
 LANGUAGE plpgsql VOLATILE
@@ -26,18 +25,15 @@ BEGIN
     -- One training of a program at a time, and none while it is compiled or dropped.
     PERFORM FROM sqlsvm.programs AS held WHERE held.name = model FOR NO KEY UPDATE;
     program := sqlsvm._take_program(model, trust);
-    wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver, sample, seed);
+    wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver);
     p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
-    at := sqlsvm._search(p, wanted);
+    at := sqlsvm._search(p, program, wanted);
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
     DROP TABLE pg_temp.sqlsvm_cuts;
-    IF to_regclass('pg_temp.sqlsvm_local') IS NOT NULL THEN
-        DROP TABLE pg_temp.sqlsvm_local, pg_temp.sqlsvm_near;
-    END IF;
     PERFORM sqlsvm._close();
     RETURN trained;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm.train(text, float8, float8, integer, text, integer, integer, text) IS
+COMMENT ON FUNCTION sqlsvm.train(text, float8, float8, integer, text, text) IS
     'Trains a compiled program on the data as it is now and stores a new version of the model';

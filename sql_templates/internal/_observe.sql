@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
-    before sqlsvm._state, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8,
+    before sqlsvm._state, metric sqlsvm._metric, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8,
     rounding float8[], seconds float8)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
@@ -10,22 +10,26 @@ DECLARE
     square float8 := sqlsvm._dot(point, point);
     objective float8 := cut.value_low + lambda * square;
     rounded float8 := sqlsvm._rounded(rounding, point, cut.error, lambda * square);
-    products float8[] := ARRAY(
-        SELECT sqlsvm._dot(c.slope, cut.slope) FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass);
+    image CONSTANT float8[] := CASE WHEN metric IS NOT NULL THEN sqlsvm._image(metric, cut.slope) END;
 BEGIN
     at.pass := before.pass + 1;
-    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, products, value_low, error, buckets, width, seconds)
-    VALUES (at.pass, point, cut.slope, cut.intercept, products || sqlsvm._dot(cut.slope, cut.slope),
-        cut.value_low, cut.error, buckets, width, seconds);
+    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, image, value_low, error, buckets, width, seconds)
+    VALUES (at.pass, point, cut.slope, cut.intercept, image, cut.value_low, cut.error, buckets, width, seconds);
+    UPDATE pg_temp.sqlsvm_cuts AS c
+    SET products = ARRAY(SELECT sqlsvm._dot(o.slope, cut.slope) FROM pg_temp.sqlsvm_cuts AS o ORDER BY o.pass),
+        products_of_images = ARRAY(SELECT sqlsvm._dot(o.slope, c.image) FROM pg_temp.sqlsvm_cuts AS o ORDER BY o.pass)
+    WHERE c.pass = at.pass;
     IF before.best IS NULL OR objective + cut.error + rounded < before.objective_upper THEN
         at.best := at.pass;
         at.objective := greatest(0, objective - rounded);
         at.objective_upper := objective + cut.error + rounded;
     END IF;
-    SELECT array_agg(c.intercept ORDER BY c.pass) INTO at.offsets FROM pg_temp.sqlsvm_cuts AS c;
-    at.gram := ARRAY(SELECT CASE WHEN a.pass >= b.pass THEN a.products[b.pass + 1] ELSE b.products[a.pass + 1] END
-        FROM pg_temp.sqlsvm_cuts AS a, pg_temp.sqlsvm_cuts AS b ORDER BY a.pass, b.pass);
-    at.alpha := sqlsvm._simplex(at.gram, at.offsets, lambda, coalesce(before.alpha, ARRAY[1::float8]) || 0::float8);
+    IF width > 0 THEN
+        at.width := width;
+        at.density := 6 * cut.blur / (width * width);
+    END IF;
+    at.alpha := sqlsvm._simplex(sqlsvm._gram(false), ARRAY(SELECT c.intercept FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass),
+        lambda, before.alpha || 0::float8);
     at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda, rounding), 0);
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
@@ -45,5 +49,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, float8[], sqlsvm._cut, integer, float8, float8, float8[], float8) IS
+COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, sqlsvm._metric, float8[], sqlsvm._cut, integer, float8, float8, float8[], float8) IS
     'Adds the cut of a pass to the bundle and updates the proof';

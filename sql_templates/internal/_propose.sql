@@ -1,33 +1,27 @@
--- The next point and the width of its pass. After a pass that hardly shrank the gap, the next one is narrower and at the best
--- iterate, or a level step, which converges without a sample. These two alternate until the level bundle takes over.
+-- The next point and the width of its pass. If the gap hardly shrinks, level steps are made, which converge without a metric.
+-- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the hinge. The passes are soft
+-- if rows lie in heaps on the hinge, or if as many rows as there are coordinates are a large part of the join.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
-    p sqlsvm._problem, at sqlsvm._state, local sqlsvm._local, lambda float8, tol float8,
+    p sqlsvm._problem, at sqlsvm._state, metric sqlsvm._metric, lambda float8, tol float8,
     OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    stalls integer := coalesce(at.stalls, 0);
-    tilted sqlsvm._tilted := (local, array_fill(0::float8, ARRAY[p.dimension]), NULL, 0);
-    full_hinge boolean := (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol;
-    centre float8[];
+    soft CONSTANT boolean := (p.design ->> 'one_bag')::boolean AND (
+        at.heap OR (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol);
+    stuck CONSTANT boolean := at.gap > 0.5 * (SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass - 6);
 BEGIN
     width := 0;
-    IF at.pass > 0 AND (local IS NULL OR stalls % 3 = 2 OR stalls > 6) THEN
-        SELECT c.point INTO centre FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best;
-        point := sqlsvm._level_point(
-            at.gram, at.offsets, centre, 0.7 * at.objective + 0.3 * at.lower_bound, lambda, at.alpha);
-    ELSIF local IS NULL THEN
-        point := tilted.start;
-    ELSE
-        IF at.pass > 0 THEN
-            SELECT local, c.point, c.slope, c.width INTO tilted FROM pg_temp.sqlsvm_cuts AS c
-            WHERE c.pass = CASE WHEN stalls % 3 = 1 THEN at.best ELSE at.pass END;
-        END IF;
-        SELECT s.point, s.width INTO point, width
-        FROM sqlsvm._dane_point(tilted, (p.design ->> 'one_bag')::boolean, full_hinge, tol, stalls) AS s;
+    IF at.pass > 0 AND (metric IS NULL OR stuck) THEN
+        point := sqlsvm._level_point(at, lambda);
+        RETURN;
+    END IF;
+    point := CASE WHEN at.pass = 0 THEN at.start ELSE sqlsvm._metric_point(at, metric, lambda) END;
+    IF soft THEN
+        width := least(0.2, nullif(at.width, 0), sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0)));
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._propose(sqlsvm._problem, sqlsvm._state, sqlsvm._local, float8, float8) IS 'The next point to look at';
+COMMENT ON FUNCTION sqlsvm._propose(sqlsvm._problem, sqlsvm._state, sqlsvm._metric, float8, float8) IS 'The next point to look at';

@@ -16,12 +16,12 @@ BEGIN
         IF step.working_table IS NULL THEN
             EXECUTE format('SELECT jsonb_agg(to_jsonb(answer)) FROM (%s) AS answer', step.texts[1]) INTO answer
             USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
-                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
+                given.shift, given.lowest, given.width, given.weight_negative, given.weight_positive;
             answers := answers || jsonb_build_object(step.name, coalesce(answer, '[]'));
         ELSE
             EXECUTE step.texts[1]
             USING given.theta, given.bound, given.buckets, given.label, given.levels, given.slack,
-                given.shift, given.lowest, given.width, given.points, given.weight_negative, given.weight_positive, given.density;
+                given.shift, given.lowest, given.width, given.weight_negative, given.weight_positive;
             EXECUTE step.texts[2];
         END IF;
     END LOOP;

@@ -1,16 +1,16 @@
--- Each pass is at the point that the passes before it suggest. dane takes its points from a sample of the join; bundle, or
--- dane with too many numbers for that, from the cuts alone.
+-- Each pass is at the point that the passes before it suggest: dane steps in the metric of the program, bundle by levels.
 -- sqlsvm_cuts is the bundle and the log of the passes. Pass 0 is the zero cut: the hinge is never below 0.
-CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, wanted jsonb)
+CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    lambda float8 := wanted ->> 'lam';
+    lambda CONSTANT float8 := wanted ->> 'lam';
+    tol CONSTANT float8 := wanted -> 'effort' ->> 'tol';
     rounding CONSTANT float8[] := sqlsvm._rounding(p);
-    tol float8 := wanted -> 'effort' ->> 'tol';
-    local sqlsvm._local;
+    zero CONSTANT float8[] := array_fill(0::float8, ARRAY[p.dimension]);
+    metric sqlsvm._metric;
     at sqlsvm._state;
     began timestamptz;
     point float8[];
@@ -20,28 +20,40 @@ DECLARE
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_cuts (
         pass integer PRIMARY KEY, point float8[], slope float8[], intercept float8, products float8[],
-        value_low float8, error float8, buckets integer, width float8,
+        image float8[], products_of_images float8[], value_low float8, error float8, buckets integer, width float8,
         objective float8, objective_upper float8, lower_bound float8, gap float8, seconds float8
     );
-    INSERT INTO pg_temp.sqlsvm_cuts (pass, slope, intercept, products)
-    VALUES (0, array_fill(0::float8, ARRAY[p.dimension]), 0, ARRAY[0]);
-    IF wanted ->> 'solver' = 'dane' AND cardinality(p.kept) <= 200 THEN
-        local := sqlsvm._draw(p, wanted -> 'effort', lambda);
-    END IF;
+    INSERT INTO pg_temp.sqlsvm_cuts (pass, slope, intercept, products, image, products_of_images)
+    VALUES (0, zero, 0, ARRAY[0], zero, ARRAY[0]);
     at.pass := 0;
+    at.stalls := 0;
+    at.gap := 1;
+    at.alpha := ARRAY[1];
+    IF wanted ->> 'solver' = 'dane' THEN
+        PERFORM sqlsvm._check_start(program);
+        metric := sqlsvm._metric(p, program, lambda);
+        at.start := sqlsvm._start(p, program, lambda);
+        at.objective_upper := program.start ->> 'objective';
+        at.density := program.start ->> 'density';
+        at.width := program.start ->> 'width';
+        at.heap := program.start ->> 'heap';
+    ELSE
+        at.start := zero;
+        at.density := 0.3;
+    END IF;
     WHILE at.pass = 0 OR at.gap > tol AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
-        SELECT s.point, s.width INTO point, width FROM sqlsvm._propose(p, at, local, lambda, tol) AS s;
-        buckets := sqlsvm._buckets(p, at, local, point, tol);
+        SELECT s.point, s.width INTO point, width FROM sqlsvm._propose(p, at, metric, lambda, tol) AS s;
+        buckets := sqlsvm._buckets(p, at, CASE WHEN metric IS NULL THEN 0.5 ELSE 0.01 END, tol);
         began := clock_timestamp();
         cut := sqlsvm._pass(p, sqlsvm._to_raw(p, point), buckets, width);
         -- On scaled features, where the value of the cut at the point is the same.
         cut.slope := sqlsvm._from_raw(p, cut.slope);
         cut.value_low := cut.intercept + sqlsvm._dot(cut.slope, point) + cut.blur;
-        at := sqlsvm._observe(at, point, cut, buckets, width, lambda, rounding,
+        at := sqlsvm._observe(at, metric, point, cut, buckets, width, lambda, rounding,
             extract(epoch FROM clock_timestamp() - began)::float8);
     END LOOP;
     RETURN at;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._search(sqlsvm._problem, jsonb) IS 'Makes passes until the gap is proven; leaves sqlsvm_cuts';
+COMMENT ON FUNCTION sqlsvm._search(sqlsvm._problem, sqlsvm.programs, jsonb) IS 'Makes passes until the gap is proven; leaves sqlsvm_cuts';

@@ -1,5 +1,5 @@
--- A weight that is not given is 0, also that of an unknown category, unless a weight of all others is given. A category is matched by value, however it is spelled;
--- a real also as the double that the driver reads.
+-- A weight that is not given is 0, also that of an unknown category, unless a weight of all others is given. A category is matched
+-- by value, however it is spelled; a real also as the double that the driver reads. Old weights may be of categories that are gone.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
@@ -43,7 +43,7 @@ BEGIN
             WHERE EXISTS (SELECT FROM k WHERE k.written IS NULL)
                 AND NOT EXISTS (SELECT FROM k WHERE rtrim(g.name, '' '') IN (rtrim(k.written, '' ''), rtrim(k.read, '' '')))', keys)
         INTO odd USING CASE WHEN jsonb_typeof(chosen) = 'object' THEN chosen ELSE '{}' END, type;
-        IF odd IS NOT NULL THEN
+        IF odd IS NOT NULL AND given -> 'old' IS NULL THEN
             RAISE EXCEPTION 'there is a weight for the category "%" of "%", which is none of its most frequent ones now',
                 odd, c ->> 'feature' USING ERRCODE = 'SV004', HINT = 'Train the program again, or compile it without --top.';
         END IF;

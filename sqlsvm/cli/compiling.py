@@ -20,7 +20,8 @@ def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
     """Compile a query into a program that is stored in PostgreSQL.
 
     After that, SELECT * FROM sqlsvm.train('NAME') trains on the current data, from psql or any other client. The
-    options are those of train; lambda, tol, max_passes, solver, sample and seed can also be given to sqlsvm.train. The
+    options are those of train; lambda, tol, max_passes and solver can also be given to sqlsvm.train. A sample of the
+    join is solved now: the first training starts there, and each later one from the weights of the one before. The
     database needs the SQL functions: run sqlsvm install first.
     """
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program

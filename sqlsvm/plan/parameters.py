@@ -44,8 +44,8 @@ POINTS = "points"
 
 
 IN_ORDER = (
-    *(THETA, BOUND, BUCKETS, LABEL, LEVELS, SLACK, SHIFT, LOWEST, WIDTH, POINTS),
-    *(WEIGHT_NEGATIVE, WEIGHT_POSITIVE, DENSITY),
+    *(THETA, BOUND, BUCKETS, LABEL, LEVELS, SLACK, SHIFT, LOWEST, WIDTH),
+    *(WEIGHT_NEGATIVE, WEIGHT_POSITIVE),
 )
 """The fields of the type sqlsvm._given. A stored program numbers its parameters so."""
 

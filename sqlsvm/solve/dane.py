@@ -25,7 +25,7 @@ from sqlsvm.solve.bundle import level_point
 from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
-from sqlsvm.solve.oracle import Oracle, Sample
+from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Going, Solution
@@ -58,11 +58,9 @@ def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Un
     """Minimise F until the certified gap is at most effort.tol."""
     run = Run(oracle, penalty, effort, **going)
     if not run.finished:
-        size = run.effort.sample or sample_size(oracle.dimension, oracle.join_rows)
-        whole = oracle.whole(size)
-        local = LocalProblem.of(whole or _sampled(run, size), oracle.loss, penalty)
+        local, whole = sampled(run)
         with fitting_threads(local.columns):
-            search = Search(run, local, whole is not None)
+            search = Search(run, local, whole)
             while not run.finished:
                 point, width = search.propose()
                 share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
@@ -79,9 +77,15 @@ def sample_size(dimension: int, join_rows: float) -> int:
     return ceil(join_rows) if size < join_rows <= MUCH * size else size
 
 
-def _sampled(run: Run, size: int) -> Sample:
-    steps.info("sampling %s rows of the join", f"{size:,}")
-    return run.oracle.sample(size, run.effort.seed)
+def sampled(run: Run) -> tuple[LocalProblem, bool]:
+    """The problem on a sample of the join, and whether that is the whole join."""
+    oracle = run.oracle
+    size = run.effort.sample or sample_size(oracle.dimension, oracle.join_rows)
+    found = whole = oracle.whole(size)
+    if found is None:
+        steps.info("sampling %s rows of the join", f"{size:,}")
+        found = oracle.sample(size, run.effort.seed)
+    return LocalProblem.of(found, oracle.loss, run.penalty), whole is not None
 
 
 class Search:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.curvature import DENSE_UP_TO, ByRows, Curvature, Dense, Gram
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
@@ -85,6 +85,12 @@ class LocalProblem:
     def curvature(self, beta: Array, width: float) -> Curvature:
         """Of the smoothed loss and the penalty."""
         return self._curvature(self.loss.smoothed(width), self.residuals(beta), 0.0)
+
+    def loss_curvature(self, beta: Array, width: float, columns: Indices) -> Array:
+        """Of the smoothed loss alone, for some columns."""
+        shares = self.shares * self.loss.smoothed(width).curvature(self.residuals(beta))
+        curved = shares > 0.0
+        return self.rows[curved].only(columns).gram(shares[curved])
 
     def minimise(self, start: Array, tilt: Array, width: float, accuracy: float) -> Array:
         """Newton's method from `start`, until by the penalty's curvature the value is at most this share of it above

@@ -34,6 +34,12 @@ class SampleRows:
     def __getitem__(self, chosen: Mask | Indices | slice) -> "SampleRows":
         return SampleRows(self.numbers[chosen], self.ones[chosen], self.width)
 
+    def only(self, columns: Indices) -> "SampleRows":
+        """Of all numbers, and after them some of the other columns."""
+        places = np.full(self.width + 1, len(columns))
+        places[columns] = np.arange(len(columns))
+        return SampleRows(self.numbers, places[self.ones], len(columns))
+
     def scores(self, beta: Array) -> Array:
         """x.beta of each row."""
         weights = np.append(beta, 0.0)

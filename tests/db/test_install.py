@@ -224,12 +224,12 @@ def test_from_the_first_form_of_the_store(postgres: Engine, postgres_dsn: str) -
 
 
 def test_programs_of_an_older_sqlsvm(postgres: Engine, postgres_dsn: str) -> None:
-    """Their statements name no schemas. They do not run, and say what to do."""
+    """They would sample the join themselves. They do not run, and say what to do."""
     install(postgres)
     typed(postgres, "CREATE TABLE t AS SELECT n % 2 AS y, n AS x FROM generate_series(1, 9) AS n")
     text = "SELECT y, x FROM t"
     save_program(postgres, "old", stored_program(postgres, text, training()))
-    typed(postgres, "ALTER TABLE sqlsvm.programs ADD COLUMN search_path text NOT NULL DEFAULT 'public'")
+    typed(postgres, "ALTER TABLE sqlsvm.programs DROP COLUMN start")
     with pytest.raises(EngineError, match=r"the SQL functions in .* are of an older sqlsvm"):
         save_program(postgres, "new", stored_program(postgres, text, training()))
     upgrade(postgres)

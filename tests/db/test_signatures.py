@@ -146,7 +146,7 @@ def test_nobody_signs_while_a_superuser_works_on_a_table(place: Place) -> None:
         place.mallory,
         """CREATE FUNCTION hers.sign() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
             INSERT INTO sqlsvm.models VALUES ('it ran', 1) ON CONFLICT DO NOTHING;
-            INSERT INTO sqlsvm.programs VALUES ('forged', now(), 'q', 'y', '{}', '{}', 'postgres');
+            INSERT INTO sqlsvm.programs VALUES ('forged', now(), 'q', 'y', '{}', '{}', NULL, 'postgres');
             EXCEPTION WHEN check_violation THEN
             INSERT INTO sqlsvm.models VALUES ('it was refused', 1) ON CONFLICT DO NOTHING; END $$""",
         """CREATE FUNCTION hers.signing(x int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN

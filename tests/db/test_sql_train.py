@@ -27,6 +27,7 @@ from tests.ground.opened import Wish, build, truth
 from tests.ground.schemas import random_world
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.psql import complaint
 from tests.typed import asked, typed
 
 TOL = 1e-3
@@ -38,7 +39,7 @@ def dsn(installed_dsn: str) -> str:
 
 
 def assert_parity(engine: Engine, dsn: str, shape: str, join: Join, lam: float, counting: Counting) -> None:
-    """The same objective as the driver's within tol, in at most three times its passes, and a proof that holds."""
+    """The same objective as the driver's within tol, in at most twice its passes, and a proof that holds."""
     asked = training(nulls="mean", categorical=join.categorical, lam=lam, counting=counting)
     with join.created(engine):
         compiled(engine, shape, join.query, asked)
@@ -53,7 +54,7 @@ def assert_parity(engine: Engine, dsn: str, shape: str, join: Join, lam: float, 
         assert driven.objective_upper <= (1 + TOL) * model.objective_upper
         few = replace(asked, effort=replace(asked.effort, sample=min(int(model.join_rows) - 1, 20_000)))
         sampled = train(engine, shape, join.query, few)  # not read whole, which psql does not do
-        assert model.passes <= 3 * sampled.passes
+        assert model.passes <= (2 if len(model.weights) <= 200 else 3) * sampled.passes
         assert {(w.feature, str(w.category)) for w in model.weights} == {
             (w.feature, str(w.category)) for w in driven.weights
         }
@@ -86,7 +87,7 @@ def test_parity_everywhere(installed: Engine, dsn: str, shape: str, lam: float, 
     ],
 )
 def test_parity_of_many_weights(installed: Engine, dsn: str, values: int, shops: int, lam: float) -> None:
-    """On either side of where a Newton step is no longer solved as a dense system."""
+    """On either side of 200, some of them rare."""
     assert_parity(installed, dsn, "towns", towns(np.random.default_rng(3), values, shops), lam, "exact")
 
 
@@ -109,11 +110,11 @@ def test_the_driver_reads_it(installed: Engine, dsn: str, shape: str) -> None:
 
 
 def test_soft_passes_follow_each_other(installed: Engine, dsn: str) -> None:
-    """A sample of a quarter of the rows leaves a pass or two to do."""
+    """A small sample leaves a pass or two to do."""
     join = JOINS["heap"](np.random.default_rng(3))
     with join.created(installed):
-        compiled(installed, "soft", join.query, training(lam=1e-3))
-        model = trained(installed, dsn, "soft", sample=1000)
+        compiled(installed, "soft", join.query, training(lam=1e-3, sample=1000))
+        model = trained(installed, dsn, "soft")
         assert model.converged
         assert 1 < model.passes <= 4
         assert_proven(installed, model, truth(installed, join.query, Wish(scale="standard")))
@@ -125,6 +126,81 @@ def test_a_weight_may_shrink_to_nothing(installed: Engine) -> None:
     asked = parse_one(text.format("CAST(ARRAY[1e-200, 2] AS DOUBLE PRECISION[])"), read="postgres")
     answer = installed.fetch(asked)
     assert (answer["square"][0], list(answer["more"][0])) == (4.0, [1e-200, 2.0])
+
+
+REPLACED = """
+    DELETE FROM {table} WHERE mod(abs(hashtext(ctid::text)), 10) = 0;
+    INSERT INTO {table} SELECT * FROM {table} WHERE mod(abs(hashtext(ctid::text)), 10) = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "table", "lam"), [("star", "sales", 1e-3), ("cyclic", "ab", 1e-3), ("heap", "trips", 1e-4)]
+)
+def test_training_again_starts_where_the_model_is(
+    installed: Engine, dsn: str, shape: str, table: str, lam: float
+) -> None:
+    """Also where a tenth of the rows are others by now, and although the program knows only the old ones."""
+    join = JOINS[shape](np.random.default_rng(3))
+    with join.created(installed):
+        asked = training(lam=lam)
+        compiled(installed, f"again {shape}", join.query, asked)
+        trained(installed, dsn, f"again {shape}")
+        build(installed, REPLACED.format(table=table))
+        again = trained(installed, dsn, f"again {shape}")
+        assert again.converged
+        assert again.passes <= 3
+        assert_proven(installed, again, truth(installed, join.query, wish_of(asked)))
+
+
+def test_more_numbers_than_have_a_dense_curvature(installed: Engine, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the numbers most eigenvectors are left out, and all categories but the share of their rows."""
+    monkeypatch.setattr("sqlsvm.psql.stored_program.start.DENSE", 4)
+    monkeypatch.setattr("sqlsvm.psql.stored_program.start.LARGEST", 8)
+    assert_parity(installed, dsn, "star", JOINS["star"](np.random.default_rng(3)), 1e-3, "exact")
+    assert_parity(installed, dsn, "categories", JOINS["categories"](np.random.default_rng(3)), 1e-2, "exact")
+
+
+DAMAGES = {
+    "objective": "'\"NaN\"'",
+    "width": "'-1'",
+    "rest": "'1e300'",
+    "heap": "'1'",
+    "columns": "'0'",
+    "values": "start -> 'values' || '[-1e-9]'",
+    "vectors": "start -> 'vectors' || '[0.5]'",
+    "theta": '\'{"weights": {"x": "Infinity"}}\'',
+    "places": "'[1, 2]'",
+}
+
+
+@pytest.mark.parametrize("field", DAMAGES)
+def test_a_damaged_start_is_refused(installed: Engine, dsn: str, field: str) -> None:
+    join = JOINS["star"](np.random.default_rng(3), rows=300)  # type: ignore[call-arg]
+    with join.created(installed):
+        compiled(installed, "damaged", join.query, training())
+        damaged = f"jsonb_set(start, '{{{field}}}', {DAMAGES[field]})"
+        typed(installed, f"UPDATE sqlsvm.programs SET start = {damaged} WHERE name = 'damaged'")
+        said = complaint(dsn, "SELECT sqlsvm.train('damaged');")
+        assert (said["SQLSTATE"], said["MESSAGE"]) == (
+            "SV002",
+            f'the program "damaged" is damaged: what is stored of its start has no valid "{field}"',
+        )
+        assert said["HINT"].startswith("Compile it again: sqlsvm compile --name 'damaged' ")
+
+
+def test_a_damaged_model_is_no_start(installed: Engine, dsn: str) -> None:
+    """The program has one. So a training replaces what cannot be read."""
+    join = JOINS["star"](np.random.default_rng(3), rows=300)  # type: ignore[call-arg]
+    with join.created(installed):
+        compiled(installed, "unread", join.query, training())
+        for body in (
+            "replace(body, '\"intercept\"', '\"gone\"')",
+            "replace(body, '\"weight\": ', '\"weight\": 1e200')",
+        ):
+            trained(installed, dsn, "unread")
+            typed(installed, f"UPDATE sqlsvm.versions SET body = {body} WHERE name = 'unread'")
+            assert trained(installed, dsn, "unread").converged
 
 
 @pytest.mark.slow
@@ -164,7 +240,7 @@ def test_weights_and_scales(postgres: Engine, postgres_dsn: str, query: str, opt
     install(postgres)
     asked = training(positive="late", lam=1e-2, **options)
     compiled(postgres, "w", query, asked)
-    model, driven = trained(postgres, postgres_dsn, "w", sample=2000), train(postgres, "w", query, asked)
+    model, driven = trained(postgres, postgres_dsn, "w"), train(postgres, "w", query, asked)
     assert model.converged
     assert model.objective_upper == pytest.approx(driven.objective_upper, rel=TOL)
     assert model.lower_bound <= driven.objective_upper
@@ -350,7 +426,7 @@ def assert_world(engine: Engine, dsn: str, seed: int) -> bool:
         if len(set(rows.y.tolist())) < 2:
             return False
         compiled(engine, f"world {seed}", text, asked)
-        model = trained(engine, dsn, f"world {seed}", sample=300, max_passes=6)
+        model = trained(engine, dsn, f"world {seed}", max_passes=6)
         assert_proven(engine, model, rows)
         assert_beside_liblinear(model, rows)
     return True
@@ -398,7 +474,7 @@ def own_texts(engine: Engine, query: str, asked: Training, passes: str) -> list[
     relations = labelled(engine, query, asked.problem).relations
     sources = {own_relation(i): relation.source for i, relation in enumerate(relations)}
     found = []
-    for part in ("prepare", "moments", "sample", passes):
+    for part in ("prepare", "moments", passes):
         for one in program.parts[part]:
             for sent in rendered(engine, one):
                 text = parse_one(sent, read="postgres")

@@ -60,7 +60,7 @@ def first_pass(session: subprocess.Popen[str]) -> None:
     assert any("pass 1 " in line for line in session.stderr)
 
 
-TO_THE_LIMIT = "tol => 1e-12, max_passes => 6, seed => 1"
+TO_THE_LIMIT = "tol => 1e-12, max_passes => 6"
 
 
 @pytest.mark.parametrize("isolation", ["READ COMMITTED", pytest.param("REPEATABLE READ", marks=pytest.mark.slow)])
@@ -72,6 +72,7 @@ def test_data_that_changes_meanwhile(postgres: Engine, postgres_dsn: str, isolat
     compiled(postgres, "first", join.query, training())
     answer(dsn, f"{QUIET} SELECT version FROM sqlsvm.train('first', {TO_THE_LIMIT});")
     undisturbed = open_store(postgres).load("first")
+    answer(dsn, f"{QUIET} SELECT sqlsvm.drop_model('first', 1);")  # the next training would start from it
     begin, train = f"BEGIN ISOLATION LEVEL {isolation}", f"SELECT sqlsvm.train('first', {TO_THE_LIMIT})"
     with running(dsn, begin, train, "COMMIT") as session:
         first_pass(session)
@@ -79,7 +80,7 @@ def test_data_that_changes_meanwhile(postgres: Engine, postgres_dsn: str, isolat
         _, said = session.communicate()
         assert (session.returncode, "ERROR" in said) == (0, False)
     model = open_store(postgres).load("first")
-    assert (model.version, model.passes, model.join_rows) == (2, 6, undisturbed.join_rows)
+    assert (model.passes, model.join_rows) == (6, undisturbed.join_rows)
     assert [w.weight for w in model.weights] == pytest.approx([w.weight for w in undisturbed.weights], rel=1e-9)
     assert model.objective == pytest.approx(undisturbed.objective, rel=1e-12)
     assert trained(postgres, dsn, "first").join_rows != undisturbed.join_rows
@@ -329,7 +330,8 @@ def test_weights_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: st
 
 def test_explain(dsn: str) -> None:
     rows = call(dsn, "explain", "first")
-    assert {row["part"] for row in rows} >= {"sources", "prepare", "moments", "pass", "sample", "row count"}
+    assert {row["part"] for row in rows} >= {"sources", "prepare", "moments", "pass", "row count"}
+    assert not [row for row in rows if row["part"] == "sample"]
     assert all(row["statement"].startswith(("SELECT", "CREATE TEMPORARY TABLE", "WITH")) for row in rows)
 
 

@@ -11,7 +11,7 @@ from sqlsvm.store.templates import template, templates_in
 
 def test_parameters_are_the_fields_of_their_type() -> None:
     """$1 is the first field, and so on, wherever statements are executed."""
-    found = re.search(r"CREATE TYPE sqlsvm\._given AS \((.*?)\);", template("programs"), re.DOTALL)
+    found = re.search(r"CREATE TYPE sqlsvm\._given AS \((.*?)\);", template("types"), re.DOTALL)
     assert found
     assert tuple(field.split()[0] for field in found[1].split(",")) == IN_ORDER
     handed = [

@@ -43,7 +43,8 @@ def extension_script() -> str:
         "references",
         *FORMS.values(),
         "owners",
-        "paths",
+        "starts",
+        "types",
         *function_templates(),
         "extension_end",
     )

@@ -9,7 +9,6 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import RANGE, moments, multiplied, needed, products, products_name
 from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
-from sqlsvm.compile.sample import sample
 from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding
@@ -27,6 +26,7 @@ from sqlsvm.plan.sums import terms
 from sqlsvm.plan.target import binary, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
+from sqlsvm.psql.stored_program.start import start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
@@ -45,11 +45,12 @@ class StoredProgram:
     label: str
     description: Mapping[str, Any]
     options: Mapping[str, Any]
+    start: Mapping[str, Any]
     parts: Parts
 
 
 def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
-    """Compile a program. This reads names, types, keys and sizes, like `explain`."""
+    """Compile a program. This reads names, types, keys and sizes, like `explain`, and a sample of the join."""
     asked = training.problem
     _check_training(training)
     query = labelled(engine, text, asked)
@@ -72,6 +73,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             "statements": sum(map(len, parts.values())),
         },
         plain(asdict(training)),
+        start(engine, text, training),
         {name: tuple(map(numbered, part)) for name, part in parts.items()},
     )
 
@@ -110,7 +112,6 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
         "relations": row_counts(plan),
         "groups": largest_groups(plan),
         "pass": oracle_pass(plan),
-        "sample": sample(plan),
         "row count": row_count(plan),
         "thresholds": thresholds(plan),
         "sizes": sizes(sketched),

@@ -14,15 +14,15 @@ from sqlsvm.store.owners import check_owners
 from sqlsvm.store.program_lock import hold_alone
 
 _SAVE = """\
-INSERT INTO sqlsvm.programs (name, query, label, description, options)
-VALUES ($1, $2, $3, CAST($4 AS JSONB), CAST($5 AS JSONB))
+INSERT INTO sqlsvm.programs (name, query, label, description, options, start)
+VALUES ($1, $2, $3, CAST($4 AS JSONB), CAST($5 AS JSONB), CAST($6 AS JSONB))
 ON CONFLICT (name) DO UPDATE SET query = EXCLUDED.query, label = EXCLUDED.label, description = EXCLUDED.description,
-  options = EXCLUDED.options, compiled_at = EXCLUDED.compiled_at, owner = EXCLUDED.owner"""
+  options = EXCLUDED.options, start = EXCLUDED.start, compiled_at = EXCLUDED.compiled_at, owner = EXCLUDED.owner"""
 
 _INSTALLED = """\
-SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE EXISTS (
+SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE NOT EXISTS (
   SELECT FROM pg_catalog.pg_attribute AS a
-  WHERE a.attrelid = c.oid AND a.attname = 'search_path' AND NOT a.attisdropped)) AS older
+  WHERE a.attrelid = c.oid AND a.attname = 'start' AND NOT a.attisdropped)) AS older
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.relnamespace
 WHERE s.nspname = 'sqlsvm' AND c.relname = 'programs'"""
 
@@ -60,7 +60,7 @@ def save_program(engine: Engine, name: str, program: StoredProgram) -> None:
 def _save(engine: Engine, name: str, program: StoredProgram) -> None:
     hold_alone(engine, name)
     engine.execute(Text(_FORGET), [name])
-    given = [plain(program.description), plain(program.options)]
+    given = [plain(program.description), plain(program.options), program.start]
     described = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in given]
     engine.execute(Text(_SAVE), [name, program.query, program.label, *described])
     for part, made in program.parts.items():

@@ -1,0 +1,25 @@
+-- The newest model of the program, or the optimum of the sample when it was compiled. F(0) is 1, so weights whose penalty alone is
+-- above 1 are of no use: the penalty bounds the length of the others.
+CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, lambda float8)
+RETURNS float8[]
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    given jsonb := program.start -> 'theta';
+    point float8[];
+BEGIN
+    BEGIN
+        IF EXISTS (SELECT FROM sqlsvm.versions AS v WHERE v.name = program.name) THEN
+            given := sqlsvm._newest_weights(program.name) || '{"old": true}';
+        END IF;
+    EXCEPTION WHEN data_exception OR SQLSTATE 'SV005' OR SQLSTATE 'SV008' THEN
+        NULL;  -- a version that cannot be read
+    END;
+    point := sqlsvm._to_scaled(p, sqlsvm._theta(p, given));
+    RETURN CASE WHEN (SELECT max(abs(x)) FROM unnest(point) AS x) <= 1 / sqrt(lambda) AND lambda * sqlsvm._dot(point, point) <= 1
+        THEN point ELSE array_fill(0::float8, ARRAY[p.dimension]) END;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._start(sqlsvm._problem, sqlsvm.programs, float8) IS 'Where a training makes its first pass';

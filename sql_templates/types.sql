@@ -1,0 +1,44 @@
+-- What the helpers hand to each other. An upgrade drops them first, like the helpers.
+DO $$
+BEGIN
+    IF to_regtype('sqlsvm._given') IS NULL THEN
+        -- The order is that of IN_ORDER in plan/parameters.py: $1 is theta, $2 is bound, and so on.
+        CREATE TYPE sqlsvm._given AS (
+            theta float8[], bound float8, buckets float8, label float8, levels float8[], slack float8,
+            shift float8, lowest float8, width float8,
+            weight_negative float8, weight_positive float8
+        );
+        COMMENT ON TYPE sqlsvm._given IS 'The parameters of the statements of a program';
+
+        CREATE TYPE sqlsvm._problem AS (
+            program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
+            n float8, n_negative float8,
+            size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[],
+            coordinates integer, dimension integer, constant integer,
+            kept integer[], missing integer[], scale float8[], mean float8[], centre float8[]
+        );
+        COMMENT ON TYPE sqlsvm._problem IS 'A program with working tables: its moments and its scaling';
+
+        CREATE TYPE sqlsvm._cut AS (
+            slope float8[], intercept float8, value_low float8, error float8, blur float8
+        );
+        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error';
+
+        CREATE TYPE sqlsvm._metric AS (
+            places integer[], vectors float8[], inside float8[], outside float8[]
+        );
+        COMMENT ON TYPE sqlsvm._metric IS 'The place in beta of each dense column, the eigenvectors over them, and the inverse of the metric in and off each of them';
+
+        CREATE TYPE sqlsvm._state AS (
+            pass integer, best integer, stalls integer, objective float8, objective_upper float8,
+            bound float8, lower_bound float8, gap float8, alpha float8[], density float8, width float8, heap boolean, start float8[]
+        );
+        COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle, the density at the hinge';
+
+        CREATE TYPE sqlsvm._seen AS (
+            negatives float8, positives float8, true_positive float8[], false_positive float8[], auc float8[]
+        );
+        COMMENT ON TYPE sqlsvm._seen IS 'Counts of the scores of all rows; each array is value, lower bound, upper bound';
+    END IF;
+END
+$$;

@@ -1,0 +1,106 @@
+"""Where a training in psql starts, and the curvature there: they come from a sample, when the program is compiled.
+
+The numbers and the most frequent categories have a dense curvature, which is stored by its eigenvectors: with any
+penalty it is diagonal in them. For any other category it is the density of the residuals at the knot, times the share
+of its rows, which each run counts again.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import plain
+from sqlsvm.plan.design import OTHER
+from sqlsvm.plan.scaling import Element
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import Problem, open_problem
+from sqlsvm.run.train import Training
+from sqlsvm.solve import dane
+from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.local import LocalProblem
+from sqlsvm.solve.run import Run
+from sqlsvm.solve.threads import fitting_threads
+
+DENSE = 400
+"""Columns with a dense curvature. Numbers are always among them."""
+LARGEST = 200_000
+"""Numbers in all eigenvectors together."""
+HEAP_WIDTHS = 4.0
+"""A heap on the knot is narrow, and so is the region where its curvature holds: this many widths of a soft pass."""
+
+
+def start(engine: Engine, text: str, training: Training) -> dict[str, Any]:
+    """What _check_start.sql describes."""
+    with open_problem(engine, text, training.problem) as problem:
+        run = Run(JoinOracle(problem), training.penalty, training.effort)
+        local, whole = dane.sampled(run)
+        with fitting_threads(local.columns):
+            search = dane.Search(run, local, whole)
+            point, width = search.first
+            heap = problem.plan.centre is None and local.density(point, dane.WIDTHS[-1]) > dane.CROWD
+            columns, curved = _dense(local), HEAP_WIDTHS * width if heap else dane.METRIC_WIDTH
+            found = _eigen(local.loss_curvature(point, curved, columns))
+    value, blur = local.value(point, np.zeros_like(point), 0.0), local.blur(point, width)
+    return found | {
+        "theta": _by_name(problem, problem.scaling.to_raw(point)),
+        "objective": value,
+        "width": width,
+        "density": 6.0 * blur / width**2 if width else local.density(point),
+        "heap": heap,
+        "columns": len(columns),
+        "places": _by_name(problem, _places(problem, columns)),
+        "curvature": local.density(point, curved),
+    }
+
+
+def _dense(local: LocalProblem) -> Indices:
+    numbers, shares = local.rows.numbers.shape[1], local.rows.squares(local.shares)
+    frequent = numbers + np.argsort(-shares[numbers:], kind="stable")
+    return np.append(np.arange(numbers), frequent[: max(0, DENSE - numbers)])
+
+
+def _eigen(matrix: Array) -> dict[str, Any]:
+    """The largest eigenvalues, a row for the vector of each, and the mean of the rest of them."""
+    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = np.maximum(values, 0.0)[::-1], np.where(np.abs(vectors) > 1e-12, vectors, 0.0).T[::-1]
+    kept = min(len(matrix) - 1, LARGEST // len(matrix))
+    return {
+        "values": values[:kept].tolist(),
+        "vectors": vectors[:kept].ravel().tolist(),
+        "rest": float(values[kept:].mean()),
+    }
+
+
+def _places(problem: Problem, columns: Indices) -> Array:
+    """For each raw coordinate its place among the dense columns, from 1; 0 for all others."""
+    places = np.zeros(problem.scaling.dimension)
+    places[columns] = 1.0 + np.arange(len(columns))
+    theta = np.zeros(problem.plan.design.size)
+    for e in problem.scaling.elements():
+        theta[e.index] = 0.0 if e.category is OTHER else places[e.place]  # it may stand for others by then
+    return theta
+
+
+def _by_name(problem: Problem, theta: Array) -> Mapping[str, Any]:
+    """{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}} for _theta.sql, without zeros."""
+    found: dict[str, Any] = {"weights": {}, "old": True}
+    for e in problem.scaling.elements():
+        if not (value := float(theta[e.index])):
+            continue
+        if not e.feature:
+            found["intercept"] = value
+        elif e.category is None:
+            found["weights"][e.feature] = value
+        elif e.category is OTHER:
+            found.setdefault("other", {})[e.feature] = value
+        else:
+            found["weights"].setdefault(e.feature, {})[_spelt(e)] = value
+    return found
+
+
+def _spelt(e: Element) -> str:
+    category = plain(e.category)
+    return category if isinstance(category, str) else json.dumps(category)
