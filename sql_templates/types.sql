@@ -20,9 +20,9 @@ BEGIN
         COMMENT ON TYPE sqlsvm._problem IS 'A program with working tables: its moments and its scaling';
 
         CREATE TYPE sqlsvm._cut AS (
-            slope float8[], intercept float8, value_low float8, error float8, blur float8
+            slope float8[], intercept float8, value_low float8, error float8, blur float8, size float8
         );
-        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error';
+        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error; the slopes of rows have this size';
 
         CREATE TYPE sqlsvm._metric AS (
             places integer[], vectors float8[], inside float8[], outside float8[]
@@ -31,7 +31,7 @@ BEGIN
 
         CREATE TYPE sqlsvm._state AS (
             pass integer, best integer, stalls integer, objective float8, objective_upper float8,
-            bound float8, lower_bound float8, gap float8, alpha float8[], density float8, width float8, heap boolean, start float8[]
+            bound float8, lower_bound float8, gap float8, size float8, alpha float8[], density float8, width float8, heap boolean, start float8[]
         );
         COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle, the density at the hinge';
 

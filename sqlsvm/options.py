@@ -201,14 +201,14 @@ _TABLE = (
         "What a row costs, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; smooth_hinge the hinge "
         "with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then 4 z - 4; "
         "logistic log(1 + exp(-y score)).",
-        ("train", "explain"),
+        (*_TRAIN, "explain"),
     ),
     Option(
         "width",
         0.5,
         Number(0, above=True),
         "How far from its edge smooth_hinge is rounded.",
-        ("train", "explain"),
+        (*_TRAIN, "explain"),
         read_by=("loss", "smooth_hinge"),
     ),
     Option(

@@ -25,7 +25,7 @@ BEGIN
     cut := sqlsvm._pass(p, theta, buckets);
     point := sqlsvm._to_scaled(p, theta);
     penalty := coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._dot(point, point);
-    rounded := sqlsvm._rounded(sqlsvm._rounding(p), point, cut.error, penalty);
+    rounded := cut.size * sqlsvm._rounded(sqlsvm._rounding(p), point, cut.error, penalty);
     objective := greatest(0, cut.value_low + penalty - rounded);
     objective_upper := cut.value_low + penalty + cut.error + rounded;
     PERFORM sqlsvm._close();

@@ -9,10 +9,13 @@ DECLARE
     at sqlsvm._state := before;
     square float8 := sqlsvm._dot(point, point);
     objective float8 := cut.value_low + lambda * square;
-    rounded float8 := sqlsvm._rounded(rounding, point, cut.error, lambda * square);
+    size CONSTANT float8 := greatest(before.size, cut.size);
+    allowed CONSTANT float8[] := size * rounding[1] || rounding[2:];
+    rounded float8 := sqlsvm._rounded(allowed, point, cut.error, lambda * square);
     image CONSTANT float8[] := CASE WHEN metric IS NOT NULL THEN sqlsvm._image(metric, cut.slope) END;
 BEGIN
     at.pass := before.pass + 1;
+    at.size := size;
     INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, image, value_low, error, buckets, width, seconds)
     VALUES (at.pass, point, cut.slope, cut.intercept, image, cut.value_low, cut.error, buckets, width, seconds);
     UPDATE pg_temp.sqlsvm_cuts AS c
@@ -30,7 +33,7 @@ BEGIN
     END IF;
     at.alpha := sqlsvm._simplex(sqlsvm._gram(false), ARRAY(SELECT c.intercept FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass),
         lambda, before.alpha || 0::float8);
-    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda, rounding), 0);
+    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda, allowed), 0);
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
             USING ERRCODE = 'SV004', DETAIL = 'The passes read different rows, so they prove nothing together.',

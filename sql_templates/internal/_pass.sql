@@ -1,4 +1,4 @@
--- A global minorant of the hinge part R, R(b) >= intercept + slope.b. With a width, which is possible with one bag only, rows
+-- A global minorant of the loss R, R(b) >= intercept + slope.b. With a width, which is possible with one bag only, rows
 -- near the hinge count in part. The blur is the part of R at theta that is then not counted.
 CREATE OR REPLACE FUNCTION sqlsvm._pass(p sqlsvm._problem, theta float8[], buckets integer, width float8 DEFAULT 0)
 RETURNS sqlsvm._cut
@@ -14,7 +14,7 @@ DECLARE
     b float8;
     cut sqlsvm._cut;
 BEGIN
-    given.bound := 1;
+    given.bound := p.design -> 'loss' ->> 'origin';
     given.buckets := coalesce(buckets, 1);
     given.width := width;
     answers := sqlsvm._run(part, given);
@@ -34,6 +34,9 @@ BEGIN
     cut.blur := coalesce((totals ->> 'blur')::float8 / p.n, 0);
     cut.value_low := cut.intercept + sqlsvm._dot(g, theta) + cut.blur;
     cut.error := sqlsvm._counting_error(p, answers, given.buckets);
+    -- `size` in solve/loss/base.py
+    SELECT (s.growth ->> 0)::float8 + (s.growth ->> 1)::float8 * sqrt(s.mean) + (s.growth ->> 2)::float8 * s.mean INTO cut.size
+    FROM (SELECT p.design -> 'loss' -> 'growth' AS growth, greatest(0, cut.value_low + cut.error) AS mean) AS s;
     RETURN cut;
 END
 $$;

@@ -8,7 +8,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    soft CONSTANT boolean := (p.design ->> 'one_bag')::boolean AND (
+    soft CONSTANT boolean := (p.design -> 'loss' ->> 'soft')::boolean AND (
         at.heap OR (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol);
     stuck CONSTANT boolean := at.gap > 0.5 * (SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass - 6);
 BEGIN

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.options import declared, models_database, opened, query_wanted
+from sqlsvm.cli.options import check_read, declared, models_database, opened, query_wanted
 from sqlsvm.cli.training import name_wanted, training_of
 
 
@@ -27,6 +27,7 @@ def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program
 
     training = training_of(**options)
+    check_read(training.options)
     with opened(dsn) as engine:
         check_place(engine, name)
         program = stored_program(engine, query, training)

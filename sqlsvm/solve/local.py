@@ -86,6 +86,10 @@ class LocalProblem:
         """Of the smoothed loss and the penalty."""
         return self._curvature(self.loss.smoothed(width), self.residuals(beta), 0.0)
 
+    def mean_curvature(self, beta: Array, width: float) -> float:
+        """Of the smoothed loss, over the residuals."""
+        return float(self.shares @ self.loss.smoothed(width).curvature(self.residuals(beta)))
+
     def loss_curvature(self, beta: Array, width: float, columns: Indices) -> Array:
         """Of the smoothed loss alone, for some columns."""
         shares = self.shares * self.loss.smoothed(width).curvature(self.residuals(beta))

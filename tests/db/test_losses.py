@@ -18,6 +18,7 @@ from tests.ground import svm
 from tests.ground.joins import Join, categories, chain, heap, star
 from tests.ground.opened import Opened, Wish, build, opened_world, truth
 from tests.ground.problems import KINDS, Table, problem
+from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
 from tests.typed import typed
 
@@ -164,11 +165,11 @@ def test_the_certificate_of_a_loss_is_never_wrong(shared_engine: Engine, loss: L
             proven(shared_engine, join, training(lam=lam, scale=scale, loss=loss, width=WIDTH, sample=300))
 
 
-def proven(engine: Engine, join: Join, asked: Training) -> Model:
+def proven(engine: Engine, join: Join, asked: Training, model: Model | None = None) -> Model:
     """lower_bound <= the peer's best <= F(model) <= objective_upper, and F within the gap of the best."""
     design, loss = truth(engine, join.query, wish_of(asked)), asked.problem.loss
     peer = best(design, loss, asked.lam)
-    model = train(engine, "m", join.query, asked)
+    model = model or train(engine, "m", join.query, asked)
     beta = beta_of(engine, model, design)
     value = value_and_slope(design, beta, loss)[0] + asked.lam * float(beta @ beta)
     close = 1e-9 * (1 + value)
@@ -176,6 +177,23 @@ def proven(engine: Engine, join: Join, asked: Training) -> Model:
     assert model.lower_bound - close <= peer <= value + close
     assert not model.converged or value <= peer * (1 + 1.01e-3) + close
     return model
+
+
+@every_loss
+@pytest.mark.parametrize("data", [star, heap], ids=["star", "heap"])
+def test_psql_proves_it_too(installed: Engine, installed_dsn: str, loss: LossName, data: Callable[..., Join]) -> None:
+    """In at most twice the passes of the driver, although the name has a model of another loss."""
+    join, asked = data(np.random.default_rng(6)), training(lam=1e-3, loss=loss, width=WIDTH, sample=1000)
+    with join.created(installed):
+        driven = proven(installed, join, asked)
+        compiled(installed, "losses", join.query, asked)
+        model = proven(installed, join, asked, trained(installed, installed_dsn, "losses"))
+        (row,) = call(installed_dsn, "objective", "losses")
+    assert model.converged
+    assert model.loss == loss
+    assert model.passes <= 2 * driven.passes
+    ends = row["objective"], row["objective_upper"]
+    assert ends == pytest.approx((model.objective, model.objective_upper), rel=1e-9)
 
 
 def test_weights_of_the_rows_count(engine: Engine) -> None:
@@ -210,8 +228,9 @@ def test_several_bags_are_refused_before_anything_is_made(engine: Engine) -> Non
 def test_what_minimises_the_hinge_alone_says_so(postgres: Engine) -> None:
     with pytest.raises(OptionError, match="descent minimises the hinge, not logistic"):
         training(solver="descent", scale="maxabs", loss="logistic")
-    with pytest.raises(OptionError, match="a stored program minimises the hinge, not logistic"):
-        stored_program(postgres, "SELECT y, x FROM f", training(loss="logistic"))
+    build(postgres, MANY)
+    with pytest.raises(OptionError, match="over many-to-many edges a stored program minimises the hinge, not smooth"):
+        stored_program(postgres, MEETS, training(loss="smooth_hinge"))
     with pytest.raises(OptionError, match=r"loss must be hinge, squared_hinge, .* not 'hinges'"):
         training(loss="hinges")
     with pytest.raises(OptionError, match="width must be a number above 0, not 0"):

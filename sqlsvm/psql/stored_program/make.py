@@ -16,7 +16,7 @@ from sqlsvm.compile.weighting import Ramp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
-from sqlsvm.options import DEFAULTS, Scale
+from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.keys import rounded_keys
@@ -59,6 +59,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     _check_classes(target.label.name, values)
     with naming_features(engine, query):
         plan, catalog = lasting(engine, query, asked, target)
+    _check_loss(plan, asked.loss)
     single = engine.abilities.single if is_single(engine, query, target.label) else None
     plan, query = over_own_relations(plan), catalog.query
     checked = checks(plan, rounded_keys(catalog), types(engine, query), values, single)
@@ -84,12 +85,18 @@ def _check_training(training: Training) -> None:
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
         )
-    if training.problem.loss != DEFAULTS["loss"]:
-        raise OptionError(f"a stored program minimises the hinge, not {training.problem.loss}", hint="--loss hinge")
     if training.holdout is not None:
         raise OptionError(
             "a stored program trains on all rows of its query",
             hint="leave rows out in WHERE, or hold them out of sqlsvm train --holdout",
+        )
+
+
+def _check_loss(plan: Plan, name: str) -> None:
+    if plan.centre and not plan.loss.is_step:
+        raise OptionError(
+            f"over many-to-many edges a stored program minimises the hinge, not {name}",
+            hint="compile with --loss hinge, or train with sqlsvm train",
         )
 
 
@@ -125,7 +132,8 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
 
 
 def _of_one_bag(plan: Plan) -> dict[str, Iterable[Statement]]:
-    return {"list": (evaluation.list_of_rows(plan),), "soft pass": oracle_pass(plan, Ramp())}
+    soft = {"soft pass": oracle_pass(plan, Ramp())} if plan.loss.is_step else {}
+    return {"list": (evaluation.list_of_rows(plan),), **soft}
 
 
 def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
@@ -168,6 +176,11 @@ def _description(plan: Plan) -> dict[str, Any]:
         "links": [list(link.bags) for link in plan.links],
         "method": plan.method,
         "one_bag": plan.centre is None,
+        "loss": {
+            "origin": plan.loss.origin,
+            "soft": plan.centre is None and plan.loss.is_step,
+            "growth": list(plan.loss.growth),
+        },
         "reach": reach(plan),
         "near": NEAR,
         "sums": [

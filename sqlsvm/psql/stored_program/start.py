@@ -52,7 +52,7 @@ def start(engine: Engine, text: str, training: Training) -> dict[str, Any]:
         "heap": heap,
         "columns": len(columns),
         "places": _by_name(problem, _places(problem, columns)),
-        "curvature": local.density(point, curved),
+        "curvature": local.mean_curvature(point, curved),
     }
 
 

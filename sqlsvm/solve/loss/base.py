@@ -47,10 +47,14 @@ class Loss(ABC):
         """A loss without knots that differs from this one only where a knot is closer than `width`. Its slopes are
         between those of this loss. With width 0 it is this loss."""
 
-    @abstractmethod
+    growth: tuple[float, float, float]
+    """a, b and c of `size`."""
+
     def size(self, mean: float) -> float:
-        """A number that the root of the mean of u^2 and the mean of |u origin| + |psi*(u)| do not exceed, where u are
-        the slopes of rows on which the mean of psi is this."""
+        """a + b sqrt(mean) + c mean: a number that the root of the mean of u^2 and the mean of |u origin| + |psi*(u)|
+        do not exceed, where u are the slopes of rows on which the mean of psi is this."""
+        a, b, c = self.growth
+        return float(a + b * mean**0.5 + c * mean)
 
     def shortfall(self, z: Array, u: Array) -> Array:
         """How far the line of slope u is below psi at z."""

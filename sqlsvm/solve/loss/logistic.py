@@ -9,6 +9,8 @@ from sqlsvm.solve.loss.base import Loss
 class Logistic(Loss):
     origin = 0.0
     slopes = 0.0, 1.0
+    growth = 1.0, 0.0, 0.0
+    """u is below 1, and psi* between -log 2 and 0."""
 
     def value(self, z: Array) -> Array:
         found: Array = np.logaddexp(0.0, z)
@@ -27,10 +29,6 @@ class Logistic(Loss):
 
     def smoothed(self, width: float) -> Loss:
         return self
-
-    def size(self, mean: float) -> float:
-        """u is below 1, and psi* between -log 2 and 0."""
-        return 1.0
 
 
 def _times_log(u: Array) -> Array:

@@ -127,14 +127,17 @@ class Piecewise(Loss):
             if change.bend:
                 yield Change(change.at, bend=change.bend)
 
-    def size(self, mean: float) -> float:
-        """On a piece u^2 is slope^2 + 2 bend (psi - value), and psi* is u at - value + (u - slope)^2 / (2 bend)."""
-        steepest = max(max(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
-        bends = [p.bend for p in self.pieces if p.bend > 0.0]
-        u = (steepest**2 + 2.0 * max(bends, default=0.0) * mean) ** 0.5
-        places, values = (max(map(abs, found)) for found in (self._places, self._values))
-        curved = (u + steepest) ** 2 / (2.0 * min(bends)) if bends else 0.0
-        return float(max(u, u * (abs(self.origin) + places) + values + curved))
+    @cached_property
+    def growth(self) -> tuple[float, float, float]:  # type: ignore[override]
+        """With S the steepest of the slopes at the changes, and no bend above q, u^2 <= S^2 + 2 q psi, because psi is
+        at least 0. And psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term."""
+        steepest = max(*(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
+        bends = [p.bend for p in self.pieces if p.bend]
+        rise = (2.0 * max(bends, default=0.0)) ** 0.5  # |u| <= S + rise sqrt(psi)
+        far, value = (float(np.abs(found).max()) for found in (self._places, self._values))
+        far, inverse = max(1.0, abs(self.origin) + far), _inverse(2.0 * min(bends, default=0.0))
+        constant = far * steepest + value + inverse * (2.0 * steepest) ** 2
+        return constant, far * rise + inverse * 4.0 * steepest * rise, inverse * rise**2
 
     def _piece(self, z: Array) -> tuple[Indices, Array]:
         """Which piece each residual is on, and how far from the place where that is described."""
