@@ -254,10 +254,11 @@ def weighting_of(loss: Loss) -> Weighting:
 
 
 def _slope_of(weighted: bool) -> exp.Expression:
-    """u, which is not below 0 here, from c and the weight."""
+    """u, which is not below 0 here, from c and the weight. A row of weight 0 adds 0: a group may have no other rows."""
     if not weighted:
         return _size()
-    return exp.Div(this=_size(), expression=exp.Nullif(this=sql.double(sql.column("w", "r")), expression=sql.number(0)))
+    weight = exp.Nullif(this=sql.double(sql.column("w", "r")), expression=sql.number(0))
+    return sql.or_zero(exp.Div(this=_size(), expression=weight))
 
 
 def _size() -> exp.Expression:

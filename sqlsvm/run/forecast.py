@@ -45,8 +45,9 @@ def usual_rate(solver: Solver, dimension: int) -> float:
 
 
 def passes_left(record: Record, tol: float, rate: float) -> Passes:
-    """After a pass that was not the last, if the others leave that share of the gap each."""
-    needed = log(max(tol, TINY) / record.gap) / log(rate)
+    """After a pass that was not the last, if the others leave that share of the gap each. An infinite gap proves as
+    little as one of 1."""
+    needed = log(max(tol, TINY) / min(1.0, record.gap)) / log(rate)
     return Passes(max(1, floor(needed)), max(1, ceil(needed)), record.seconds * _finer(record, tol))
 
 

@@ -13,10 +13,11 @@ from sqlsvm.model.model import Model
 from sqlsvm.options import LossName
 from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.run.train import Training, train
+from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.loss import named
 from tests.ground import svm
 from tests.ground.joins import Join, categories, chain, heap, star
-from tests.ground.opened import Opened, Wish, build, opened_world, truth
+from tests.ground.opened import Opened, Wish, build, opened, opened_world, truth
 from tests.ground.problems import KINDS, Table, problem
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
@@ -206,6 +207,19 @@ def test_weights_of_the_rows_count(engine: Engine) -> None:
     join = Join("", {}, "SELECT y, x, w FROM f")
     for loss in FORMULAS:
         proven(engine, join, training(weight="w", lam=1e-2, loss=loss, width=WIDTH))
+
+
+@pytest.mark.parametrize("loss", ["hinge", *FORMULAS])
+def test_a_category_may_have_only_rows_of_weight_0(engine: Engine, loss: LossName) -> None:
+    rows = "(1, 'a', 1), (0, 'a', 2), (1, 'b', 0), (0, 'b', 0)"
+    build(engine, f"CREATE TABLE f (y INT, c TEXT, w INT); INSERT INTO f VALUES {rows}")
+    wish = Wish(weight="w")
+    with workspace(engine) as work:
+        found = opened(work, "SELECT y, c, w FROM f", wish).again(loss=named(loss, WIDTH))
+        cut = found.cut(np.zeros(2), width=WIDTH if loss == "hinge" else 0.0)
+    at_zero = np.zeros(1)
+    value = 1.0 if loss == "hinge" else float(FORMULAS[loss][0](at_zero)[0])
+    assert (cut.value_low, cut.offset) == pytest.approx((value, value), abs=1e-12)
 
 
 MANY = """

@@ -1,5 +1,7 @@
 """The phases of a training, and what is said of the time that is left."""
 
+from math import inf
+
 import pytest
 
 from sqlsvm.run import clock, forecast
@@ -71,6 +73,12 @@ def test_nothing_is_said_of_a_short_time_or_of_the_end(time: Time) -> None:
 def test_a_gap_that_cannot_be_reached_takes_all_passes(time: Time) -> None:
     said = Forecast(Effort(tol=0.0, max_passes=11), 0.05).after(passed(1, 0.7, 10.0))
     assert said == "about 100 s to go: 10 passes of 10 s"
+
+
+def test_an_infinite_gap_is_a_gap_of_1(time: Time) -> None:
+    """A pass over very many rows may prove nothing at first."""
+    said = [Forecast(Effort(), 0.05).after(passed(1, gap, 30.0)) for gap in (inf, 1.0)]
+    assert said[0] == said[1] == "about 75 s to go: 2 to 3 passes of 30 s"
 
 
 def test_it_is_said_again_if_it_takes_twice_as_long(time: Time) -> None:
