@@ -45,9 +45,9 @@ class Bundle:
 
     def __init__(self, penalty: L2, dimension: int, rounding: Rounding = EXACT) -> None:
         self.penalty, self.rounding = penalty, rounding
-        self._of_sums, self._size = rounding, 1.0
         self._slopes = np.zeros((1, dimension))  # row 0 is the zero cut
         self._offsets = np.zeros(1)
+        self._sizes = np.zeros(1)
         self._gram = np.zeros((1, 1))
         self._alpha = np.ones(1)
         self._solved = True
@@ -57,11 +57,11 @@ class Bundle:
         return len(self._offsets) - 1
 
     def add(self, cut: Cut, size: float = 1.0) -> None:
-        self._size = max(self._size, size)
-        self.rounding = self._of_sums.times(self._size)
+        """`size`: what the rounding of this cut is multiplied by."""
         with_old = self._slopes @ cut.slope
         self._slopes = np.vstack([self._slopes, cut.slope])
         self._offsets = np.append(self._offsets, cut.offset)
+        self._sizes = np.append(self._sizes, size)
         corner = np.array([[cut.slope @ cut.slope]])
         self._gram = np.block([[self._gram, with_old[:, None]], [with_old[None, :], corner]])
         self._alpha = np.append(self._alpha, 0.0)
@@ -120,10 +120,9 @@ class Bundle:
     def _solve(self) -> None:
         if not self._solved:
             self._alpha = solve_simplex_qp(self._gram, self._offsets, self.penalty.curvature, self._alpha)
-            self._lower_bound = max(
-                self._lower_bound, dual_bound(self._slopes, self._offsets, self._alpha, self.penalty, self.rounding)
-            )
-            self._solved = True
+            rounding = self.rounding.times(max(1.0, float(self._sizes @ np.maximum(self._alpha, 0.0))))
+            found = dual_bound(self._slopes, self._offsets, self._alpha, self.penalty, rounding)
+            self._lower_bound, self._solved = max(self._lower_bound, found), True
 
 
 def dual_bound(slopes: Array, offsets: Array, alpha: Array, penalty: L2, rounding: Rounding = EXACT) -> float:

@@ -26,6 +26,8 @@ class Run(Log):
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
         self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.rounding)
         self.start = None if state is None else state.start
+        self._sizes: list[float] = []
+        """What the rounding of each pass is multiplied by. That of a pass far off may be large."""
         super().__init__(penalty, effort or Effort(), **going)
 
     def proof(self) -> Certificate:
@@ -40,7 +42,7 @@ class Run(Log):
 
     def _rounded(self, index: int) -> float:
         point, error = self.points[index], self.cuts[index].error
-        return self.bundle.rounding.of_value(point, error + self.penalty.value(point))
+        return self.oracle.rounding.times(self._sizes[index]).of_value(point, error + self.penalty.value(point))
 
     @property
     def gaps(self) -> list[float]:
@@ -61,7 +63,8 @@ class Run(Log):
         self.make(point, lambda beta: self.oracle.pass_(beta, buckets, width))
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
-        self.bundle.add(cut, self.oracle.size(point, cut))
+        self._sizes.append(max(1.0, self.oracle.size(point, cut)))
+        self.bundle.add(cut, self._sizes[-1])
         super().add(point, cut, seconds, strength)
         self._check_rows()
 

@@ -10,6 +10,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Bundle, Certificate, dual_bound
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.rounding import Rounding
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
 
@@ -133,3 +134,22 @@ def test_gaps_of_odd_certificates() -> None:
     assert Certificate(0.0, 0.0, 0.0).gap == 0.0
     assert isinf(Certificate(0.0, inf, 0.0).gap)
     assert Certificate(1.0, 1.0, 1.0 + 1e-16).gap == 0.0
+
+
+def test_a_cut_from_far_off_does_not_blur_the_others() -> None:
+    """Its sums may be rounded by much, and those of the cuts that make the bound are not."""
+    near, rounding = cut(np.array([0.0, 0.1]), 0.5), Rounding(1e-9, np.ones(2))
+    bundle = Bundle(L2(1e-2), 2, rounding)
+    bundle.add(near, 1.0)
+    alone = bundle.lower_bound()
+    both = Bundle(L2(1e-2), 2, rounding)
+    both.add(cut(np.array([1e3, 0.0]), -1e3), 1e9)
+    both.add(near, 1.0)
+    assert alone > 0.2
+    assert both.lower_bound() == pytest.approx(alone)
+
+
+def test_a_cut_in_use_is_lowered_by_its_rounding() -> None:
+    bundle = Bundle(L2(1e-2), 2, Rounding(1e-9, np.ones(2)))
+    bundle.add(cut(np.zeros(2), 0.5), 1e7)
+    assert bundle.lower_bound() == pytest.approx(0.5 - 1e-2 - 2 * (1e-2) ** 2 / (4 * 1e-2), rel=1e-6)
