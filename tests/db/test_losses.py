@@ -62,7 +62,7 @@ def best(design: svm.Design, loss: LossName, lam: float) -> float:
 
 
 @every_loss
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_cut_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossName) -> None:
     """In one world or the other, scores are looked up by place, and rows without a partner have the score NaN."""
     wish = Wish(scale=("none", "standard")[seed % 2], class_weights=((1, 1), (2, 1))[seed % 3 == 0])
@@ -73,7 +73,7 @@ def test_a_cut_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossN
 
 
 @several_bags
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossName) -> None:
     wish = Wish(scale=("none", "standard")[seed % 2], class_weights=((1, 1), (2, 1))[seed % 3 == 0])
     with opened_world(engine, 100 + seed, wish, acyclic=True, many_to_many=True) as found:
@@ -81,7 +81,7 @@ def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, seed
             same_cuts(found.again(loss=named(loss, WIDTH)), loss, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("width", [0.5, 0.01])
 def test_a_soft_pass_over_several_bags_counts_rows_in_part(engine: Engine, seed: int, width: float) -> None:
     with opened_world(engine, 200 + seed, Wish(), acyclic=True, many_to_many=True) as found:
