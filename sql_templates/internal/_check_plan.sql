@@ -26,7 +26,7 @@ BEGIN
     WHEN 'label' THEN
         RAISE EXCEPTION 'the label "%" has values that it did not have', about USING ERRCODE = 'SV004',
             DETAIL = format('%s rows are neither %s nor %s.', rows,
-                p.design -> 'label_values' ->> 0, p.design -> 'label_values' ->> 1),
+                p.design #>> '{trained_on,label_values,0}', p.design #>> '{trained_on,label_values,1}'),
             HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
     WHEN 'weight' THEN
         RAISE EXCEPTION 'the weight "%" is negative, NaN, infinite or NULL in % rows', about, rows USING ERRCODE = 'SV004',

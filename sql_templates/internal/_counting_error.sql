@@ -6,7 +6,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     delta float8;
-    near CONSTANT text := coalesce(p.design ->> 'near', 'near the hinge');  -- the name in older programs
+    near CONSTANT text := p.design ->> 'near';
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
         RETURN 0;

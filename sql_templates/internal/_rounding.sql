@@ -10,9 +10,7 @@ DECLARE
     answers CONSTANT jsonb := sqlsvm._run('relations', sqlsvm._arguments(p)) || sqlsvm._run('groups', sqlsvm._arguments(p));
     rounded CONSTANT boolean := p.design ->> 'weight' IS NOT NULL OR p.weight_negative <> 1 OR p.weight_positive <> 1
         OR p.n >= 2::float8 ^ 53;
-    -- Older programs do not say which sums they have: with one bag or two, a sum for each relation.
-    sums CONSTANT jsonb := coalesce(p.design -> 'sums', (SELECT jsonb_agg(jsonb_build_object('relations', jsonb_build_array(r)))
-        FROM jsonb_array_elements_text(p.design -> 'relations') AS r));
+    sums CONSTANT jsonb := p.design -> 'sums';
     longest float8 := 0;
     steps float8;
     terms float8;

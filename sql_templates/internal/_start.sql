@@ -1,5 +1,5 @@
--- The newest model since the program was compiled, or the optimum of the sample then: an older model may have had another loss.
--- F(0) is about 1, so weights whose penalty alone is above 1 are of no use: the penalty bounds the length of the others.
+-- The newest model, if it was trained for this lambda since the program was compiled: an older one may have had another loss. Else
+-- the optimum of the sample of that time. F(0) is about 1, so weights whose penalty alone is above 1 are of no use.
 CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, lambda float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
@@ -10,7 +10,9 @@ DECLARE
     point float8[];
 BEGIN
     BEGIN
-        IF EXISTS (SELECT FROM sqlsvm.versions AS v WHERE v.name = program.name AND v.created_at >= program.compiled_at) THEN
+        IF (SELECT v.lam = lambda AND v.created_at >= program.compiled_at FROM sqlsvm.versions AS v
+            WHERE v.name = program.name ORDER BY v.version DESC LIMIT 1)
+        THEN
             given := sqlsvm._newest_weights(program.name) || '{"old": true}';
         END IF;
     EXCEPTION WHEN data_exception OR SQLSTATE 'SV005' OR SQLSTATE 'SV008' THEN

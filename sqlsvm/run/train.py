@@ -267,16 +267,21 @@ def _notes(
 
 
 def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
-    query, here = problem.query, problem.work.engine
+    query, target = problem.query, problem.plan.design.target
+    values = read_label_values(problem.work.engine, query, target, shortest=engine.abilities.shortest)
+    rows = {r.alias: problem.catalog.rows(r.alias) for r in query.relations}
+    return replace(facts(query, text, values), rows=rows, database=engine.url)
+
+
+def facts(query: FeatureQuery, text: str, label_values: tuple[object, object]) -> TrainedOn:
+    """What is known of every training of a query."""
     return TrainedOn(
         fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16],
-        rows={r.alias: problem.catalog.rows(r.alias) for r in query.relations},
         relations=_relations(query),
         booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
         padded=tuple(f.name for f in query.features if f.spelling == "padded"),
         caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
-        label_values=read_label_values(here, query, problem.plan.design.target, shortest=engine.abilities.shortest),
-        database=engine.url,
+        label_values=label_values,
         versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
     )
 

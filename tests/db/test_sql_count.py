@@ -24,7 +24,6 @@ from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join
 from tests.ground.sql_program import call, compiled
 from tests.ground.trained import training
-from tests.typed import typed
 
 MORE = (("chain", "exact"), ("chain", "grid"), ("left join", "auto"), ("categories", "exact"), ("cyclic", "auto"))
 CASES = [
@@ -149,17 +148,12 @@ def assert_evaluation(answer: Answer, wanted: Evaluation) -> None:
         assert found == close((bounded.value, bounded.lower, bounded.upper)), row["measure"]
 
 
-def test_a_program_of_an_older_sqlsvm(installed: Engine, dsn: str) -> None:
-    """Its statement for the totals near 0 has another name. Without that answer there is no bound on the error."""
+def test_a_program_without_the_totals_near_0(installed: Engine, dsn: str) -> None:
+    """Without that answer there is no bound on the error."""
     with stored(installed, "chain", "grid"):
-        (now,) = call(dsn, "objective", "chain", BETAS["chain"], buckets=4)
-        assert now["objective_upper"] > now["objective"]
-        typed(installed, "UPDATE sqlsvm.programs SET description = description - 'near' WHERE name = 'chain'")
         rename = "UPDATE sqlsvm.statements SET name = $1 WHERE program = 'chain' AND name = $2"
-        installed.execute(Text(rename), ["near the hinge", NEAR])
-        assert call(dsn, "objective", "chain", BETAS["chain"], buckets=4) == [now]
-        installed.execute(Text(rename), ["lost", "near the hinge"])
-        with pytest.raises(StatementError, match='no statement "near the hinge"'):
+        installed.execute(Text(rename), ["lost", NEAR])
+        with pytest.raises(StatementError, match=f'no statement "{NEAR}"'):
             installed.fetch(
                 Text("SELECT * FROM sqlsvm.objective('chain', CAST($1 AS jsonb))"), [json.dumps(BETAS["chain"])]
             )

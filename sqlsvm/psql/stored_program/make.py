@@ -30,7 +30,7 @@ from sqlsvm.psql.stored_program.start import start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
-from sqlsvm.run.train import Training, package_version
+from sqlsvm.run.train import Training, facts
 
 SOURCES = "sources"
 
@@ -69,7 +69,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
         plan.design.target.label.name,
         {
             **_description(plan),
-            "label_values": plain(values),
+            "trained_on": facts(query, text, values).as_json(),
             "version": engine.version,
             "statements": sum(map(len, parts.values())),
         },
@@ -171,7 +171,6 @@ def _description(plan: Plan) -> dict[str, Any]:
             | ({"caseless": True} if d.feature in caseless else {})
             for d in made.dictionaries
         ],
-        "booleans": [f.name for f in tree.query.features if f.kind == "boolean"],
         "bags": len(plan.bags),
         "links": [list(link.bags) for link in plan.links],
         "method": plan.method,
@@ -191,7 +190,6 @@ def _description(plan: Plan) -> dict[str, Any]:
         "label_node": plan.label_node,
         "totals": totals_name(plan),
         "weight": made.weight.name if made.weight else None,
-        "versions": {package: package_version(package) for package in ("sqlsvm", "sqlglot")},
         "weighted": made.weighted,
     }
 
