@@ -1,6 +1,7 @@
 """Every error of the functions on models, one by one through psql: SQLSTATE, message, and a hint that can be typed."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,11 +18,13 @@ from tests.typed import typed
 
 
 @pytest.fixture(scope="module")
-def dsn(installed: Engine, installed_dsn: str) -> str:
-    """With the model late_flights, on a number, a boolean, text and integers."""
+def dsn(installed: Engine, installed_dsn: str) -> Iterator[str]:
+    """With the model late_flights, on a number, a boolean, text and integers. A worker may come back to this file."""
     weights = [number("distance", 1.0), number("heavy", 1.0), category("carrier", "UA", 1.0), category("month", 7, 1.0)]
-    open_store(installed).save(modelled(weights, name="late_flights", trained_on={"booleans": ["heavy"]}))
-    return installed_dsn
+    store = open_store(installed)
+    store.save(modelled(weights, name="late_flights", trained_on={"booleans": ["heavy"]}))
+    yield installed_dsn
+    store.drop("late_flights")
 
 
 LISTS = "SELECT model FROM sqlsvm.models(); lists all."
