@@ -48,7 +48,7 @@ def _linear(node: exp.Expression) -> Callable[[exp.Expression], exp.Expression] 
     if isinstance(node, exp.Paren):
         return lambda term: term
     if isinstance(node, exp.Neg):
-        return lambda term: exp.Neg(this=term)
+        return _negated
     if isinstance(node, exp.Cast) and type(node) is exp.Cast and node.to.this is exp.DType.DOUBLE:
         return sql.double
     if _is_factor(node):
@@ -80,8 +80,13 @@ def _both(operator: type[exp.Add | exp.Sub], left: Terms | None, right: Terms | 
         if alias in found:
             found[alias] = operator(this=_inner(found[alias]), expression=_inner(term))
         else:
-            found[alias] = term if operator is exp.Add else exp.Neg(this=_inner(term))
+            found[alias] = term if operator is exp.Add else _negated(term)
     return found
+
+
+def _negated(term: exp.Expression) -> exp.Expression:
+    """As a double: the type of the term may have no negative numbers, and that of the sum has."""
+    return exp.Neg(this=sql.double(term))
 
 
 def _inner(term: exp.Expression) -> exp.Expression:

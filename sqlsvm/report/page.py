@@ -115,7 +115,8 @@ def _rate(found: Bounded) -> str:
 
 def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
     said = (
-        f"The objective is the mean {model.loss} loss over the rows of the join plus lambda times the squared length "
+        f"The objective is the mean {model.loss.replace('_', ' ')} loss over the rows of the join plus "
+        f"lambda times the squared length "
         f"of the weights (lambda = {model.lam:g}), on the features as scaled for training. Each pass gives a plane "
         "that lies below it everywhere; the lowest point of all these planes together is the lower bound."
     )

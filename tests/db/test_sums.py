@@ -240,6 +240,17 @@ def test_a_division_that_drops_the_remainder(tables: Engine) -> None:
     assert refused.value.hint == "divide by CAST(2 AS DOUBLE PRECISION)"
 
 
+def test_a_term_whose_type_does_not_have_its_negative(engine: Engine) -> None:
+    """The sum has: it is an integer."""
+    build(engine, "CREATE TABLE f (k INT, y INT, n INT); CREATE TABLE a (k INT PRIMARY KEY, least SMALLINT)")
+    build(engine, "INSERT INTO f VALUES (1, 0, 3), (1, 1, 4), (2, 0, 1), (2, 1, 7); INSERT INTO a VALUES (1, -32768)")
+    build(engine, "INSERT INTO a VALUES (2, 32767)")
+    for output in ("f.n - a.least AS s", "-(a.least + f.n) AS s"):
+        query = f"SELECT f.y, {output} FROM f JOIN a ON a.k = f.k"
+        model = train(engine, "m", query, training(lam=1e-2))
+        assert_proven(engine, model, truth(engine, query, Wish(scale="standard")))
+
+
 def test_two_sums_of_one_name(tables: Engine) -> None:
     with pytest.raises(QueryError, match="two output columns are called s") as refused:
         train(tables, "m", f"SELECT f.y, f.z + a.x AS s, f.z - a.x AS s {FROM}", training())
@@ -247,7 +258,7 @@ def test_two_sums_of_one_name(tables: Engine) -> None:
 
 
 def test_days_are_no_numbers(tables: Engine) -> None:
-    with pytest.raises(SqlsvmError, match="the terms of age over p are no numbers"):
+    with pytest.raises(SqlsvmError, match=r"the terms of age over p are no numbers|feature age is of type DATE"):
         train(tables, "m", f"SELECT f.y, a.day - p.day AS age {FROM}", training())
 
 
