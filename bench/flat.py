@@ -61,8 +61,11 @@ class FlatOracle:
     soft = soft_is_cheap = False
     rounding = EXACT
 
-    def size(self, _beta: Values, _cut: Cut) -> float:
-        return 1.0
+    def adds_values(self, _width: float) -> bool:
+        return False
+
+    def size(self, _beta: Values, _cut: Cut) -> tuple[float, float]:
+        return 1.0, 1.0
 
     def pass_(self, beta: Values, _buckets: int | None = None, _width: float = 0.0) -> Cut:
         """SUM(y x) over the rows with y score < 1: the cut that sqlsvm gets from its messages."""

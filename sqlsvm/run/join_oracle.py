@@ -64,12 +64,18 @@ class JoinOracle:
     def rounding(self) -> Rounding:
         return rounding(self.problem)
 
-    def size(self, beta: Array, cut: Cut) -> float:
+    def adds_values(self, width: float) -> bool:
+        return isinstance(counting(self.plan, self.loss, width), Lines)
+
+    def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
         found, counted = self.loss.size(cut.value_low + cut.error), counting(self.plan, self.loss, cut.width)
         if not isinstance(counted, Lines):
-            return found
+            return found, found
         sums, lists = (each.share / self.rounding.share for each in self._of_lines)
-        return sums * found + lists * counted.size(self.rounding.reach(beta))
+        reach = self.rounding.reach(beta)
+        offset, slope = counted.size(reach)
+        slope = sums * found + lists * slope
+        return lists * offset + slope * (1.0 + reach), slope
 
     @cached_property
     def _of_lines(self) -> tuple[Rounding, Rounding]:

@@ -47,7 +47,7 @@ class Bundle:
         self.penalty, self.rounding = penalty, rounding
         self._slopes = np.zeros((1, dimension))  # row 0 is the zero cut
         self._offsets = np.zeros(1)
-        self._sizes = np.zeros(1)
+        self._sizes = np.zeros((1, 2))
         self._gram = np.zeros((1, 1))
         self._alpha = np.ones(1)
         self._solved = True
@@ -56,12 +56,12 @@ class Bundle:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def add(self, cut: Cut, size: float = 1.0) -> None:
-        """`size`: what the rounding of this cut is multiplied by."""
+    def add(self, cut: Cut, sizes: tuple[float, float] = (1.0, 1.0)) -> None:
+        """`sizes`: what the rounding of its offset and of its slope is multiplied by."""
         with_old = self._slopes @ cut.slope
         self._slopes = np.vstack([self._slopes, cut.slope])
         self._offsets = np.append(self._offsets, cut.offset)
-        self._sizes = np.append(self._sizes, size)
+        self._sizes = np.vstack([self._sizes, sizes])
         corner = np.array([[cut.slope @ cut.slope]])
         self._gram = np.block([[self._gram, with_old[:, None]], [with_old[None, :], corner]])
         self._alpha = np.append(self._alpha, 0.0)
@@ -120,7 +120,8 @@ class Bundle:
     def _solve(self) -> None:
         if not self._solved:
             self._alpha = solve_simplex_qp(self._gram, self._offsets, self.penalty.curvature, self._alpha)
-            rounding = self.rounding.times(max(1.0, float(self._sizes @ np.maximum(self._alpha, 0.0))))
+            offset, slope = np.maximum(np.maximum(self._alpha, 0.0) @ self._sizes, 1.0).tolist()
+            rounding = self.rounding.times(offset, slope)
             found = dual_bound(self._slopes, self._offsets, self._alpha, self.penalty, rounding)
             self._lower_bound, self._solved = max(self._lower_bound, found), True
 

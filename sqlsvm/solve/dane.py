@@ -104,7 +104,8 @@ class Search:
         if whole:
             point, width = self._soft_optimum(point, nothing, WIDTHS[-1])
             cut = self.local.cut(point, width)
-            run.bundle.add(cut, run.oracle.loss.size(cut.value_low))
+            size = run.oracle.loss.size(cut.value_low)
+            run.bundle.add(cut, (size, size))
         self.first = self._soft_optimum(point, nothing, WIDTHS[0]) if self.soft else (point, 0.0)
 
     @cached_property

@@ -66,8 +66,11 @@ class Oracle(Protocol):
     def rounding(self) -> Rounding:
         """How far a cut may be off, because sums are rounded, if no row has a slope above 1."""
 
-    def size(self, beta: Array, cut: Cut) -> float:
-        """What that is multiplied by for this cut, which was made at beta."""
+    def adds_values(self, width: float) -> bool:
+        """Is the value of such a pass a sum over the rows, and not offset + slope.beta?"""
+
+    def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
+        """What that is multiplied by for the offset and for the slope of this cut, which was made at beta."""
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         """One relational pass: the cut at beta, counted with scores in multiples of 1/buckets.

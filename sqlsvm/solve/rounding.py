@@ -17,21 +17,22 @@ class Rounding:
 
     share: float = 0.0
     sizes: Array = field(default_factory=lambda: np.zeros(1))
-    features: int = 0
+    features: float = 0.0
 
     @classmethod
-    def after(cls, steps: float, sizes: Array, features: int) -> "Rounding":
+    def after(cls, steps: float, sizes: Array, features: float) -> "Rounding":
         """After that many operations in a row, each of which is off by one unit of its result at most."""
         share = steps * UNIT / (1.0 - steps * UNIT) if steps * UNIT < 1.0 else float("inf")
         return cls(share, sizes, features)
 
-    def times(self, size: float) -> "Rounding":
-        """Where the slopes of the rows are not at most 1, but this."""
-        return replace(self, share=self.share * size)
+    def times(self, offset: float, slope: float) -> "Rounding":
+        """Where the terms of offsets and of slopes are not at most 1 and |x|, but these multiples."""
+        ratio = slope / offset
+        return replace(self, share=self.share * offset, sizes=self.sizes * ratio, features=self.features * ratio)
 
-    def of_value(self, beta: Array, others: float) -> float:
-        """Of the value of a pass at beta; the others are added to R there."""
-        return self.share * (1.0 + self.reach(beta) + others)
+    def of_value(self, reach: float, others: float) -> float:
+        """Of the value of a pass: of terms of this size, and others that are added to R there."""
+        return self.share * (1.0 + reach + others)
 
     def reach(self, beta: Array) -> float:
         """At least the mean size of the scores, as sums of the sizes of their terms."""

@@ -26,7 +26,7 @@ class Run(Log):
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
         self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.rounding)
         self.start = None if state is None else state.start
-        self._sizes: list[float] = []
+        self._sizes: list[tuple[float, float]] = []
         """What the rounding of each pass is multiplied by. That of a pass far off may be large."""
         super().__init__(penalty, effort or Effort(), **going)
 
@@ -41,8 +41,10 @@ class Run(Log):
         return super().objective(index) + self.cuts[index].error + self._rounded(index)
 
     def _rounded(self, index: int) -> float:
-        point, error = self.points[index], self.cuts[index].error
-        return self.oracle.rounding.times(self._sizes[index]).of_value(point, error + self.penalty.value(point))
+        point, cut = self.points[index], self.cuts[index]
+        rounding = self.oracle.rounding
+        reach = cut.value_low + cut.error if self.oracle.adds_values(cut.width) else rounding.reach(point)
+        return rounding.times(*self._sizes[index]).of_value(reach, cut.error + self.penalty.value(point))
 
     @property
     def gaps(self) -> list[float]:
@@ -63,7 +65,8 @@ class Run(Log):
         self.make(point, lambda beta: self.oracle.pass_(beta, buckets, width))
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
-        self._sizes.append(max(1.0, self.oracle.size(point, cut)))
+        offset, slope = self.oracle.size(point, cut)
+        self._sizes.append((max(1.0, offset), max(1.0, slope)))
         self.bundle.add(cut, self._sizes[-1])
         super().add(point, cut, seconds, strength)
         self._check_rows()

@@ -1,6 +1,7 @@
 """Other losses than the hinge, over one bag: cuts against the joined rows, trainings against a peer."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,6 +133,20 @@ def test_a_training_over_several_bags_is_proven(engine: Engine, loss: LossName, 
     assert model.bags > 1
     assert model.passes <= 4
     assert model.objective_upper - model.objective <= 1e-6 * model.objective  # the rounding of running sums
+
+
+def test_features_far_from_0_over_two_bags(duckdb: Engine) -> None:
+    """Running sums over squares of scores lose digits there, and the proof allows for it."""
+    rng = np.random.default_rng(4)
+    join = categories(rng)
+    far = {
+        name: {**rows, **{k: v + 1000.0 for k, v in rows.items() if v.dtype == float}}
+        for name, rows in join.rows.items()
+    }
+    with replace(join, rows=far).created(duckdb):
+        model = proven(duckdb, join, training(lam=1e-2, loss="squared_hinge", sample=300))
+    assert model.converged
+    assert model.objective_upper - model.objective <= 1e-4 * model.objective
 
 
 @pytest.mark.parametrize("lam", [1e-2, 1e-3])

@@ -67,8 +67,12 @@ class NumpyOracle:
     def soft(self) -> bool:
         return self.exact and not self.counts_whole and bool(self.loss.knots)
 
-    def size(self, _beta: Array, cut: Cut) -> float:
-        return self.loss.size(cut.value_low + cut.error)
+    def adds_values(self, _width: float) -> bool:
+        return False
+
+    def size(self, _beta: Array, cut: Cut) -> tuple[float, float]:
+        size = self.loss.size(cut.value_low + cut.error)
+        return size, size
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         self.asked.append(buckets)

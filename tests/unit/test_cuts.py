@@ -140,16 +140,16 @@ def test_a_cut_from_far_off_does_not_blur_the_others() -> None:
     """Its sums may be rounded by much, and those of the cuts that make the bound are not."""
     near, rounding = cut(np.array([0.0, 0.1]), 0.5), Rounding(1e-9, np.ones(2))
     bundle = Bundle(L2(1e-2), 2, rounding)
-    bundle.add(near, 1.0)
+    bundle.add(near)
     alone = bundle.lower_bound()
     both = Bundle(L2(1e-2), 2, rounding)
-    both.add(cut(np.array([1e3, 0.0]), -1e3), 1e9)
-    both.add(near, 1.0)
+    both.add(cut(np.array([1e3, 0.0]), -1e3), (1e9, 1e9))
+    both.add(near)
     assert alone > 0.2
     assert both.lower_bound() == pytest.approx(alone)
 
 
 def test_a_cut_in_use_is_lowered_by_its_rounding() -> None:
     bundle = Bundle(L2(1e-2), 2, Rounding(1e-9, np.ones(2)))
-    bundle.add(cut(np.zeros(2), 0.5), 1e7)
+    bundle.add(cut(np.zeros(2), 0.5), (1e7, 1e7))
     assert bundle.lower_bound() == pytest.approx(0.5 - 1e-2 - 2 * (1e-2) ** 2 / (4 * 1e-2), rel=1e-6)
