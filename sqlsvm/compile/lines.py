@@ -42,14 +42,14 @@ class Lines:
 
     def size(self, reach: float) -> tuple[float, float]:
         """What the rounding of the running sums is multiplied by: the sizes of the terms of psi and of u, for scores of
-        which the root of the mean square is at most `reach` on each side."""
+        which the root of the mean square is at most `reach` on each side: |a| + |s'| has one of at most `far`."""
         places = [abs(change.at) for loss in (self.counted, self.valued) for change in loss.changes]
         far = 2.0 * reach + abs(self.valued.origin) + max(places)
 
         def slope(loss: Piecewise) -> float:
-            return sum(abs(c.jump) + 2.0 * abs(c.bend) * far for c in loss.changes)
+            return sum(abs(c.jump) + abs(c.bend) * far for c in loss.changes)
 
-        return 2.0 * (1.0 + far) * slope(self.valued), slope(self.counted)
+        return far * slope(self.valued), slope(self.counted)
 
     def meet(self, messages: Messages) -> Iterator[Statement]:
         """In place of `Messages.merge`."""

@@ -53,8 +53,9 @@ class JoinOracle:
 
     @property
     def soft(self) -> bool:
-        """On the grid, rows are counted whole."""
-        return self.exact and bool(self.loss.knots)
+        """On the grid, rows are counted whole. With three bags or more, running sums go over long lists, and their
+        rounding would cost more of the proof than such a pass gains."""
+        return self.exact and bool(self.loss.knots) and len(self.plan.bags) <= 2
 
     @property
     def soft_is_cheap(self) -> bool:
@@ -75,7 +76,8 @@ class JoinOracle:
         reach = self.rounding.reach(beta)
         offset, slope = counted.size(reach)
         slope = sums * found + lists * slope
-        return lists * offset + slope * (1.0 + reach), slope
+        linear = 0.0 if cut.width else slope * reach  # else the offset is the value less slope.beta
+        return lists * offset + slope + linear, slope
 
     @cached_property
     def _of_lines(self) -> tuple[Rounding, Rounding]:

@@ -14,7 +14,7 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import FORMAT, Model, Weight
 from sqlsvm.show.models import draw_model, draw_models, draw_weights
 from sqlsvm.store import Store, open_store
 from sqlsvm.terminal import printable
@@ -182,7 +182,7 @@ def test_a_model_that_cannot_be_read_is_one_row_of_the_list(dsn: str) -> None:
     with connect(dsn) as engine:
         engine.execute(Text("UPDATE sqlsvm.versions SET body = '{\"format\": 7}' WHERE name = 'early' AND version = 2"))
     done = sqlsvm("models", "--dsn", dsn)
-    newer = 'model "early", version 2: made by a newer sqlsvm (format 7; this one reads up to 2)'
+    newer = f'model "early", version 2: made by a newer sqlsvm (format 7; this one reads up to {FORMAT})'
     assert [line.split()[0] for line in done.stdout.splitlines()[1:]][::2] == ["early", "late"]
     assert [newer in line for line in done.stdout.splitlines()] == [False, True, False, False]
     assert (done.returncode, done.stderr) == (

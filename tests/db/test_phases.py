@@ -81,6 +81,7 @@ def test_what_evaluate_and_report_say(engine: Engine, caplog: pytest.LogCaptureF
         "counting the scores of the join",
         "reading the measures from the scores",
     ]
+    caplog.clear()  # another test may have raised the level
     with caplog.at_level(logging.INFO, "sqlsvm"):
         evaluate_parts(engine, model)
     trained = "selecting the rows that --holdout 0.5 leaves to train on"

@@ -28,7 +28,7 @@ DENSE = 400
 """Columns with a dense curvature. Numbers are always among them."""
 LARGEST = 200_000
 """Numbers in all eigenvectors together."""
-HEAP_WIDTHS = 4.0
+HEAP_WIDTHS = 8.0
 """A heap on the knot is narrow, and so is the region where its curvature holds: this many widths of a soft pass."""
 
 

@@ -53,7 +53,7 @@ class Loss(ABC):
     def size(self, mean: float) -> float:
         """a + b sqrt(mean) + c mean: a number that the root of the mean of u^2 and the mean of |u origin| + |psi*(u)|
         do not exceed, where u are the slopes of rows on which the mean of psi is this."""
-        a, b, c = self.growth
+        (a, b, c), mean = self.growth, max(mean, 0.0)  # rounding may have made it less
         return float(a + b * mean**0.5 + c * mean)
 
     def shortfall(self, z: Array, u: Array) -> Array:
