@@ -1,18 +1,16 @@
 """A pass of each loss, compared with a pass of the hinge: python -m bench.losses [star|pair] [--url duckdb:]"""
 
-from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import get_args
 
-from bench.one_pass import NEAR, in_turns
-from bench.tasks import load, task
-from sqlsvm.engine import connect
+from bench.one_pass import NEAR, asked_problem, in_turns
+from bench.tasks import task
 from sqlsvm.options import LossName
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem, open_problem
+from sqlsvm.run.problem import Problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.loss import named
 from sqlsvm.solve.penalty import L2
@@ -23,15 +21,8 @@ TASKS = {"star": task("star"), "pair": task("chain", tables=2)}
 
 
 def main() -> None:
-    parser = ArgumentParser(description="A pass of each loss, near its own optimum.")
-    parser.add_argument("task", nargs="?", default="star", choices=TASKS)
-    parser.add_argument("--url", default="duckdb:")
-    arguments = parser.parse_args()
-    made = TASKS[arguments.task]
-    with connect(arguments.url) as engine:
-        load(engine, made.tables())
-        with open_problem(engine, made.text, made.options) as problem:
-            seconds = in_turns(dict(_passes(problem, made.lam)), RUNS)
+    with asked_problem("A pass of each loss, near its own optimum.", TASKS) as (_, made, problem):
+        seconds = in_turns(dict(_passes(problem, made.lam)), RUNS)
     base = seconds["hinge"]
     for name, each in seconds.items():
         ratios = f"{min(each) / min(base):.2f} of the hinge's best, {median(each) / median(base):.2f} of its median"

@@ -5,7 +5,8 @@ With --twice, also how the pass grows with twice the rows at the same fan-out.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from statistics import median
 from time import perf_counter
@@ -20,7 +21,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.problem import Problem, open_problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
@@ -35,6 +36,20 @@ AT_LEAST = 3.0
 """Seconds that passes and flat aggregates are done in turns."""
 
 Seconds = dict[str, list[float]]
+
+
+@contextmanager
+def asked_problem(description: str, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Task, Problem]]:
+    """The task of the command line, by default the first, ready for passes."""
+    parser = ArgumentParser(description=description)
+    parser.add_argument("task", nargs="?", default=next(iter(tasks)), choices=tasks)
+    parser.add_argument("--url", default="duckdb:")
+    arguments = parser.parse_args()
+    made = tasks[arguments.task]
+    with connect(arguments.url) as engine:
+        load(engine, made.tables())
+        with open_problem(engine, made.text, made.options) as problem:
+            yield arguments.task, made, problem
 
 
 def look(engine: Engine, made: Task, runs: int, model: Given | None = None) -> dict[str, Any]:
