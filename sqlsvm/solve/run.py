@@ -26,8 +26,8 @@ class Run(Log):
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
         self.oracle, self.bundle = oracle, Bundle(penalty, oracle.dimension, oracle.rounding)
         self.start = None if state is None else state.start
-        self._sizes: list[tuple[float, float]] = []
-        """What the rounding of each pass is multiplied by. That of a pass far off may be large."""
+        self._rounded: list[float] = []
+        """How far the rounding of sums may put the value of each pass off. For a pass far off that may be much."""
         super().__init__(penalty, effort or Effort(), **going)
 
     def proof(self) -> Certificate:
@@ -35,16 +35,10 @@ class Run(Log):
         return Certificate(self.objective(self.best), upper, min(self.bundle.lower_bound(), upper))
 
     def objective(self, index: int) -> float:
-        return max(0.0, super().objective(index) - self._rounded(index))
+        return max(0.0, super().objective(index) - self._rounded[index])
 
     def merit(self, index: int) -> float:
-        return super().objective(index) + self.cuts[index].error + self._rounded(index)
-
-    def _rounded(self, index: int) -> float:
-        point, cut = self.points[index], self.cuts[index]
-        rounding = self.oracle.rounding
-        reach = cut.value_low + cut.error if self.oracle.adds_values(cut.width) else rounding.reach(point)
-        return rounding.times(*self._sizes[index]).of_value(reach, cut.error + self.penalty.value(point))
+        return super().objective(index) + self.cuts[index].error + self._rounded[index]
 
     @property
     def gaps(self) -> list[float]:
@@ -65,9 +59,12 @@ class Run(Log):
         self.make(point, lambda beta: self.oracle.pass_(beta, buckets, width))
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
-        offset, slope = self.oracle.size(point, cut)
-        self._sizes.append((max(1.0, offset), max(1.0, slope)))
-        self.bundle.add(cut, self._sizes[-1])
+        offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
+        self.bundle.add(cut, (offset, slope))
+        rounding = self.oracle.rounding
+        reach = cut.value_low + cut.error if self.oracle.adds_values(cut.width) else rounding.reach(point)
+        others = cut.error + self.penalty.value(point)
+        self._rounded.append(rounding.times(offset, slope).of_value(reach, others))
         super().add(point, cut, seconds, strength)
         self._check_rows()
 
