@@ -8,7 +8,7 @@ from typing import get_args
 
 from bench.one_pass import NEAR, asked_problem, in_turns
 from bench.tasks import task
-from sqlsvm.options import LossName
+from sqlsvm.options import ClassLoss
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve import dane
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _passes(problem: Problem, lam: float) -> Iterator[tuple[str, Callable[[], object]]]:
-    for name in get_args(LossName):
+    for name in get_args(ClassLoss):
         loss = named(name)
         if problem.plan.centre and not (loss.is_step or loss.by_lines):
             continue

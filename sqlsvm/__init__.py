@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlsvm.estimator import ConvergenceWarning, NotFittedError, RelationalSVC
+    from sqlsvm.estimator import ConvergenceWarning, NotFittedError, RelationalSVC, RelationalSVR
 
-__all__ = ["ConvergenceWarning", "NotFittedError", "RelationalSVC"]
+__all__ = ["ConvergenceWarning", "NotFittedError", "RelationalSVC", "RelationalSVR"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,24 +1,28 @@
-"""RelationalSVC: training, scoring and evaluation with the interface of scikit-learn, which need not be installed."""
+"""RelationalSVC and RelationalSVR have the interface of scikit-learn, which need not be installed."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
+from sqlsvm.ask.evaluate import evaluate, on_all, on_parts
+from sqlsvm.ask.residuals import residuals
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
 from sqlsvm.model import predict as predicting
-from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
-from sqlsvm.options import OPTIONS, ClassWeights, Counting, LossName, Nulls, Scale, Solver
+from sqlsvm.options import NUMBER_LOSSES, OPTIONS, ClassWeights, Counting, LossName, Nulls, Scale, Solver
 from sqlsvm.run.holdout import PARTS, Part
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train
+
+Found = TypeVar("Found")
 
 
 class NotFittedError(SqlsvmError, ValueError, AttributeError):
@@ -34,25 +38,11 @@ class ConvergenceWarning(UserWarning):
 
 
 @dataclass(eq=False, repr=False)
-class RelationalSVC:
-    """A linear SVM over the rows of a query. The options and their defaults are those of `sqlsvm train`.
+class Relational:
+    """What the estimators share."""
 
-    `top` says how many categories of a column get a weight of their own, as {"city": 50} or ["city:50"]; all others
-    share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
-    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`; with
-    `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
-
-    After `fit`:
-        coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
-        intercept_          its shape is (1,)
-        feature_names_in_   the name of a number, or name=category; name=(other) where all others share a weight
-        classes_            the label's own values, the negative one first
-        n_iter_             passes made
-        objective_, objective_upper_, lower_bound_, gap_
-                            the certificate: objective_ <= F(model) <= objective_upper_ and lower_bound_ <= min F
-        history_            the certificate after every pass
-        model_              all of it, also the seconds of each phase
-    """
+    of_numbers: ClassVar[bool]
+    """Is the label a number?"""
 
     lam: float = 1e-4
     _: KW_ONLY
@@ -66,6 +56,9 @@ class RelationalSVC:
     class_weight: ClassWeights | None = "none"
     loss: LossName = OPTIONS["loss"].default
     width: float = 0.5
+    tube: float = 0.1
+    quantile: float = 0.5
+    delta: float = 1.0
     nulls: Nulls = "error"
     positive: str | float | None = None
     categorical: Sequence[str] = ()
@@ -80,7 +73,6 @@ class RelationalSVC:
     coef_: Values = field(init=False)
     intercept_: Values = field(init=False)
     feature_names_in_: Values = field(init=False)
-    classes_: Values = field(init=False)
     n_iter_: int = field(init=False)
     objective_: float = field(init=False)
     objective_upper_: float = field(init=False)
@@ -92,22 +84,22 @@ class RelationalSVC:
     # -- parameters ----------------------------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _defaults()}
+        return {name: getattr(self, name) for name in self._defaults()}
 
     def set_params(self, **params: Any) -> Self:
         """Set all of them or, if one is unknown, none."""
         for name in params:
-            if name not in _defaults():
-                hint = nearest(name, _defaults()) or f"there are {', '.join(_defaults())}"
-                raise ParameterError(f"RelationalSVC has no parameter {name}", hint=hint)
+            if name not in self._defaults():
+                hint = nearest(name, self._defaults()) or f"there are {', '.join(self._defaults())}"
+                raise ParameterError(f"{type(self).__name__} has no parameter {name}", hint=hint)
         for name, value in params.items():
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
         """Only the parameters that differ from their defaults."""
-        given = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(_defaults()[n])]
-        return f"RelationalSVC({', '.join(given)})"
+        given = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(self._defaults()[n])]
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle holds neither a session nor a URL, which may have a password."""
@@ -137,6 +129,9 @@ class RelationalSVC:
         for name, value in found.items():
             if not OPTIONS[name].allows(value):
                 raise ParameterError(f"{name} {OPTIONS[name].must}, not {getattr(self, name)!r}")
+        if (self.loss in NUMBER_LOSSES) != self.of_numbers:
+            hint = f"use Relational{'SVC' if self.of_numbers else 'SVR'}"
+            raise ParameterError(f"the loss {self.loss} is not for {type(self).__name__}", hint=hint)
         del found["work_schema"]
         return Training.of(label=label, **found)
 
@@ -145,7 +140,6 @@ class RelationalSVC:
         self.coef_ = np.array([[w.weight for w in model.weights]])
         self.intercept_ = np.array([model.intercept])
         self.feature_names_in_ = np.array([_name(w) for w in model.weights], dtype=object)
-        self.classes_ = np.array(model.trained_on.label_values)
         self.n_iter_ = model.passes
         for name in ("objective", "objective_upper", "lower_bound", "gap", "history"):
             setattr(self, f"{name}_", getattr(model, name))
@@ -156,23 +150,17 @@ class RelationalSVC:
         """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it."""
         return scores(self._fitted(), frame)
 
-    def predict(self, frame: Frame) -> Values:
-        """The label's own value for each row: the positive one where the score is above 0."""
-        found = self.decision_function(frame)
-        if (lost := int(np.isnan(found).sum())) > 0:
-            hint = "train with nulls='mean'"
-            raise DataError(f"{lost:,} rows have no score: a feature is missing in them", hint=hint)
-        return np.asarray(self.classes_[(found > 0).astype(int)])
-
     def score_sql(self, dialect: str | None = None, of: predicting.Of = "features") -> str:
         """The score as one SQL expression, for use anywhere."""
         return predicting.score_sql(self._fitted(), dialect, of)
 
-    def evaluate(
-        self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
-    ) -> Evaluation:
-        """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
-        one part if `holdout` has split them."""
+    def _measured(
+        self,
+        measure: Callable[[Problem, Model], Found],
+        database: str | Engine | None,
+        query: str | None,
+        part: Part | None,
+    ) -> Found:
         if part not in (None, *PARTS):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
@@ -183,17 +171,83 @@ class RelationalSVC:
             if query is not None:
                 model = replace(model, query=query, dialect=engine.dialect)
             if part is None:
-                return evaluate_model(engine, model, offload=offload)
-            return evaluate_parts(engine, model, [part], offload=offload)[part]
+                return on_all(engine, model, lambda problem: measure(problem, model), offload=offload)
+            return on_parts(engine, model, lambda problem: measure(problem, model), [part], offload=offload)[part]
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return {f.name: f.default for f in fields(cls) if f.init}
 
     def _fitted(self) -> Model:
         if not hasattr(self, "model_"):
-            raise NotFittedError("this RelationalSVC is not fitted yet", hint="fit(database, query, label)")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet", hint="fit(database, query, label)")
         return self.model_
 
 
-def _defaults() -> dict[str, Any]:
-    return {f.name: f.default for f in fields(RelationalSVC) if f.init}
+@dataclass(eq=False, repr=False)
+class RelationalSVC(Relational):
+    """A linear SVM over the rows of a query. The options and their defaults are those of `sqlsvm train`.
+
+    `top` says how many categories of a column get a weight of their own, as {"city": 50} or ["city:50"]; all others
+    share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
+    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`; with
+    `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
+
+    After `fit`:
+        coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
+        intercept_          its shape is (1,)
+        feature_names_in_   the name of a number, or name=category; name=(other) where all others share a weight
+        classes_            the label's own values, the negative one first
+        n_iter_             passes made
+        objective_, objective_upper_, lower_bound_, gap_
+                            the certificate: objective_ <= F(model) <= objective_upper_ and lower_bound_ <= min F
+        history_            the certificate after every pass
+        model_              all of it, also the seconds of each phase
+    """
+
+    of_numbers = False
+
+    classes_: Values = field(init=False)
+
+    def _take(self, model: Model) -> None:
+        super()._take(model)
+        self.classes_ = np.array(model.trained_on.label_values)
+
+    def predict(self, frame: Frame) -> Values:
+        """The label's own value for each row: the positive one where the score is above 0."""
+        found = self.decision_function(frame)
+        if (lost := int(np.isnan(found).sum())) > 0:
+            hint = "train with nulls='mean'"
+            raise DataError(f"{lost:,} rows have no score: a feature is missing in them", hint=hint)
+        return np.asarray(self.classes_[(found > 0).astype(int)])
+
+    def evaluate(
+        self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
+    ) -> Evaluation:
+        """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
+        one part if `holdout` has split them."""
+        return self._measured(evaluate, database, query, part)
+
+
+@dataclass(eq=False, repr=False)
+class RelationalSVR(Relational):
+    """A linear model of a label that is a number. The options are those of `sqlsvm train`; `loss` says what is
+    minimised, and `tube`, `quantile` or `delta` belong to it. The attributes are those of RelationalSVC, but there are
+    no classes."""
+
+    loss: LossName = "epsilon_insensitive"
+
+    of_numbers = True
+
+    def predict(self, frame: Frame) -> Values:
+        """The score of each row; nan for a row with a NULL, if no mean was trained for it."""
+        return self.decision_function(frame)
+
+    def evaluate(
+        self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
+    ) -> Residuals:
+        """How far its scores are off, on the rows of its query, of another, or of one part."""
+        return self._measured(residuals, database, query, part)
 
 
 def _opened(database: str | Engine) -> AbstractContextManager[Engine]:

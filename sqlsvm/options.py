@@ -15,7 +15,11 @@ from typing import Any, Literal, get_args
 
 from sqlsvm.errors import OptionError
 
-LossName = Literal["hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic"]
+ClassLoss = Literal["hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic"]
+NumberLoss = Literal["epsilon_insensitive", "squared_epsilon_insensitive", "quantile", "absolute", "huber", "squared"]
+LossName = Literal[ClassLoss, NumberLoss]
+NUMBER_LOSSES: tuple[NumberLoss, ...] = get_args(NumberLoss)
+"""Those whose label is a number; the others have two classes."""
 Solver = Literal["dane", "bundle", "descent"]
 Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
@@ -139,8 +143,8 @@ class Option:
     """None is called auto on the command line and in the estimator."""
     descent: Any = None
     """Another default, for --solver descent on the command line."""
-    read_by: tuple[str, str] | None = None
-    """The only option with a value that makes this one count, and that value."""
+    read_by: tuple[str, tuple[str, ...]] | None = None
+    """The only option with values that make this one count, and these values."""
 
     @property
     def said(self) -> str:
@@ -198,9 +202,11 @@ _TABLE = (
         "loss",
         "hinge",
         Choice(get_args(LossName)),
-        "What a row costs, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; smooth_hinge the hinge "
-        "with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then 4 z - 4; "
-        "logistic log(1 + exp(-y score)).",
+        "What a row costs. For two classes, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; "
+        "smooth_hinge the hinge with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then "
+        "4 z - 4; logistic log(1 + exp(-y score)). For a number, with z = label - score: epsilon_insensitive "
+        "max(0, |z| - tube); squared_epsilon_insensitive its square; quantile q z above 0 and (q - 1) z below; "
+        "absolute |z|; huber z^2 / 2 up to |z| = delta, then delta |z| - delta^2 / 2; squared z^2 / 2.",
         (*_TRAIN, "explain"),
     ),
     Option(
@@ -209,7 +215,31 @@ _TABLE = (
         Number(0, above=True),
         "How far from its edge smooth_hinge is rounded.",
         (*_TRAIN, "explain"),
-        read_by=("loss", "smooth_hinge"),
+        read_by=("loss", ("smooth_hinge",)),
+    ),
+    Option(
+        "tube",
+        0.1,
+        Number(0),
+        "How far a score may be off at no cost, in the label's unit, with the epsilon-insensitive losses.",
+        (*_TRAIN, "explain"),
+        read_by=("loss", ("epsilon_insensitive", "squared_epsilon_insensitive")),
+    ),
+    Option(
+        "quantile",
+        0.5,
+        Number(0, 1, above=True, below=True),
+        "The share of the rows whose label is to be below the score.",
+        (*_TRAIN, "explain"),
+        read_by=("loss", ("quantile",)),
+    ),
+    Option(
+        "delta",
+        1.0,
+        Number(0, above=True),
+        "Up to which residual huber is a square, in the label's unit.",
+        (*_TRAIN, "explain"),
+        read_by=("loss", ("huber",)),
     ),
     Option(
         "counting",
@@ -242,7 +272,7 @@ _TABLE = (
         Number(0, 1, above=True),
         "The share of a count that descent may miss.",
         changes="steps",
-        read_by=("solver", "descent"),
+        read_by=("solver", ("descent",)),
     ),
     Option("max_passes", 100, Number(1, whole=True), "Stop after this many passes, proof or not.", changes=None),
     Option(
@@ -251,7 +281,7 @@ _TABLE = (
         Number(1, whole=True),
         "How many join rows dane samples for the curvature.",
         changes=None,
-        read_by=("solver", "dane"),
+        read_by=("solver", ("dane",)),
         example=10000,
         auto=True,
     ),
@@ -289,7 +319,13 @@ _TABLE = (
         example=16,
     ),
     Option(
-        "step", "strong", Choice(get_args(Steps)), "The steps of descent.", (), "steps", read_by=("solver", "descent")
+        "step",
+        "strong",
+        Choice(get_args(Steps)),
+        "The steps of descent.",
+        (),
+        "steps",
+        read_by=("solver", ("descent",)),
     ),
 )
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}

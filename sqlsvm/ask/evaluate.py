@@ -5,10 +5,11 @@ w counts as w rows. Class weights do not count: they belong to the training.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil, floor, log2
+from typing import TypeVar
 
 import numpy as np
 
@@ -36,6 +37,8 @@ steps = logging.getLogger(__name__)
 NUDGE = 1e-9
 """If scores were rounded, a billionth of a bucket more covers the rounding of the doubles."""
 
+Found = TypeVar("Found")
+
 NONE: Mapping[str, float] = {}
 
 ByLabel = tuple[float, float]
@@ -53,8 +56,7 @@ def evaluate_model(
     engine: Engine, model: Model, *, offload: bool = False, buckets: int = 256, bins: int = 100
 ) -> Evaluation:
     """On all rows that the model's query has now, prepared as for its training."""
-    with _rows(engine, model, offload) as (work, query):
-        return evaluate(prepared(work, query, options_of(model)), model, buckets=buckets, bins=bins)
+    return on_all(engine, model, lambda problem: evaluate(problem, model, buckets=buckets, bins=bins), offload=offload)
 
 
 def evaluate_parts(
@@ -67,15 +69,34 @@ def evaluate_parts(
     bins: int = 100,
 ) -> dict[Part, Evaluation]:
     """The same for a model that was trained with a holdout, on the rows of its training and on the rows held out."""
+
+    def measured(problem: Problem) -> Evaluation:
+        return evaluate(problem, model, buckets=buckets, bins=bins)
+
+    return on_parts(engine, model, measured, parts, offload=offload)
+
+
+def on_all(engine: Engine, model: Model, measured: Callable[[Problem], Found], *, offload: bool = False) -> Found:
+    with _rows(engine, model, offload) as (work, query):
+        return measured(prepared(work, query, options_of(model)))
+
+
+def on_parts(
+    engine: Engine,
+    model: Model,
+    measured: Callable[[Problem], Found],
+    parts: Sequence[Part] = PARTS,
+    *,
+    offload: bool = False,
+) -> dict[Part, Found]:
     options, holdout = options_of(model), Holdout.of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
-    found: dict[Part, Evaluation] = {}
+    found: dict[Part, Found] = {}
     with _rows(engine, model, offload, holdout) as (work, query):
         for part in parts:
             with work.scratch():
-                problem = prepared_part(work, query, options, holdout, part)
-                found[part] = evaluate(problem, model, buckets=buckets, bins=bins)
+                found[part] = measured(prepared_part(work, query, options, holdout, part))
     return found
 
 
@@ -93,7 +114,8 @@ def options_of(model: Model) -> ProblemOptions:
     """What its rows were made by. Class weights and scaling are matters of the training alone: the weights of a model
     are those of the query's own columns."""
     stored = model.options.get("problem", {})
-    kept = {name: stored[name] for name in ("weight", "counting", "intercept") if name in stored}
+    names = ("weight", "counting", "intercept", *(_OF_NUMBERS if model.of_numbers else ()))
+    kept = {name: stored[name] for name in names if name in stored}
     return ProblemOptions(
         label=model.label,
         positive=model.positive,
@@ -102,6 +124,9 @@ def options_of(model: Model) -> ProblemOptions:
         scale="none",
         **kept,
     )
+
+
+_OF_NUMBERS = ("loss", "tube", "quantile", "delta")
 
 
 def evaluate_plan(work: Workspace, plan: Plan, theta: Array, *, buckets: int = 256, bins: int = 100) -> Evaluation:
@@ -132,7 +157,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
     theta = np.zeros(design.size)
     for c in design.coordinates:
         if not c.feature:
-            theta[c.index] = model.intercept
+            theta[c.index] = model.intercept - design.target.centre
         elif c.feature in numbers:
             weight = numbers[c.feature]
             theta[c.index] = weight.weight * ((weight.missing or 0.0) if c.role == "missing" else 1.0)

@@ -17,7 +17,7 @@ from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
-from sqlsvm.plan.target import CODE, binary
+from sqlsvm.plan.target import CODE, if_classes
 from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.workspace import Workspace, workspace
@@ -77,7 +77,7 @@ def inspect(
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     with naming_features(engine, query), workspace(engine) as work:
         steps.info("looking at rows and keys of the tables")
-        target = binary(engine, query, positive) if query.label else None
+        target = if_classes(engine, query, positive) if query.label else None
         catalog = checked(engine, query)
         tree = join_tree(query, catalog)
         steps.info("counting the join")
@@ -86,7 +86,7 @@ def inspect(
         work.run(count_pass(tree))
         facts = tuple(_edge_facts(catalog, tree, edge) for edge in tree.edges)
         marked = tuple(_marked(tree, edge, found) for edge, found in zip(tree.edges, facts, strict=True))
-        rows, label_facts = _join_rows(work, tree, query)
+        rows, label_facts = _join_rows(work, tree, query.label if target else None)
         return Inspection(
             tree=replace(tree, edges=marked),
             relations=tuple(_relation_facts(work, catalog, tree, r.alias) for r in query.relations),
@@ -181,18 +181,18 @@ def _marked(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> Edge:
 # -- the join ----------------------------------------------------------------------------------------------------------
 
 
-def _join_rows(work: Workspace, tree: JoinTree, query: FeatureQuery) -> tuple[float, LabelFacts | None]:
+def _join_rows(work: Workspace, tree: JoinTree, label: Feature | None) -> tuple[float, LabelFacts | None]:
     root = exp.to_table(total_table(tree.root))
     total = sql.column("total")
-    if query.label is None:
+    if label is None:
         return float(work.engine.fetch(sql.select([(sql.sum_or_zero(total), "n")], root))["n"][0]), None
     y = sql.column(CODE)
     counted = sql.select([(sql.double(y), CODE), (sql.sum_or_zero(total), "n")], root)
     found = work.engine.fetch(sql.group(counted, [y.copy()]))
     rows = {float(value): float(n) for value, n in zip(found[CODE], found["n"], strict=True)}
     nulls = sum(n for value, n in rows.items() if value != value)
-    label = LabelFacts(query.label.name, query.label.relation, rows.get(-1.0, 0.0), rows.get(1.0, 0.0), nulls)
-    return sum(rows.values(), 0.0), label
+    facts = LabelFacts(label.name, label.relation, rows.get(-1.0, 0.0), rows.get(1.0, 0.0), nulls)
+    return sum(rows.values(), 0.0), facts
 
 
 def _spelled(query: FeatureQuery, left: Term, right: Term) -> str:

@@ -43,9 +43,10 @@ def check_read(options: Mapping[str, Any]) -> None:
     """An option that the others leave unread is a mistake, if it was typed."""
     for known in OPTIONS.values():
         if known.read_by and typed(known.name):
-            other, value = known.read_by
-            if options[other] != value:
-                raise click.UsageError(f"{known.flag} is for --{other} {value}", click.get_current_context())
+            other, values = known.read_by
+            if options[other] not in values:
+                wanted = " or ".join(values)
+                raise click.UsageError(f"{known.flag} is for --{other} {wanted}", click.get_current_context())
 
 
 class Missing(click.UsageError):

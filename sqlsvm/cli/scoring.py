@@ -39,22 +39,30 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
     """Measure a model on the rows that its query has now, without computing the join.
 
     Prints the confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC: exact, or with bounds.
-    --json adds the histogram of the scores of each class. MODEL may be left out if there is only one.
+    --json adds the histogram of the scores of each class. MODEL may be left out if there is only one. If the label is a
+    number, prints how far scores are off: mean absolute and root mean square error, R^2, pinball loss, coverage.
 
     A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out.
     """
-    from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
+    from sqlsvm.ask.evaluate import evaluate, on_all, on_parts
+    from sqlsvm.ask.residuals import residuals
+    from sqlsvm.model.evaluation import Evaluation, Residuals
     from sqlsvm.run.holdout import Holdout
+    from sqlsvm.run.problem import Problem
     from sqlsvm.show.evaluation import draw_evaluation, draw_parts
 
     with wanted.model_and_rows() as (model, engine):
+
+        def measured(problem: Problem) -> Evaluation | Residuals:
+            return residuals(problem, model) if model.of_numbers else evaluate(problem, model)
+
         classes = model.trained_on.label_values
         if Holdout.of(model.options):
-            parts = evaluate_parts(engine, model, offload=offload)
+            parts = on_parts(engine, model, measured, offload=offload)
             said: dict[str, Any] = {part: found.as_json() for part, found in parts.items()}
             drawn = draw_parts(parts, model.label, classes, sys.stdout, weighted=model.weighted)
         else:
-            found = evaluate_model(engine, model, offload=offload)
+            found = on_all(engine, model, measured, offload=offload)
             said = found.as_json()
             drawn = draw_evaluation(found, model.label, classes, sys.stdout, weighted=model.weighted)
     show_either(as_json, lambda: {"model": model.name, "version": model.version, **said}, lambda: drawn)

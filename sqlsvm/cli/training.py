@@ -22,7 +22,7 @@ from sqlsvm.cli.options import (
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.options import OPTIONS
+from sqlsvm.options import NUMBER_LOSSES, OPTIONS
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -98,7 +98,7 @@ def train(
             return 0
         code = train_and_keep(engine, keeper, query, training, before, as_json)
         if store and not as_json:
-            _say_next(name, model_file, engine.url)
+            _say_next(name, training, model_file, engine.url)
         return code
 
 
@@ -181,12 +181,13 @@ def _answer(model: "Model", place: str, as_json: bool) -> None:
     show_either(as_json, lambda: model.as_json(), lambda: draw_training(model, place, sys.stdout))
 
 
-def _say_next(name: str, model_file: str | None, url: str) -> None:
+def _say_next(name: str, training: "Training", model_file: str | None, url: str) -> None:
     """The places are options only where the commands would not find them by themselves."""
     places = {"--dsn": url if typed("dsn") else None, "--model-file": model_file}
     options = [word for option, place in places.items() if place for word in (option, place)]
-    model = shlex.join([name, *options])
-    click.echo(f"next: sqlsvm evaluate {model} measures it, sqlsvm report {model} draws it", err=True)
+    named = shlex.join([name, *options])
+    drawn = "" if training.problem.loss in NUMBER_LOSSES else f", sqlsvm report {named} draws it"
+    click.echo(f"next: sqlsvm evaluate {named} measures it{drawn}", err=True)
 
 
 def _warn(model: "Model", training: "Training") -> None:

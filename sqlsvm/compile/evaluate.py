@@ -10,7 +10,7 @@ Scores may be known only within delta. Shifted by a parameter, a statement gives
         moved_area(t)   #{pos > neg + t} + 1/2 #{equal}:        at t = 2 delta, -2 delta
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -26,7 +26,7 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
-PAIRS, ABOVE, AREA, BINS = "pairs", "rows above", "area", "bins"
+PAIRS, ABOVE, AREA, BINS, RESIDUALS = "pairs", "rows above", "area", "bins", "residuals"
 CLASSES = "negative", "positive"
 """Columns with the rows of each label."""
 
@@ -72,6 +72,32 @@ def _by_class(count: exp.Expression, added: Callable[[exp.Expression], exp.Expre
 
 def _messages(plan: Plan) -> Messages:
     return Messages(plan, ties=True)
+
+
+def residuals(plan: Plan) -> Statement:
+    """One bag, a label that is a number: SELECT label - p AS s, w AS c FROM scored rows."""
+    y = sql.column(CODE)
+    rows = scored(plan, plan.bags[0].core)
+    entry: Named = [(sql.minus(y, sql.column("p")), "s"), (weight_of(rows), COUNT)]
+    found = sql.select(entry, sql.derived(rows, "r")).where(sql.not_null(y))
+    return statement("residuals of the join", found, LIST)
+
+
+def sums_of_residuals() -> Statement:
+    """SELECT the rows, and the sums by which residuals are measured."""
+    s, c, zero = sql.column("s"), sql.column(COUNT), sql.number(0)
+    over = exp.Greatest(this=s.copy(), expressions=[zero])
+    under = exp.Greatest(this=exp.Neg(this=s.copy()), expressions=[zero.copy()])
+    within = sql.case(exp.LTE(this=s.copy(), expression=zero.copy()), c.copy(), zero.copy())
+    sizes: Mapping[str, list[exp.Expression]] = {
+        "n": [c],
+        "over": [c, over],
+        "under": [c, under],
+        "squares": [c, s, s],
+    }
+    made: Named = [(sql.sum_or_zero(sql.product(*(e.copy() for e in of))), name) for name, of in sizes.items()]
+    limits: Named = [(exp.Min(this=s.copy()), "least"), (sql.largest(s.copy()), "largest")]
+    return statement(RESIDUALS, sql.select([*made, (sql.sum_or_zero(within), "covered"), *limits], exp.to_table(LIST)))
 
 
 # -- how long it would be, and how coarse it is ------------------------------------------------------------------------
@@ -163,11 +189,11 @@ def _area(places: exp.Expr, at: str) -> Statement:
     return statement(AREA, sql.select([(sql.sum_or_zero(sql.column("area")), "area")], sql.derived(ranked, "r")))
 
 
-def histogram() -> Statement:
-    """SELECT bin, the rows of each label: the bins have equal widths and begin at the lowest score."""
+def histogram(sizes: Sequence[str] = CLASSES) -> Statement:
+    """SELECT bin, the rows of each label, or other sizes: the bins have equal widths and begin at the lowest score."""
     place = sql.minus(sql.column("s"), sql.parameter(LOWEST))
     number = exp.Floor(this=exp.Div(this=exp.paren(place), expression=sql.parameter(WIDTH)))
     in_bin = (exp.cast(number, exp.DType.BIGINT), "bin")
-    entries = sql.derived(sql.select([in_bin, *sql.columns(CLASSES)], exp.to_table(LIST)), "e")
-    sums = [(sql.total(sql.column(n)), n) for n in CLASSES]
+    entries = sql.derived(sql.select([in_bin, *sql.columns(sizes)], exp.to_table(LIST)), "e")
+    sums = [(sql.total(sql.column(n)), n) for n in sizes]
     return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, entries))

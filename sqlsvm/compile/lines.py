@@ -44,7 +44,7 @@ class Lines:
         """What the rounding of the running sums is multiplied by: the sizes of the terms of psi and of u, for scores of
         which the root of the mean square is at most `reach` on each side: |a| + |s'| has one of at most `far`."""
         places = [abs(change.at) for loss in (self.counted, self.valued) for change in loss.changes]
-        far = 2.0 * reach + abs(self.valued.origin) + max(places)
+        far = 2.0 * reach + abs(self.valued.origin or 0.0) + max(places)
 
         def slope(loss: Piecewise) -> float:
             return sum(abs(c.jump) + abs(c.bend) * far for c in loss.changes)

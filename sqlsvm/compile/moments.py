@@ -24,13 +24,16 @@ def needed(plan: Plan, scale: Scale) -> frozenset[str]:
     """What scaling asks for, or else how large features are (see `run/rounding.py`); with several bags also the sums
     for y = -1, which the cut needs (see `oracle`)."""
     size = "squares" if scale == "standard" else "largest"
-    return frozenset({"total", size} | ({"negative"} if plan.centre is not None else set()))
+    by_class = plan.centre is not None and plan.design.target.signed
+    return frozenset({"total", size} | ({"negative"} if by_class else set()))
 
 
 def counts_of(plan: Plan, *, apart: bool = True) -> Counts:
     """The count messages over the sources of a plan, rooted at the label; apart: also of the negative rows."""
     tree = plan.tree.rerooted(plan.label_node)
-    return Counts(tree, lambda node: source(plan, node, "n"), plan.weighted, plan.design.target.is_negative, apart)
+    target = plan.design.target
+    is_negative, apart = (target.is_negative, apart) if target.signed else (None, False)
+    return Counts(tree, lambda node: source(plan, node, "n"), plan.weighted, is_negative, apart)
 
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
@@ -94,20 +97,25 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     y = -1 is needed."""
     root, dictionaries = node == counts.tree.root, plan.dictionaries(node) if "negative" in measured else ()
     counted = [(counts.total(node), "total")]
-    counted += [(counts.negative(node), "negative")] if root or "negative" in measured else []
+    by_class = plan.design.target.signed and (root or "negative" in measured)
+    counted += [(counts.negative(node), "negative")] if by_class else []
     columns = [*number_columns(plan, node), *(d.column for d in dictionaries), *([CODE] if root else [])]
     rows = counts.joined(node, [*sql.columns(columns, "n"), *counted])
-    if sums := [*_measures(plan, node, measured), *(_sizes() if root else ())]:
+    if sums := [*_measures(plan, node, measured), *(_sizes(plan) if root else ())]:
         yield statement(moments_name(node), sql.select(sums, sql.derived(rows, "t")))
     for d in dictionaries:
         sums, each = sql.columns((c for _, c in counted), "t"), sql.derived(rows.copy(), "t")
         yield statement(category_moments_name(d.number), by_category([(d, "n")], sums, each, known=True))
 
 
-def _sizes() -> Iterator[tuple[exp.Expression, str]]:
-    total = sql.column("total", "t")
+def _sizes(plan: Plan) -> Iterator[tuple[exp.Expression, str]]:
+    total, y = sql.column("total", "t"), sql.column(CODE, "t")
     yield sql.sum_or_zero(total), "n"
-    yield sql.sum_or_zero(sql.column("negative", "t")), "n_negative"
+    if plan.design.target.signed:
+        yield sql.sum_or_zero(sql.column("negative", "t")), "n_negative"
+    else:
+        yield sql.sum_or_zero(sql.product(total.copy(), y)), "label"
+        yield sql.sum_or_zero(sql.product(total.copy(), y.copy(), y.copy())), "label_squares"
     yield sql.sum_or_zero(sql.case(sql.is_null(sql.column(CODE, "t")), total.copy(), sql.number(0))), "n_unlabelled"
 
 

@@ -15,7 +15,7 @@ from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import Tally, active_rows, rounding
-from sqlsvm.compile.weighting import OFFSET, STEP, Ramp, Weighting, weighting_of
+from sqlsvm.compile.weighting import OFFSET, STEP, Ramp, Smoothed, Weighting, weighting_of
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.solve.loss import Loss, Piecewise
@@ -26,13 +26,21 @@ NEAR = "totals near 0"
 def counting(plan: Plan, loss: Loss, width: float = 0.0) -> Weighting | Lines:
     """How a pass counts for this loss: by its slope, or by that of the loss that is smoothed by this width."""
     if plan.centre is None:
-        return Ramp() if width else weighting_of(loss)
+        return _soft(loss, width) if width else weighting_of(loss)
     if loss.is_step and not width:
         return STEP
     counted = loss.smoothed(width)
     assert isinstance(counted, Piecewise)
     assert isinstance(loss, Piecewise)
     return Lines(counted, loss)
+
+
+def _soft(loss: Loss, width: float) -> Weighting:
+    """Of the step the width is a parameter."""
+    if loss.is_step:
+        return Ramp()
+    assert isinstance(loss, Piecewise)
+    return Smoothed(loss, width)
 
 
 def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iterator[Statement]:

@@ -248,7 +248,8 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
     """What each node, under its name there, adds to a row."""
     for node, name in names.items():
         if node == plan.label_node:
-            found = sql.also(found, [(plan.design.target.sign(sql.column(CODE, name)), CODE)])
+            y, target = sql.column(CODE, name), plan.design.target
+            found = sql.also(found, [(target.sign(y) if target.signed else y, CODE)])
         found = sql.also(found, sql.columns(number_columns(plan, node), name))
         for d in plan.dictionaries(node):
             found, n = placed(found, d, name)

@@ -86,10 +86,11 @@ class Tally:
         factors = [sql.double(e) for e in (*self._sign, *([weight] if weight else []))]
         made = sql.columns(n for n in rows.named_selects if n not in ("p", CODE, "w"))
         made += [(sql.product(*factors, *weighting.value(z)), COUNT), *weighting.kept(z, weight)]
+        made += [] if self.plan.design.target.signed else [(sql.column(CODE), CODE)]
         return sql.where(sql.select(made, sql.derived(rows, "s")), weighting.counts(z), *self._of_label())
 
     def totals(self) -> Named:
-        return self.weighting.totals(self.weighted)
+        return self.weighting.totals(self.weighted, self.plan.design.target.origin(sql.column(CODE, "r")))
 
     @property
     def weighted(self) -> bool:
@@ -103,8 +104,9 @@ class Tally:
 
     @property
     def _sign(self) -> list[exp.Expression]:
-        """As a factor; none with one label, by which theta was multiplied."""
-        return [self.plan.design.target.sign(sql.column(CODE))] if self.signed else []
+        """As a factor; none with one label, by which theta was multiplied, and none where the label is a number."""
+        target = self.plan.design.target
+        return [target.sign(sql.column(CODE))] if self.signed and target.signed else []
 
     @property
     def _origin(self) -> exp.Expression:

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.plan.parameters import BOUND, WIDTH
+from sqlsvm.plan.parameters import WIDTH
 from sqlsvm.solve.loss import Logistic, Loss, Piece, Piecewise
 from sqlsvm.sql import Named
 
@@ -67,8 +67,9 @@ class Weighting(Protocol):
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         """What `totals` reads of a row that counts apart from c, from its residual and its weight if it has one."""
 
-    def totals(self, weighted: bool) -> Named:
-        """What is added up over the rows r that count: the offset of the cut, and the shortfall if there is one."""
+    def totals(self, weighted: bool, origin: exp.Expression) -> Named:
+        """What is added up over the rows r that count: the offset of the cut, and the shortfall if there is one.
+        `origin` is that of a row."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Step:
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         return []
 
-    def totals(self, weighted: bool) -> Named:
+    def totals(self, weighted: bool, origin: exp.Expression) -> Named:
         return [(_size(), OFFSET)]
 
 
@@ -113,7 +114,7 @@ class Ramp:
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         return [(weight, "w")] if weight else []
 
-    def totals(self, weighted: bool) -> Named:
+    def totals(self, weighted: bool, origin: exp.Expression) -> Named:
         """The shortfall max(0, z) - u z is |z| (1 - |z| / width) / 2 within the width. There |z| / width is |2 u - 1|,
         so the row does not have to be scored again."""
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
@@ -143,10 +144,10 @@ class BySlope(ABC):
     def signed(self) -> bool:
         return self.loss.slopes[0] < 0.0
 
-    def totals(self, weighted: bool) -> Named:
+    def totals(self, weighted: bool, origin: exp.Expression) -> Named:
         """The sum of w (u o - psi*(u))"""
         u = sql.column("u", "r") if self.signed else _slope_of(weighted)
-        value = sql.minus(sql.product(u, sql.parameter(BOUND)), self.conjugate(u.copy()))
+        value = sql.minus(sql.product(u, origin), self.conjugate(u.copy()))
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
         return [(sql.product(*weights, exp.paren(value)), OFFSET)]
 
@@ -164,18 +165,25 @@ class ByPiece(BySlope):
 
     loss: Piecewise
 
+    @property
+    def counted(self) -> Piecewise:
+        """The loss whose slope a row counts."""
+        return self.loss
+
     def counts(self, z: Residual) -> exp.Expression:
         """Not where psi is constant."""
-        constant = next((i for i, piece in enumerate(self.loss.pieces) if not (piece.slope or piece.bend)), None)
+        loss = self.counted
+        constant = next((i for i, piece in enumerate(loss.pieces) if not (piece.slope or piece.bend)), None)
         if constant is None:
             return z.is_number()
-        before, after = self.loss.changes[:constant][-1:], self.loss.changes[constant:][:1]
+        before, after = loss.changes[:constant][-1:], loss.changes[constant:][:1]
         sides = [sql.every([exp.not_(z.above(change.at)), z.is_number()]) for change in before]
         return exp.paren(sql.either([*sides, *(z.above(change.at) for change in after)]))
 
     def value(self, z: Residual) -> list[exp.Expression]:
-        counted = [bool(piece.slope or piece.bend) for piece in self.loss.pieces]
-        return [_by_piece(self.loss, counted, z.above, lambda piece: _line(piece.slope, piece.bend, z.past(piece.at)))]
+        loss = self.counted
+        reached = [bool(piece.slope or piece.bend) for piece in loss.pieces]
+        return [_by_piece(loss, reached, z.above, lambda piece: _line(piece.slope, piece.bend, z.past(piece.at)))]
 
     def conjugate(self, u: exp.Expression) -> exp.Expression:
         """Of slopes that psi has."""
@@ -193,6 +201,34 @@ class ByPiece(BySlope):
             return sql.plus(sql.number(piece.value), rise) if piece.value else rise
 
         return exp.paren(_by_piece(dual, reached, above, value))
+
+
+@dataclass(frozen=True)
+class Smoothed(ByPiece):
+    """Rows count by the slope of the smoothed loss, which is one that the loss itself has, only not at z."""
+
+    width: float
+
+    @property
+    def counted(self) -> Piecewise:
+        return self.loss.smoothed(self.width)
+
+    def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
+        """The shortfall psi(z) - (u z - psi*(u)) as well; where u is 0, psi is least and falls short of nothing."""
+
+        def psi(piece: Piece) -> exp.Expression:
+            d = z.past(piece.at)
+            rise = sql.product(_line(piece.slope, piece.bend / 2.0, d), d.copy())
+            return sql.plus(sql.number(piece.value), rise) if piece.value else rise
+
+        (u,), at = self.value(z), z.past(0.0)
+        value = exp.paren(_by_piece(self.loss, [True] * len(self.loss.pieces), z.above, psi))
+        line = exp.paren(sql.minus(sql.product(exp.paren(u), at), self.conjugate(exp.paren(u.copy()))))
+        factors = [sql.double(weight.copy())] if weight else []
+        return [*super().kept(z, weight), (sql.product(*factors, exp.paren(sql.minus(value, line))), SHORTFALL)]
+
+    def totals(self, weighted: bool, origin: exp.Expression) -> Named:
+        return [*super().totals(weighted, origin), (sql.column(SHORTFALL, "r"), SHORTFALL)]
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,30 @@ class Evaluation:
         return Bounded(rate(tp.value, fp.value), rate(tp.lower, fp.upper), rate(tp.upper, fp.lower))
 
 
+@dataclass(frozen=True)
+class Residuals:
+    """How far the scores of a model are from a label that is a number. All of it is exact."""
+
+    rows: float
+    mae: float
+    rmse: float
+    r2: float | None
+    """None if the label is the same in all rows."""
+    pinball: float
+    """The mean of q z above 0 and of (q - 1) z below, for the residuals z = label - score; q is `quantile`."""
+    quantile: float
+    """That of the training, if it was for one; else one half."""
+    coverage: float
+    """The share of the rows whose label is at most the score."""
+    edges: tuple[float, ...]
+    counts: tuple[float, ...]
+    """The rows in each bin of the histogram of the residuals."""
+
+    def as_json(self) -> dict[str, Any]:
+        found = {name: value for name, value in vars(self).items() if name not in ("edges", "counts")}
+        return {"exact": True, **found, "histogram": {"edges": list(self.edges), "rows": list(self.counts)}}
+
+
 def _shares_above(rows: Sequence[float]) -> list[float]:
     """For every edge i, the share of the rows in bin i or later."""
     above = [*reversed(list(accumulate(reversed(rows)))), 0.0]

@@ -10,14 +10,14 @@ import numpy as np
 
 from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
-from sqlsvm.options import DEFAULTS, OPTIONS, Choice, Nulls, Number, Solver
+from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.plan import Method
 from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 3
+FORMAT = 4
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -225,7 +225,10 @@ class Model:
     intercept: float
     weights: Annotated[tuple[Weight, ...], _agreeing]
     scaled_intercept: float | None = None
-    """The intercept that the penalty counts: `intercept` + the sum of weight * centre. None if that is not known."""
+    """The intercept that the penalty counts: `intercept` - `label_centre` + the sum of weight * centre. None if that is
+    not known."""
+    label_centre: float = 0.0
+    """What the training subtracted from a label that is a number: the penalty counts the intercept from there."""
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     """Of each feature that is a number."""
     phases: Mapping[str, float] = field(default_factory=dict)
@@ -252,6 +255,11 @@ class Model:
     @property
     def loss(self) -> str:
         return str(self.options.get("problem", {}).get("loss", DEFAULTS["loss"]))
+
+    @property
+    def of_numbers(self) -> bool:
+        """Is the label a number? Then a prediction is the score."""
+        return self.loss in NUMBER_LOSSES
 
     @property
     def weighted(self) -> bool:

@@ -16,7 +16,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.model import Model, Term
-from sqlsvm.model.score import PREDICTION, SCORE, Operand, Operands, predictions, score
+from sqlsvm.model.score import PREDICTION, SCORE, Operand, Operands, numbers, predictions, score
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import Feature, parse
 from sqlsvm.query.guards import as_typed, fragment
@@ -40,9 +40,12 @@ def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select
         if engine.fold(column.name, True) in (SCORE, PREDICTION):
             hint = "give it another name in a SELECT of your own"
             raise OptionError(f"the rows have a column {column.name} already", hint=hint)
+    made = score(model, _operands(engine, model, columns))
+    if model.of_numbers:
+        return numbers(source, made)
     single = engine.abilities.single  # 0.9 is equal to no real, but the real that is written 0.9 is
     type = next((single for c in columns if (c.name, c.type) == (model.label, single)), None)
-    return predictions(source, score(model, _operands(engine, model, columns)), model.trained_on.label_values, type)
+    return predictions(source, made, model.trained_on.label_values, type)
 
 
 def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:

@@ -43,6 +43,11 @@ def predictions(
     return _with_more(scored, [(exp.cast(found, type) if type else found, PREDICTION)], "s")
 
 
+def numbers(rows: exp.Query, score: exp.Expression) -> exp.Select:
+    """SELECT r.*, score, the same as prediction FROM (rows) AS r: where the label is a number."""
+    return _with_more(_with_more(rows, [(score, SCORE)], "r"), [(exp.column(SCORE, table="s"), PREDICTION)], "s")
+
+
 def prediction(score: exp.Expression, labels: tuple[object, object]) -> exp.Expression:
     """The label's own value, from (negative, positive): negative for a score of 0, NULL for NULL or NaN. On both
     engines NaN is greater than all numbers."""

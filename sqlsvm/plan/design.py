@@ -21,7 +21,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Kind, Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.catalog import Catalog, met_rows_of
-from sqlsvm.plan.target import Binary
+from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery
 
 Role = Literal["intercept", "value", "missing"]
@@ -104,7 +104,7 @@ class Dictionary:
 class Design:
     """The parts of a row of the join: a target, a weight, coordinates, categories."""
 
-    target: Binary
+    target: Target
     weight: Feature | None
     coordinates: tuple[Coordinate, ...]
     dictionaries: tuple[Dictionary, ...]
@@ -133,7 +133,7 @@ class Design:
         return found
 
 
-def design(catalog: Catalog, target: Binary, *, intercept: bool = True, any_nulls: bool = False) -> Design:
+def design(catalog: Catalog, target: Target, *, intercept: bool = True, any_nulls: bool = False) -> Design:
     """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number
     but a sum is ready for NULLs that come later."""
     query = catalog.query

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.options import DEFAULTS, ClassWeights, Counting, LossName, Nulls, Scale, check
+from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, ClassWeights, Counting, LossName, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog, check_left_joins
 from sqlsvm.plan.design import Design, design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.keys import check_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
-from sqlsvm.plan.target import Binary, binary
+from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
-from sqlsvm.solve.loss import named
+from sqlsvm.solve.loss import Loss, named
 
 steps = logging.getLogger(__name__)
 
@@ -35,9 +35,23 @@ class ProblemOptions:
     class_weight: ClassWeights = DEFAULTS["class_weight"]
     loss: LossName = DEFAULTS["loss"]
     width: float = DEFAULTS["width"]
+    tube: float = DEFAULTS["tube"]
+    quantile: float = DEFAULTS["quantile"]
+    delta: float = DEFAULTS["delta"]
 
     def __post_init__(self) -> None:
         check(self)
+        if self.loss in NUMBER_LOSSES and self.class_weight != "none":
+            raise OptionError(
+                f"the loss {self.loss} is for numbers, which have no classes", hint="leave out --class-weight"
+            )
+
+    @property
+    def named_loss(self) -> Loss:
+        return named(self.loss, width=self.width, tube=self.tube, quantile=self.quantile, delta=self.delta)
+
+    def target(self, engine: Engine, query: FeatureQuery) -> Target:
+        return target_of(engine, query, self.loss, positive=self.positive, centred=self.intercept)
 
 
 def checked(engine: Engine, query: FeatureQuery) -> Catalog:
@@ -49,17 +63,17 @@ def checked(engine: Engine, query: FeatureQuery) -> Catalog:
 
 
 def planned(
-    engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None
+    engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Target | None = None
 ) -> tuple[Plan, Catalog]:
     """The plan for the rows as they are. The target is read from the query's rows, unless it is known already."""
     steps.info("looking at rows and keys of the tables")
-    target = target or binary(engine, query, options.positive)
+    target = target or options.target(engine, query)
     catalog = _catalog(engine, query, options)
     plan = _chosen(catalog, design(catalog, target, intercept=options.intercept), options)
     return fitted(plan, catalog), catalog
 
 
-def lasting(engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Binary) -> tuple[Plan, Catalog]:
+def lasting(engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Target) -> tuple[Plan, Catalog]:
     """The plan for rows that may change. It is ready for new NULLs and categories, and makes no choice that pays only
     for the rows as they are."""
     catalog = _catalog(engine, query, options)
@@ -81,7 +95,7 @@ def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Ca
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
     plan = choose(join_tree(catalog.query, catalog), made, catalog, options.counting)
-    loss = named(options.loss, options.width)
+    loss = options.named_loss
     if plan.centre and not (loss.is_step or loss.by_lines):
         raise OptionError(
             f"the loss {options.loss} needs a join without many-to-many edges",

@@ -14,6 +14,14 @@ from sqlsvm.solve.arrays import Array, Indices
 
 
 @dataclass(frozen=True)
+class LabelMoments:
+    """Of the code of a label that is a number: the sums of y and y^2 over the join."""
+
+    total: float
+    squares: float
+
+
+@dataclass(frozen=True)
 class Moments:
     """Of every coordinate over the join: the sums of x and x^2, the largest |x|, the sum for y = -1."""
 
@@ -24,6 +32,8 @@ class Moments:
     squares: Array
     largest: Array
     total_negative: Array
+    label: LabelMoments | None = None
+    """Where the label is a number."""
     products: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """For each pair of terms of one sum, the sum of x_i x_j."""
 

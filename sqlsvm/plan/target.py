@@ -1,13 +1,17 @@
 """The label of a query as passes need it: a code for each row, and what the code means.
 
-Working tables store only this code of the label, in the column y.
+Working tables store only this code of the label, in the column y. A row of the join has the residual
+z = origin - sign * score. If the label has two classes, the code is the sign. If it is a number, there are no signs,
+and the code is the origin.
 """
 
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeVar
+from math import frexp
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from sqlglot import exp
@@ -15,9 +19,12 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.parameters import BOUND, LABEL, WEIGHT_NEGATIVE, WEIGHT_POSITIVE
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.solve.arrays import Array
+from sqlsvm.sql import Named
 
 T = TypeVar("T")
 
@@ -26,23 +33,32 @@ CODE = "y"
 
 
 @dataclass(frozen=True)
-class Binary:
-    """A label with two values. The code of a row is its sign: -1, +1 or NULL."""
-
+class Target(ABC):
     label: Feature
     code: exp.Expression
     """Over the columns of the label's relation."""
+
     class_weights: tuple[float, float] = (1.0, 1.0)
     """What a row of each class counts: negative, positive."""
-    class_parameters: bool = False
-    """The class weights are parameters of every statement: a stored program knows them only when it runs."""
+
+    signed: ClassVar[bool]
+    """Do rows have signs, so that there are two classes?"""
+    weighted = False
+    """Do rows of one class count more?"""
+    centre = 0.0
+    """What is subtracted from a label that is a number."""
+
+    @abstractmethod
+    def origin(self, y: exp.Expression) -> exp.Expression:
+        """The residual of a row with the code y and the score 0."""
+
+    @abstractmethod
+    def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
+        """The signs and the origins of rows with these codes; `bound` is the origin that classes have."""
 
     def sign(self, y: exp.Expression) -> exp.Expression:
-        """The sign of a row with the code y: its residual is origin - sign * score."""
-        return y
-
-    def origin(self, y: exp.Expression) -> exp.Expression:
-        return sql.parameter(BOUND)
+        """The sign of a row with the code y."""
+        return sql.integer(1)
 
     def is_negative(self, y: exp.Expression) -> exp.Expression:
         return exp.LT(this=self.sign(y), expression=sql.integer(0))
@@ -51,22 +67,129 @@ class Binary:
         """Does a row belong to the one class that is counted?"""
         return sql.equal(y, sql.parameter(LABEL))
 
+    def factor(self) -> exp.Expression:
+        """How much a row counts because of its class, over the columns of the label's relation."""
+        return sql.number(1)
+
+    def by_class(self, n: float, n_negative: float) -> "ByClass":
+        """The rows of each class, -1 and 1, without class weights, from those with them."""
+        return {}
+
+
+ByClass = dict[Literal["-1", "1"], float]
+
+
+@dataclass(frozen=True)
+class Binary(Target):
+    """A label with two values. The code of a row is its sign: -1, +1 or NULL."""
+
+    class_parameters: bool = False
+    """The class weights are parameters of every statement: a stored program knows them only when it runs."""
+
+    signed = True
+
+    def sign(self, y: exp.Expression) -> exp.Expression:
+        return y
+
+    def origin(self, y: exp.Expression) -> exp.Expression:
+        return sql.parameter(BOUND)
+
+    def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
+        return codes, np.full(len(codes), bound)
+
     @property
-    def weighted(self) -> bool:
+    def weighted(self) -> bool:  # type: ignore[override]
         return self.class_parameters or self.class_weights != (1.0, 1.0)
 
     def factor(self) -> exp.Expression:
-        """How much a row counts because of its class, over the columns of the label's relation."""
         names = (WEIGHT_NEGATIVE, WEIGHT_POSITIVE)
         weights = map(sql.parameter, names) if self.class_parameters else map(sql.number, self.class_weights)
         negative, positive = weights
         return sql.case(sql.positive(exp.paren(self.sign(self.code))), positive, negative)
+
+    def by_class(self, n: float, n_negative: float) -> ByClass:
+        negative, positive = self.class_weights
+        return {"-1": n_negative / negative, "1": (n - n_negative) / positive}
+
+
+@dataclass(frozen=True)
+class Numeric(Target):
+    """A label that is a number. The code of a row is the label less a centre, so that sums keep their digits."""
+
+    centre: float = 0.0
+
+    signed = False
+
+    def origin(self, y: exp.Expression) -> exp.Expression:
+        return y
+
+    def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
+        return np.ones(len(codes)), codes
+
+
+def target_of(engine: Engine, query: FeatureQuery, loss: str, *, positive: str | None, centred: bool) -> Target:
+    """The label as the loss needs it. This reads its values."""
+    label = named(query.label)
+    if loss not in NUMBER_LOSSES:
+        return binary(engine, query, positive)
+    if label.kind != "numeric":
+        raise OptionError(
+            f"the loss {loss} needs a label that is a number, and {label.name} is not",
+            hint="use a loss for two classes, such as --loss hinge, or CAST the label to a number in the query",
+        )
+    if positive is not None:
+        raise OptionError(
+            f"the loss {loss} needs a number, and --positive makes two classes of the label",
+            hint="leave one of them out",
+        )
+    return numeric(engine, query, label, centred=centred)
+
+
+DIGITS = 20
+"""The bits that are kept of a mean: more may depend on the order in which rows are added up."""
+
+
+def numeric(engine: Engine, query: FeatureQuery, label: Feature, *, centred: bool = True) -> Numeric:
+    """Measured from its mean in its own relation, if scores have a constant that can take that up."""
+    value = sql.double(label.expression.copy())
+    centre = _centre(engine, query, label) if centred else 0.0
+    return Numeric(label, exp.paren(sql.minus(value, sql.number(centre))) if centre else value, centre=centre)
+
+
+def _centre(engine: Engine, query: FeatureQuery, label: Feature) -> float:
+    """The mean, rounded to a small share of the deviation."""
+    rows = rows_of(query, label.relation, [(sql.double(label.expression.copy()), "v")])
+    v = sql.column("v")
+    outputs: Named = [(exp.Avg(this=v), "mean"), (exp.Min(this=v.copy()), "least"), (exp.Max(this=v.copy()), "most")]
+    found = engine.fetch(sql.select(outputs, sql.derived(rows, "r")))
+    mean, least, most = (float(found[name].astype(float)[0]) for name in ("mean", "least", "most"))
+    size = max(abs(least), abs(most))
+    if not (size > 0.0 and np.isfinite(mean)):  # there are no rows, or they are refused later
+        return 0.0
+    grain = 2.0 ** (frexp((most - least) or size)[1] - DIGITS)
+    return float(round(mean / grain) * grain)
 
 
 def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary:
     """The label as a target of two classes. This reads its values."""
     label = named(query.label)
     return Binary(label, _sign_of(engine, query, label, positive))
+
+
+MANY = 4
+"""A number with more values is probably no name of a class."""
+
+
+def if_classes(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary | None:
+    """The same, or None for a number with many values: no class was asked for, and it may be predicted."""
+    label = named(query.label)
+    is_number = label.kind == "numeric" and positive is None
+    if (
+        is_number
+        and len(_label_values(engine, rows_of(query, label.relation, [(label.expression.copy(), "v")]))) > MANY
+    ):
+        return None
+    return binary(engine, query, positive)
 
 
 def named(label: T | None) -> T:
@@ -81,10 +204,12 @@ def is_single(engine: Engine, query: FeatureQuery, label: Feature) -> bool:
 
 
 def read_label_values(
-    engine: Engine, query: FeatureQuery, target: Binary, *, shortest: bool = False
+    engine: Engine, query: FeatureQuery, target: Target, *, shortest: bool = False
 ) -> tuple[Any, Any]:
-    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs. `shortest` is the
-    ability of the engine that the user knows."""
+    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs, and for both where
+    the label is a number. `shortest` is the ability of the engine that the user knows."""
+    if not target.signed:
+        return None, None
     columns = [(target.code.copy(), "s"), (target.label.typed.copy(), "v")]
     rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
 
@@ -106,6 +231,13 @@ def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str 
         return sql.by_truth(label.expression, sql.integer(1), exp.Neg(this=sql.integer(1)))
     rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])
     values = _label_values(engine, rows)
+    if len(values) > MANY and positive is None and label.kind == "numeric":
+        raise DataError(
+            f"the label {label.name} has more than two values in {label.relation}",
+            detail=f"among them {_quoted(values[:4])}",
+            hint="to predict a number, use a loss for numbers, such as --loss huber; to predict a class, "
+            f"make two of them: {label.name} > 0 AS {label.name}_is_positive",
+        )
     if not values:  # there are no rows: a caller that needs some complains
         return exp.cast(exp.null(), exp.DType.INT)
     if len(values) > 2:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.ask.inspect import Inspection, inspect_model
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import SqlsvmError
+from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.run.holdout import Holdout
@@ -51,6 +51,7 @@ def gather(
     model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool = False
 ) -> Report:
     """A report with as many parts as possible: tables or the server may be gone, or no database may be given."""
+    _check(model)
     if database is None:
         return Report(model, missing=(Missing(BOTH, "no database was named; --dsn URL names one"),))
     try:
@@ -60,7 +61,16 @@ def gather(
         return Report(model, missing=(Missing(BOTH, _why(error)),))
 
 
+def _check(model: Model) -> None:
+    if model.of_numbers:
+        raise OptionError(
+            f"model {model.name} predicts a number, and a report draws classes",
+            hint="sqlsvm show, weights and evaluate print what is known of it",
+        )
+
+
 def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Report:
+    _check(model)
     missing: list[Missing] = []
 
     def attempt(part: str, read: Callable[[], Found]) -> Found | None:

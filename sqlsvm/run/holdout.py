@@ -22,7 +22,6 @@ from sqlsvm.errors import DataError
 from sqlsvm.plan.design import drop_nulls
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
-from sqlsvm.plan.target import binary
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem, check_rows, prepared
@@ -122,7 +121,7 @@ def prepared_part(
     work: Workspace, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
 ) -> Problem:
     """A part of a marked query, ready for passes. The values of both parts decide which label is positive."""
-    target = binary(work.engine, query, options.positive)
+    target = options.target(work.engine, query)
     with _told_of(holdout, part):
         return prepared(work, kept(work, part_of(query, part)), options, target)
 
@@ -131,7 +130,7 @@ def counted_part(
     work: Workspace, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
 ) -> Moments:
     """How many join rows of each class a part of a marked query has; an error if it lacks one. Leaves no table."""
-    target = binary(work.engine, query, options.positive)
+    target = options.target(work.engine, query)
     query = part_of(drop_nulls(query) if options.nulls == "drop" else query, part)
     with _told_of(holdout, part), work.scratch():
         bare = replace(kept(work, query), features=())

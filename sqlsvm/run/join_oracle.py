@@ -40,6 +40,12 @@ class JoinOracle:
         self.phase = phase
 
     @property
+    def _origin(self) -> float:
+        """The root of the mean square of the origins."""
+        label, n = self.problem.moments.label, self.join_rows
+        return abs(self.loss.origin or 0.0) if label is None else (label.squares / n) ** 0.5
+
+    @property
     def dimension(self) -> int:
         return self.problem.scaling.dimension
 
@@ -69,7 +75,8 @@ class JoinOracle:
         return isinstance(counting(self.plan, self.loss, width), Lines)
 
     def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
-        found, counted = self.loss.size(cut.value_low + cut.error), counting(self.plan, self.loss, cut.width)
+        found = self.loss.size(cut.value_low + cut.error, self._origin)
+        counted = counting(self.plan, self.loss, cut.width)
         if not isinstance(counted, Lines):
             return found, found
         sums, lists = (each.share / self.rounding.share for each in self._of_lines)
@@ -92,15 +99,16 @@ class JoinOracle:
 
     @cached_property
     def _ramp(self) -> Program:
-        """With one bag the width is a parameter."""
+        """Here the width is a parameter."""
         return self._program(WIDEST)
 
     def _soft(self, width: float) -> Program:
-        return self._program(width) if self.plan.centre else self._ramp
+        one = self.plan.centre is None and self.loss.is_step
+        return self._ramp if one else self._program(width)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
-        parameters = {THETA: theta, BOUND: self.loss.origin, BUCKETS: h, WIDTH: width}
+        parameters = {THETA: theta, BOUND: self.loss.origin or 0.0, BUCKETS: h, WIDTH: width}
         work = self.problem.work
         with work.clock.during(self.phase):
             answers = work.run_and_drop(self._soft(width) if width else self.program, parameters)

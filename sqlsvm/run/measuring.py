@@ -26,12 +26,13 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.errors import DataError
 from sqlsvm.plan.design import OTHER, Coordinate, as_categories
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.scaling import Moments, cancelling, flat
+from sqlsvm.plan.scaling import LabelMoments, Moments, cancelling, flat
 from sqlsvm.run.workspace import Workspace
 
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
-    """N, N- and the moments of every coordinate; nan for what was not measured."""
+    """N, N- and the moments of every coordinate; nan for what was not measured. A number has no class to measure."""
+    measured = measured if plan.design.target.signed else measured - {"negative"}
     with work.scratch():
         answers = work.run(_known_moments(work, plan, measured))
     design, size = plan.design, plan.design.size
@@ -48,13 +49,16 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
                 values[here] = np.nan
             continue
         places = rows["n"].astype(int) - 1
-        of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows["negative"]}
+        of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows.get("negative")}
         for name in measured:
             found[name][places] = of_one[name]
     root = answers[moments_name(plan.label_node)]
-    n, n_negative, n_unlabelled = (float(root[name][0]) for name in ("n", "n_negative", "n_unlabelled"))
+    signed = design.target.signed
+    n, n_unlabelled = float(root["n"][0]), float(root["n_unlabelled"][0])
+    n_negative = float(root["n_negative"][0]) if signed else 0.0
+    label = None if signed else LabelMoments(float(root["label"][0]), float(root["label_squares"][0]))
     total, squares, largest, negative = (found[m] for m in ("total", "squares", "largest", "negative"))
-    return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative)
+    return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative, label)
 
 
 def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:

@@ -34,8 +34,10 @@ def only_class(problem: Problem, solution: Solution, penalty: L2) -> int | None:
     the rows whose score has the wrong sign."""
     moments = problem.moments
     place = next((e.place for e in problem.scaling.numbers if not e.feature), None)
+    if place is None or not problem.plan.design.target.signed:
+        return None
     shares = {-1: 1 - moments.n_negative / moments.n, 1: moments.n_negative / moments.n}  # of the other class
-    if place is None or problem.plan.method == "sketch" or _unlikely(problem, solution, penalty, min(shares.values())):
+    if problem.plan.method == "sketch" or _unlikely(problem, solution, penalty, min(shares.values())):
         return None
     cut = JoinOracle(problem, PERCEPTRON, "finishing").pass_(solution.beta, solution.history[-1].buckets)
     if cut.error:
@@ -49,4 +51,4 @@ def _unlikely(problem: Problem, solution: Solution, penalty: L2, wrong: float) -
     loss, found = problem.plan.loss, solution.certificate.objective
     if loss.is_step:
         return found + penalty.value(solution.beta) < UNLIKELY * 2 * wrong
-    return found < UNLIKELY * wrong * float(loss.value(np.array([loss.origin]))[0])
+    return found < UNLIKELY * wrong * float(loss.value(np.array([loss.origin or 0.0]))[0])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
@@ -14,8 +14,8 @@ from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
-from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
-from sqlsvm.plan.target import Binary, named
+from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values, scaling
+from sqlsvm.plan.target import Binary, Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
@@ -38,9 +38,8 @@ class Problem:
     @property
     def rows(self) -> float:
         """The rows of the join; infinite with weights of the user, because N does not tell then."""
-        negative, positive = self.plan.design.target.class_weights
-        rows = self.moments.n_negative / negative + (self.moments.n - self.moments.n_negative) / positive
-        return inf if self.plan.design.weight else rows
+        by_class = self.plan.design.target.by_class(self.moments.n, self.moments.n_negative)
+        return inf if self.plan.design.weight else sum(by_class.values()) if by_class else self.moments.n
 
 
 @contextmanager
@@ -56,7 +55,7 @@ def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery
     return read_query(engine, text, label=named(options.label), **roles)
 
 
-def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Binary | None = None) -> Problem:
+def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None = None) -> Problem:
     """Balanced class weights need a count of the classes. After it, all tables are made again with the weights."""
     work.clock.begin("reading")
     plan, catalog = planned(work.engine, query, options, target)
@@ -71,6 +70,7 @@ def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
 
 
 def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
+    assert isinstance(plan.design.target, Binary)
     target = replace(plan.design.target, class_weights=weights)
     return replace(plan, design=replace(plan.design, target=target))
 
@@ -101,12 +101,30 @@ def check_rows(plan: Plan, moments: Moments) -> None:
         what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
         hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
         raise DataError(what, hint=hint)
+    if moments.label:
+        check_label(plan, moments.label)
+        return
     for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
         if not n > 0:
             raise DataError(
                 f"the label {label} has one class only: no row of the join is {missing}",
                 hint="sqlsvm inspect shows the classes before and after the join",
             )
+
+
+def check_label(plan: Plan, found: LabelMoments) -> None:
+    """Refuse a label with NaN, infinity, or squares that are too large for a double."""
+    label = plan.design.target.label.name
+    if not isfinite(found.total):
+        raise DataError(
+            f"the label {label} is NaN or infinite in some rows of the join",
+            hint=f"leave those rows out: WHERE {label} BETWEEN -1e100 AND 1e100",
+        )
+    if not isfinite(found.squares):
+        raise DataError(
+            f"the label {label} has numbers whose squares are too large for a double",
+            hint=f"change its size in the query: {label} / 1e100 AS {label}",
+        )
 
 
 def balanced(moments: Moments) -> tuple[float, float]:

@@ -62,8 +62,8 @@ def whole_join(problem: Problem, most: int) -> Sample | None:
 
 
 def _sample(problem: Problem, numbers: Singles | Array, ones: Indices, labels: Array, weights: Array) -> Sample:
-    origins = np.full(len(labels), problem.plan.loss.origin)
-    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), labels, origins, weights)
+    signs, origins = problem.plan.design.target.as_rows(labels, problem.plan.loss.origin or 0.0)
+    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), signs, origins, weights)
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:

@@ -191,8 +191,9 @@ def model_of(
     left_out: Moments | None = None,
 ) -> Model:
     proof, design = solution.certificate, problem.plan.design
-    rows = _label_rows(problem.moments, design, design.target.class_weights)
-    held_out: ByLabel = {} if left_out is None else _label_rows(left_out, design, (1.0, 1.0))
+    rows = _label_rows(problem.moments, design)
+    unweighted = replace(design, target=replace(design.target, class_weights=(1.0, 1.0)))
+    held_out: ByLabel = {} if left_out is None else _label_rows(left_out, unweighted)
     scaling, beta = problem.scaling, solution.beta
     constant = next((e for e in scaling.numbers if not e.feature), None)
     trained_on = replace(_trained_on(engine, text, problem), held_out=held_out)
@@ -208,15 +209,16 @@ def model_of(
         counting=problem.plan.method,
         nulls=training.problem.nulls,
         bags=len(problem.plan.bags),
-        join_rows=sum(rows.values()),
+        join_rows=sum(rows.values()) if rows else _whole(problem.moments.n, design),
         label_rows=rows,
         passes=len(solution.history),
         seconds=sum(record.seconds for record in solution.history),
         **asdict(proof),
         gap=proof.gap,
         converged=solution.converged,
-        intercept=float(scaling.to_raw(beta)[constant.index]) if constant else 0.0,
+        intercept=float(scaling.to_raw(beta)[constant.index]) + design.target.centre if constant else 0.0,
         weights=tuple(_weights(problem, beta, training.problem.nulls)),
+        label_centre=design.target.centre,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
         notes=tuple(_notes(problem, training, solution, trained_on.label_values)),
@@ -235,12 +237,14 @@ def as_json(record: Record) -> dict[str, Any]:
     return {"pass": found.pop("pass_"), **found}
 
 
-def _label_rows(moments: Moments, design: Design, class_weights: tuple[float, float]) -> ByLabel:
+def _label_rows(moments: Moments, design: Design) -> ByLabel:
     """The rows of each class, without class weights. A row of weight w counts as w rows."""
-    counts = (moments.n_negative, moments.n - moments.n_negative)
-    rows = [count / weight for count, weight in zip(counts, class_weights, strict=True)]
-    negative, positive = rows if design.weight else (float(round(n)) for n in rows)
-    return {"-1": negative, "1": positive}
+    by_class = design.target.by_class(moments.n, moments.n_negative)
+    return {label: _whole(n, design) for label, n in by_class.items()}
+
+
+def _whole(rows: float, design: Design) -> float:
+    return rows if design.weight else float(round(rows))
 
 
 def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:

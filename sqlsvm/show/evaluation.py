@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.model.evaluation import Bounded, Evaluation
+from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.run.holdout import Part
 from sqlsvm.terminal import amount, printable, weight
@@ -16,15 +16,17 @@ RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc")
 
 
 def draw_evaluation(
-    found: Evaluation, label: str, classes: tuple[object, object], stream: TextIO, *, weighted: bool = False
+    found: Evaluation | Residuals, label: str, classes: tuple[object, object], stream: TextIO, *, weighted: bool = False
 ) -> str:
     """`classes` are the values of the label, the negative one first."""
+    if isinstance(found, Residuals):
+        return on_paper(stream, _residuals(found, label, weighted))
     said = "exact" if found.exact else "between bounds where scores had to be rounded"
     return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), "", said)
 
 
 def draw_parts(
-    parts: Mapping[Part, Evaluation],
+    parts: Mapping[Part, Evaluation | Residuals],
     label: str,
     classes: tuple[object, object],
     stream: TextIO,
@@ -35,6 +37,19 @@ def draw_parts(
     titles = {"train": "the rows that it was trained on", "holdout": "the rows held out"}
     drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
     return "\n\n\n".join(f"{titles[part]}\n\n{text}" for part, text in drawn.items())
+
+
+def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
+    unit, number = ("weight", weight) if weighted else ("rows", amount)
+    table = columns(f"{escape(printable(label))} - score", numbers=("value",))
+    table.add_row(unit, number(found.rows))
+    table.add_row("mean absolute error", f"{found.mae:.6g}")
+    table.add_row("root mean square error", f"{found.rmse:.6g}")
+    if found.r2 is not None:
+        table.add_row("R^2", f"{found.r2:.4f}")
+    table.add_row(f"pinball loss of quantile {found.quantile:g}", f"{found.pinball:.6g}")
+    table.add_row("share of labels up to the score", f"{found.coverage:.4f}")
+    return table
 
 
 def _matrix(found: Evaluation, label: str, classes: tuple[object, object], weighted: bool) -> Table:

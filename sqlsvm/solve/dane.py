@@ -97,20 +97,26 @@ class Search:
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
         nothing = np.zeros(run.oracle.dimension)
         point = self._sample_optimum(nothing, nothing)
-        heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run)
+        self.local = local = local.fitting(point)
+        heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / self._size(point)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
         self.tilts = soft and heap and bias <= run.effort.tol
         self.soft = soft and (heap or (run.oracle.soft_is_cheap and bias > BIAS_SHARE * run.effort.tol))
         if whole:
-            point, width = self._soft_optimum(point, nothing, WIDTHS[-1])
+            point, width = self._soft_optimum(point, nothing, WIDTHS[-1] * local.unit)
             cut = self.local.cut(point, width)
-            size = run.oracle.loss.size(cut.value_low)
+            size = run.oracle.loss.size(cut.value_low, self.local.origin)
             run.bundle.add(cut, (size, size))
-        self.first = self._soft_optimum(point, nothing, WIDTHS[0]) if self.soft else (point, 0.0)
+        self.first = self._soft_optimum(point, nothing, WIDTHS[0] * local.unit) if self.soft else (point, 0.0)
+
+    def _size(self, point: Array) -> float:
+        """That of the objective, if it is not about 1 as for classes."""
+        found = self.local.value(point, np.zeros_like(point), 0.0) if self.run.oracle.loss.origin is None else 1.0
+        return found or 1.0
 
     @cached_property
     def metric(self) -> Metric:
-        return Metric(self.local.curvature(self.first[0], METRIC_WIDTH))
+        return Metric(self.local.curvature(self.first[0], METRIC_WIDTH * self.local.unit))
 
     def propose(self) -> tuple[Array, float]:
         """If the gap hardly shrinks, level steps are made, which converge without a sample."""
@@ -123,7 +129,10 @@ class Search:
             return self._tilted_optimum()
         best, tilt = run.points[run.best], self._tilt(run.best)
         point = run.bundle.step(best, self.metric)
-        if self.local.value(point, tilt, 0.0) > self.local.value(best, tilt, 0.0):  # what is curved there is not here
+        longer = self.local.value(point, tilt, 0.0) > self.local.value(
+            best, tilt, 0.0
+        )  # what is curved there is not here
+        if longer and not run.stalls:
             point = self._sample_optimum(best, tilt)
         return point, self._fitting_width(point)
 
@@ -131,7 +140,7 @@ class Search:
         """With the widest smoothing that does not cost more than its share of the gap, if one of WIDTHS does."""
         local, point = self.local, start
         for width in WIDTHS:
-            before, point = point, local.minimise(point, tilt, width, ACCURACY * self.run.effort.tol)
+            before, point = point, local.minimise(point, tilt, width * local.unit, ACCURACY * self.run.effort.tol)
             value = local.value(point, tilt, 0.0)
             if local.value(before, tilt, 0.0) - value <= BIAS_SHARE * self.run.effort.tol * value:
                 break
@@ -141,7 +150,9 @@ class Search:
         """Of the sample, with the slope of the join where the latest soft cut was made."""
         cuts = self.run.cuts
         latest = max((i for i, cut in enumerate(cuts) if cut.width), default=len(cuts) - 1)
-        return self._soft_optimum(self.run.points[latest], self._tilt(latest), cuts[latest].width or WIDTHS[0])
+        return self._soft_optimum(
+            self.run.points[latest], self._tilt(latest), cuts[latest].width or WIDTHS[0] * self.local.unit
+        )
 
     def _tilt(self, index: int) -> Array:
         """What gives the sample the slope of the join where this pass was made."""
@@ -163,7 +174,7 @@ class Search:
 
     def _fitting_width(self, point: Array) -> float:
         """The width of a soft pass there; 0 where whole rows are good enough."""
-        width, narrower = 0.0, WIDTHS[0] if self.soft else 0.0
+        width, narrower = 0.0, WIDTHS[0] * self.local.unit if self.soft else 0.0
         while narrower != width:
             width, narrower = narrower, self._narrower(point, np.zeros_like(point), narrower)
         return width
@@ -172,7 +183,11 @@ class Search:
         """A width with which a cut may be good enough; the same if it is with this one."""
         wanted = BLUR_SHARE * self._tol * abs(self.local.value(point, tilt, 0.0))
         blur = self.local.blur(point, width)
-        return width if blur <= wanted or width < NARROWEST else width * max(0.1, 0.8 * (wanted / blur) ** 0.5)
+        return (
+            width
+            if blur <= wanted or width < NARROWEST * self.local.unit
+            else width * max(0.1, 0.8 * (wanted / blur) ** 0.5)
+        )
 
     @property
     def _stuck(self) -> bool:

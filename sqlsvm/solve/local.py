@@ -6,7 +6,7 @@ psi is piecewise quadratic, so Newton's method ends after few steps, and its Hes
 curved.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,16 +39,29 @@ class LocalProblem:
     shares: Array
     loss: Loss
     penalty: L2
+    unit: float = 1.0
+    """In which widths are measured: that of residuals."""
 
     @classmethod
     def of(cls, sample: Sample, loss: Loss, penalty: L2) -> "LocalProblem":
         shares = sample.weights / max(sample.weights.sum(), TINY)
-        return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty)
+        unit = 1.0 if loss.origin is not None else _unit(shares, sample.origins)
+        return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty, unit)
+
+    def fitting(self, beta: Array) -> "LocalProblem":
+        """The same with the unit that the residuals have there. Where the label has classes, it is that of the
+        loss."""
+        return self if self.loss.origin is not None else replace(self, unit=_unit(self.shares, self.residuals(beta)))
 
     @property
     def columns(self) -> int:
         """Of the matrices that are multiplied here."""
         return self.rows.width if self.rows.width <= DENSE_UP_TO else self.rows.numbers.shape[1]
+
+    @property
+    def origin(self) -> float:
+        """The root of the mean square of the origins."""
+        return float(np.sqrt(self.shares @ self.origins**2))
 
     def residuals(self, beta: Array) -> Array:
         return self.origins - self.signs * self.rows.scores(beta)
@@ -61,9 +74,9 @@ class LocalProblem:
         return -self.rows.sums(self.shares * self.signs * psi.slope(z))
 
     def density(self, beta: Array, within: float = 0.1) -> float:
-        """The density of the residuals at the knots."""
-        z = self.residuals(beta)
-        near = sum(float(self.shares @ (np.abs(z - knot) < within)) for knot in self.loss.knots)
+        """The density of the residuals at the knots, in units."""
+        z = self.residuals(beta) / self.unit
+        near = sum(float(self.shares @ (np.abs(z - knot / self.unit) < within)) for knot in self.loss.knots)
         return near / (2.0 * within)
 
     def blur(self, beta: Array, width: float) -> float:
@@ -147,3 +160,8 @@ class LocalProblem:
     @cached_property
     def _gram(self) -> Gram:
         return Gram(self.rows)
+
+
+def _unit(shares: Array, z: Array) -> float:
+    """The mean size of residuals; 1 where all are 0."""
+    return float(shares @ np.abs(z)) or 1.0

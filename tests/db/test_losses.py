@@ -70,7 +70,7 @@ def test_a_cut_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossN
     with opened_world(engine, seed, wish, acyclic=True, many_to_many=False) as found:
         if found is not None:
             assert found.plan.centre is None
-            same_cuts(found.again(loss=named(loss, WIDTH)), loss, np.random.default_rng(seed))
+            same_cuts(found.again(loss=named(loss, width=WIDTH)), loss, np.random.default_rng(seed))
 
 
 @several_bags
@@ -79,7 +79,7 @@ def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, seed
     wish = Wish(scale=("none", "standard")[seed % 2], class_weights=((1, 1), (2, 1))[seed % 3 == 0])
     with opened_world(engine, 100 + seed, wish, acyclic=True, many_to_many=True) as found:
         if found is not None:
-            same_cuts(found.again(loss=named(loss, WIDTH)), loss, np.random.default_rng(seed))
+            same_cuts(found.again(loss=named(loss, width=WIDTH)), loss, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -230,7 +230,7 @@ def test_a_category_may_have_only_rows_of_weight_0(engine: Engine, loss: LossNam
     build(engine, f"CREATE TABLE f (y INT, c TEXT, w INT); INSERT INTO f VALUES {rows}")
     wish = Wish(weight="w")
     with workspace(engine) as work:
-        found = opened(work, "SELECT y, c, w FROM f", wish).again(loss=named(loss, WIDTH))
+        found = opened(work, "SELECT y, c, w FROM f", wish).again(loss=named(loss, width=WIDTH))
         cut = found.cut(np.zeros(2), width=WIDTH if loss == "hinge" else 0.0)
     at_zero = np.zeros(1)
     value = 1.0 if loss == "hinge" else float(FORMULAS[loss][0](at_zero)[0])

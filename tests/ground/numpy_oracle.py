@@ -43,6 +43,12 @@ class NumpyOracle:
     soft_is_cheap = True
 
     @property
+    def origin(self) -> float:
+        """Its labels are classes."""
+        assert self.loss.origin is not None
+        return self.loss.origin
+
+    @property
     def dimension(self) -> int:
         return sum(block.features.shape[1] for block in self.blocks)
 
@@ -52,7 +58,7 @@ class NumpyOracle:
 
     def residuals(self, beta: Array) -> Array:
         """z = origin - y beta.x for every join row."""
-        residuals: Array = self.loss.origin - self.labels * self._gather(self._partial_scores(beta))
+        residuals: Array = self.origin - self.labels * self._gather(self._partial_scores(beta))
         return residuals
 
     def mean_loss(self, beta: Array) -> float:
@@ -71,7 +77,7 @@ class NumpyOracle:
         return False
 
     def size(self, _beta: Array, cut: Cut) -> tuple[float, float]:
-        size = self.loss.size(cut.value_low + cut.error)
+        size = self.loss.size(cut.value_low + cut.error, self.origin)
         return size, size
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
@@ -89,7 +95,7 @@ class NumpyOracle:
         n = len(self.labels)
         chosen = np.arange(n) if size >= n else np.random.default_rng(seed).integers(0, n, size)
         rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
-        origins = np.full(len(rows), self.loss.origin)
+        origins = np.full(len(rows), self.origin)
         return Sample(SampleRows.of(rows), self.labels[chosen], origins, self.weights[chosen])
 
     def whole(self, most: int) -> Sample | None:
@@ -98,7 +104,7 @@ class NumpyOracle:
             return None
         rows = np.hstack([b.features[b.index] for b in self.blocks]).astype(float)
         ones = np.zeros((len(rows), 0), dtype=np.int64)
-        origins = np.full(len(rows), self.loss.origin)
+        origins = np.full(len(rows), self.origin)
         return Sample(SampleRows(rows, ones, rows.shape[1]), self.labels, origins, self.weights)
 
     def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
@@ -129,7 +135,7 @@ class NumpyOracle:
 
     def _cut(self, u: Array, beta: Array, error: float, buckets: int | None) -> Cut:
         slope = self._slope(u)
-        offset = float(self.weights @ (u * self.loss.origin - self.loss.conjugate(u)) / self.weights.sum())
+        offset = float(self.weights @ (u * self.origin - self.loss.conjugate(u)) / self.weights.sum())
         return Cut(slope, offset, offset + float(slope @ beta), error, buckets)
 
     def _slope(self, u: Mask | Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import LossName
+from sqlsvm.options import ClassLoss
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.loss import named
 from sqlsvm.solve.penalty import L2
@@ -260,7 +260,7 @@ def test_a_state_without_cuts_is_refused() -> None:
 
 
 @pytest.mark.parametrize("lam", [1e-3, 1e-4])
-@pytest.mark.parametrize("loss", get_args(LossName))
+@pytest.mark.parametrize("loss", get_args(ClassLoss))
 def test_every_loss_takes_few_passes(loss: str, lam: float) -> None:
     rng = np.random.default_rng(2)
     rows = np.hstack([np.ones((60_000, 1)), rng.normal(size=(60_000, 20))])

@@ -119,13 +119,14 @@ def test_a_smoothed_loss_has_no_knots_and_differs_near_them_only(loss: Loss) -> 
 def test_the_size_is_not_exceeded(loss: Loss, wide: float) -> None:
     z = wide * np.random.default_rng(1).normal(size=1000)
     u = loss.slope(z)
-    size = loss.size(float(loss.value(z).mean()))
+    origin = 1.0 if loss.origin is None else loss.origin
+    size = loss.size(float(loss.value(z).mean()), origin)
     assert float(np.sqrt((u * u).mean())) <= size
-    assert float((np.abs(u * loss.origin) + np.abs(loss.conjugate(u))).mean()) <= size
+    assert float((np.abs(u * origin) + np.abs(loss.conjugate(u))).mean()) <= size
 
 
 def test_the_size_of_the_hinge_is_one() -> None:
-    assert HINGE.size(0.0) == HINGE.size(100.0) == Logistic().size(1.0) == 1.0
+    assert HINGE.size(0.0, 1.0) == HINGE.size(100.0, 1.0) == Logistic().size(1.0, 0.0) == 1.0
 
 
 def test_a_row_on_the_knot_of_the_hinge_does_not_count() -> None:

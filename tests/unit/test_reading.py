@@ -99,7 +99,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "zoo": (["hinge"], "zoo: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "owner": ("postgres", "owner: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "losses": (["hinge"], "losses: unknown field\nHINT: did you mean passes? If a newer sqlsvm wrote it, upgrade"),
-    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 3)\nHINT: upgrade sqlsvm"),
+    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 4)\nHINT: upgrade sqlsvm"),
 }
 
 
@@ -113,7 +113,7 @@ def test_the_error_names_the_field(path: str) -> None:
 def test_a_newer_model_is_called_newer_and_not_wrong() -> None:
     """Also if the rest of its form is wrong."""
     with pytest.raises(OptionError, match="made by a newer sqlsvm"):
-        Model.from_json({"format": 4, "model": "late", "weights": {"distance": 1}})
+        Model.from_json({"format": 5, "model": "late", "weights": {"distance": 1}})
 
 
 def test_an_older_model_lacks_what_came_later() -> None:
@@ -133,7 +133,7 @@ _FORM_1 = {
     *("versions", "held_out", "pass_", "buckets"),
 }
 _FORM_2 = _FORM_1 | {"scaled_intercept", "scaling", "notes", "centre", "width"}
-FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}}
+FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_2 | {"phases", "label_centre"}}
 """In form 3 a category may be that of all other values, too."""
 
 

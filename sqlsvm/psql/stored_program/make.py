@@ -16,7 +16,7 @@ from sqlsvm.compile.weighting import Ramp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
-from sqlsvm.options import Scale
+from sqlsvm.options import NUMBER_LOSSES, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.keys import rounded_keys
@@ -80,6 +80,11 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
 
 
 def _check_training(training: Training) -> None:
+    if training.problem.loss in NUMBER_LOSSES:
+        raise OptionError(
+            f"a stored program trains for classes, and {training.problem.loss} is for numbers",
+            hint="train with sqlsvm train",
+        )
     if training.solver == "descent" or training.problem.counting == "sketch":
         raise OptionError(
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
@@ -178,7 +183,7 @@ def _description(plan: Plan) -> dict[str, Any]:
         "loss": {
             "origin": plan.loss.origin,
             "soft": plan.centre is None and plan.loss.is_step,
-            "growth": list(plan.loss.growth),
+            "growth": list(plan.loss.growth(plan.loss.origin or 0.0)),
         },
         "reach": reach(plan),
         "near": NEAR,

@@ -11,8 +11,9 @@ from sqlsvm.solve.arrays import Array
 
 
 class Loss(ABC):
-    origin: float
-    """The residual of a row with score 0, where the label has two classes."""
+    origin: float | None
+    """The residual of a row with score 0, where the label has two classes. None: the label is a number, and that is
+    its residual."""
 
     knots: tuple[float, ...] = ()
     """The residuals where the slope jumps."""
@@ -47,13 +48,15 @@ class Loss(ABC):
         """A loss without knots that differs from this one only where a knot is closer than `width`. Its slopes are
         between those of this loss. With width 0 it is this loss."""
 
-    growth: tuple[float, float, float]
-    """a, b and c of `size`."""
+    @abstractmethod
+    def growth(self, origin: float) -> tuple[float, float, float]:
+        """a, b and c of `size`."""
 
-    def size(self, mean: float) -> float:
-        """a + b sqrt(mean) + c mean: a number that the root of the mean of u^2 and the mean of |u origin| + |psi*(u)|
-        do not exceed, where u are the slopes of rows on which the mean of psi is this."""
-        (a, b, c), mean = self.growth, max(mean, 0.0)  # rounding may have made it less
+    def size(self, mean: float, origin: float) -> float:
+        """a + b sqrt(mean) + c mean: a number that the root of the mean of u^2 and the mean of |u o| + |psi*(u)| do not
+        exceed, where u are the slopes of rows on which the mean of psi is this, and their origins o have this root of
+        the mean square."""
+        (a, b, c), mean = self.growth(origin), max(mean, 0.0)  # rounding may have made it less
         return float(a + b * mean**0.5 + c * mean)
 
     def shortfall(self, z: Array, u: Array) -> Array:

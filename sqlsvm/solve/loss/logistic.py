@@ -9,8 +9,6 @@ from sqlsvm.solve.loss.base import Loss
 class Logistic(Loss):
     origin = 0.0
     slopes = 0.0, 1.0
-    growth = 1.0, 0.0, 0.0
-    """u is below 1, and psi* between -log 2 and 0."""
 
     def value(self, z: Array) -> Array:
         found: Array = np.logaddexp(0.0, z)
@@ -26,6 +24,10 @@ class Logistic(Loss):
 
     def conjugate(self, u: Array) -> Array:
         return _times_log(u) + _times_log(1.0 - u)
+
+    def growth(self, origin: float) -> tuple[float, float, float]:
+        """u is below 1, and psi* between -log 2 and 0."""
+        return 1.0 + origin, 0.0, 0.0
 
     def smoothed(self, width: float) -> Loss:
         return self

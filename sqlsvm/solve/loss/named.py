@@ -3,18 +3,32 @@
 from collections.abc import Callable, Mapping
 
 from sqlsvm.options import DEFAULTS
+from sqlsvm.solve.loss import numbers
 from sqlsvm.solve.loss.base import Loss
 from sqlsvm.solve.loss.logistic import Logistic
 from sqlsvm.solve.loss.two_classes import HINGE, MODIFIED_HUBER, SQUARED_HINGE, smooth_hinge
 
-_NAMED: Mapping[str, Callable[[float], Loss]] = {
-    "hinge": lambda _: HINGE,
-    "squared_hinge": lambda _: SQUARED_HINGE,
-    "smooth_hinge": smooth_hinge,
-    "modified_huber": lambda _: MODIFIED_HUBER,
-    "logistic": lambda _: Logistic(),
+_PLAIN: Mapping[str, Loss] = {
+    "hinge": HINGE,
+    "squared_hinge": SQUARED_HINGE,
+    "modified_huber": MODIFIED_HUBER,
+    "logistic": Logistic(),
+    "absolute": numbers.absolute(),
+    "squared": numbers.SQUARED,
 }
+_OF_ONE: Mapping[str, tuple[str, Callable[[float], Loss]]] = {
+    "smooth_hinge": ("width", smooth_hinge),
+    "epsilon_insensitive": ("tube", numbers.epsilon_insensitive),
+    "squared_epsilon_insensitive": ("tube", numbers.squared_epsilon_insensitive),
+    "quantile": ("quantile", numbers.quantile),
+    "huber": ("delta", numbers.huber),
+}
+"""Those with a parameter, which is the option of that name."""
 
 
-def named(name: str = DEFAULTS["loss"], width: float = DEFAULTS["width"]) -> Loss:
-    return _NAMED[name](width)
+def named(name: str = DEFAULTS["loss"], **options: float) -> Loss:
+    """An option that is not given has its default."""
+    if name in _PLAIN:
+        return _PLAIN[name]
+    option, made = _OF_ONE[name]
+    return made(options.get(option, DEFAULTS[option]))

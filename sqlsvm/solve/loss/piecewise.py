@@ -37,7 +37,7 @@ class Piecewise(Loss):
     start: Piece
     changes: tuple[Change, ...]
     """In the order of their places, at least one."""
-    origin: float = 1.0
+    origin: float | None = 1.0
 
     @cached_property
     def knots(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -127,15 +127,14 @@ class Piecewise(Loss):
             if change.bend:
                 yield Change(change.at, bend=change.bend)
 
-    @cached_property
-    def growth(self) -> tuple[float, float, float]:  # type: ignore[override]
+    def growth(self, origin: float) -> tuple[float, float, float]:
         """With S the steepest of the slopes at the changes, and no bend above q, u^2 <= S^2 + 2 q psi, because psi is
         at least 0. And psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term."""
         steepest = max(*(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
         bends = [p.bend for p in self.pieces if p.bend]
         rise = (2.0 * max(bends, default=0.0)) ** 0.5  # |u| <= S + rise sqrt(psi)
         far, value = (float(np.abs(found).max()) for found in (self._places, self._values))
-        far, inverse = max(1.0, abs(self.origin) + far), _inverse(2.0 * min(bends, default=0.0))
+        far, inverse = max(1.0, abs(origin) + far), _inverse(2.0 * min(bends, default=0.0))
         constant = far * steepest + value + inverse * (2.0 * steepest) ** 2
         return constant, far * rise + inverse * 4.0 * steepest * rise, inverse * rise**2
 

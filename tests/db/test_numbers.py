@@ -1,0 +1,317 @@
+"""Labels that are numbers, over one bag: cuts against the joined rows, trainings against a peer, measures."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sqlglot import parse_one
+
+from sqlsvm import RelationalSVC, RelationalSVR
+from sqlsvm.ask.evaluate import on_all, on_parts
+from sqlsvm.ask.inspect import inspect
+from sqlsvm.ask.residuals import residuals
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.estimator import ParameterError
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
+from sqlsvm.options import NUMBER_LOSSES, LossName
+from sqlsvm.psql.stored_program import stored_program
+from sqlsvm.report import gather, gather_from
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import open_problem
+from sqlsvm.run.train import Training, train
+from tests.ground.joins import Join, star
+from tests.ground.opened import build
+from tests.ground.trained import training
+from tests.typed import asked, meant, typed
+
+TUBE, QUANTILE, DELTA = 0.3, 0.9, 0.5
+FORMULAS: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]]] = {
+    "epsilon_insensitive": (lambda z: np.maximum(np.abs(z) - TUBE, 0), lambda z: np.sign(z) * (np.abs(z) > TUBE)),
+    "squared_epsilon_insensitive": (
+        lambda z: np.maximum(np.abs(z) - TUBE, 0) ** 2,
+        lambda z: 2 * np.sign(z) * np.maximum(np.abs(z) - TUBE, 0),
+    ),
+    "quantile": (
+        lambda z: np.maximum(QUANTILE * z, (QUANTILE - 1) * z),
+        lambda z: np.where(z > 0, QUANTILE, QUANTILE - 1),
+    ),
+    "absolute": (np.abs, np.sign),
+    "huber": (
+        lambda z: np.where(np.abs(z) < DELTA, z * z / 2, DELTA * np.abs(z) - DELTA**2 / 2),
+        lambda z: np.clip(z, -DELTA, DELTA),
+    ),
+    "squared": (lambda z: z * z / 2, lambda z: z),
+}
+"""psi and psi' of the residual."""
+every_loss = pytest.mark.parametrize("loss", NUMBER_LOSSES)
+
+
+def test_every_loss_is_here() -> None:
+    assert set(FORMULAS) == set(NUMBER_LOSSES)
+
+
+def regression(loss: LossName, **options: Any) -> Training:
+    return training(loss=loss, tube=TUBE, quantile=QUANTILE, delta=DELTA, **options)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the join: the label, scaled features with a constant, weights."""
+
+    t: Values
+    x: Values
+    w: Values
+    names: tuple[str, ...]
+    centre: Values
+    width: Values
+
+    def objective(self, beta: Values, loss: str, lam: float, label_centre: float) -> float:
+        z = self.t - label_centre - self.x @ beta
+        return float(self.w @ FORMULAS[loss][0](z)) / float(self.w.sum()) + lam * float(beta @ beta)
+
+
+def rows_of(engine: Engine, text: str, weight: str | None = None) -> Rows:
+    found = asked(engine, parse_one(text, read=engine.dialect))
+    t = found.pop("y").astype(float)
+    w = found.pop(weight).astype(float) if weight else np.ones(len(t))
+    raw = np.column_stack([values.astype(float) for values in found.values()])
+    centre = w @ raw / w.sum()
+    width = np.sqrt(np.maximum(w @ (raw - centre) ** 2 / w.sum(), 0))
+    width[width < 1e-9] = 1.0
+    x = np.column_stack([np.ones(len(t)), (raw - centre) / width])
+    return Rows(t, x, w, tuple(found), centre, width)
+
+
+def beta_of(model: Model, rows: Rows) -> Values:
+    known = {w.feature: w.scaled_weight for w in model.weights}
+    assert model.scaled_intercept is not None
+    return np.array([model.scaled_intercept, *(known[name] for name in rows.names)])
+
+
+def best(rows: Rows, loss: str, lam: float, label_centre: float) -> float:
+    """F at the optimum: of a squared loss in closed form, else by a cone solver on the epigraph."""
+    t, x, share = rows.t - label_centre, rows.x, rows.w / rows.w.sum()
+    if loss == "squared":
+        hessian = (x * share[:, None]).T @ x + 2 * lam * np.eye(x.shape[1])
+        beta = np.linalg.solve(hessian, x.T @ (share * t))
+        return rows.objective(beta, loss, lam, label_centre)
+    psi, u = FORMULAS[loss]
+    start = np.linalg.lstsq(x, t, rcond=None)[0]
+
+    def smooth(beta: Values, width: float) -> tuple[float, Values]:
+        """Each jump of the slope becomes a ramp."""
+        nodes = np.linspace(-1, 1, 9) * width
+        z = t - x @ beta
+        value = np.mean([psi(z + n) for n in nodes], axis=0)
+        slope = np.mean([u(z + n) for n in nodes], axis=0)
+        return float(share @ value) + lam * float(beta @ beta), -(share * slope) @ x + 2 * lam * beta
+
+    beta, found = start, np.inf
+    scale = float(np.abs(t).max()) or 1.0
+    for width in scale * 10.0 ** -np.arange(1, 8):
+        options = {"gtol": 1e-11, "ftol": 1e-15, "maxiter": 3000, "maxfun": 30_000}
+        beta = minimize(smooth, beta, (width,), jac=True, method="L-BFGS-B", options=options).x
+        found = min(found, rows.objective(beta, loss, lam, label_centre))
+    return found
+
+
+def numbers(rng: np.random.Generator, rows: int = 1500, noise: float = 0.6, shift: float = 50.0) -> Join:
+    """The star with a label that is a number."""
+    join = star(rng, rows)
+    sales, stores = join.rows["sales"], join.rows["stores"]
+    size, qty = stores["size"][sales["store"]], sales["qty"]
+    y = shift + 2 * qty + (size - 30) / 9 + noise * rng.standard_t(3, rows)
+    return Join(
+        join.script.replace("y BOOLEAN", "y FLOAT8"),
+        join.rows | {"sales": sales | {"y": y}},
+        join.query.replace("st.open, ", ""),
+    )
+
+
+def proven(engine: Engine, text: str, asked_for: Training, model: Model | None = None) -> Model:
+    """lower_bound <= the peer's best <= F(model) <= objective_upper, and F within the gap of the best."""
+    rows, loss, lam = rows_of(engine, text, asked_for.problem.weight), asked_for.problem.loss, asked_for.lam
+    model = model or train(engine, "m", text, asked_for)
+    peer = best(rows, loss, lam, model.label_centre)
+    value = rows.objective(beta_of(model, rows), loss, lam, model.label_centre)
+    close = 1e-9 * (1 + value)
+    assert model.objective - close <= value <= model.objective_upper + close
+    assert model.lower_bound - close <= peer
+    assert not model.converged or value <= peer * (1 + 1.01e-3) + close
+    return model
+
+
+@every_loss
+@pytest.mark.parametrize("lam", [1e-2, 1e-4])
+def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float) -> None:
+    join = numbers(np.random.default_rng(1))
+    with join.created(engine):
+        model = proven(engine, join.query, regression(loss, lam=lam))
+    assert model.converged
+    assert model.passes <= 4
+    assert model.label_rows == {}
+    assert model.join_rows == 1500
+
+
+@every_loss
+@pytest.mark.parametrize("scale", ["star", "weights"])
+def test_a_cut_is_that_of_the_joined_rows(engine: Engine, loss: LossName, scale: str) -> None:
+    """Plain passes and soft ones, also at a beta at which many residuals lie on the knots."""
+    rng = np.random.default_rng(3)
+    build(engine, "CREATE TABLE f (y INT, x INT, w INT)")
+    engine.copy_in(
+        meant(engine, "f"), {"y": rng.integers(-2, 3, 200), "x": rng.integers(-2, 3, 200), "w": rng.integers(0, 3, 200)}
+    )
+    weight = "w" if scale == "weights" else None
+    text = f"SELECT y, x{', w' if weight else ''} FROM f"
+    given = training(loss=loss, tube=0.5, quantile=0.75, delta=1.0, weight=weight, scale="none")
+    psi = given.problem.named_loss
+    found = asked(engine, parse_one(text, read=engine.dialect))
+    share = found["w"].astype(float) if weight else np.ones(200)
+    share, x = share / share.sum(), np.column_stack([np.ones(200), found["x"].astype(float)])
+    with open_problem(engine, text, given.problem) as problem:
+        oracle, t = JoinOracle(problem), found["y"].astype(float) - problem.plan.design.target.centre
+        for beta in (np.zeros(2), np.array([-problem.plan.design.target.centre, 0.5]), rng.normal(size=2)):
+            z = t - x @ beta
+            for width in (0.0, *([0.3] if oracle.soft else [])):
+                u = psi.smoothed(width).slope(z)
+                cut = oracle.pass_(beta, None, width)
+                assert cut.value_low == pytest.approx(float(share @ psi.value(z)), rel=1e-9, abs=1e-9)
+                assert cut.offset == pytest.approx(float(share @ (u * t - psi.conjugate(u))), rel=1e-9, abs=1e-9)
+                np.testing.assert_allclose(cut.slope, -(share * u) @ x, rtol=1e-9, atol=1e-9)
+
+
+HOSTILE = {
+    "far from 0": (np.arange(60.0) % 7 + 1e9, 1),
+    "constant": (np.full(60, 3.0), 1),
+    "two values": (np.arange(60.0) % 2, 1),
+    "heap": (np.where(np.arange(60) % 10 == 0, 5.0, 0.0), 1),
+    "large": (1e6 * (np.arange(60.0) % 11), 1),
+}
+
+
+@every_loss
+@pytest.mark.parametrize("case", HOSTILE)
+def test_the_certificate_holds_for_hostile_labels(shared_engine: Engine, loss: LossName, case: str) -> None:
+    y, _ = HOSTILE[case]
+    rng = np.random.default_rng(4)
+    build(shared_engine, "CREATE TABLE hostile (y FLOAT8, a FLOAT8, b INT)")
+    try:
+        shared_engine.copy_in(
+            meant(shared_engine, "hostile"), {"y": y, "a": y % 5 + rng.normal(size=60), "b": rng.integers(0, 4, 60)}
+        )
+        for quantile, tube in ((0.001, 0.0), (0.999, 0.5)):
+            given = training(loss=loss, quantile=quantile, tube=tube, delta=0.5, lam=1e-3, max_passes=40)
+            checked(shared_engine, "SELECT y, a, b FROM hostile", given)
+    finally:
+        typed(shared_engine, "DROP TABLE hostile")
+
+
+def checked(engine: Engine, text: str, given: Training) -> None:
+    """The certificate is true for the rows, and no point that a peer finds is below it."""
+    rows, psi = rows_of(engine, text), given.problem.named_loss
+    model = train(engine, "m", text, given)
+    beta, t = beta_of(model, rows), rows.t - model.label_centre
+
+    def objective(beta: Values) -> float:
+        return float(psi.value(t - rows.x @ beta).mean()) + given.lam * float(beta @ beta)
+
+    value = objective(beta)
+    close = 1e-7 * (1 + value)
+    assert model.objective - close <= value <= model.objective_upper + close
+    for start in (np.zeros(3), beta, np.linalg.lstsq(rows.x, t, rcond=None)[0]):
+        assert model.lower_bound <= minimize(objective, start, method="Nelder-Mead").fun + close
+
+
+def test_measures_are_those_of_the_rows(engine: Engine) -> None:
+    join = numbers(np.random.default_rng(2), 400)
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(loss="quantile", quantile=0.9))
+        found = on_all(engine, model, lambda problem: residuals(problem, model))
+        rows = rows_of(engine, join.query)
+        predicted = engine.fetch(predict(engine, model))
+    z = rows.t - model.label_centre - rows.x @ beta_of(model, rows)
+    assert found.rows == 400
+    assert found.mae == pytest.approx(np.abs(z).mean())
+    assert found.rmse == pytest.approx(np.sqrt((z * z).mean()))
+    assert found.r2 == pytest.approx(1 - (z * z).sum() / ((rows.t - rows.t.mean()) ** 2).sum())
+    assert found.pinball == pytest.approx(np.maximum(0.9 * z, -0.1 * z).mean())
+    assert found.coverage == pytest.approx((z <= 0).mean(), abs=1 / 400)
+    assert sum(found.counts) == 400
+    assert found.edges[0] == pytest.approx(z.min())
+    np.testing.assert_allclose(predicted["prediction"].astype(float), predicted["score"].astype(float))
+    np.testing.assert_allclose(np.sort(predicted["y"].astype(float) - predicted["score"].astype(float)), np.sort(z))
+
+
+def test_rows_held_out_are_measured_apart(duckdb: Engine) -> None:
+    join = numbers(np.random.default_rng(2), 400)
+    with join.created(duckdb):
+        model = train(duckdb, "m", join.query, training(loss="huber", holdout=0.25))
+        parts = on_parts(duckdb, model, lambda problem: residuals(problem, model))
+    assert parts["train"].rows + parts["holdout"].rows == 400
+    assert parts["train"].rows == model.join_rows
+    assert Model.from_json(model.as_json()).as_json() == model.as_json()
+
+
+def test_the_estimator_predicts_numbers(duckdb: Engine) -> None:
+    build(duckdb, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
+    typed(duckdb, "INSERT INTO f SELECT 3.0 * i + 1, i FROM generate_series(1, 50) AS s (i)")
+    found = RelationalSVR(lam=1e-7, loss="absolute").fit(duckdb, "SELECT y, x FROM f", "y")
+    np.testing.assert_allclose(found.predict({"x": np.array([2.0, 10.0])}), [7.0, 31.0], rtol=0.01)
+    assert found.evaluate().mae < 0.1
+    assert not hasattr(found, "classes_")
+    with pytest.raises(ParameterError, match="the loss hinge is not for RelationalSVR"):
+        RelationalSVR(loss="hinge").fit(duckdb, "SELECT y, x FROM f", "y")
+    with pytest.raises(ParameterError, match="the loss huber is not for RelationalSVC"):
+        RelationalSVC(loss="huber").fit(duckdb, "SELECT y, x FROM f", "y")
+
+
+def test_a_loss_and_a_label_have_to_fit(engine: Engine) -> None:
+    build(engine, "CREATE TABLE f (y FLOAT8, late BOOLEAN, x FLOAT8, k INT); CREATE TABLE g (k INT, v FLOAT8)")
+    typed(engine, "INSERT INTO f SELECT 1.0 * i, i > 5, 1.0 * (i % 3), i % 2 FROM generate_series(1, 9) AS s (i)")
+    typed(engine, "INSERT INTO g SELECT i % 2, i FROM generate_series(1, 5) AS s (i)")
+    with pytest.raises(DataError, match="more than two values") as refused:
+        train(engine, "m", "SELECT y, x FROM f", training())
+    assert "--loss huber" in str(refused.value.hint)
+    with pytest.raises(OptionError, match="huber needs a label that is a number, and late is not"):
+        train(engine, "m", "SELECT late, x FROM f", training("late", loss="huber"))
+    with pytest.raises(OptionError, match="--positive makes two classes"):
+        train(engine, "m", "SELECT y, x FROM f", training(loss="huber", positive="1"))
+    with pytest.raises(OptionError, match="numbers, which have no classes"):
+        training(loss="huber", class_weight="balanced")
+    with pytest.raises(OptionError, match="huber needs a join without many-to-many edges"):
+        train(engine, "m", "SELECT f.y, f.x, g.v FROM f JOIN g ON g.k = f.k", training(loss="huber"))
+    typed(engine, "INSERT INTO f VALUES ('NaN', true, 1, 1)")
+    with pytest.raises(DataError, match="the label y is NaN or infinite"):
+        train(engine, "m", "SELECT y, x FROM f", training(loss="huber"))
+
+
+def test_a_stored_program_trains_for_classes(postgres: Engine) -> None:
+    build(postgres, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
+    with pytest.raises(OptionError, match="huber is for numbers"):
+        stored_program(postgres, "SELECT y, x FROM f", training(loss="huber"))
+
+
+def test_a_report_is_of_classes_and_an_inspection_is_of_either(duckdb: Engine) -> None:
+    build(duckdb, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
+    typed(duckdb, "INSERT INTO f SELECT 1.0 * i, i % 3 FROM generate_series(1, 9) AS s (i)")
+    model = train(duckdb, "m", "SELECT y, x FROM f", training(loss="huber"))
+    with pytest.raises(OptionError, match="predicts a number, and a report draws classes"):
+        gather_from(duckdb, model)
+    with pytest.raises(OptionError, match="predicts a number, and a report draws classes"):
+        gather(model, None)
+    found = inspect(duckdb, "SELECT y, x FROM f", label="y")
+    assert (found.join_rows, found.label) == (9, None)
+
+
+def test_features_need_no_intercept(engine: Engine) -> None:
+    build(engine, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
+    typed(engine, "INSERT INTO f SELECT 2.0 * i, i FROM generate_series(1, 20) AS s (i)")
+    model = train(engine, "m", "SELECT y, x FROM f", training(loss="squared", intercept=False, lam=1e-9))
+    assert (model.intercept, model.label_centre) == (0.0, 0.0)
+    assert model.weights[0].weight == pytest.approx(2.0, rel=1e-6)
