@@ -7,6 +7,9 @@ DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
     score CONSTANT double precision := sqlsvm._score(body, features);
 BEGIN
+    IF body #> '{trained_on,label_values}' = '[null, null]' THEN  -- the label is a number
+        RETURN nullif(score, 'NaN')::text;
+    END IF;
     RETURN (
         SELECT CASE jsonb_typeof(l.value) WHEN 'number' THEN trim_scale((l.value #>> '{}')::numeric)::text
             ELSE l.value #>> '{}' END

@@ -24,8 +24,10 @@ from sqlsvm.report import gather, gather_from
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import Training, train
+from sqlsvm.store import open_store
 from tests.ground.joins import Join, star
 from tests.ground.opened import build
+from tests.ground.sql_program import call
 from tests.ground.trained import training
 from tests.typed import asked, meant, typed
 
@@ -315,3 +317,12 @@ def test_features_need_no_intercept(engine: Engine) -> None:
     model = train(engine, "m", "SELECT y, x FROM f", training(loss="squared", intercept=False, lam=1e-9))
     assert (model.intercept, model.label_centre) == (0.0, 0.0)
     assert model.weights[0].weight == pytest.approx(2.0, rel=1e-6)
+
+
+def test_psql_predicts_a_number(installed: Engine, installed_dsn: str) -> None:
+    build(installed, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
+    typed(installed, "INSERT INTO f SELECT 2.0 * i, i FROM generate_series(1, 20) AS s (i)")
+    model = train(installed, "numbers", "SELECT y, x FROM f", training(loss="huber"))
+    open_store(installed).save(model)
+    (row,) = call(installed_dsn, "predict", "numbers", '{"x": 3}')
+    assert float(str(row)) == pytest.approx(model.intercept + 3 * model.weights[0].weight)

@@ -136,12 +136,12 @@ DAMAGES = {
     "'{}'": ("SV008", "intercept: expected a finite number, found nothing", EDITED),
     "jsonb_set(body::jsonb, '{format}', '7')": (
         "SV005",
-        "made by a newer sqlsvm (format 7; these functions read up to 3)",
+        "made by a newer sqlsvm (format 7; these functions read up to 4)",
         NEWER,
     ),
-    '\'{"format": 4, "version": 1}\'': (
+    '\'{"format": 5, "version": 1}\'': (
         "SV005",
-        "made by a newer sqlsvm (format 4; these functions read up to 3)",
+        "made by a newer sqlsvm (format 5; these functions read up to 4)",
         NEWER,
     ),
     "jsonb_set(body::jsonb, '{version}', '3')": ("SV008", "version: found 3", EDITED),
