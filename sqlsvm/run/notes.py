@@ -9,7 +9,7 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import PERCEPTRON
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Solution
 
 UNLIKELY = 0.9
@@ -29,7 +29,7 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
             yield f"{said}: its scaled weight is {weight:g}"
 
 
-def only_class(problem: Problem, solution: Solution, penalty: L2) -> int | None:
+def only_class(problem: Problem, solution: Solution, penalty: Penalty) -> int | None:
     """The class that the model predicts for every row of the join, if there is one. If that is likely, a pass counts
     the rows whose score has the wrong sign."""
     moments = problem.moments
@@ -45,7 +45,7 @@ def only_class(problem: Problem, solution: Solution, penalty: L2) -> int | None:
     return next((y for y, wrong in shares.items() if abs(cut.slope[place] - y * wrong) <= ROUNDED), None)
 
 
-def _unlikely(problem: Problem, solution: Solution, penalty: L2, wrong: float) -> bool:
+def _unlikely(problem: Problem, solution: Solution, penalty: Penalty, wrong: float) -> bool:
     """Each row of the other class costs at least what a score of 0 does. With a step they are all active, and about as
     many rows of this class, because the slope along the intercept is 0; at the optimum, active rows are known."""
     loss, found = problem.plan.loss, solution.certificate.objective

@@ -32,7 +32,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import State
 
 Column = tuple[str, str, object]
@@ -124,7 +124,7 @@ class Continuation:
         self._say = say
         self._digests: Mapping[str, str] | None = None
 
-    def begin(self, problem: Problem, objective: Mapping[str, Any], penalty: L2) -> State | None:
+    def begin(self, problem: Problem, objective: Mapping[str, Any], penalty: Penalty) -> State | None:
         """The state from which the solver goes on. Called inside the snapshot, like the other methods."""
         self._problem, self._objective, self._penalty = problem, plain(objective), penalty
         before = self.before
@@ -192,7 +192,7 @@ def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
     yield from (sql.text(f.copy()) for f in query.relation(alias).late_filters)
 
 
-def _best(state: State, penalty: L2) -> Array:
+def _best(state: State, penalty: Penalty) -> Array:
     """The point with the least upper bound on the objective; for descent, which has no bounds, the least value."""
     bounds = state.lows + np.nan_to_num(state.errors) + np.array([penalty.value(point) for point in state.points])
     best: Array = state.points[int(np.argmin(bounds))]

@@ -30,7 +30,7 @@ from sqlsvm.run.resume import Continuation
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 
 steps = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Training:
         return vars(self.problem) | vars(self.effort) | own
 
     @property
-    def penalty(self) -> L2:
+    def penalty(self) -> Penalty:
         return L2(self.lam)
 
     @property
@@ -173,7 +173,7 @@ def solve(problem: Problem, training: Training, **going: Unpack[Going]) -> Solut
     effort, state = training.effort, going.get("state")
     effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
-        return descent.solve(PseudoJoinOracle(problem), training.penalty, effort, **going)
+        return descent.solve(PseudoJoinOracle(problem), L2(training.lam), effort, **going)
     chosen = dane.solve if training.solver == "dane" else bundle.solve
     return chosen(JoinOracle(problem), training.penalty, effort, **going)
 

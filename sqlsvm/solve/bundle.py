@@ -7,7 +7,7 @@ import numpy as np
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.grain import choose_buckets
 from sqlsvm.solve.oracle import Oracle
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Going, Solution
 
@@ -16,7 +16,7 @@ DENSITY = 0.3  # of the residuals at the knots; the first pass that rounds anyth
 LEVEL = 0.7
 
 
-def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
+def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
     """Minimise F until the certified gap is at most effort.tol."""
     run = Run(oracle, penalty, effort, **going)
     while not run.finished:

@@ -6,7 +6,7 @@ minorant of R; 0 is one as well. Its minimum is the maximum over the simplex of 
 Every feasible alpha bounds F* from below, however badly the dual is solved.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -14,9 +14,8 @@ import numpy as np
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.curvature import Metric
 from sqlsvm.solve.oracle import Cut
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Cuts, Optimum, Penalty
 from sqlsvm.solve.rounding import EXACT, Rounding
-from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
 ROUNDING = float(np.finfo(np.float64).eps)
 LEVEL_BISECTIONS = 40
@@ -43,18 +42,24 @@ class Certificate:
 class Bundle:
     """Cuts in the order they came, and the best feasible dual point so far."""
 
-    def __init__(self, penalty: L2, dimension: int, rounding: Rounding = EXACT) -> None:
+    def __init__(self, penalty: Penalty, dimension: int, rounding: Rounding = EXACT) -> None:
         self.penalty, self.rounding = penalty, rounding
         self._slopes = np.zeros((1, dimension))  # row 0 is the zero cut
         self._offsets = np.zeros(1)
-        self._sizes = np.zeros((1, 2))
         self._gram = np.zeros((1, 1))
-        self._alpha = np.ones(1)
+        self._sizes = np.zeros((1, 2))
+        self._optimum = Optimum(np.zeros(dimension), np.ones(1))
         self._solved = True
         self._lower_bound = 0.0
+        self.upper = inf
+        """The least F that is known."""
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
+
+    @property
+    def _cuts(self) -> Cuts:
+        return Cuts(self._slopes, self._offsets, self._gram)
 
     def add(self, cut: Cut, sizes: tuple[float, float] = (1.0, 1.0)) -> None:
         """`sizes`: what the rounding of its offset and of its slope is multiplied by."""
@@ -64,7 +69,7 @@ class Bundle:
         self._sizes = np.vstack([self._sizes, sizes])
         corner = np.array([[cut.slope @ cut.slope]])
         self._gram = np.block([[self._gram, with_old[:, None]], [with_old[None, :], corner]])
-        self._alpha = np.append(self._alpha, 0.0)
+        self._optimum = replace(self._optimum, alpha=np.append(self._optimum.alpha, 0.0))
         self._solved = False
 
     def lower_bound(self) -> float:
@@ -75,7 +80,7 @@ class Bundle:
     def minimiser(self) -> Array:
         """The minimiser of the model."""
         self._solve()
-        return self.penalty.minimiser(self._alpha @ self._slopes)
+        return self._optimum.point
 
     def model(self, beta: Array) -> float:
         """The model's value, a lower bound on F(beta) up to rounding."""
@@ -90,10 +95,11 @@ class Bundle:
         if self.model(centre) <= level:
             return centre
         low, high = 1e-8 / self.penalty.curvature, 1e8 / self.penalty.curvature
-        alpha, best = self._alpha, self.minimiser()
+        best, alpha = self.minimiser(), self._optimum.alpha
         for _ in range(LEVEL_BISECTIONS):
             middle = float(np.sqrt(low * high))
-            point, alpha = self._proximal(centre, middle, alpha)
+            found = self.penalty.near(self._cuts, centre, middle, alpha)
+            point, alpha = found.point, found.alpha
             if self.model(point) <= level:
                 high, best = middle, point
             else:
@@ -105,39 +111,39 @@ class Bundle:
 
         With the latest cut only, this is a step of Newton's method; the other cuts say where it would go too far.
         """
-        start = centre - metric.image(self.penalty.slope(centre))
-        images = metric.images(self._slopes)
-        gram = self._slopes @ images.T
-        alpha = solve_simplex_qp(0.5 * (gram + gram.T), self._offsets + self._slopes @ start, 1.0, self._alpha)
-        return start - alpha @ images
-
-    def _proximal(self, centre: Array, multiplier: float, start: Array) -> tuple[Array, Array]:
-        """argmin model(beta) + |beta - centre|^2 / multiplier, and its alpha: the same dual about another point."""
-        penalty, shift = self.penalty.proximal(centre, multiplier)
-        alpha = solve_simplex_qp(self._gram, self._offsets + self._slopes @ shift, penalty.curvature, start)
-        return shift + penalty.minimiser(alpha @ self._slopes), alpha
+        return self.penalty.step(self._cuts, centre, metric, self._optimum.alpha)
 
     def _solve(self) -> None:
         if not self._solved:
-            self._alpha = solve_simplex_qp(self._gram, self._offsets, self.penalty.curvature, self._alpha)
-            offset, slope = np.maximum(np.maximum(self._alpha, 0.0) @ self._sizes, 1.0).tolist()
+            self._optimum = self.penalty.lowest(self._cuts, self._optimum.alpha)
+            alpha, xi = self._optimum.alpha, self._optimum.xi
+            offset, slope = np.maximum(np.maximum(alpha, 0.0) @ self._sizes, 1.0).tolist()
             rounding = self.rounding.times(offset, slope)
-            found = dual_bound(self._slopes, self._offsets, self._alpha, self.penalty, rounding)
+            found = dual_bound(self._slopes, self._offsets, alpha, self.penalty, rounding, xi, self.upper)
             self._lower_bound, self._solved = max(self._lower_bound, found), True
 
 
-def dual_bound(slopes: Array, offsets: Array, alpha: Array, penalty: L2, rounding: Rounding = EXACT) -> float:
-    """D(alpha) less what rounding may have added to it: never above the exact D of a feasible point.
+def dual_bound(
+    slopes: Array,
+    offsets: Array,
+    alpha: Array,
+    penalty: Penalty,
+    rounding: Rounding = EXACT,
+    xi: Array | None = None,
+    upper: float = inf,
+) -> float:
+    """D(alpha, xi) less what rounding may have added to it: never above the exact D of a feasible point.
 
     alpha >= 0 may sum to slightly more than 1, so it is first scaled below 1 (the zero cut takes the rest). A sum of
     n products is then off by at most g = n eps / (1 - n eps) times the sum of their absolute values (Higham,
     Accuracy and Stability, section 3.1). So the linear term is lowered by that much; the penalty allows for it as well.
-    Both also allow for what the rounding of sums has done to the cuts.
+    Both also allow for what the rounding of sums has done to the cuts. `upper` is an upper bound on F*.
     """
     count, dimension = slopes.shape
     g = 2.0 * (count + dimension + 8) * ROUNDING
     feasible = np.maximum(alpha, 0.0)
     feasible = feasible * ((1.0 - g) / max(1.0, float(feasible.sum())))
     linear = float(offsets @ feasible) - g * float(np.abs(offsets) @ feasible) - rounding.share
-    inner = penalty.inner_minimum(feasible @ slopes, feasible @ np.abs(slopes), g, rounding)
+    slope, size = feasible @ slopes, feasible @ np.abs(slopes)
+    inner = penalty.inner_minimum(slope, size, g, rounding, xi, upper)
     return float(linear + inner - g * abs(linear))

@@ -26,7 +26,7 @@ from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Oracle
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Going, Solution
 from sqlsvm.solve.threads import fitting_threads
@@ -54,7 +54,7 @@ MUCH = 1.5
 """A join with at most this many times the rows of the sample is taken whole."""
 
 
-def solve(oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
+def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
     """Minimise F until the certified gap is at most effort.tol."""
     run = Run(oracle, penalty, effort, **going)
     if not run.finished:

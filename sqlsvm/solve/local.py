@@ -7,7 +7,7 @@ curved.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.curvature import DENSE_UP_TO, ByRows, Curvature, Dense, Gram
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.rows import SampleRows
 
 NEWTON_STEPS = 100  # an unfinished Newton run costs a poorer point, not a wrong bound
@@ -38,12 +38,12 @@ class LocalProblem:
     origins: Array
     shares: Array
     loss: Loss
-    penalty: L2
+    penalty: Penalty
     unit: float = 1.0
     """In which widths are measured: that of residuals."""
 
     @classmethod
-    def of(cls, sample: Sample, loss: Loss, penalty: L2) -> "LocalProblem":
+    def of(cls, sample: Sample, loss: Loss, penalty: Penalty) -> "LocalProblem":
         shares = sample.weights / max(sample.weights.sum(), TINY)
         unit = 1.0 if loss.origin is not None else _unit(shares, sample.origins)
         return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty, unit)
@@ -121,10 +121,12 @@ class LocalProblem:
         loss, rest = self._value(psi, z), self._rest(tilt, beta)
         for _ in range(NEWTON_STEPS):
             gradient = tilt + self.penalty.slope(beta) + self._slope(psi, z)
-            if self.penalty.conjugate(float(np.linalg.norm(gradient))) <= accuracy * abs(loss + rest):
+            curvature, enough = partial(self._curvature, psi, z, damping), accuracy * abs(loss + rest)
+            found = self.penalty.newton(beta, gradient, curvature, NEWTON_ACCURACY, enough)
+            if found is None:
                 break
-            step = -self._curvature(psi, z, damping).solve(gradient, NEWTON_ACCURACY)
-            moved, descent, length = -self.signs * self.rows.scores(step), float(gradient @ step), 1.0
+            step, descent = found
+            moved, length = -self.signs * self.rows.scores(step), 1.0
             while length > SHORTEST:
                 trial = self._value(psi, z + length * moved), self._rest(tilt, beta + length * step)
                 rise = sum(trial) - loss - rest

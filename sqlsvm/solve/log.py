@@ -12,7 +12,7 @@ from time import perf_counter
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.oracle import Cut
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, OnPass, OnState, Record, Solution, State
 
 steps = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ steps = logging.getLogger(__name__)
 class Log(ABC):
     def __init__(
         self,
-        penalty: L2,
+        penalty: Penalty,
         effort: Effort,
         on_pass: OnPass | None = None,
         state: State | None = None,

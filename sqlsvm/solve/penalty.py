@@ -1,17 +1,40 @@
 """The penalty of F = R + penalty: its value, its steps, and what it says about a lower bound."""
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
 from sqlsvm.options import check
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.curvature import Curvature, Metric
 from sqlsvm.solve.rounding import EXACT, Rounding
+from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
 
 @dataclass(frozen=True)
-class L2:
-    """lam |beta|^2."""
+class Cuts:
+    """R >= max_i slopes_i.beta + offsets_i. One of them is 0. `gram` holds the products of the slopes."""
+
+    slopes: Array
+    offsets: Array
+    gram: Array
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The minimiser of a model, and the multipliers of its cuts and of constraints."""
+
+    point: Array
+    alpha: Array
+    xi: Array = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Penalty(ABC):
+    """Every penalty has a term lam |beta|^2."""
 
     lam: float
 
@@ -19,14 +42,67 @@ class L2:
         check(self)
 
     @property
+    @abstractmethod
     def strength(self) -> float:
-        """What tells it from others of its kind."""
-        return self.lam
+        """A number that tells it from others."""
 
     @property
     def curvature(self) -> float:
-        """The second derivative along each coordinate."""
+        """The second derivative of that term along each coordinate."""
         return 2.0 * self.lam
+
+    @abstractmethod
+    def value(self, beta: Array) -> float: ...
+
+    @abstractmethod
+    def slope(self, beta: Array) -> Array:
+        """Of the part that has a derivative."""
+
+    def conjugate(self, norm: float) -> float:
+        """max slope.beta - lam |beta|^2 for a slope of this length."""
+        return norm * norm / (4.0 * self.lam)
+
+    @abstractmethod
+    def inner_minimum(
+        self,
+        slope: Array,
+        size: Array,
+        g: float,
+        rounding: Rounding = EXACT,
+        xi: Array | None = None,
+        upper: float = inf,
+    ) -> float:
+        """A number that is never above min slope.beta + penalty(beta), although each entry of the slope may be off by g
+        times that of `size`, and by the rounding of sums. Any multipliers xi >= 0 of constraints prove one. No beta
+        counts where the objective is above `upper`."""
+
+    @abstractmethod
+    def lowest(self, cuts: Cuts, start: Array) -> Optimum:
+        """argmin cuts(beta) + penalty(beta). `start` is an alpha to begin with."""
+
+    @abstractmethod
+    def near(self, cuts: Cuts, centre: Array, multiplier: float, start: Array) -> Optimum:
+        """argmin cuts(beta) + penalty(beta) + |beta - centre|^2 / multiplier."""
+
+    @abstractmethod
+    def step(self, cuts: Cuts, centre: Array, metric: Metric, start: Array) -> Array:
+        """argmin cuts(beta) + penalty(beta) + |beta - centre|^2 / 2 in a metric that the curvature of the penalty is a
+        part of."""
+
+    @abstractmethod
+    def newton(
+        self, beta: Array, gradient: Array, curvature: Callable[[], Curvature], accuracy: float, enough: float
+    ) -> tuple[Array, float] | None:
+        """A step of Newton's method, from the gradient of all that has a derivative, and by how much a step of length 1
+        would fall along it. None if the value is at most `enough` above the minimum."""
+
+
+class L2(Penalty):
+    """lam |beta|^2."""
+
+    @property
+    def strength(self) -> float:
+        return self.lam
 
     def value(self, beta: Array) -> float:
         return self.lam * float(beta @ beta)
@@ -38,18 +114,46 @@ class L2:
         """argmin slope.beta + penalty(beta)."""
         return -slope / self.curvature
 
-    def conjugate(self, norm: float) -> float:
-        """max slope.beta - penalty(beta) for a slope of this length."""
-        return norm * norm / (4.0 * self.lam)
-
-    def inner_minimum(self, slope: Array, size: Array, g: float, rounding: Rounding = EXACT) -> float:
-        """A number that is never above min slope.beta + penalty(beta), although each entry of the slope may be off by g
-        times that of `size`, and by the rounding of sums: it makes the norm longer here, not shorter."""
+    def inner_minimum(
+        self,
+        slope: Array,
+        size: Array,
+        g: float,
+        rounding: Rounding = EXACT,
+        xi: Array | None = None,
+        upper: float = inf,
+    ) -> float:
+        """The errors make the norm longer here, not shorter."""
         norm = rounding.longest(slope) + g * float(np.linalg.norm(size))
         return -self.conjugate(norm) * (1.0 + g)
+
+    def lowest(self, cuts: Cuts, start: Array) -> Optimum:
+        alpha = solve_simplex_qp(cuts.gram, cuts.offsets, self.curvature, start)
+        return Optimum(self.minimiser(alpha @ cuts.slopes), alpha)
 
     def proximal(self, centre: Array, multiplier: float) -> tuple["L2", Array]:
         """penalty(beta) + |beta - centre|^2 / multiplier is a penalty of the same form, about another point, plus a
         constant. Returns the penalty and the point."""
         both = L2(self.lam + 1.0 / multiplier)
         return both, centre / (multiplier * both.lam)
+
+    def near(self, cuts: Cuts, centre: Array, multiplier: float, start: Array) -> Optimum:
+        """The same dual about another point."""
+        both, shift = self.proximal(centre, multiplier)
+        alpha = solve_simplex_qp(cuts.gram, cuts.offsets + cuts.slopes @ shift, both.curvature, start)
+        return Optimum(shift + both.minimiser(alpha @ cuts.slopes), alpha)
+
+    def step(self, cuts: Cuts, centre: Array, metric: Metric, start: Array) -> Array:
+        about = centre - metric.image(self.slope(centre))
+        images = metric.images(cuts.slopes)
+        gram = cuts.slopes @ images.T
+        alpha = solve_simplex_qp(0.5 * (gram + gram.T), cuts.offsets + cuts.slopes @ about, 1.0, start)
+        return about - alpha @ images
+
+    def newton(
+        self, beta: Array, gradient: Array, curvature: Callable[[], Curvature], accuracy: float, enough: float
+    ) -> tuple[Array, float] | None:
+        if self.conjugate(float(np.linalg.norm(gradient))) <= enough:
+            return None
+        step = -curvature().solve(gradient, accuracy)
+        return step, float(gradient @ step)

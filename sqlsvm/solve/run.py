@@ -9,7 +9,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.log import Log
 from sqlsvm.solve.oracle import Cut, Oracle
-from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, Going
 
 STALL = 0.6
@@ -20,7 +20,7 @@ ROUNDING, TINY = 1e-6, 1e-9
 
 
 class Run(Log):
-    def __init__(self, oracle: Oracle, penalty: L2, effort: Effort | None = None, **going: Unpack[Going]) -> None:
+    def __init__(self, oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> None:
         state = going.get("state")
         if state is not None and np.isnan(state.offsets).any():
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
@@ -31,7 +31,7 @@ class Run(Log):
         super().__init__(penalty, effort or Effort(), **going)
 
     def proof(self) -> Certificate:
-        upper = self.merit(self.best)
+        self.bundle.upper = upper = self.merit(self.best)
         return Certificate(self.objective(self.best), upper, min(self.bundle.lower_bound(), upper))
 
     def objective(self, index: int) -> float:
