@@ -9,18 +9,25 @@ from typing import Protocol
 
 import numpy as np
 
-from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.arrays import Array, Mask
+from sqlsvm.solve.interior import Split
 from sqlsvm.solve.rows import SampleRows
 
 DENSE_UP_TO = 1000
 """Beyond, matrices of d x d numbers cost more than conjugate gradients on the curved rows."""
 CG_STEPS = 200
+BLOCK = 400
+"""Columns whose curvature is a matrix, where there are many."""
 
 
 class Curvature(Protocol):
     def solve(self, right: Array, accuracy: float) -> Array:
         """The vector whose image is `right`. Where that is not computed exactly, the part of `right` that is left out
         is at most this share of it."""
+
+    def split(self, active: Mask) -> Split:
+        """The matrix. Where there are many columns, only the most important of those that are active are not taken for
+        independent of all others."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,9 @@ class Dense:
             return np.linalg.solve(self.matrix, right).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
             return np.linalg.lstsq(self.matrix, right, rcond=None)[0].astype(np.float64, copy=False)
+
+    def split(self, active: Mask) -> Split:
+        return Split.dense_of(self.matrix)
 
 
 class ByRows:
@@ -59,6 +69,16 @@ class ByRows:
             square, before = float(residual @ scaled), square
             direction = scaled + (square / before) * direction
         return solution
+
+    def split(self, active: Mask) -> Split:
+        numbers, width = self._rows.numbers.shape[1], self._rows.width
+        first = np.flatnonzero(active[numbers:]) + numbers
+        first = first[np.argsort(-self._diagonal[first], kind="stable")][: max(0, BLOCK - numbers)]
+        first = np.append(np.arange(numbers), first)
+        dense = self._rows.only(first).gram(self._shares)
+        dense[np.diag_indices_from(dense)] = self._diagonal[first]
+        rest = np.setdiff1d(np.arange(width), first)
+        return Split(dense, self._diagonal[rest], np.append(first, rest))
 
 
 class Gram:
@@ -88,10 +108,16 @@ class Metric:
     def __init__(self, curvature: Curvature) -> None:
         self._curvature = curvature
         self._known: list[Array] = []
+        self._split: Split | None = None
 
     def image(self, vector: Array) -> Array:
         """The curvature's inverse times the vector."""
         return self._curvature.solve(vector, self.ACCURACY)
+
+    def split(self, active: Mask) -> Split:
+        """The matrix, always the same as at the first call."""
+        self._split = self._split or self._curvature.split(active)
+        return self._split
 
     def images(self, slopes: Array) -> Array:
         """Of all slopes; more of them have come since the last call."""

@@ -53,6 +53,8 @@ class Bundle:
         self._lower_bound = 0.0
         self.upper = inf
         """The least F that is known."""
+        for cut, sizes in penalty.known:
+            self.add(cut, sizes)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1

@@ -117,7 +117,8 @@ class LocalProblem:
         A step is made as far as the value falls. If that is not far, the next one is damped: this adds the curvature of
         all rows, which hardly changes the other coordinates.
         """
-        psi, beta, z, damping = self.loss.smoothed(width), start, self.residuals(start), 0.0
+        psi, beta, damping = self.loss.smoothed(width), self.penalty.feasible(start), 0.0
+        z = self.residuals(beta)
         loss, rest = self._value(psi, z), self._rest(tilt, beta)
         for _ in range(NEWTON_STEPS):
             gradient = tilt + self.penalty.slope(beta) + self._slope(psi, z)

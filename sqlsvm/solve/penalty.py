@@ -1,7 +1,7 @@
 """The penalty of F = R + penalty: its value, its steps, and what it says about a lower bound."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -10,6 +10,7 @@ import numpy as np
 from sqlsvm.options import check
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.curvature import Curvature, Metric
+from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.rounding import EXACT, Rounding
 from sqlsvm.solve.simplex_qp import solve_simplex_qp
 
@@ -47,6 +48,11 @@ class Penalty(ABC):
         """A number that tells it from others."""
 
     @property
+    def known(self) -> Sequence[tuple[Cut, tuple[float, float]]]:
+        """Cuts that need no pass, each with what its rounding is multiplied by."""
+        return ()
+
+    @property
     def curvature(self) -> float:
         """The second derivative of that term along each coordinate."""
         return 2.0 * self.lam
@@ -57,6 +63,10 @@ class Penalty(ABC):
     @abstractmethod
     def slope(self, beta: Array) -> Array:
         """Of the part that has a derivative."""
+
+    def feasible(self, beta: Array) -> Array:
+        """A point nearby that satisfies the constraints, if there are any."""
+        return beta
 
     def conjugate(self, norm: float) -> float:
         """max slope.beta - lam |beta|^2 for a slope of this length."""

@@ -1,5 +1,6 @@
 """One run of a solver that works by cuts: the log of its passes, and the bundle of their cuts."""
 
+from math import isfinite
 from typing import Unpack
 
 import numpy as np
@@ -56,15 +57,15 @@ class Run(Log):
         return count
 
     def observe(self, point: Array, buckets: int | None, width: float = 0.0) -> None:
-        self.make(point, lambda beta: self.oracle.pass_(beta, buckets, width))
+        self.make(self.penalty.feasible(point), lambda beta: self.oracle.pass_(beta, buckets, width))
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
         offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
         self.bundle.add(cut, (offset, slope))
         rounding = self.oracle.rounding
         reach = cut.value_low + cut.error if self.oracle.adds_values(cut.width) else rounding.reach(point)
-        others = cut.error + self.penalty.value(point)
-        self._rounded.append(rounding.times(offset, slope).of_value(reach, others))
+        others = cut.error + self.penalty.value(point)  # infinite if it was made for other constraints
+        self._rounded.append(rounding.times(offset, slope).of_value(reach, others if isfinite(others) else 0.0))
         super().add(point, cut, seconds, strength)
         self._check_rows()
 

@@ -1,0 +1,270 @@
+"""A quadratic problem with cuts, absolute values and constraints, by an interior point method:
+
+    min over x of  max_i (slope_i.x + offset_i) + linear.x + x' H x / 2 + sum_j weight_j |x_j|,  rows x + shifts >= 0.
+
+Every iteration costs one system in as many unknowns as there are cuts and constraints, so there may be very many
+coordinates. What is proven is computed again from the multipliers, so an answer of any accuracy is safe.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sqlsvm.solve.arrays import Array, Indices, Mask
+
+ITERATIONS = 80
+ACCURACY = 1e-13
+"""The gap between primal and dual, as a share of the terms of the objective."""
+FAIR, STALLED = 1e-8, 0.7
+"""What is enough, if an iteration leaves more than this share of the gap: then rounding is all that is left."""
+TO_THE_BORDER = 0.995
+
+
+@dataclass(frozen=True)
+class Split:
+    """A matrix H: dense among the first of `order`, and diagonal among the others."""
+
+    dense: Array
+    diagonal: Array
+    order: Indices
+
+    @classmethod
+    def diagonal_of(cls, diagonal: Array) -> "Split":
+        return cls(np.zeros((0, 0)), diagonal, np.arange(len(diagonal)))
+
+    @classmethod
+    def dense_of(cls, matrix: Array) -> "Split":
+        return cls(matrix, np.zeros(0), np.arange(len(matrix)))
+
+    def __matmul__(self, x: Array) -> Array:
+        found, size = np.empty_like(x), len(self.dense)
+        first, rest = self.order[:size], self.order[size:]
+        found[first] = self.dense @ x[first]
+        found[rest] = (self.diagonal * x[rest].T).T
+        return found
+
+    def __add__(self, more: Array) -> "Split":
+        """With more on the diagonal."""
+        size = len(self.dense)
+        return Split(self.dense + np.diag(more[self.order[:size]]), self.diagonal + more[self.order[size:]], self.order)
+
+    def __mul__(self, factor: float) -> "Split":
+        return Split(self.dense * factor, self.diagonal * factor, self.order)
+
+    @property
+    def inverse(self) -> "Split":
+        dense = np.linalg.inv(self.dense).astype(np.float64, copy=False)
+        return Split(dense, 1.0 / self.diagonal, self.order)
+
+    @property
+    def flat(self) -> Indices:
+        """Coordinates without any curvature."""
+        sizes = np.append(np.abs(self.dense).sum(axis=0), np.abs(self.diagonal))
+        return np.compress(sizes == 0.0, self.order)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """rows x + shifts >= 0."""
+
+    rows: Array
+    shifts: Array
+
+    @classmethod
+    def none(cls, dimension: int) -> "Limits":
+        return cls(np.zeros((0, dimension)), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Optimum:
+    x: Array
+    alpha: Array
+    """Of the cuts: their sum is 1."""
+    xi: Array
+    """Of the constraints."""
+    held: Mask
+    """The constraints that hold as equations."""
+
+
+def minimise(matrix: Split, linear: Array, slopes: Array, offsets: Array, weights: Array, limits: Limits) -> Optimum:
+    """Coordinates with weight that should be 0 are exactly 0. There may be no cuts."""
+    norms = np.linalg.norm(limits.rows, axis=1)
+    norms[norms == 0.0] = 1.0
+    long, high = _units(matrix, linear, slopes, offsets, limits.shifts / norms)
+    rows = Limits(limits.rows / norms[:, None], limits.shifts / (norms * long))
+    share = long / high
+    search = _Interior(
+        matrix * (long * long / high), linear * share, slopes * share, offsets / high, weights * share, rows
+    )
+    before = np.inf
+    for _ in range(ITERATIONS):
+        gap = search.gap
+        enough = FAIR * search.size if gap > STALLED * before else ACCURACY * search.size
+        if gap <= enough or not search.improve():
+            break
+        before = gap
+    found = search.optimum()
+    return Optimum(found.x * long, found.alpha, found.xi * (high / (norms * long)), found.held)
+
+
+def _units(matrix: Split, linear: Array, slopes: Array, offsets: Array, distances: Array) -> tuple[float, float]:
+    """Of x and of the objective, so that numbers are about 1."""
+    pull = float(max(np.linalg.norm(linear), np.linalg.norm(slopes, axis=1).max(initial=0.0))) or 1.0
+    bend = float(max(matrix.dense.diagonal().max(initial=0.0), matrix.diagonal.max(initial=0.0))) or 1.0
+    high = float(np.ptp(offsets)) if len(offsets) else 0.0
+    far = max(high / pull if high else pull / bend, float(-distances.min(initial=0.0)))
+    return far, high or far * pull
+
+
+class _Interior:
+    """Constraints and cuts are rows of one kind: s = rows x + lift t + shifts >= 0, with multipliers `forces`. x is
+    `above` - `below` where it has a weight, and each of the two has a multiplier: weight + slope and weight - slope."""
+
+    def __init__(
+        self, matrix: Split, linear: Array, slopes: Array, offsets: Array, weights: Array, limits: Limits
+    ) -> None:
+        self.matrix, self.linear, self.cuts = matrix, linear, len(offsets)
+        self.rows = np.vstack([-slopes, limits.rows])
+        self.shifts = np.append(-offsets, limits.shifts)
+        self.lift = np.append(np.ones(self.cuts), np.zeros(len(limits.shifts)))
+        self.weighted = np.flatnonzero(weights)
+        self.weights = weights[self.weighted]
+        self.loose = np.setdiff1d(matrix.flat, self.weighted)
+        self.x, self.t = np.zeros(len(linear)), float(offsets.max()) + 1.0 if self.cuts else 0.0
+        width = max(1.0, float(np.ptp(offsets))) if self.cuts else 1.0
+        self.slack = np.maximum(self.rows @ self.x + self.lift * self.t + self.shifts, width)
+        self.forces = np.where(self.lift > 0.0, 1.0 / max(self.cuts, 1), 1.0)
+        self.above, self.below = np.ones((2, len(self.weighted)))
+        self.pull_up, self.pull_down = self.weights.copy(), self.weights.copy()
+
+    @property
+    def _pairs(self) -> list[tuple[Array, Array]]:
+        return [(self.slack, self.forces), (self.above, self.pull_up), (self.below, self.pull_down)]
+
+    @property
+    def _count(self) -> int:
+        return len(self.slack) + 2 * len(self.weighted)
+
+    @property
+    def gap(self) -> float:
+        """What complementarity and the residuals leave, in units of the objective."""
+        slope, above, below, missing, lifted = self._residuals()
+        rest = slope.copy()
+        rest[self.weighted] = np.maximum(np.abs(above), np.abs(below))
+        rest = np.abs(rest)
+        off = float(rest @ np.abs(self.x)) + float(rest.max(initial=0.0))
+        off += float(np.abs(missing) @ self.forces) + abs(lifted * self.t)
+        return sum(float(a @ b) for a, b in self._pairs) + off
+
+    @property
+    def size(self) -> float:
+        bent = 0.5 * float(self.x @ (self.matrix @ self.x))
+        return (
+            abs(self.t) + bent + abs(float(self.linear @ self.x)) + float(self.weights @ np.abs(self.x[self.weighted]))
+        )
+
+    def _residuals(self) -> tuple[Array, Array, Array, Array, float]:
+        slope = (self.matrix @ self.x) + self.linear - self.forces @ self.rows
+        own = slope[self.weighted]
+        missing = self.rows @ self.x + self.lift * self.t + self.shifts - self.slack
+        lifted = 1.0 - float(self.lift @ self.forces) if self.cuts else 0.0
+        return slope, own + self.weights - self.pull_up, self.weights - own - self.pull_down, missing, lifted
+
+    def improve(self) -> bool:
+        """A predicting and a correcting step; False if none can be made."""
+        centre = sum(float(a @ b) for a, b in self._pairs) / max(self._count, 1)
+        residuals, system = self._residuals(), _System(self)
+        none = [np.zeros_like(a) for a, _ in self._pairs]
+        first = self._direction(residuals, system, 0.0, none)
+        if first is None:
+            return False
+        length = self._reach(first)
+        ahead = sum(
+            float((a + length * da) @ (b + length * db)) for (a, b), (da, db) in zip(self._pairs, first[2], strict=True)
+        )
+        aim = centre * (ahead / max(self._count, 1) / centre) ** 3 if centre else 0.0
+        step = self._direction(residuals, system, aim, [da * db for da, db in first[2]])
+        if step is None:
+            return False
+        length = min(1.0, TO_THE_BORDER * self._reach(step))
+        dx, dt, moves = step
+        self.x, self.t = self.x + length * dx, self.t + length * dt
+        for (a, b), (da, db) in zip(self._pairs, moves, strict=True):
+            a += length * da
+            b += length * db
+        return length > 1e-8
+
+    def _reach(self, step: "_Step") -> float:
+        found = 1.0
+        for (a, b), (da, db) in zip(self._pairs, step[2], strict=True):
+            for value, move in ((a, da), (b, db)):
+                falling = move < 0.0
+                found = min(found, float((-value[falling] / move[falling]).min(initial=1.0)))
+        return found
+
+    def _direction(
+        self, residuals: tuple[Array, Array, Array, Array, float], system: "_System", aim: float, bends: list[Array]
+    ) -> "_Step | None":
+        slope, above, below, missing, lifted = residuals
+        wanted = [aim - a * b - bend for (a, b), bend in zip(self._pairs, bends, strict=True)]
+        right = -slope
+        moved = (wanted[1] - self.above * above) / self.pull_up - (wanted[2] - self.below * below) / self.pull_down
+        right[self.weighted] = system.stiff[self.weighted] * moved
+        found = system.solve(right, wanted[0] / self.forces - missing, lifted)
+        if found is None:
+            return None
+        dx, dt, forces = found
+        change = self.matrix @ dx - forces @ self.rows
+        up, down = change[self.weighted] + above, below - change[self.weighted]
+        moves = [
+            (self.rows @ dx + self.lift * dt + missing, forces),
+            ((wanted[1] - self.above * up) / self.pull_up, up),
+            ((wanted[2] - self.below * down) / self.pull_down, down),
+        ]
+        return dx, dt, moves
+
+    def optimum(self) -> Optimum:
+        x, size = self.x.copy(), float(np.abs(self.x).max(initial=0.0)) or 1.0
+        near_zero = np.maximum(self.above / self.pull_up, self.below / self.pull_down) < size / self.weights
+        x[self.weighted[near_zero]] = 0.0
+        alpha, xi, slack = self.forces[: self.cuts], self.forces[self.cuts :], self.slack[self.cuts :]
+        return Optimum(x, alpha / (alpha.sum() or 1.0), xi, slack < xi)
+
+
+_Step = tuple[Array, float, list[tuple[Array, Array]]]
+
+
+class _System:
+    """The equations of a step, down to the forces, t and the coordinates without curvature."""
+
+    def __init__(self, at: _Interior) -> None:
+        self.at, count = at, len(at.slack)
+        self.stiff = np.zeros(len(at.x))
+        self.stiff[at.weighted] = 1.0 / (at.above / at.pull_up + at.below / at.pull_down)
+        more = self.stiff.copy()
+        more[at.loose] = 1.0
+        self.inverse = (at.matrix + more).inverse
+        tight = at.rows.copy()
+        tight[:, at.loose] = 0.0
+        self.images = self.inverse @ tight.T
+        self.lifts = at.lift[:, None][:, : min(at.cuts, 1)]
+        border = np.hstack([self.lifts, at.rows[:, at.loose]])
+        self.matrix = np.zeros((count + border.shape[1],) * 2)
+        self.matrix[:count, :count] = tight @ self.images + np.diag(at.slack / at.forces)
+        self.matrix[:count, count:], self.matrix[count:, :count] = border, border.T
+
+    def solve(self, right: Array, missing: Array, lifted: float) -> tuple[Array, float, Array] | None:
+        at, count, lifts = self.at, len(self.at.slack), self.lifts.shape[1]
+        image = self.inverse @ right
+        image[at.loose] = 0.0
+        known = np.concatenate([missing - at.rows @ image, [lifted] * lifts, -right[at.loose]])
+        try:
+            found = np.linalg.solve(self.matrix, known)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(found).all():
+            return None
+        forces = found[:count]
+        dx = image + self.images @ forces
+        dx[at.loose] = found[count + lifts :]
+        return dx, float(found[count : count + lifts].sum()), forces
