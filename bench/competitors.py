@@ -25,10 +25,10 @@ from bench.flat import FlatOracle
 from bench.matrix import Given, Matrix, matrix
 from bench.tasks import Task, parsed
 from sqlsvm import sql
-from sqlsvm.ask.counting import read_beta
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
+from sqlsvm.plan.by_name import read_beta
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.train import as_json

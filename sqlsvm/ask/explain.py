@@ -10,7 +10,7 @@ import numpy as np
 from sqlglot import parse_one
 from sqlglot.errors import ParseError
 
-from sqlsvm.ask.counting import EPSILON, Given, read_beta, row_count_program
+from sqlsvm.ask.counting import EPSILON, row_count_program
 from sqlsvm.ask.estimates import estimates
 from sqlsvm.ask.inspect import edge_text
 from sqlsvm.compile.copies import working_tables
@@ -32,6 +32,7 @@ from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.plan.by_name import Given, read_beta
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import BUCKETS, LEVELS

@@ -158,6 +158,7 @@ def count(
     level is 1 + epsilon times the one before.
     """
     from sqlsvm.ask import counting
+    from sqlsvm.plan.by_name import read_beta
     from sqlsvm.plan.preflight import ProblemOptions
     from sqlsvm.run.problem import open_problem
     from sqlsvm.show import counts as answers
@@ -171,7 +172,7 @@ def count(
     with opened(dsn) as engine:
         asked = weights_of(engine, beta)
         with open_problem(engine, query, ProblemOptions(**options, scale="none")) as problem:
-            weights = counting.read_beta(problem.scaling, asked)
+            weights = read_beta(problem.scaling, asked)
             if generalized:
                 thresholds = list(counting.generalised(problem, weights, epsilon, buckets))
                 found, drawn = answers.as_json(thresholds), answers.draw_thresholds(thresholds, sys.stdout)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.ask.counting import read_beta
 from sqlsvm.ask.explain import Explanation, analyze, explain, pretty, script
 from sqlsvm.compile.messages import scored_table
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.options import Counting
+from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA, WIDTH
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle, sums

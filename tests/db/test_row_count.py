@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from sqlsvm.ask.counting import Count, generalised, read_beta, row_counts
+from sqlsvm.ask.counting import Count, generalised, row_counts
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import OptionError
+from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.plan import Method
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.ask.counting import generalised, read_beta, row_counts
+from sqlsvm.ask.counting import generalised, row_counts
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.compile.oracle import NEAR
 from sqlsvm.engine.base import Engine, StatementError, Text, Values
 from sqlsvm.model.evaluation import MEASURES, Evaluation
 from sqlsvm.options import Counting
+from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.scaling import Scaling, scaling
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem, labelled, prepared

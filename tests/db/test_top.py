@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from sqlsvm.ask.counting import read_beta, row_counts
+from sqlsvm.ask.counting import row_counts
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError, QueryError
@@ -19,6 +19,7 @@ from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import OPTIONS
+from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.problem import open_problem
