@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate, on_all, on_parts
+from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
@@ -17,12 +18,12 @@ from sqlsvm.model import predict as predicting
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
-from sqlsvm.options import NUMBER_LOSSES, OPTIONS, ClassWeights, Counting, LossName, Nulls, Scale, Solver
+from sqlsvm.options import NUMBER_LOSSES, OPTIONS, ClassWeights, Counting, Intercept, LossName, Nulls, Scale, Solver
 from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train
 
-Found = TypeVar("Found")
+Found = TypeVar("Found", bound=Evaluation | Residuals)
 
 
 class NotFittedError(SqlsvmError, ValueError, AttributeError):
@@ -46,13 +47,15 @@ class Relational:
 
     lam: float = 1e-4
     _: KW_ONLY
+    l1: float = 0.0
+    constrain: Sequence[str] = ()
     tol: float = 1e-3
     solver: Solver = "dane"
     counting: Counting = "auto"
     epsilon: float = 0.1
     max_passes: int = 100
     scale: Scale = "standard"
-    intercept: bool = True
+    intercept: Intercept = True
     class_weight: ClassWeights | None = "none"
     loss: LossName = OPTIONS["loss"].default
     width: float = 0.5
@@ -166,13 +169,17 @@ class Relational:
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
         if where is None:
             raise OptionError("this model came without its database", hint="evaluate(URL or engine)")
+
+        def measured(problem: Problem, model: Model) -> Found:
+            return with_fairness(measure(problem, model), problem, model)
+
         with _opened(where) as engine:
             offload = bool(self.offload) and not engine.abilities.in_process
             if query is not None:
                 model = replace(model, query=query, dialect=engine.dialect)
             if part is None:
-                return on_all(engine, model, lambda problem: measure(problem, model), offload=offload)
-            return on_parts(engine, model, lambda problem: measure(problem, model), [part], offload=offload)[part]
+                return on_all(engine, model, lambda problem: measured(problem, model), offload=offload)
+            return on_parts(engine, model, lambda problem: measured(problem, model), [part], offload=offload)[part]
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -265,7 +272,7 @@ def _as_option(name: str, value: Any) -> Any:
             return None if value is None else str(value)
         case "class_weight":
             return "none" if value is None else tuple(value) if isinstance(value, list) else value
-        case "categorical":
+        case "categorical" | "constrain":
             return value if isinstance(value, str) else tuple(value or ())
         case "top":
             listed = (f"{column}:{number}" for column, number in value.items()) if isinstance(value, Mapping) else value

@@ -25,6 +25,7 @@ Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
 Nulls = Literal["error", "mean", "drop"]
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
+Intercept = bool | Literal["free"]
 Steps = Literal["strong", "paper"]
 
 
@@ -109,12 +110,35 @@ class Limits:
 _LIMIT = re.compile(r".+:[1-9][0-9]{0,8}", re.DOTALL)
 
 
-class Truth:
+class Constraints:
+    """Texts such as box:age:0:1. What columns there are is not known here."""
+
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, bool)
+        return isinstance(value, tuple) and all(isinstance(text, str) and _CONSTRAINT.fullmatch(text) for text in value)
 
     def __str__(self) -> str:
-        return "True or False"
+        return f"a list of constraints, each of the form {_FORMS}"
+
+
+_FORMS = "nonnegative, increasing:COLUMN, decreasing:COLUMN, box:COLUMN:LOW:HIGH, fair:COLUMN:RHO or custom:FILE"
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
+_CONSTRAINT = re.compile(
+    rf"nonnegative|(increasing|decreasing):.+|box:.+:({_NUMBER})?:({_NUMBER})?|fair:.+:{_NUMBER}|custom:.+", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True, False, or a word that says more."""
+
+    words: tuple[str, ...] = ()
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, bool) or (isinstance(value, str) and value in self.words)
+
+    def __str__(self) -> str:
+        named = ["True", "False", *map(repr, self.words)]
+        return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -191,7 +215,12 @@ _TABLE = (
         "How to scale numbers: to mean 0 and deviation 1, to at most 1, or not at all.",
         descent="maxabs",
     ),
-    Option("intercept", True, Truth(), "Whether the score has a constant term."),
+    Option(
+        "intercept",
+        True,
+        Truth(("free",)),
+        "Whether the score has a constant term; free: it has, and the penalty does not count it.",
+    ),
     Option(
         "class_weight",
         "none",
@@ -257,6 +286,24 @@ _TABLE = (
         (*_TRAIN, "explain"),
         changes="steps",
         spelled="lambda",
+    ),
+    Option(
+        "l1",
+        0.0,
+        Number(0),
+        "Add this times the sum of the sizes of the scaled weights to the penalty: then weights that help little are "
+        "exactly 0.",
+        ("train", "explain"),
+        changes="steps",
+    ),
+    Option(
+        "constrain",
+        (),
+        Constraints(),
+        f"What the weights of the columns must satisfy: {_FORMS}. fair: the covariance of the column and the score "
+        "over the join is at most RHO. Repeatable.",
+        ("train", "explain"),
+        changes="steps",
     ),
     Option("tol", 1e-3, Number(0), "Stop when the gap is proven to be at most this.", (*_TRAIN, "explain"), None),
     Option(

@@ -121,6 +121,7 @@ def options_of(model: Model) -> ProblemOptions:
         positive=model.positive,
         nulls=model.nulls,
         categorical=tuple(stored.get("categorical", ())),
+        constrain=tuple(stored.get("constrain", ())),
         scale="none",
         **kept,
     )

@@ -200,7 +200,8 @@ def _first_pass(problem: Problem, training: Training, beta: Given | None) -> Rec
         return None
     problem.work.clock.begin("solving")
     once = replace(training, effort=replace(training.effort, max_passes=1))
-    return solve(problem, once, state=None if start is None else State.at(start)).history[0]
+    penalty = training.penalising.of(problem)
+    return solve(problem, once, penalty, state=None if start is None else State.at(start)).history[0]
 
 
 def _scaled(problem: Problem, beta: Given) -> Array:

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, Choice, ClassWeight, Limits, Name, Number, Option, Truth
+from sqlsvm.options import OPTIONS, Choice, ClassWeight, Constraints, Limits, Name, Number, Option, Truth
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -135,8 +135,16 @@ def _limits(_context: click.Context, parameter: click.Parameter, value: tuple[st
     return value
 
 
-def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bool:
-    return value == "yes"
+def _constraints(_context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for text in value:
+        if not OPTIONS["constrain"].allows((text,)):
+            must = str(OPTIONS["constrain"].domain).removeprefix("a list of constraints, each ")
+            raise click.BadParameter(f"{text!r} is not {must}.", param=parameter)
+    return value
+
+
+def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bool | str:
+    return {"yes": True, "no": False}.get(value, value)
 
 
 def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
@@ -163,12 +171,14 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"type": click.Choice(words)}
         case ClassWeight(words):
             return {"metavar": "|".join([*words, "W-:W+"]), "callback": _class_weight}
-        case Truth() if declared.default:
-            return {"type": click.Choice(["yes", "no"]), "default": "yes", "callback": _yes}
+        case Truth(words) if declared.default:
+            return {"type": click.Choice(["yes", "no", *words]), "default": "yes", "callback": _yes}
         case Truth():
             return {"is_flag": True}
         case Limits():
             return {"metavar": "COLUMN:NUMBER", "multiple": True, "callback": _limits}
+        case Constraints():
+            return {"metavar": "CONSTRAINT", "multiple": True, "callback": _constraints}
         case Name(of, repeated):
             return {"metavar": of.upper(), "multiple": repeated}
     raise AssertionError(declared)

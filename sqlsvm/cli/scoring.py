@@ -45,6 +45,7 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
     A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out.
     """
     from sqlsvm.ask.evaluate import evaluate, on_all, on_parts
+    from sqlsvm.ask.fairness import with_fairness
     from sqlsvm.ask.residuals import residuals
     from sqlsvm.model.evaluation import Evaluation, Residuals
     from sqlsvm.run.holdout import Holdout
@@ -54,7 +55,8 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
     with wanted.model_and_rows() as (model, engine):
 
         def measured(problem: Problem) -> Evaluation | Residuals:
-            return residuals(problem, model) if model.of_numbers else evaluate(problem, model)
+            found = residuals(problem, model) if model.of_numbers else evaluate(problem, model)
+            return with_fairness(found, problem, model)
 
         classes = model.trained_on.label_values
         if Holdout.of(model.options):

@@ -11,7 +11,7 @@ from sqlsvm.compile.count import Counts, down_table
 from sqlsvm.compile.scores import number_columns, source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.options import Scale
-from sqlsvm.plan.design import Coordinate, Design
+from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 
@@ -20,12 +20,12 @@ RANGE = frozenset(("least", "most"))
 """Zeros aside: a number that is missing is 0."""
 
 
-def needed(plan: Plan, scale: Scale) -> frozenset[str]:
+def needed(plan: Plan, scale: Scale, *, by_class: bool = False) -> frozenset[str]:
     """What scaling asks for, or else how large features are (see `run/rounding.py`); with several bags also the sums
-    for y = -1, which the cut needs (see `oracle`)."""
+    for y = -1, which the cut needs (see `oracle`). `by_class`: these sums always, and the rows of categories."""
     size = "squares" if scale == "standard" else "largest"
-    by_class = plan.centre is not None and plan.design.target.signed
-    return frozenset({"total", size} | ({"negative"} if by_class else set()))
+    apart = by_class or (plan.centre is not None and plan.design.target.signed)
+    return frozenset({"total", size} | ({"negative"} if apart else set()))
 
 
 def counts_of(plan: Plan, *, apart: bool = True) -> Counts:
@@ -63,19 +63,45 @@ def multiplied(design: Design) -> Iterator[tuple[Coordinate, tuple[Coordinate, .
 def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterator[Statement]:
     """SELECT SUM(x * others) over the join. If each row of a node counts x times, the number of join rows that a row of
     another node is part of is their sum of x."""
-    node = plan.tree.node_of(c.relation)
-    counts = Counts(plan.tree.rerooted(node), lambda n: source(plan, n, "n"), plan.weighted, factor=(node, c.of("n")))
+    counts = _counting_times(plan, c, c.of("n"))
     found = {plan.tree.node_of(other.relation) for other in others}
     yield from _messages_to(plan, counts, found)
     for at in sorted(found):
-        rows = counts.joined(at, [*sql.columns(number_columns(plan, at), "n"), (counts.total(at), "total")])
         here = [other for other in others if plan.tree.node_of(other.relation) == at]
-        sums = [(sql.sum_or_zero(sql.product(sql.column("total", "t"), o.of("t"))), o.column) for o in here]
-        yield statement(products_name(c, at), sql.select(sums, sql.derived(rows, "t")))
+        yield _products_at(plan, counts, c, at, here)
+
+
+def covariances(plan: Plan, c: Coordinate, mean: float) -> Iterator[Statement]:
+    """SELECT SUM((x - mean) * other) over the join, for all other coordinates and categories."""
+    counts = _counting_times(plan, c, exp.paren(sql.minus(c.of("n"), sql.number(mean))))
+    found = [node for node in range(len(plan.tree.nodes)) if plan.featured(node)]
+    yield from _messages_to(plan, counts, found)
+    for at in found:
+        if here := plan.coordinates(at):
+            yield _products_at(plan, counts, c, at, here)
+        for d in plan.dictionaries(at):
+            rows = counts.joined(at, [*sql.columns([d.column], "n"), (counts.total(at), "total")])
+            sums, each = sql.columns(["total"], "t"), sql.derived(rows, "t")
+            yield statement(category_products_name(c, d), by_category([(d, "n")], sums, each, known=True))
+
+
+def _counting_times(plan: Plan, c: Coordinate, times: exp.Expression) -> Counts:
+    node = plan.tree.node_of(c.relation)
+    return Counts(plan.tree.rerooted(node), lambda n: source(plan, n, "n"), plan.weighted, factor=(node, times))
+
+
+def _products_at(plan: Plan, counts: Counts, c: Coordinate, at: int, here: Sequence[Coordinate]) -> Statement:
+    rows = counts.joined(at, [*sql.columns(number_columns(plan, at), "n"), (counts.total(at), "total")])
+    sums = [(sql.sum_or_zero(sql.product(sql.column("total", "t"), o.of("t"))), o.column) for o in here]
+    return statement(products_name(c, at), sql.select(sums, sql.derived(rows, "t")))
 
 
 def products_name(c: Coordinate, node: int) -> str:
     return f"products {c.index} at {node}"
+
+
+def category_products_name(c: Coordinate, d: Dictionary) -> str:
+    return f"products {c.index} of categories {d.number}"
 
 
 def moments_name(node: int) -> str:
@@ -122,7 +148,8 @@ def _sizes(plan: Plan) -> Iterator[tuple[exp.Expression, str]]:
 def _measures(plan: Plan, node: int, measured: frozenset[str]) -> Iterator[tuple[exp.Expression, str]]:
     total, negative = sql.column("total", "t"), sql.column("negative", "t")
     for c in plan.coordinates(node):
-        found = {name: made(c.of("t"), total, negative) for name, made in _MEASURES.items() if name in measured}
+        wanted = measured if plan.design.target.signed else measured - {"negative"}
+        found = {name: made(c.of("t"), total, negative) for name, made in _MEASURES.items() if name in wanted}
         yield from ((made, f"{name}{c.index}") for name, made in found.items())
 
 

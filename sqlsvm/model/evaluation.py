@@ -44,6 +44,22 @@ class RocPoint:
 
 
 @dataclass(frozen=True)
+class Fairness:
+    """How far scores go with a column."""
+
+    column: str
+    limit: float
+    """Of the covariance, as it was asked for."""
+    covariance: float
+    rates: tuple[float, float] | None = None
+    """Of a column that is true or false: the shares predicted +1 where it is false, and where it is true."""
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"column": self.column, "limit": self.limit, "covariance": self.covariance}
+        return found | ({"positive_rate": dict(zip(("false", "true"), self.rates, strict=True))} if self.rates else {})
+
+
+@dataclass(frozen=True)
 class Evaluation:
     negatives: float
     positives: float
@@ -54,6 +70,7 @@ class Evaluation:
     histogram: Histogram
     blur: float
     """The largest error of a score in the histogram; 0 if scores are exact."""
+    fairness: tuple[Fairness, ...] = ()
 
     @property
     def true_negative(self) -> Bounded:
@@ -117,7 +134,7 @@ class Evaluation:
         found: dict[str, Any] = {"exact": self.exact, "label_rows": {"-1": self.negatives, "1": self.positives}}
         found |= {name: measure and measure.value for name, measure in measures.items()}
         found["bounds"] = {n: [m.lower, m.upper] for n, m in measures.items() if m and not m.exact}
-        return found | {"histogram": {**asdict(self.histogram), "blur": self.blur}}
+        return found | {"histogram": {**asdict(self.histogram), "blur": self.blur}} | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:
         return {name: getattr(self, name) for name in MEASURES}
@@ -145,10 +162,16 @@ class Residuals:
     edges: tuple[float, ...]
     counts: tuple[float, ...]
     """The rows in each bin of the histogram of the residuals."""
+    fairness: tuple[Fairness, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        found = {name: value for name, value in vars(self).items() if name not in ("edges", "counts")}
-        return {"exact": True, **found, "histogram": {"edges": list(self.edges), "rows": list(self.counts)}}
+        found = {name: value for name, value in vars(self).items() if name not in ("edges", "counts", "fairness")}
+        histogram = {"edges": list(self.edges), "rows": list(self.counts)}
+        return {"exact": True, **found, "histogram": histogram} | _fairness(self.fairness)
+
+
+def _fairness(found: Sequence[Fairness]) -> dict[str, Any]:
+    return {"fairness": [column.as_json() for column in found]} if found else {}
 
 
 def _shares_above(rows: Sequence[float]) -> list[float]:

@@ -17,7 +17,7 @@ from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 4
+FORMAT = 5
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -54,6 +54,14 @@ class FeatureScale:
 
     centre: float
     width: float
+
+
+@dataclass(frozen=True)
+class Held:
+    """A constraint on the weights, and by how much it holds: 0 where it holds as an equation."""
+
+    row: str
+    slack: float
 
 
 def _agreeing(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
@@ -231,6 +239,8 @@ class Model:
     """What the training subtracted from a label that is a number: the penalty counts the intercept from there."""
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     """Of each feature that is a number."""
+    constraints: tuple[Held, ...] = ()
+    """What the weights had to satisfy."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """The seconds of each phase of the training, which add up to all of it; `seconds` are those of its passes."""
     notes: tuple[str, ...] = ()
@@ -299,7 +309,7 @@ def plain(value: object) -> Any:
         return value  # first, for speed: a category may have 100,000 weights
     if value is OTHER:
         return dict(_OTHER_IN_JSON)
-    if isinstance(value, Weight | FeatureScale):
+    if isinstance(value, Weight | FeatureScale | Held):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

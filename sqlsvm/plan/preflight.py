@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, ClassWeights, Counting, LossName, Nulls, Scale, check
+from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, ClassWeights, Counting, Intercept, LossName, Nulls, Scale, check
 from sqlsvm.plan.catalog import Catalog, check_left_joins
 from sqlsvm.plan.design import Design, design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
@@ -30,9 +30,10 @@ class ProblemOptions:
     top: tuple[str, ...] = DEFAULTS["top"]
     counting: Counting = DEFAULTS["counting"]
     scale: Scale = DEFAULTS["scale"]
-    intercept: bool = DEFAULTS["intercept"]
+    intercept: Intercept = DEFAULTS["intercept"]
     nulls: Nulls = DEFAULTS["nulls"]
     class_weight: ClassWeights = DEFAULTS["class_weight"]
+    constrain: tuple[str, ...] = DEFAULTS["constrain"]
     loss: LossName = DEFAULTS["loss"]
     width: float = DEFAULTS["width"]
     tube: float = DEFAULTS["tube"]
@@ -51,7 +52,7 @@ class ProblemOptions:
         return named(self.loss, width=self.width, tube=self.tube, quantile=self.quantile, delta=self.delta)
 
     def target(self, engine: Engine, query: FeatureQuery) -> Target:
-        return target_of(engine, query, self.loss, positive=self.positive, centred=self.intercept)
+        return target_of(engine, query, self.loss, positive=self.positive, centred=bool(self.intercept))
 
 
 def checked(engine: Engine, query: FeatureQuery) -> Catalog:
@@ -69,7 +70,7 @@ def planned(
     steps.info("looking at rows and keys of the tables")
     target = target or options.target(engine, query)
     catalog = _catalog(engine, query, options)
-    plan = _chosen(catalog, design(catalog, target, intercept=options.intercept), options)
+    plan = _chosen(catalog, design(catalog, target, intercept=bool(options.intercept)), options)
     return fitted(plan, catalog), catalog
 
 
@@ -77,7 +78,7 @@ def lasting(engine: Engine, query: FeatureQuery, options: ProblemOptions, target
     """The plan for rows that may change. It is ready for new NULLs and categories, and makes no choice that pays only
     for the rows as they are."""
     catalog = _catalog(engine, query, options)
-    made = design(catalog, target, intercept=options.intercept, any_nulls=options.nulls == "mean")
+    made = design(catalog, target, intercept=bool(options.intercept), any_nulls=options.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)
     return _chosen(catalog, replace(made, dictionaries=tables), options), catalog
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
+from sqlsvm.query.audited import apart
 from sqlsvm.query.ir import Feature, FeatureQuery, Fold, Relation
 from sqlsvm.query.joins import Joins, joins_of, left_joins
 from sqlsvm.query.names import Scope
@@ -25,12 +26,14 @@ def feature_query(
     weight: str | None = None,
     categorical: Sequence[str] = (),
     top: Sequence[str] = (),
+    audited: Sequence[str] = (),
 ) -> FeatureQuery:
     """The query taken apart. `columns` has the columns of every source by alias. The kind of each feature is "other",
-    or "categorical" where that is forced, until `with_kinds` sets it."""
+    or "categorical" where that is forced, until `with_kinds` sets it. `audited` names the last outputs."""
     items = sources(select, fold)
     joins = joins_of(select, items, Scope(dialect, fold, columns))
-    found = _limited(_forced_categorical(outputs(select, joins.scope), categorical, joins.scope), top, joins.scope)
+    found, compared = apart(outputs(select, joins.scope), audited)
+    found = _limited(_forced_categorical(found, categorical, joins.scope), top, joins.scope)
     features, target, mass = _roles(found, joins.scope, label, weight)
     return FeatureQuery(
         text=text,
@@ -41,6 +44,7 @@ def feature_query(
         features=features,
         label=target,
         weight=mass,
+        audited=compared,
     )
 
 

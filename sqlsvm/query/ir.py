@@ -84,14 +84,16 @@ class FeatureQuery:
     features: tuple[Feature, ...]
     label: Feature | None
     weight: Feature | None = None
+    audited: tuple[Feature, ...] = ()
+    """Columns that are compared with the scores, and are no features. Each is called what the user calls it."""
     held_out: exp.Expression | None = None
     """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
     decide this are not copied."""
 
     @property
     def outputs(self) -> tuple[Feature, ...]:
-        """Features, label and weight."""
-        return tuple(f for f in (*self.features, self.label, self.weight) if f)
+        """Features, label, weight and audited columns."""
+        return tuple(f for f in (*self.features, self.label, self.weight, *self.audited) if f)
 
     @property
     def sums(self) -> dict[str, tuple[Feature, ...]]:

@@ -81,6 +81,7 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
         features=tuple(kinded(feature, "feature") for feature in query.features),
         label=kinded(query.label, "label") if query.label else None,
         weight=kinded(query.weight, "weight") if query.weight else None,
+        audited=tuple(kinded(column, "audited column") for column in query.audited),
     )
 
 
@@ -94,6 +95,9 @@ def _kind(feature: Feature, column: Column, role: str) -> Kind:
         )
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
+    if role == "audited column" and column.kind not in ("numeric", "boolean"):
+        hint = f"compare it with a value: fair:{feature.name} = 'VALUE':0.01"
+        raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=hint)
     forced = feature.kind == "categorical" and role != "weight"
     kind: Kind = "categorical" if forced else column.kind
     if feature.top and (role != "feature" or kind != "categorical"):

@@ -21,6 +21,7 @@ from sqlsvm.query import (
     with_kinds,
     with_plain_keys,
 )
+from sqlsvm.query.audited import with_audited
 from sqlsvm.query.variables import with_implied_filters
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
@@ -34,10 +35,11 @@ def read_query(
     weight: str | None = None,
     categorical: Sequence[str] = (),
     top: Sequence[str] = (),
+    audited: Sequence[str] = (),
 ) -> FeatureQuery:
     """The text taken apart. Do not call this in a transaction: an unknown name would abort it, and then the database
     could not be asked for similar names."""
-    tree = parse(text, engine.dialect)
+    tree = with_audited(parse(text, engine.dialect), audited, engine.dialect, engine.fold)
     tree = engine.bound(tree)
     _check_functions(engine, functions(tree, engine.dialect, engine.fold))
     columns = {s.alias: _describe(engine, s) for s in sources(tree, engine.fold)}
@@ -56,6 +58,7 @@ def read_query(
         weight=weight,
         categorical=categorical,
         top=top,
+        audited=audited,
     )
     for feature, probe in sum_probes(query):
         check_sum(feature, engine.describe(probe), engine.abilities.single, engine.dialect)

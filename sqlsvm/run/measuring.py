@@ -32,9 +32,9 @@ from sqlsvm.run.workspace import Workspace
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
     """N, N- and the moments of every coordinate; nan for what was not measured. A number has no class to measure."""
-    measured = measured if plan.design.target.signed else measured - {"negative"}
     with work.scratch():
         answers = work.run(_known_moments(work, plan, measured))
+    measured = measured if plan.design.target.signed else measured - {"negative"}
     design, size = plan.design, plan.design.size
     found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}
     for node in range(len(plan.tree.nodes)):

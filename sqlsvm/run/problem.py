@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 
 from sqlsvm.compile.copies import working_tables
@@ -11,6 +11,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.constraints import Covariances, audited
 from sqlsvm.plan.design import with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
@@ -18,6 +19,7 @@ from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values, sc
 from sqlsvm.plan.target import Binary, Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
+from sqlsvm.run.auditing import audit
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
@@ -34,6 +36,8 @@ class Problem:
     plan: Plan
     moments: Moments
     scaling: Scaling
+    covariances: Covariances = field(default_factory=dict)
+    """Of each audited column with the raw coordinates."""
 
     @property
     def rows(self) -> float:
@@ -52,13 +56,14 @@ def open_problem(engine: Engine, text: str, options: ProblemOptions) -> Iterator
 
 def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery:
     roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
-    return read_query(engine, text, label=named(options.label), **roles)
+    return read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None = None) -> Problem:
     """Balanced class weights need a count of the classes. After it, all tables are made again with the weights."""
     work.clock.begin("reading")
     plan, catalog = planned(work.engine, query, options, target)
+    covariances = _audited(work, query, options, plan.design.target)
     if isinstance(options.class_weight, tuple):
         plan = _weighted(plan, options.class_weight)
     if options.class_weight == "balanced":
@@ -66,7 +71,14 @@ def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
             _, found = _counted(work, plan, options)
             plan = _weighted(plan, balanced(found))
     plan, moments = _counted(work, plan, options)
-    return Problem(work, query, catalog, plan, moments, scaling(plan.design, moments, options.scale))
+    return Problem(work, query, catalog, plan, moments, scaling(plan.design, moments, options.scale), covariances)
+
+
+def _audited(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target) -> Covariances:
+    if not query.audited:
+        return {}
+    with audit(work, query, options, target) as found:
+        return {name: found.covariances(name) for name in found.columns}
 
 
 def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
@@ -82,7 +94,7 @@ def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> tuple[Plan
     work.run(working_tables(plan))
     plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
     work.clock.begin("moments")
-    moments = read_moments(work, plan, needed(plan, options.scale))
+    moments = read_moments(work, plan, needed(plan, options.scale, by_class=options.intercept == "free"))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
     return plan, with_products(work, plan, with_constants(work, plan, moments))

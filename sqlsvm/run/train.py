@@ -10,8 +10,9 @@ from typing import Any, Unpack
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.model import ByLabel, FeatureScale, Model, TrainedOn, Weight
+from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
 from sqlsvm.options import DEFAULTS, OPTIONS, Scale, Solver, check
+from sqlsvm.plan.constraints import given
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments, means
@@ -24,6 +25,7 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.notes import constants, only_class
 from sqlsvm.run.offload import brought
+from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.resume import Continuation
@@ -44,6 +46,7 @@ class Training:
 
     problem: ProblemOptions
     lam: float = DEFAULTS["lam"]
+    l1: float = DEFAULTS["l1"]
     solver: Solver = DEFAULTS["solver"]
     effort: Effort = field(default_factory=Effort)
     holdout: float | None = DEFAULTS["holdout"]
@@ -59,13 +62,17 @@ class Training:
             raise OptionError("descent needs counts within a factor, and the grid gives none", hint=hint)
         if self.solver == "descent" and self.problem.loss != DEFAULTS["loss"]:
             raise OptionError(f"descent minimises the hinge, not {self.problem.loss}", hint="use --solver dane")
+        if self.solver == "descent" and not self.penalising.is_plain:
+            what = "neither --l1 nor --constrain, and penalises the intercept"
+            raise OptionError(f"descent has {what}", hint="use --solver dane")
         if self.solver != "descent" and self.problem.counting == "sketch":
             hint = "use --solver descent, or --counting grid"
             raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)
 
     @classmethod
     def of(cls, **options: Any) -> "Training":
-        """Each option is a field here, of the effort, or of the problem."""
+        """Each option is a field here, of the effort, or of the problem. Files of constraints are read."""
+        options["constrain"] = given(options.get("constrain", ()))
         own, effort = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in (cls, Effort))
         return cls(ProblemOptions(**options), effort=Effort(**effort), **own)
 
@@ -76,8 +83,8 @@ class Training:
         return vars(self.problem) | vars(self.effort) | own
 
     @property
-    def penalty(self) -> Penalty:
-        return L2(self.lam)
+    def penalising(self) -> Penalising:
+        return Penalising(self.lam, self.l1, self.problem.intercept == "free", self.problem.constrain)
 
     @property
     def held(self) -> Holdout | None:
@@ -106,16 +113,17 @@ def train(
             problem = descending(problem, training.problem.scale)
         forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
         going: Going = {"on_pass": partial(_passed, clock, forecast, on_pass)}
+        penalty = training.penalising.of(problem)
         if continuation:
             described = objective(_engine(engine, here), text, training)
-            state = continuation.begin(problem, described, training.penalty)
+            state = continuation.begin(problem, described, penalty)
             going |= {"state": state, "on_state": continuation.remember}
         clock.begin("solving")
-        solution = solve(problem, training, **going)
+        solution = solve(problem, training, penalty, **going)
         clock.begin("finishing")
         if continuation and not solution.converged:
             continuation.remember(solution.state, last=True)
-        model = model_of(engine, name, text, problem, training, solution, left_out)
+        model = model_of(engine, name, text, problem, training, penalty, solution, left_out)
     return replace(model, phases=clock.seconds)
 
 
@@ -168,14 +176,14 @@ def objective(database: str, text: str, training: Training) -> dict[str, Any]:
     return {"query": text, "database": database, **found, "seed": seed, "solver": solver}
 
 
-def solve(problem: Problem, training: Training, **going: Unpack[Going]) -> Solution:
+def solve(problem: Problem, training: Training, penalty: Penalty, **going: Unpack[Going]) -> Solution:
     """Passes of the state do not count against max_passes."""
     effort, state = training.effort, going.get("state")
     effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
     if training.solver == "descent":
         return descent.solve(PseudoJoinOracle(problem), L2(training.lam), effort, **going)
     chosen = dane.solve if training.solver == "dane" else bundle.solve
-    return chosen(JoinOracle(problem), training.penalty, effort, **going)
+    return chosen(JoinOracle(problem), penalty, effort, **going)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -187,6 +195,7 @@ def model_of(
     text: str,
     problem: Problem,
     training: Training,
+    penalty: Penalty,
     solution: Solution,
     left_out: Moments | None = None,
 ) -> Model:
@@ -220,8 +229,9 @@ def model_of(
         weights=tuple(_weights(problem, beta, training.problem.nulls)),
         label_centre=design.target.centre,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
+        constraints=tuple(Held(*row) for row in penalty.held(beta)),
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
-        notes=tuple(_notes(problem, training, solution, trained_on.label_values)),
+        notes=tuple(_notes(problem, training, penalty, solution, trained_on.label_values)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
         trained_on=trained_on,
@@ -259,12 +269,12 @@ def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
 
 
 def _notes(
-    problem: Problem, training: Training, solution: Solution, label_values: tuple[object, object]
+    problem: Problem, training: Training, penalty: Penalty, solution: Solution, label_values: tuple[object, object]
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
     beta = solution.beta
     yield from constants(problem, beta)
-    if only := only_class(problem, solution, training.penalty):
+    if only := only_class(problem, solution, penalty):
         said = f"the model predicts {label_values[only > 0]} for every row of the join"
         as_they_are = training.problem.class_weight == "none"
         yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"

@@ -1,13 +1,13 @@
 """An evaluation as text: the confusion matrix and the usual rates, with bounds where they are not exact."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
+from sqlsvm.model.evaluation import Bounded, Evaluation, Fairness, Residuals
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.run.holdout import Part
 from sqlsvm.terminal import amount, printable, weight
@@ -19,10 +19,11 @@ def draw_evaluation(
     found: Evaluation | Residuals, label: str, classes: tuple[object, object], stream: TextIO, *, weighted: bool = False
 ) -> str:
     """`classes` are the values of the label, the negative one first."""
+    fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
-        return on_paper(stream, _residuals(found, label, weighted))
+        return on_paper(stream, _residuals(found, label, weighted), *fair)
     said = "exact" if found.exact else "between bounds where scores had to be rounded"
-    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), "", said)
+    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", said)
 
 
 def draw_parts(
@@ -49,6 +50,14 @@ def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
         table.add_row("R^2", f"{found.r2:.4f}")
     table.add_row(f"pinball loss of quantile {found.quantile:g}", f"{found.pinball:.6g}")
     table.add_row("share of labels up to the score", f"{found.coverage:.4f}")
+    return table
+
+
+def _fairness(columns_: Sequence[Fairness]) -> Table:
+    table = columns("fair to", numbers=("covariance", "limit", "positive where false", "where true"))
+    for f in columns_:
+        rates = (f"{rate:.4f}" for rate in f.rates) if f.rates else ("", "")
+        table.add_row(Text(printable(f.column)), f"{f.covariance:.4g}", f"{f.limit:g}", *rates)
     return table
 
 

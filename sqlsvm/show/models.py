@@ -14,6 +14,7 @@ from sqlsvm.terminal import amount, printable, row_count, share, weight
 
 AT_ONCE = 1.0
 """A training of fewer seconds is over at once."""
+TIGHT = 1e-9
 LEAST_SHARE = 0.05
 """Phases with a smaller share of the time are not shown."""
 
@@ -56,11 +57,12 @@ def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
     shown = heaviest(model, top)
     for w in shown:
         category = "" if w.category is None else str(w.category)
-        table.add_row(
-            Text(printable(w.feature)), Text(printable(category)), f"{w.weight:.6g}", f"{w.scaled_weight:.6g}"
-        )
+        numbers = (f"{w.weight:.6g}", f"{w.scaled_weight:.6g}") if w.weight else ("left out", "")
+        table.add_row(Text(printable(w.feature)), Text(printable(category)), *numbers)
     left = len(model.weights) - len(shown)
-    return on_paper(stream, table, *([f"and {amount(left)} more, which weigh less"] if left else []))
+    zeros = sum(not w.weight for w in model.weights) - sum(not w.weight for w in shown)
+    rest = f"and {amount(left)} more, which weigh less{f'; {amount(zeros)} of them are left out' if zeros else ''}"
+    return on_paper(stream, table, *([rest] if left else []))
 
 
 def heaviest(model: Model, top: int | None = None) -> tuple[Weight, ...]:
@@ -93,9 +95,23 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "lower bound", f"{model.lower_bound:.6g}"
     yield "gap", gap(model)
     yield "features", f"{len(model.terms)}, with {len(model.weights)} weights"
+    yield from (("constraint", line) for line in constraints(model))
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(model.trained_on.as_json()))
+
+
+FEW = 5
+
+
+def constraints(model: Model) -> Iterator[str]:
+    """The rows that hold as equations; of the others their number."""
+    tight = [row for row in model.constraints if row.slack <= TIGHT * max(1.0, max(r.slack for r in model.constraints))]
+    yield from (f"{printable(row.row)}: holds as an equation" for row in tight[:FEW])
+    if more := len(tight) - FEW if len(tight) > FEW else 0:
+        yield f"{amount(more)} more hold as equations"
+    if loose := len(model.constraints) - len(tight):
+        yield f"{amount(loose)} {'others hold' if tight else 'hold'} with room to spare"
 
 
 def trained(model: Model) -> str:

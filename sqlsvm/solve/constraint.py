@@ -11,6 +11,7 @@ from sqlsvm.solve.interior import Limits, Split, minimise
 
 EXACT, HELD = 1e-13, 1e-9
 """How far a row may be violated, as a share of the size of its terms: after a repair, and at any point of a pass."""
+ROUNDED = 1e-9
 REPAIRS, SEARCHES = 20, 8
 
 
@@ -72,14 +73,23 @@ class Constraint:
             step, *_ = np.linalg.lstsq(self.rows[held][:, free], -self.slack(beta)[held], rcond=None)
             beta = beta.copy()
             beta[free] += step
-            self._put_on_ends(beta, held)
+            beta = self._put_on_ends(beta, held)
         return None
 
-    def _put_on_ends(self, beta: Array, held: Mask) -> None:
+    def on_ends(self, beta: Array, held: Mask) -> Array:
+        """Where rows over one coordinate hold as equations, up to rounding."""
+        near = np.abs(self.slack(beta)) <= ROUNDED * (
+            self._sizes.max(axis=1, initial=0.0) * np.abs(beta).max(initial=0.0)
+        )
+        return self._put_on_ends(beta, held & near)
+
+    def _put_on_ends(self, beta: Array, held: Mask) -> Array:
         """A row over one coordinate says what that is, to the last bit."""
-        for row, shift in zip(self.rows[held & self._single], self.shifts[held & self._single], strict=True):
+        beta, ends = beta.copy(), held & self._single
+        for row, shift in zip(self.rows[ends], self.shifts[ends], strict=True):
             (place,) = np.flatnonzero(row)
             beta[place] = 0.0 - shift / row[place]
+        return beta
 
     @cached_property
     def _single(self) -> Mask:

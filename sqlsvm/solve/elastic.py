@@ -144,6 +144,9 @@ class Elastic(Penalty):
     def feasible(self, beta: Array) -> Array:
         return self.constraint.repaired(beta)
 
+    def held(self, beta: Array) -> Sequence[tuple[str, float]]:
+        return tuple(zip(self.constraint.names, self.constraint.slack(beta).tolist(), strict=True))
+
     def inner_minimum(
         self,
         slope: Array,
@@ -199,7 +202,7 @@ class Elastic(Penalty):
 
     def _minimum(self, matrix: Split, linear: Array, cuts: Cuts) -> Optimum:
         found = minimise(matrix, linear, cuts.slopes, cuts.offsets, self._weights, self.constraint.limits)
-        return Optimum(self.feasible(found.x), found.alpha, found.xi)
+        return Optimum(self.feasible(self.constraint.on_ends(found.x, found.held)), found.alpha, found.xi)
 
     def _balanced(self, cuts: Cuts, found: Optimum) -> Optimum:
         """With multipliers that do not pull at an intercept that is free. The zero cut takes what is taken away."""

@@ -68,6 +68,10 @@ class Penalty(ABC):
         """A point nearby that satisfies the constraints, if there are any."""
         return beta
 
+    def held(self, beta: Array) -> Sequence[tuple[str, float]]:
+        """The name of each constraint, and how far beta is within it."""
+        return ()
+
     def conjugate(self, norm: float) -> float:
         """max slope.beta - lam |beta|^2 for a slope of this length."""
         return norm * norm / (4.0 * self.lam)

@@ -66,7 +66,7 @@ def objective(rows: Rows, weights: dict[str, float], class_weights: tuple[float,
 def assert_between(engine: Engine, query: str, given: Training) -> None:
     rows = asked(engine, query)
     with open_problem(engine, query, given.problem) as problem:
-        solution = solve(problem, given)
+        solution = solve(problem, given, given.penalising.of(problem))
     names = [c.feature for c in problem.plan.design.coordinates]
     weights = dict(zip(names, problem.scaling.to_raw(solution.beta).tolist(), strict=True))
     compute = objective if len(rows["y"]) < 10_000 else objective_of_many

@@ -136,12 +136,12 @@ DAMAGES = {
     "'{}'": ("SV008", "intercept: expected a finite number, found nothing", EDITED),
     "jsonb_set(body::jsonb, '{format}', '7')": (
         "SV005",
-        "made by a newer sqlsvm (format 7; these functions read up to 4)",
+        "made by a newer sqlsvm (format 7; these functions read up to 5)",
         NEWER,
     ),
-    '\'{"format": 5, "version": 1}\'': (
+    '\'{"format": 6, "version": 1}\'': (
         "SV005",
-        "made by a newer sqlsvm (format 5; these functions read up to 4)",
+        "made by a newer sqlsvm (format 6; these functions read up to 5)",
         NEWER,
     ),
     "jsonb_set(body::jsonb, '{version}', '3')": ("SV008", "version: found 3", EDITED),

@@ -276,7 +276,7 @@ DAMAGED = {
     "{": "not JSON: Expecting property name enclosed in double quotes at line 1, column 2",
     "{}": "model: is missing",
     "[1]": "expected an object, found a list of 1",
-    '{"format": 7}': "made by a newer sqlsvm (format 7; this one reads up to 4)",
+    '{"format": 7}': "made by a newer sqlsvm (format 7; this one reads up to 5)",
 }
 
 

@@ -26,7 +26,7 @@ def wish_of(trained: Training, **more: Any) -> Wish:
         label=asked.label,
         scale=asked.scale,
         nulls=asked.nulls,
-        intercept=asked.intercept,
+        intercept=bool(asked.intercept),
         weight=asked.weight,
         categorical=asked.categorical,
         positive=asked.positive,

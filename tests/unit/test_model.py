@@ -155,6 +155,6 @@ def test_a_format_of_a_later_sqlsvm_is_refused() -> None:
     stored = model().as_json()
     assert stored.pop("format") == 4
     assert Model.from_json(stored) == model()
-    said = r"^late\.json: made by a newer sqlsvm \(format 5; this one reads up to 4\)\nHINT: upgrade sqlsvm$"
+    said = r"^late\.json: made by a newer sqlsvm \(format 6; this one reads up to 5\)\nHINT: upgrade sqlsvm$"
     with pytest.raises(OptionError, match=said):
         Model.from_json(stored | {"format": 5, "losses": []}, "late.json")

@@ -90,6 +90,11 @@ def _check_training(training: Training) -> None:
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
         )
+    if not training.penalising.is_plain:
+        raise OptionError(
+            "a stored program has the penalty lambda |beta|^2 alone, which counts the intercept",
+            hint="train with sqlsvm train",
+        )
     if training.holdout is not None:
         raise OptionError(
             "a stored program trains on all rows of its query",

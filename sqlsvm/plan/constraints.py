@@ -1,0 +1,175 @@
+"""--constrain: what the weights of the columns must satisfy, as rows over beta."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.design import OTHER
+from sqlsvm.plan.scaling import Element, Scaling
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.constraint import Constraint
+
+MOST = 1000
+"""Rows. The systems that are solved have one unknown for each."""
+FORM = 'write [{"weights": {"distance": 1, "carrier": {"UA": -2}}, "at_least": 0}]; at_most and intercept are possible'
+
+Covariances = Mapping[str, Array]
+"""For a column its covariance with each raw coordinate."""
+
+
+def given(texts: Sequence[str]) -> tuple[str, ...]:
+    """The constraints with what their files hold, so that a model can keep them."""
+    return tuple(_inlined(text) for text in texts)
+
+
+def fair(texts: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """The columns that scores must not go with, and how far they may."""
+    wanted = (_last(text.partition(":")[2]) for text in texts if text.startswith("fair:"))
+    return ((column, float(rho)) for column, rho in wanted)
+
+
+def audited(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict(fair(texts)))
+
+
+def constraint(texts: Sequence[str], scaling: Scaling, centre: float, covariances: Covariances) -> Constraint:
+    """`centre` is what was subtracted from the label: the user's intercept is that plus the one of beta."""
+    rows = [row for text in texts for row in _Rows(scaling, centre, covariances).of(text)]
+    if len(rows) > MOST:
+        raise OptionError(
+            f"the constraints are {len(rows):,} rows, and there can be {MOST:,}",
+            hint="constrain numbers one by one, with increasing:COLUMN; or give fewer categories weights, with --top",
+        )
+    made = Constraint(
+        tuple(row.name for row in rows),
+        np.array([scaling.from_raw(row.coefficients) for row in rows]).reshape(len(rows), scaling.dimension),
+        np.array([row.shift for row in rows]),
+    )
+    if conflict := made.conflict():
+        raise OptionError(
+            f"no weights satisfy all constraints: {' and '.join(conflict.names)}",
+            hint="these cannot hold together: leave one out, or make it wider",
+        )
+    return made
+
+
+def _last(text: str) -> tuple[str, str]:
+    column, _, value = text.rpartition(":")
+    return column, value
+
+
+def _inlined(text: str) -> str:
+    kind, _, rest = text.partition(":")
+    if kind != "custom":
+        return text
+    try:
+        if not rest.lstrip().startswith("["):
+            with open(rest, encoding="utf-8-sig") as file:
+                rest = file.read()
+        return f"custom:{json.dumps(json.loads(rest))}"
+    except (OSError, ValueError, RecursionError) as error:
+        raise OptionError("cannot read the rows of custom", detail=str(error), hint=FORM) from error
+
+
+@dataclass(frozen=True)
+class _Row:
+    """coefficients.theta + shift >= 0, on raw coordinates."""
+
+    name: str
+    coefficients: Array
+    shift: float
+
+
+@dataclass(frozen=True)
+class _Rows:
+    scaling: Scaling
+    centre: float
+    covariances: Covariances
+
+    def of(self, text: str) -> Iterator[_Row]:
+        kind, _, rest = text.partition(":")
+        match kind:
+            case "nonnegative":
+                yield from self._between(self._weights(), 0.0, None)
+            case "increasing" | "decreasing":
+                yield from self._monotone(rest, 1.0 if kind == "increasing" else -1.0)
+            case "box":
+                (rest, high), (column, low) = _last(rest), _last(_last(rest)[0])
+                yield from self._between(self._named(column), *(float(end) if end else None for end in (low, high)))
+            case "fair":
+                column, rho = _last(rest)
+                yield from self._fair(column, float(rho))
+            case "custom":
+                yield from self._custom(json.loads(_inlined(text).partition(":")[2]))
+
+    def _weights(self) -> list[Element]:
+        return [e for e in self.scaling.elements() if e.feature]
+
+    def _named(self, column: str) -> list[Element]:
+        """The weight of a number, or those of all categories."""
+        found = [e for e in self._weights() if e.feature == column]
+        if not found:
+            names = list(dict.fromkeys(e.feature for e in self._weights()))
+            hint = nearest(column, names) or f"there are {', '.join(names[:20])}"
+            raise OptionError(f"{column} is no feature of the query, so it has no weight to constrain", hint=hint)
+        return found
+
+    def _between(self, weights: Sequence[Element], low: float | None, high: float | None) -> Iterator[_Row]:
+        for e in weights:
+            if low is not None:
+                yield _Row(f"{_said(e)} >= {low:g}", self._only(e), -low)
+            if high is not None:
+                yield _Row(f"{_said(e)} <= {high:g}", -self._only(e), high)
+
+    def _monotone(self, column: str, way: float) -> Iterator[_Row]:
+        """A number has a weight of this kind. The weights of categories rise or fall with their values."""
+        found, less = self._named(column), ">=" if way > 0 else "<="
+        if found[0].category is None:
+            yield _Row(f"{column} {less} 0", way * self._only(found[0]), 0.0)
+            return
+        if any(e.category is OTHER for e in found):
+            raise OptionError(f"the categories of {column} have no order", hint=f"leave out --top {column}")
+        for before, after in pairwise(found):
+            both = way * (self._only(after) - self._only(before))
+            yield _Row(f"{_said(after)} {less} {_said(before)}", both, 0.0)
+
+    def _fair(self, column: str, rho: float) -> Iterator[_Row]:
+        covariance = self.covariances[column]
+        yield _Row(f"covariance of {column} and the score <= {rho:g}", -covariance, rho)
+        yield _Row(f"covariance of {column} and the score >= {-rho:g}", covariance, rho)
+
+    def _only(self, e: Element) -> Array:
+        found = np.zeros(self.scaling.design.size)
+        found[e.index] = 1.0
+        return found
+
+    def _custom(self, rows: Any) -> Iterator[_Row]:
+        if not isinstance(rows, list):
+            raise OptionError("the rows of custom are no list", hint=FORM)
+        for place, row in enumerate(rows, 1):
+            yield from self._one(row, f"row {place} of custom")
+
+    def _one(self, row: Any, name: str) -> Iterator[_Row]:
+        ends = {"at_least": 1.0, "at_most": -1.0}
+        if not isinstance(row, Mapping) or not ends.keys() & row.keys():
+            raise OptionError(f"{name} has neither at_least nor at_most", hint=FORM)
+        asked = read_beta(self.scaling, {key: value for key, value in row.items() if key not in ends}, name)
+        coefficients, shift = np.zeros(self.scaling.design.size), 0.0
+        for e in self.scaling.elements():
+            coefficients[e.index] = asked[e.place]
+            shift += 0.0 if e.feature else asked[e.place] * self.centre
+        for end in ends.keys() & row.keys():
+            if isinstance(row[end], bool) or not isinstance(row[end], int | float) or not np.isfinite(row[end]):
+                raise OptionError(f"{end} of {name} is not a number: {row[end]!r}", hint=FORM)
+            said = f"{name} is {'at least' if end == 'at_least' else 'at most'} {row[end]:g}"
+            yield _Row(said, ends[end] * coefficients, ends[end] * (shift - row[end]))
+
+
+def _said(e: Element) -> str:
+    return e.feature if e.category is None else f"{e.feature} = {e.category}"

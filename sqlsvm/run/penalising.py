@@ -1,0 +1,53 @@
+"""The penalty of a training: lambda alone, or the elastic net with what is known of the join's classes and columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+
+from sqlsvm.plan.constraints import constraint
+from sqlsvm.run.problem import Problem
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.constraint import Constraint
+from sqlsvm.solve.elastic import Elastic, Free, Side
+from sqlsvm.solve.penalty import L2, Penalty
+
+
+@dataclass(frozen=True)
+class Penalising:
+    """What a training asks of the penalty."""
+
+    strength: float
+    l1: float = 0.0
+    free: bool = False
+    """Is the intercept not penalised?"""
+    constrain: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        return not (self.l1 or self.free or self.constrain)
+
+    def of(self, problem: Problem) -> Penalty:
+        if self.is_plain:
+            return L2(self.strength)
+        scaling, centre = problem.scaling, problem.plan.design.target.centre
+        rows = constraint(self.constrain, scaling, centre, problem.covariances) if self.constrain else None
+        place = next((e.place for e in scaling.numbers if not e.feature), None)
+        free = Free(place, problem.plan.loss, tuple(sides(problem))) if self.free and place is not None else None
+        return Elastic(self.strength, self.l1, rows or Constraint.none(scaling.dimension), place, free)
+
+
+def sides(problem: Problem) -> Iterator[Side]:
+    """The rows of each class, or all of them where the label is a number."""
+    moments, loss, n = problem.moments, problem.plan.loss, problem.moments.n
+
+    def means(sums: Array, rows: float) -> Array:
+        return problem.scaling.from_raw(sums / rows)
+
+    if moments.label:
+        origin, size = moments.label.total / n, sqrt(moments.label.squares / n)
+        yield Side(1.0, 1.0, origin, size, means(moments.total, n))
+        return
+    origin, negative = loss.origin or 0.0, moments.n_negative
+    yield Side(negative / n, -1.0, origin, abs(origin), means(moments.total_negative, negative))
+    positive = moments.total - moments.total_negative
+    yield Side(1.0 - negative / n, 1.0, origin, abs(origin), means(positive, n - negative))
