@@ -294,7 +294,7 @@ _TABLE = (
         "Add this times the sum of the sizes of the scaled weights to the penalty: then weights that help little are "
         "exactly 0.",
         ("train", "explain"),
-        changes="steps",
+        changes=None,
     ),
     Option(
         "constrain",
@@ -303,7 +303,7 @@ _TABLE = (
         f"What the weights of the columns must satisfy: {_FORMS}. fair: the covariance of the column and the score "
         "over the join is at most RHO. Repeatable.",
         ("train", "explain"),
-        changes="steps",
+        changes=None,
     ),
     Option("tol", 1e-3, Number(0), "Stop when the gap is proven to be at most this.", (*_TRAIN, "explain"), None),
     Option(

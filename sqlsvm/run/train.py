@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
 from sqlsvm.options import DEFAULTS, OPTIONS, Scale, Solver, check
-from sqlsvm.plan.constraints import given
+from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments, means
@@ -166,13 +166,15 @@ def check_bounded(query: FeatureQuery) -> None:
 
 
 def objective(database: str, text: str, training: Training) -> dict[str, Any]:
-    """All but the rows that the cuts of a training depend on. Dane and bundle share them, for any lambda. Descent has
-    steps of its own."""
+    """All but the rows that the cuts of a training depend on. Dane and bundle share them, for any penalty. Descent has
+    steps of its own. Rows in which an audited column is NULL may be left out."""
     descends = training.solver == "descent"
     shared = {"objective", "steps"} if descends else {"objective"}
     found = {OPTIONS[name].said: value for name, value in training.options.items() if OPTIONS[name].changes in shared}
     seed = training.effort.seed if training.holdout else None
     solver = "descent" if descends else "dane or bundle"
+    columns = audited(training.problem.constrain)
+    found |= {"fair to": columns} if columns else {}
     return {"query": text, "database": database, **found, "seed": seed, "solver": solver}
 
 

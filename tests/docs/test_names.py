@@ -17,7 +17,7 @@ DOCUMENTS = documents()
 DEVELOPERS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
 """Documents that speak about the code; the others name files of their readers too."""
 
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 FILE = re.compile(r"[\w.]+(/[\w.-]+)*(\.(py|md|sql|yml|toml|txt)|/)")
 CALL = re.compile(r"([A-Za-z_]\w*)\(\)")
 CLASS = re.compile(r"[A-Z][a-z]\w+(\.\w+)?")

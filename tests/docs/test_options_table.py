@@ -13,7 +13,7 @@ from tests.docs.markdown import ROOT
 
 README = ROOT / "README.md"
 ROW = re.compile(r"^\| (`--.*?`) \| (.*?) ?\| (.*) \|$", re.MULTILINE)
-FLAG = re.compile(r"--[a-z-]+")
+FLAG = re.compile(r"--[a-z0-9-]+")
 OPTIONS = {parameter.opts[0]: parameter for parameter in cli.commands["train"].params}
 OF_THE_VERB = {"--dsn", "--query", "--label", "--name", "--model-file", "--json", "--lambda", "--tol", "--trust-owner"}
 """What the README says elsewhere."""

@@ -120,7 +120,7 @@ def test_a_sloppy_dual_is_still_a_bound(solver: ModuleType, monkeypatch: pytest.
         shares = np.random.default_rng(len(offsets)).dirichlet(np.ones(len(offsets)))
         return 0.9 * start + 0.1 * shares
 
-    monkeypatch.setattr("sqlsvm.solve.cuts.solve_simplex_qp", lazy)
+    monkeypatch.setattr("sqlsvm.solve.penalty.solve_simplex_qp", lazy)
     rows, labels = noisy(np.random.default_rng(8))
     oracle = flat_oracle(rows, labels)
     solution = solver.solve(oracle, L2(1e-2), Effort(max_passes=8, sample=200))

@@ -21,7 +21,6 @@ from sqlsvm.run.train import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.local import LocalProblem
-from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.threads import fitting_threads
 
@@ -36,7 +35,7 @@ HEAP_WIDTHS = 8.0
 def start(engine: Engine, text: str, training: Training) -> dict[str, Any]:
     """What _check_start.sql describes."""
     with open_problem(engine, text, training.problem) as problem:
-        run = Run(JoinOracle(problem), L2(training.lam), training.effort)
+        run = Run(JoinOracle(problem), training.penalising.of(problem), training.effort)
         local, whole = dane.sampled(run)
         with fitting_threads(local.columns):
             search = dane.Search(run, local, whole)
