@@ -12,7 +12,7 @@ from sqlsvm.options import ClassLoss
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve import dane
-from sqlsvm.solve.loss import named
+from sqlsvm.solve.loss import Piecewise, named
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 
@@ -32,7 +32,7 @@ def main() -> None:
 def _passes(problem: Problem, lam: float) -> Iterator[tuple[str, Callable[[], object]]]:
     for name in get_args(ClassLoss):
         loss = named(name)
-        if problem.plan.centre and not (loss.is_step or loss.by_lines):
+        if problem.plan.centre and not isinstance(loss, Piecewise):
             continue
         oracle = JoinOracle(replace(problem, plan=replace(problem.plan, loss=loss)))
         beta = dane.solve(oracle, L2(lam), Effort(tol=NEAR)).beta

@@ -1,147 +1,207 @@
-"""Where the two sides of a join meet, for a loss with several pieces. Counts are exact.
+"""Where the two sides of a join meet, for a loss with several pieces.
 
-The slope of the loss is u(z) = sum over its changes k of (jump_k + bend_k (z - t_k)) for z > t_k. A join row of a left
-entry with the score s and a right one with s' has z = -y (s + s'). So a left entry is one *line* for each change, at
-the place a = -y t_k - s, with jump = y jump_k and bend = bend_k:
-    y u counts   jump + bend (a - s')   for the right entries s' below the line (y = +1), or above it (y = -1).
-This is linear in what right entries have, and in what lines have. So running sums over one list of both, by place, give
-    v of a left entry  = sum over its lines of        jump X0 + bend (a X0 - X1)      Xi = sum of c' s'^i on its side
-    v of a right entry = sum over the lines that have it on their side of   c (jump + bend a) - c bend s'
-and with the changes of another loss the sum of its values,
-    sum over the lines of   c (jump (a X0 - X1) + bend (a^2 X0 - 2 a X1 + X2) / 2)
+The slope u(z) of the loss is a sum over places t: beyond each, u0 + u1 d is added, where d = |z - t|. Beyond is above,
+or for the falling arm at t and below. A join row of a left entry with the score s and a right one with s' has
+z = -y (s + s'). So a left entry is one *line* for each of the places, at a = -y t - s. Right entries are beyond it on
+one side in the order of s', and there d = side (a - s'), with side +1 if s' is before the line and -1 if it is after.
+What a join row adds is linear in what right entries have, and in what lines have. So running sums over one list of
+both, by place, give what y u adds up to,
+    v of a left entry  = sum over its lines of   y u0 X0 + side y u1 (a X0 - X1)      Xi = sum of c' s'^i beyond it
+    v of a right entry = sum over the lines that it is beyond of   c (y u0 + side y u1 a) - c side y u1 s'
+and for functions that are added up, such as psi*(u),
+    sum over the lines of   c (q0 X0 + side q1 (a X0 - X1) + q2 (a^2 X0 - 2 a X1 + X2) / 2)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
+import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.messages import CENTRE_TABLE, TIE, Messages, bag_name
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.solve.loss import Change, Piecewise
+from sqlsvm.plan.parameters import BUCKETS
+from sqlsvm.solve.loss import Piecewise
+from sqlsvm.solve.loss.arms import Side, Terms, conjugates, slopes, split_of, values
 from sqlsvm.sql import Named
 
-LOSS = "loss of the join"
-"""The statement whose row has the sum of psi over the join."""
-PSI = "psi"
+ADDED = "functions of the join"
+"""The statement whose row has the sums over the join, less what they are where psi is least."""
+U, PSI, CONJUGATE = "u", "psi", "dual"
 
-ABOVE, RIGHT, BELOW = 0, 1, 2
-"""The rank of a line of y = +1, of a right entry, and of a line of y = -1. In this order, no right entry at the place
-of a line is on its side: there the slope of the loss is that on the left."""
+BEFORE, RIGHT = 0, 1
+"""The rank of a line of y = +1 and of a right entry. That of a line of y = -1 is 2. In this order, a join row at the
+place of a line is not above it: there the slope of the loss is that on the left."""
+NEITHER = 0
+"""The side of a right entry, which has no lines."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Rows count by the slope of one loss, and another one is added up: a soft pass counts by a smoothed loss. Both are
-    0 before their first change."""
+    """A join row counts the slope u of `counted`, and the cut is one of `loss`. A soft pass counts by a smoothed loss.
+    Then psi is added up too."""
 
     counted: Piecewise
-    valued: Piecewise
+    loss: Piecewise
+
+    @cached_property
+    def slopes(self) -> Mapping[Side, Terms]:
+        return slopes(self.counted).arms(self._split, 0.0)
+
+    @cached_property
+    def added(self) -> Mapping[str, Mapping[Side, Terms]]:
+        """By name, the functions that are added up and are more than their constant."""
+        found = {CONJUGATE: conjugates(self.loss, self.counted).arms(self._split, self.constants[CONJUGATE])}
+        if self.counted != self.loss:
+            found[PSI] = values(self.loss).arms(self._split, self.constants[PSI])
+        return {name: arms for name, arms in found.items() if arms}
+
+    @cached_property
+    def constants(self) -> Mapping[str, float]:
+        """psi where the split is, and psi*(0)."""
+        psi, least = self.loss.value(np.array([self._split, split_of(self.loss)]))
+        return {PSI: float(psi), CONJUGATE: -float(least)}
+
+    @cached_property
+    def _split(self) -> float:
+        return split_of(self.counted)
 
     def size(self, reach: float) -> tuple[float, float]:
-        """What the rounding of the running sums is multiplied by: the sizes of the terms of psi and of u, for scores of
-        which the root of the mean square is at most `reach` on each side: |a| + |s'| has one of at most `far`."""
-        places = [abs(change.at) for loss in (self.counted, self.valued) for change in loss.changes]
-        far = 2.0 * reach + abs(self.valued.origin or 0.0) + max(places)
-
-        def slope(loss: Piecewise) -> float:
-            return sum(abs(c.jump) + abs(c.bend) * far for c in loss.changes)
-
-        return far * slope(self.valued), slope(self.counted)
+        """What the rounding of the running sums is multiplied by: the sizes of the terms of the functions and of u, for
+        scores of which the root of the mean square is at most `reach` on each side: |a| + |s'| has one of at most
+        `far`."""
+        arms = [self.slopes, *self.added.values()]
+        far = 2.0 * reach + abs(self.loss.origin or 0.0) + max(abs(at) for each in arms for at, _ in each)
+        u, *others = (sum(abs(a) + far * (abs(b) + far * abs(c)) for a, b, c in each.values()) for each in arms)
+        return sum(others), u
 
     def meet(self, messages: Messages) -> Iterator[Statement]:
         """In place of `Messages.merge`."""
-        keys = messages.centre_keys()
-        entries = reduce(sql.union_all, [*self._lines(messages), _right(messages)])
-        summed = sql.select([*_kept(keys), *_sums(keys)], sql.derived(entries, "e"))
-        met = sql.select([*_kept(keys), (_v(), "v"), (_psi(), PSI)], sql.derived(summed, "e"))
+        yield from _Meeting(self, messages).statements()
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    lines: Lines
+    messages: Messages
+
+    def statements(self) -> Iterator[Statement]:
+        messages, keys, tie = self.messages, self._keys, [TIE] if self._tied else []
+        entries = reduce(sql.union_all, [*self._left(), self._right()])
+        columns = sql.columns([*keys, "s", *tie, "a", "rank", "side", "c", *self._terms])
+        summed = sql.select([*columns, *self._sums()], sql.derived(entries, "e"))
+        added = [(self._amount(name), name) for name in self.lines.added]
+        met = sql.select([*sql.columns([*keys, "s", *tie, "side"]), (self._v(), "v"), *added], sql.derived(summed, "e"))
         yield statement("the two sides meet", met, CENTRE_TABLE)
-        for bag, tie, is_right in ((messages.left, [TIE], False), (messages.right, [], True)):
-            names = sql.columns([*keys, "s", *tie])
+        for bag, carried, is_right in ((messages.left, tie, False), (messages.right, [], True)):
+            names = sql.columns([*keys, "s", *carried])
             own = sql.grouped(names, [(sql.total(sql.column("v")), "v")], exp.to_table(CENTRE_TABLE))
-            own = sql.where(own, _is(RIGHT) if is_right else exp.not_(_is(RIGHT)), exp.not_(_zero(sql.column("v"))))
+            own = sql.where(own, _is(NEITHER) if is_right else exp.not_(_is(NEITHER)), exp.not_(_zero(sql.column("v"))))
             yield statement(f"values of {bag_name(messages.plan, bag)}", own, messages.values(bag))
-        yield statement(LOSS, sql.select([(sql.sum_or_zero(sql.column(PSI)), PSI)], exp.to_table(CENTRE_TABLE)))
+        if added:
+            totals = [(sql.sum_or_zero(sql.column(name)), name) for name in self.lines.added]
+            yield statement(ADDED, sql.select(totals, exp.to_table(CENTRE_TABLE)))
 
-    def _lines(self, messages: Messages) -> Iterator[exp.Query]:
-        """SELECT keys, s, o, a, rank, c, jump, bend, psi_jump, psi_bend, once for each change"""
-        places = sorted({change.at for loss in (self.counted, self.valued) for change in loss.changes})
-        y = exp.paren(sql.minus(sql.number(1), sql.product(sql.number(2), sql.column(TIE))))
-        for place in places:
-            at = exp.Neg(this=exp.paren(sql.plus(sql.column("s"), sql.product(y.copy(), sql.number(place)))))
-            made: Named = [(at, "a"), (sql.product(sql.integer(2), sql.column(TIE)), "rank"), (sql.column("c"), "c")]
-            for name, change in (("", _at(self.counted, place)), ("psi_", _at(self.valued, place))):
-                made.append((sql.product(y.copy(), sql.number(change.jump)), f"{name}jump"))
-                made.append((sql.number(change.bend), f"{name}bend"))
-            columns = sql.columns([*messages.centre_keys(), "s", TIE])
-            yield sql.select([*columns, *made], exp.to_table(messages.last(messages.left)))
+    # -- the list
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        return self.messages.centre_keys()
+
+    @cached_property
+    def _tied(self) -> bool:
+        """Do left entries say their sign? If not, it is +1."""
+        return self.messages.tied(self.messages.left, len(self.messages.meetings(self.messages.left)))
+
+    @cached_property
+    def _terms(self) -> Mapping[str, Mapping[Side, float]]:
+        """The columns for u0, u1 and so on, if they are not 0 on all lines."""
+        arms = {U: self.lines.slopes, **self.lines.added}
+        named = {
+            f"{of}{i}": {at: terms[i] for at, terms in each.items()} for of, each in arms.items() for i in range(3)
+        }
+        return {name: by_side for name, by_side in named.items() if any(by_side.values())}
+
+    def _left(self) -> Iterator[exp.Query]:
+        """SELECT keys, s, o, a, rank, side, c, terms, once for each line of an entry"""
+        rank = sql.product(sql.integer(2), sql.column(TIE)) if self._tied else sql.integer(BEFORE)
+        whole = sql.minus(sql.integer(1), rank.copy()) if self._tied else sql.integer(1)
+        y = sql.double(exp.paren(whole)) if self._tied else None
+        for at, direction in sorted({side for by_side in self._terms.values() for side in by_side}):
+            place = sql.plus(self._score(), sql.product(*([y.copy()] if y else []), sql.number(at)))
+            side = sql.product(exp.paren(whole.copy()), sql.integer(direction))
+            made: Named = [(exp.Neg(this=exp.paren(place)), "a"), (rank.copy(), "rank"), (side, "side")]
+            made.append((sql.column("c"), "c"))
+            for name, by_side in self._terms.items():
+                value = by_side.get((at, direction), 0.0) * (direction if name.endswith("1") else 1)
+                signs = [y.copy()] if y and name.endswith("0" if name.startswith(U) else "1") else []
+                made.append((sql.product(*signs, sql.number(value)), name))
+            columns = sql.columns([*self._keys, "s", *([TIE] if self._tied else [])])
+            yield sql.select([*columns, *made], exp.to_table(self.messages.last(self.messages.left)))
+
+    def _right(self) -> exp.Query:
+        """The right entries in the same columns."""
+        tie: Named = [(sql.integer(0), TIE)] if self._tied else []
+        made: Named = [(self._score(), "a"), (sql.integer(RIGHT), "rank"), (sql.integer(NEITHER), "side")]
+        none: Named = [(sql.column("c"), "c"), *((sql.number(0), name) for name in self._terms)]
+        columns = sql.columns([*self._keys, "s"])
+        return sql.select([*columns, *tie, *made, *none], exp.to_table(self.messages.last(self.messages.right)))
+
+    def _score(self) -> exp.Expression:
+        """On the grid, s is in buckets."""
+        s = sql.column("s")
+        exact = self.messages.plan.method == "exact"
+        return s if exact else exp.Div(this=sql.double(s), expression=sql.parameter(BUCKETS))
+
+    # -- running sums over it
+
+    def _sums(self) -> Iterator[tuple[exp.Expression, str]]:
+        """x0, x1, x2 for a line, from the right entries beyond it; r0 and r1 for a right entry, from the lines that it
+        is beyond. What is after an entry is the total less what is before: one order serves both sides."""
+        c, zero = sql.column("c"), sql.number(0)
+        for power in range(1 + max(int(name[-1]) for name in self._terms)):
+            sent = sql.case(_is(NEITHER), sql.product(c, *[sql.column("a")] * power), zero)
+            after = sql.minus(self._whole(sent), self._before(sent))
+            yield sql.case(_is(1), self._before(sent), after), f"x{power}"
+        height = [sql.column(f"{U}0")] if f"{U}0" in self._terms else []
+        steep = [sql.column(f"{U}1")] if f"{U}1" in self._terms else []
+        heights = [*height, *(sql.product(slope, sql.column("a")) for slope in steep)]
+        for name, of_line in (("r0", exp.paren(sql.plus(*heights))), *(("r1", slope) for slope in steep)):
+            size = sql.product(c, of_line)
+            less = sql.case(_is(1), exp.Neg(this=exp.paren(size.copy()))).when(_is(-1), size.copy())
+            less.set("default", zero.copy())
+            yield sql.plus(self._whole(sql.case(_is(1), size, zero)), self._before(less)), name
+
+    def _before(self, of: exp.Expression) -> exp.Expression:
+        return sql.window(sql.total(of.copy()), self._keys, ("a", "rank"), running=True)
+
+    def _whole(self, of: exp.Expression) -> exp.Expression:
+        return sql.window(sql.total(of.copy()), self._keys)
+
+    def _v(self) -> exp.Expression:
+        """u0 X0 + u1 (a X0 - X1) for a line, and r0 - r1 a for a right entry."""
+        steep = [exp.Neg(this=sql.product(sql.column("r1"), sql.column("a")))] if f"{U}1" in self._terms else []
+        return sql.case(_is(NEITHER), sql.plus(sql.column("r0"), *steep), exp.paren(self._over_lines(U)))
+
+    def _amount(self, of: str) -> exp.Expression:
+        """c times the function of the join rows of a line; 0 for a right entry, which has no terms."""
+        return sql.product(sql.column("c"), exp.paren(self._over_lines(of)))
+
+    def _over_lines(self, of: str) -> exp.Expression:
+        """q0 X0 + q1 (a X0 - X1) + q2 (a^2 X0 - 2 a X1 + X2) / 2"""
+        a, x0, x1, x2 = map(sql.column, ("a", "x0", "x1", "x2"))
+        distances = exp.paren(sql.minus(sql.product(a, x0), x1))
+        twice = exp.paren(sql.minus(sql.product(a, x0), sql.product(sql.number(2), x1)))
+        squares = [sql.number(0.5), exp.paren(sql.plus(sql.product(a, twice), x2))]
+        factors: list[list[exp.Expression]] = [[x0], [distances], squares]
+        terms = [(f"{of}{i}", each) for i, each in enumerate(factors) if f"{of}{i}" in self._terms]
+        return sql.plus(*(sql.product(sql.column(name), *(f.copy() for f in each)) for name, each in terms))
 
 
-def _at(loss: Piecewise, place: float) -> Change:
-    return next((change for change in loss.changes if change.at == place), Change(place))
-
-
-def _right(messages: Messages) -> exp.Query:
-    """The right entries in the same columns."""
-    none = [(sql.number(0), name) for name in ("jump", "bend", "psi_jump", "psi_bend")]
-    made: Named = [(sql.integer(0), TIE), (sql.column("s"), "a"), (sql.integer(RIGHT), "rank"), (sql.column("c"), "c")]
-    columns = sql.columns([*messages.centre_keys(), "s"])
-    return sql.select([*columns, *made, *none], exp.to_table(messages.last(messages.right)))
-
-
-def _kept(keys: Sequence[str]) -> Named:
-    return sql.columns([*keys, "s", TIE, "a", "rank", "c", "jump", "bend", "psi_jump", "psi_bend"])
-
-
-def _sums(keys: Sequence[str]) -> Iterator[tuple[exp.Expression, str]]:
-    """x0, x1, x2 for a line, from the right entries on its side; r0 and r1 for a right entry, from the lines. What is
-    above an entry is the total less what is below: one order serves both sides."""
-
-    def below(of: exp.Expression) -> exp.Expression:
-        return sql.window(sql.total(of), keys, ("a", "rank"), running=True)
-
-    def whole(of: exp.Expression) -> exp.Expression:
-        return sql.window(sql.total(of), keys)
-
-    s, c, zero = sql.column("s"), sql.column("c"), sql.number(0)
-    for power in range(3):
-        sent = sql.case(_is(RIGHT), sql.product(c, *[s] * power), zero)
-        yield sql.case(_is(ABOVE), below(sent), sql.minus(whole(sent.copy()), below(sent.copy()))), f"x{power}"
-    height = exp.paren(sql.plus(sql.column("jump"), sql.product(sql.column("bend"), sql.column("a"))))
-    for name, of_line in (("r0", height), ("r1", sql.column("bend"))):
-        size = sql.product(c, of_line)
-        less = sql.case(_is(ABOVE), exp.Neg(this=exp.paren(size.copy()))).when(_is(BELOW), size.copy())
-        less.set("default", zero.copy())
-        yield sql.plus(whole(sql.case(_is(ABOVE), size, zero)), below(less)), name
-
-
-def _v() -> exp.Expression:
-    """jump X0 + bend (a X0 - X1) for a line, and r0 - r1 s for a right entry."""
-    x0, s = sql.column("x0"), sql.column("s")
-    line = sql.plus(sql.product(sql.column("jump"), x0), sql.product(sql.column("bend"), _distances()))
-    right = sql.minus(sql.column("r0"), sql.product(sql.column("r1"), s))
-    return sql.case(_is(RIGHT), right, line)
-
-
-def _psi() -> exp.Expression:
-    """c (jump (a X0 - X1) + bend (a^2 X0 - 2 a X1 + X2) / 2); 0 for a right entry, which has neither."""
-    a, x0, x1, x2 = map(sql.column, ("a", "x0", "x1", "x2"))
-    squares = exp.paren(
-        sql.plus(sql.product(a, exp.paren(sql.minus(sql.product(a.copy(), x0), sql.product(sql.number(2), x1)))), x2)
-    )
-    bent = sql.product(sql.number(0.5), sql.column("psi_bend"), squares)
-    return sql.product(sql.column("c"), exp.paren(sql.plus(sql.product(sql.column("psi_jump"), _distances()), bent)))
-
-
-def _distances() -> exp.Expression:
-    """The sum of c' (a - s')"""
-    return exp.paren(sql.minus(sql.product(sql.column("a"), sql.column("x0")), sql.column("x1")))
-
-
-def _is(rank: int) -> exp.Expression:
-    return sql.equal(sql.column("rank"), sql.integer(rank))
+def _is(side: int) -> exp.Expression:
+    return sql.equal(sql.column("side"), sql.integer(side))
 
 
 def _zero(value: exp.Expression) -> exp.Expression:

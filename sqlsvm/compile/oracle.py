@@ -52,15 +52,20 @@ def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iter
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
     yield from tally.active(_messages(plan, tally, lines))
-    # With several bags c counts the total < 0, or is the sum of y u. The sign of its row signs it.
-    sign, c = plan.design.target.sign(sql.column(CODE, "r")), sql.column(COUNT, "r")
-    totals, home = [(sql.product(sign, c), OFFSET)] if plan.centre else tally.totals(), _home(plan)
+    totals, home = [(_offset(plan), OFFSET)] if plan.centre else tally.totals(), _home(plan)
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         return sums(plan, node, counted, totals if node == home else None)
 
     for bag in plan.bags:
         yield from resolve(plan, bag.core, active_rows(bag.number), answer)
+
+
+def _offset(plan: Plan) -> exp.Expression:
+    """With several bags c counts the total < 0, or is the sum of y u. The sign of its row signs it, and all rows with
+    signs have one origin."""
+    target, y = plan.design.target, sql.column(CODE, "r")
+    return sql.product(target.sign(y) if target.signed else target.origin(y), sql.column(COUNT, "r"))
 
 
 def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Statement]:

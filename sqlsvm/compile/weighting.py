@@ -171,19 +171,24 @@ class ByPiece(BySlope):
         return self.loss
 
     def counts(self, z: Residual) -> exp.Expression:
-        """Not where psi is constant."""
-        loss = self.counted
-        constant = next((i for i, piece in enumerate(loss.pieces) if not (piece.slope or piece.bend)), None)
-        if constant is None:
+        """Not where psi is 0."""
+        if self._zero is None:
             return z.is_number()
-        before, after = loss.changes[:constant][-1:], loss.changes[constant:][:1]
+        before, after = self.counted.changes[: self._zero][-1:], self.counted.changes[self._zero :][:1]
         sides = [sql.every([exp.not_(z.above(change.at)), z.is_number()]) for change in before]
         return exp.paren(sql.either([*sides, *(z.above(change.at) for change in after)]))
 
+    @property
+    def _zero(self) -> int | None:
+        """The piece where psi is 0."""
+        pieces = enumerate(self.counted.pieces)
+        return next((i for i, piece in pieces if not (piece.value or piece.slope or piece.bend)), None)
+
     def value(self, z: Residual) -> list[exp.Expression]:
-        loss = self.counted
-        reached = [bool(piece.slope or piece.bend) for piece in loss.pieces]
-        return [_by_piece(loss, reached, z.above, lambda piece: _line(piece.slope, piece.bend, z.past(piece.at)))]
+        def u(piece: Piece) -> exp.Expression:
+            return _line(piece.slope, piece.bend, z.past(piece.at))
+
+        return [_by_piece(self.counted, [i != self._zero for i in range(len(self.counted.pieces))], z.above, u)]
 
     def conjugate(self, u: exp.Expression) -> exp.Expression:
         """Of slopes that psi has."""
@@ -195,10 +200,7 @@ class ByPiece(BySlope):
             return exp.GT(this=u.copy(), expression=sql.number(at))
 
         def value(piece: Piece) -> exp.Expression:
-            """value + (slope + bend d / 2) d"""
-            d = exp.paren(sql.minus(u.copy(), sql.number(piece.at))) if piece.at else u.copy()
-            rise = sql.product(_line(piece.slope, piece.bend / 2.0, d), d.copy())
-            return sql.plus(sql.number(piece.value), rise) if piece.value else rise
+            return _value(piece, exp.paren(sql.minus(u.copy(), sql.number(piece.at))) if piece.at else u.copy())
 
         return exp.paren(_by_piece(dual, reached, above, value))
 
@@ -216,13 +218,8 @@ class Smoothed(ByPiece):
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         """The shortfall psi(z) - (u z - psi*(u)) as well; where u is 0, psi is least and falls short of nothing."""
 
-        def psi(piece: Piece) -> exp.Expression:
-            d = z.past(piece.at)
-            rise = sql.product(_line(piece.slope, piece.bend / 2.0, d), d.copy())
-            return sql.plus(sql.number(piece.value), rise) if piece.value else rise
-
         (u,), at = self.value(z), z.past(0.0)
-        value = exp.paren(_by_piece(self.loss, [True] * len(self.loss.pieces), z.above, psi))
+        value = exp.paren(_by_piece(self.loss, [True] * len(self.loss.pieces), z.above, lambda p: _value(p, z.past(p.at))))
         line = exp.paren(sql.minus(sql.product(exp.paren(u), at), self.conjugate(exp.paren(u.copy()))))
         factors = [sql.double(weight.copy())] if weight else []
         return [*super().kept(z, weight), (sql.product(*factors, exp.paren(sql.minus(value, line))), SHORTFALL)]
@@ -273,6 +270,12 @@ def _by_piece(
     return made
 
 
+def _value(piece: Piece, d: exp.Expression) -> exp.Expression:
+    """value + (slope + bend d / 2) d"""
+    rise = sql.product(_line(piece.slope, piece.bend / 2.0, d), d.copy())
+    return sql.plus(sql.number(piece.value), rise) if piece.value else rise
+
+
 def _line(start: float, bend: float, d: exp.Expression) -> exp.Expression:
     """start + bend d"""
     if not bend:
@@ -281,12 +284,14 @@ def _line(start: float, bend: float, d: exp.Expression) -> exp.Expression:
     return exp.paren(sql.plus(sql.number(start), steep) if start else steep)
 
 
-def weighting_of(loss: Loss) -> Weighting:
-    """How a pass over one bag counts for this loss."""
+def weighting_of(loss: Loss, width: float = 0.0) -> Weighting:
+    """How a pass over one bag counts for this loss. That of a soft pass with the hinge has the width as a parameter."""
     if isinstance(loss, Logistic):
         return Sigmoid(loss)
     assert isinstance(loss, Piecewise)
-    return STEP if loss.is_step else ByPiece(loss)
+    if loss.is_step:
+        return Ramp() if width else STEP
+    return SoftByPiece(loss, width) if width else ByPiece(loss)
 
 
 def _slope_of(weighted: bool) -> exp.Expression:

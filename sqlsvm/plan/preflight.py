@@ -14,7 +14,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
-from sqlsvm.solve.loss import Loss, named
+from sqlsvm.solve.loss import Loss, Piecewise, named
 
 steps = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Ca
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
     plan = choose(join_tree(catalog.query, catalog), made, catalog, options.counting)
     loss = options.named_loss
-    if plan.centre and not (loss.is_step or loss.by_lines):
+    if plan.centre and not isinstance(loss, Piecewise):
         raise OptionError(
             f"the loss {options.loss} needs a join without many-to-many edges",
             detail=f"{len(plan.bags)} groups of tables meet many-to-many",

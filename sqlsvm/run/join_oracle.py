@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.lines import LOSS, PSI, Lines
+from sqlsvm.compile.lines import ADDED, CONJUGATE, PSI, Lines
 from sqlsvm.compile.oracle import NEAR, counting, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import rounding_name
-from sqlsvm.compile.weighting import OFFSET, SHORTFALL
+from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Weighting
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
@@ -72,19 +72,20 @@ class JoinOracle:
         return rounding(self.problem)
 
     def adds_values(self, width: float) -> bool:
-        return isinstance(counting(self.plan, self.loss, width), Lines)
+        return bool(width) and isinstance(self._counting(width), Lines)
 
     def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
         found = self.loss.size(cut.value_low + cut.error, self._origin)
-        counted = counting(self.plan, self.loss, cut.width)
+        counted = self._counting(cut.width)
         if not isinstance(counted, Lines):
             return found, found
         sums, lists = (each.share / self.rounding.share for each in self._of_lines)
-        reach = self.rounding.reach(beta)
-        offset, slope = counted.size(reach)
+        offset, slope = counted.size(self.rounding.reach(beta))
         slope = sums * found + lists * slope
-        linear = 0.0 if cut.width else slope * reach  # else the offset is the value less slope.beta
-        return lists * offset + slope + linear, slope
+        return lists * offset + slope, slope
+
+    def _counting(self, width: float) -> Weighting | Lines:
+        return counting(self.plan, self.loss, width)
 
     @cached_property
     def _of_lines(self) -> tuple[Rounding, Rounding]:
@@ -95,16 +96,15 @@ class JoinOracle:
         return self._program(0.0)
 
     def _program(self, width: float) -> Program:
-        return Program(self.problem.work.engine, oracle_pass(self.plan, counting(self.plan, self.loss, width)))
+        return Program(self.problem.work.engine, oracle_pass(self.plan, self._counting(width)))
 
     @cached_property
     def _ramp(self) -> Program:
-        """Here the width is a parameter."""
+        """With one bag and the hinge, the width is a parameter."""
         return self._program(WIDEST)
 
     def _soft(self, width: float) -> Program:
-        one = self.plan.centre is None and self.loss.is_step
-        return self._ramp if one else self._program(width)
+        return self._ramp if isinstance(self._counting(width), Ramp) else self._program(width)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
@@ -112,8 +112,9 @@ class JoinOracle:
         work = self.problem.work
         with work.clock.during(self.phase):
             answers = work.run_and_drop(self._soft(width) if width else self.program, parameters)
-        slope = self.problem.scaling.from_raw(self._slope(answers))
-        offset, value = self._offset_and_value(answers, float(slope @ beta), width)
+        counted = self._counting(width)
+        slope = self.problem.scaling.from_raw(self._slope(answers, counted))
+        offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
         error = 0.0 if self.exact else self._error(answers, h)
         return Cut(slope, offset, value, error, None if self.exact else buckets, width)
 
@@ -123,18 +124,24 @@ class JoinOracle:
     def whole(self, most: int) -> Sample | None:
         return whole_join(self.problem, most) if self.plan.centre else None
 
-    def _slope(self, answers: Answers) -> Array:
-        whole = self.plan.centre is not None and LOSS not in answers  # then total < 0 was counted, for both labels
-        return ((self.problem.moments.total_negative if whole else 0.0) - sums(self.plan, answers)) / self.join_rows
+    def _slope(self, answers: Answers, counted: Weighting | Lines) -> Array:
+        signed = self.problem.moments.total_negative if self._whole(counted) else 0.0
+        return (signed - sums(self.plan, answers)) / self.join_rows
 
-    def _offset_and_value(self, answers: Answers, linear: float, width: float) -> tuple[float, float]:
+    def _whole(self, counted: Weighting | Lines) -> bool:
+        """Was it counted how many rows have a total < 0, for both labels?"""
+        return self.plan.centre is not None and not isinstance(counted, Lines)
+
+    def _offset_and_value(self, answers: Answers, counted: Weighting | Lines, linear: float) -> tuple[float, float]:
         """`linear` is slope.beta."""
         totals, n = answers[totals_name(self.plan)], self.join_rows
-        b = float(totals[OFFSET].sum())
-        if LOSS in answers:
-            value = float(answers[LOSS][PSI][0]) / n
-            return (b / n if width else value - linear), value  # psi* is 0 where a loss is smoothed
-        offset = ((self.problem.moments.n_negative if self.plan.centre else 0.0) + b) / n
+        b = float(totals[OFFSET].sum()) / n
+        if isinstance(counted, Lines):
+            added = {name: float(answers[ADDED][name][0]) / n for name in counted.added}
+            origin = 1.0 if self.loss.origin is None else self.loss.origin
+            offset = origin * b - counted.constants[CONJUGATE] - added.get(CONJUGATE, 0.0)
+            return offset, added[PSI] + counted.constants[PSI] if PSI in added else offset + linear
+        offset = b + (self.problem.moments.n_negative / n if self._whole(counted) else 0.0)
         blur = float(totals[SHORTFALL].sum()) / n if SHORTFALL in totals else 0.0
         return offset, offset + linear + blur
 

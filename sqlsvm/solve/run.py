@@ -63,7 +63,8 @@ class Run(Log):
         offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
         self.bundle.add(cut, (offset, slope))
         rounding = self.oracle.rounding
-        reach = cut.value_low + cut.error if self.oracle.adds_values(cut.width) else rounding.reach(point)
+        of_slope = rounding.reach(point) * slope / offset
+        reach = cut.value_low + cut.error if self.oracle.adds_values(cut.width) else of_slope
         others = cut.error + self.penalty.value(point)  # infinite if it was made for other constraints
         self._rounded.append(rounding.times(offset, slope).of_value(reach, others if isfinite(others) else 0.0))
         super().add(point, cut, seconds, strength)

@@ -11,19 +11,13 @@ from sqlsvm.solve.loss import (
     MODIFIED_HUBER,
     PERCEPTRON,
     SQUARED_HINGE,
-    Change,
     Logistic,
     Loss,
-    Piece,
     Piecewise,
     smooth_hinge,
 )
-
-QUANTILE = Piecewise(Piece(0.0, 0.0, -0.1, 0.0), (Change(0.0, jump=1.0),))
-TUBE = Piecewise(Piece(-0.3, 0.0, -1.0, 0.0), (Change(-0.3, jump=1.0), Change(0.3, jump=1.0)))
-HUBER = Piecewise(Piece(-0.5, 0.125, -0.5, 0.0), (Change(-0.5, bend=1.0), Change(0.5, bend=-1.0)))
-SQUARED = Piecewise(Piece(0.0, 0.0, 0.0, 1.0), (Change(0.0),))
-MIXED = Piecewise(Piece(-1.0, 2.0, -3.0, 0.5), (Change(-1.0, 1.0, 1.5), Change(0.5, 0.25), Change(0.6, 2.0, -2.0)))
+from sqlsvm.solve.loss.arms import Parts, conjugates, slopes, split_of, values
+from tests.ground.losses import HIGH, HUBER, MIXED, QUANTILE, SQUARED, TUBE
 
 LOSSES: dict[str, Loss] = {
     "hinge": HINGE,
@@ -36,6 +30,7 @@ LOSSES: dict[str, Loss] = {
     "huber": HUBER,
     "squared": SQUARED,
     "mixed": MIXED,
+    "high": HIGH,
     "mixed, smoothed": MIXED.smoothed(0.2),
 }
 FORMULAS: dict[str, Callable[[Array], Array]] = {
@@ -138,3 +133,30 @@ def test_the_logistic_loss_bears_large_residuals() -> None:
     z = np.array([-1e308, -800.0, 800.0, 1e308])
     assert Logistic().value(z).tolist() == [0.0, 0.0, 800.0, 1e308]
     assert Logistic().slope(z).tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("width", [0.0, 0.1, 0.7, 1e-4])
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if isinstance(loss, Piecewise)])
+def test_arms_add_up_to_the_function(name: str, width: float) -> None:
+    """psi, its slopes and what they give to psi*, also on the places themselves."""
+    loss = LOSSES[name]
+    assert isinstance(loss, Piecewise)
+    counted, places = loss.smoothed(width), [change.at for change in loss.changes]
+    z = np.concatenate([grid(), places, [change.at for change in counted.changes]])
+    split, least, u = split_of(counted), float(loss.value(np.array([split_of(loss)]))[0]), counted.slope(z)
+    assert least == pytest.approx(loss.value(np.concatenate([grid(), places])).min(), abs=1e-6)
+    at_split = float(loss.value(np.array([split]))[0])
+    np.testing.assert_allclose(added_up(values(loss), split, at_split, z), loss.value(z), atol=1e-12)
+    # On a knot that was smoothed by very little, rounding decides.
+    away = np.all([np.abs(z - change.at) > 1e-9 for change in counted.changes], axis=0) | (width == 0.0)
+    np.testing.assert_allclose(added_up(slopes(counted), split, 0.0, z)[away], u[away], atol=1e-7)
+    found = added_up(conjugates(loss, counted), split, -least, z)
+    np.testing.assert_allclose(found[away], loss.conjugate(u)[away], atol=1e-7)
+
+
+def added_up(parts: Parts, split: float, least: float, z: Array) -> Array:
+    found = np.full(len(z), least)
+    for (at, direction), (step, slope, bend) in parts.arms(split, least).items():
+        beyond, d = z > at if direction > 0 else z <= at, np.abs(z - at)
+        found += beyond * (step + slope * d + bend * d * d / 2.0)
+    return found

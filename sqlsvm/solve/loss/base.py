@@ -24,9 +24,6 @@ class Loss(ABC):
     is_step = False
     """Is psi' 0 before the only knot and 1 after it? Then a cut is made of counts of rows."""
 
-    by_lines = False
-    """Is it 0 first, and then linear or quadratic on a few pieces? Then running sums count it over several bags."""
-
     @abstractmethod
     def value(self, z: Array) -> Array:
         """psi(z)."""

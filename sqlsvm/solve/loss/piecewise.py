@@ -10,6 +10,9 @@ import numpy as np
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.loss.base import Loss
 
+NOISE = 1e-13
+"""What changes add up to may miss 0 by this share of them."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -47,10 +50,6 @@ class Piecewise(Loss):
     def is_step(self) -> bool:  # type: ignore[override]
         return [(piece.slope, piece.bend) for piece in self.pieces] == [(0.0, 0.0), (1.0, 0.0)]
 
-    @property
-    def by_lines(self) -> bool:  # type: ignore[override]
-        return (self.start.value, self.start.slope, self.start.bend) == (0.0, 0.0, 0.0)
-
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """One more than there are changes."""
@@ -62,7 +61,8 @@ class Piecewise(Loss):
             by = change.at - piece.at
             value = piece.value + piece.slope * by + piece.bend * by * by / 2.0
             slope = piece.slope + piece.bend * by + change.jump
-            piece = Piece(change.at, value, slope, piece.bend + change.bend)
+            bend = piece.bend + change.bend
+            piece = Piece(change.at, value, slope, bend if abs(bend) > NOISE * abs(change.bend) else 0.0)
             yield piece
 
     def value(self, z: Array) -> Array:

@@ -1,0 +1,68 @@
+"""Losses with any arms and knots, counted by lines where the two sides of a join meet, and the cuts of soft passes."""
+
+import numpy as np
+import pytest
+
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.solve.loss import HINGE, MODIFIED_HUBER, SQUARED_HINGE, Piecewise
+from sqlsvm.solve.oracle import Cut
+from tests.ground.losses import HIGH, HUBER, MIXED, QUANTILE, SQUARED, TUBE
+from tests.ground.opened import Opened, Wish, opened_world
+
+LOSSES = {
+    "hinge": HINGE,
+    "squared hinge": SQUARED_HINGE,
+    "modified huber": MODIFIED_HUBER,
+    "quantile": QUANTILE,
+    "tube": TUBE,
+    "huber": HUBER,
+    "squared": SQUARED,
+    "mixed": MIXED,
+    "high": HIGH,
+}
+every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+
+
+def residuals(found: Opened, loss: Piecewise, beta: Values) -> Values:
+    z: Values = loss.origin - found.truth.y * (found.truth.x @ beta)
+    return z
+
+
+def mean(found: Opened, of: Values) -> float:
+    return float(found.truth.w @ of / found.truth.w.sum())
+
+
+def assert_cut(found: Opened, loss: Piecewise, beta: Values, cut: Cut, width: float) -> None:
+    """The cut is that of the joined rows: its slope, its offset and R."""
+    z, share = residuals(found, loss, beta), found.truth.w / found.truth.w.sum()
+    u = loss.smoothed(width).slope(z)
+    scale = 1.0 + float(np.abs(loss.value(z)).max() + np.abs(u).max())
+    assert cut.value_low == pytest.approx(mean(found, loss.value(z)), rel=1e-9, abs=1e-9 * scale)
+    np.testing.assert_allclose(cut.slope, -(share * u * found.truth.y) @ found.truth.x, rtol=1e-9, atol=1e-9 * scale)
+    offset = mean(found, u * loss.origin - loss.conjugate(u))
+    assert cut.offset == pytest.approx(offset, rel=1e-9, abs=1e-9 * scale)
+    assert (cut.error, cut.width) == (0.0, width)
+
+
+def assert_minorant(found: Opened, loss: Piecewise, beta: Values, cut: Cut, rng: np.random.Generator) -> None:
+    for _ in range(5):
+        there = beta * rng.uniform(0, 2) + rng.normal(size=len(beta)) * rng.choice([0.01, 0.5, 5])
+        value = mean(found, loss.value(residuals(found, loss, there)))
+        assert value >= cut.offset + cut.slope @ there - 1e-9 * (1.0 + value + float(np.abs(there).sum()))
+
+
+@every_loss
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("many", [True, False], ids=["several bags", "one bag"])
+def test_a_cut_is_that_of_the_joined_rows(shared_engine: Engine, seed: int, loss: Piecewise, many: bool) -> None:
+    """Where scores are dyadic, rows lie on the knots at 1, 0.5 and 0 themselves."""
+    wish = Wish(scale=("none", "standard")[seed % 2], class_weights=((1, 1), (2, 1))[seed % 3 == 0])
+    with opened_world(shared_engine, 500 + seed, wish, acyclic=True, many_to_many=many, max_rows=40) as found:
+        if found is None:
+            return
+        rng, found = np.random.default_rng(seed), found.again(loss=loss)
+        for beta in (found.dyadic(rng), found.normal(rng)):
+            for width in (0.0, 0.4, 0.01) if loss.knots and (found.oracle.soft or not many) else (0.0,):
+                cut = found.cut(beta, width=width)
+                assert_cut(found, loss, beta, cut, width)
+                assert_minorant(found, loss, beta, cut, rng)
