@@ -12,7 +12,7 @@ and for functions that are added up, such as psi*(u),
     sum over the lines of   c (q0 X0 + side q1 (a X0 - X1) + q2 (a^2 X0 - 2 a X1 + X2) / 2)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -23,13 +23,13 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import CENTRE_TABLE, TIE, Messages, bag_name
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.parameters import BUCKETS
-from sqlsvm.solve.loss import Piecewise
-from sqlsvm.solve.loss.arms import Side, Terms, conjugates, slopes, split_of, values
+from sqlsvm.solve.loss import Change, Piecewise
+from sqlsvm.solve.loss.arms import Side, Terms, bends, conjugates, slopes, split_of, values
 from sqlsvm.sql import Named
 
 ADDED = "functions of the join"
 """The statement whose row has the sums over the join, less what they are where psi is least."""
-U, PSI, CONJUGATE = "u", "psi", "dual"
+U, PSI, CONJUGATE, BEND = "u", "psi", "dual", "bend"
 
 BEFORE, RIGHT = 0, 1
 """The rank of a line of y = +1 and of a right entry. That of a line of y = -1 is 2. In this order, a join row at the
@@ -37,14 +37,18 @@ place of a line is not above it: there the slope of the loss is that on the left
 NEITHER = 0
 """The side of a right entry, which has no lines."""
 
+SLIGHT = 0.1
+"""What a change of the second derivative by no more than this may do is bounded as if all rows were at that place."""
+
 
 @dataclass(frozen=True)
 class Lines:
     """A join row counts the slope u of `counted`, and the cut is one of `loss`. A soft pass counts by a smoothed loss.
-    Then psi is added up too."""
+    Then psi is added up too. If scores are rounded, it is psi'', for what that may change."""
 
     counted: Piecewise
     loss: Piecewise
+    rounded: bool = False
 
     @cached_property
     def slopes(self) -> Mapping[Side, Terms]:
@@ -56,6 +60,8 @@ class Lines:
         found = {CONJUGATE: conjugates(self.loss, self.counted).arms(self._split, self.constants[CONJUGATE])}
         if self.counted != self.loss:
             found[PSI] = values(self.loss).arms(self._split, self.constants[PSI])
+        if self.rounded:
+            found[BEND] = bends(self.loss).arms(self._split, 0.0)
         return {name: arms for name, arms in found.items() if arms}
 
     @cached_property
@@ -81,6 +87,19 @@ class Lines:
         """In place of `Messages.merge`."""
         yield from _Meeting(self, messages).statements()
 
+    # -- on the grid
+
+    @cached_property
+    def sharp(self) -> Sequence[Change]:
+        """The changes near which it is counted how many residuals there are."""
+        return [change for change in self.loss.changes if change.jump or abs(change.bend) > SLIGHT]
+
+    def near(self, messages: Messages, reach: int, name: str) -> Iterator[Statement]:
+        """SELECT at, z, how many join rows c, for residuals z, in buckets, that rounding may have taken past a change
+        at `at`."""
+        if self.sharp:
+            yield _Meeting(self, messages).near(reach, name)
+
 
 @dataclass(frozen=True)
 class _Meeting:
@@ -99,10 +118,27 @@ class _Meeting:
             names = sql.columns([*keys, "s", *carried])
             own = sql.grouped(names, [(sql.total(sql.column("v")), "v")], exp.to_table(CENTRE_TABLE))
             own = sql.where(own, _is(NEITHER) if is_right else exp.not_(_is(NEITHER)), exp.not_(_zero(sql.column("v"))))
+            if place := messages.place_of(bag, len(messages.meetings(bag)), names):
+                own = sql.select([*names, *place, (sql.column("v"), "v")], sql.derived(own, "e"))
             yield statement(f"values of {bag_name(messages.plan, bag)}", own, messages.values(bag))
         if added:
             totals = [(sql.sum_or_zero(sql.column(name)), name) for name in self.lines.added]
             yield statement(ADDED, sql.select(totals, exp.to_table(CENTRE_TABLE)))
+
+    def near(self, reach: int, name: str) -> Statement:
+        each: list[exp.Query] = []
+        for change in self.lines.sharp:
+            bucket = exp.Floor(this=sql.product(sql.number(change.at), sql.parameter(BUCKETS)))
+            for i in range(-reach, reach + 2):
+                z = exp.cast(sql.plus(bucket.copy(), sql.integer(i)), exp.DType.BIGINT)
+                each.append(sql.select([(sql.number(change.at), "at"), (z, "z")]))
+        left, right = (self.messages.last(bag) for bag in (self.messages.left, self.messages.right))
+        size = sql.total(sql.product(sql.column("c", "l"), sql.column("c", "r")))
+        made = sql.grouped(sql.columns(["at", "z"], "t"), [(size, "c")], sql.table(left, "l"))
+        made = sql.join(made, sql.derived(reduce(sql.union_all, each), "t"), [])
+        signed = sql.product(*([_sign("l")] if self._tied else []), sql.column("z", "t"))
+        opposite = sql.equal(sql.column("s", "r"), exp.Neg(this=exp.paren(sql.plus(sql.column("s", "l"), signed))))
+        return statement(name, sql.join(made, sql.table(right, "r"), [*sql.same(self._keys, "l", "r"), opposite]))
 
     # -- the list
 
@@ -127,17 +163,16 @@ class _Meeting:
     def _left(self) -> Iterator[exp.Query]:
         """SELECT keys, s, o, a, rank, side, c, terms, once for each line of an entry"""
         rank = sql.product(sql.integer(2), sql.column(TIE)) if self._tied else sql.integer(BEFORE)
-        whole = sql.minus(sql.integer(1), rank.copy()) if self._tied else sql.integer(1)
-        y = sql.double(exp.paren(whole)) if self._tied else None
+        y = [sql.double(_sign())] if self._tied else []
         for at, direction in sorted({side for by_side in self._terms.values() for side in by_side}):
-            place = sql.plus(self._score(), sql.product(*([y.copy()] if y else []), sql.number(at)))
-            side = sql.product(exp.paren(whole.copy()), sql.integer(direction))
+            place = sql.plus(self._score(), sql.product(*(e.copy() for e in y), sql.number(at)))
+            side = sql.product(*([_sign()] if self._tied else []), sql.integer(direction))
             made: Named = [(exp.Neg(this=exp.paren(place)), "a"), (rank.copy(), "rank"), (side, "side")]
             made.append((sql.column("c"), "c"))
             for name, by_side in self._terms.items():
                 value = by_side.get((at, direction), 0.0) * (direction if name.endswith("1") else 1)
-                signs = [y.copy()] if y and name.endswith("0" if name.startswith(U) else "1") else []
-                made.append((sql.product(*signs, sql.number(value)), name))
+                signs = y if name.endswith("0" if name.startswith(U) else "1") else []
+                made.append((sql.product(*(e.copy() for e in signs), sql.number(value)), name))
             columns = sql.columns([*self._keys, "s", *([TIE] if self._tied else [])])
             yield sql.select([*columns, *made], exp.to_table(self.messages.last(self.messages.left)))
 
@@ -198,6 +233,11 @@ class _Meeting:
         factors: list[list[exp.Expression]] = [[x0], [distances], squares]
         terms = [(f"{of}{i}", each) for i, each in enumerate(factors) if f"{of}{i}" in self._terms]
         return sql.plus(*(sql.product(sql.column(name), *(f.copy() for f in each)) for name, each in terms))
+
+
+def _sign(of: str | None = None) -> exp.Expression:
+    """y of a left entry, from its o"""
+    return exp.paren(sql.minus(sql.integer(1), sql.product(sql.integer(2), sql.column(TIE, of))))
 
 
 def _is(side: int) -> exp.Expression:

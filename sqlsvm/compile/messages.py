@@ -215,12 +215,12 @@ class Messages:
         yield statement("the two sides meet", made, CENTRE_TABLE)
         for bag, side, carries in ((self.left, 0, tie), (self.right, 1, False)):
             kept = sql.columns([*keys, "s", *([TIE] if carries else []), "v"])
-            own = sql.select([*kept, *self._place(bag, len(self.meetings(bag)), kept)], exp.to_table(CENTRE_TABLE))
+            own = sql.select([*kept, *self.place_of(bag, len(self.meetings(bag)), kept)], exp.to_table(CENTRE_TABLE))
             # Entries that count nothing have nothing to hand back. About half of them are such.
             own = sql.where(own, sql.equal(sql.column("side"), sql.integer(side)), sql.positive(sql.column("v")))
             yield statement(f"values of {bag_name(self.plan, bag)}", own, self.values(bag))
 
-    def _place(self, bag: int, step: int, columns: Named) -> Named:
+    def place_of(self, bag: int, step: int, columns: Named) -> Named:
         """The place that these columns of a list of states make, where such states have one."""
         if not self.placed(bag, step):
             return []
@@ -282,7 +282,7 @@ class Messages:
         for side, of, (bag, at, keys) in ((0, "q", to_states), (1, "m", to_messages)):
             picked: Named = [(sql.column(f"{of}_{e.name}"), e.name) for e in keys]
             v = (sql.column(f"{of}_v"), "v")
-            rows = sql.select([*picked, *self._place(bag, at, picked), v], exp.to_table(table))
+            rows = sql.select([*picked, *self.place_of(bag, at, picked), v], exp.to_table(table))
             rows = rows.where(sql.equal(sql.column("side"), sql.integer(side)))
             yield statement(f"values of {bag_name(self.plan, bag)}", rows, value_table(bag, at))
 

@@ -32,7 +32,7 @@ def counting(plan: Plan, loss: Loss, width: float = 0.0) -> Weighting | Lines:
     counted = loss.smoothed(width)
     assert isinstance(counted, Piecewise)
     assert isinstance(loss, Piecewise)
-    return Lines(counted, loss)
+    return Lines(counted, loss, plan.method == "grid")
 
 
 def _soft(loss: Loss, width: float) -> Weighting:
@@ -47,7 +47,7 @@ def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iter
     """Everything that one cut needs, in order. Rows count by the slope of the plan's loss, or as asked for."""
     counted_by = counted_by or counting(plan, plan.loss)
     lines, weighting = (counted_by, STEP) if isinstance(counted_by, Lines) else (None, counted_by)
-    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once)
+    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once, labelled=lines is not None)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
@@ -71,11 +71,11 @@ def _offset(plan: Plan) -> exp.Expression:
 def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Statement]:
     """The messages of several bags, and on the grid what rounding may have changed."""
     messages = Messages(plan, ties=tally.ties)
+    met = [*(lines.meet(messages) if lines else messages.merge())]
     if plan.method == "grid":
-        rounded = (rounding(bag) for bag in plan.bags if plan.scored(bag))
-        yield from messages.exchange([*messages.merge(), messages.near(reach(plan), NEAR), *rounded])
-    else:
-        yield from messages.exchange(lines.meet(messages) if lines else None)
+        near = lines.near(messages, reach(plan), NEAR) if lines else [messages.near(reach(plan), NEAR)]
+        met += [*near, *(rounding(bag) for bag in plan.bags if plan.scored(bag))]
+    yield from messages.exchange(met)
 
 
 def totals_name(plan: Plan) -> str:

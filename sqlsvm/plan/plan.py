@@ -75,7 +75,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
-        assert self.centre is None or self.loss.is_step or (isinstance(self.loss, Piecewise) and self.method == "exact")
+        assert self.centre is None or self.loss.is_step or isinstance(self.loss, Piecewise)
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:

@@ -103,10 +103,4 @@ def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
             detail=f"{len(plan.bags)} groups of tables meet many-to-many",
             hint="use another --loss; sqlsvm inspect shows the edges",
         )
-    if plan.centre and not (loss.is_step or plan.method == "exact"):
-        raise OptionError(
-            f"the loss {options.loss} is counted exactly, and this join would be counted on a grid",
-            detail=f"{len(plan.bags)} groups of tables meet many-to-many",
-            hint="use --counting exact, which has to sort more; or --loss hinge",
-        )
     return replace(plan, loss=loss)

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.lines import ADDED, CONJUGATE, PSI, Lines
+from sqlsvm.compile.lines import ADDED, BEND, CONJUGATE, PSI, Lines
 from sqlsvm.compile.oracle import NEAR, counting, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import rounding_name
@@ -115,7 +115,7 @@ class JoinOracle:
         counted = self._counting(width)
         slope = self.problem.scaling.from_raw(self._slope(answers, counted))
         offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
-        error = 0.0 if self.exact else self._error(answers, h)
+        error = 0.0 if self.exact else self._error(answers, counted, h)
         return Cut(slope, offset, value, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
@@ -145,15 +145,32 @@ class JoinOracle:
         blur = float(totals[SHORTFALL].sum()) / n if SHORTFALL in totals else 0.0
         return offset, offset + linear + blur
 
-    def _error(self, answers: Answers, h: float) -> float:
-        """E = (1/N) sum over |total| < delta of (delta - |total|), delta the sum of what was really rounded away."""
+    def _error(self, answers: Answers, counted: Weighting | Lines, h: float) -> float:
+        """What rounding may have changed, with delta the sum of what was really rounded away."""
         blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
         delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
-        if delta > reach(self.plan) + 1:  # a score beyond all buckets: `near` has too few rows, but |error| <= delta
+        beyond = delta > reach(self.plan) + 1  # a score beyond all buckets: `near` has too few rows
+        if isinstance(counted, Lines):
+            loss, delta = counted.loss, delta / h
+            return loss.most_beyond(delta) if beyond else self._error_of_lines(answers, counted, delta, h)
+        if beyond:
             return delta / h
         near = answers[NEAR]
         slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
         return float(slack @ near[COUNT].astype(float)) / h / self.join_rows
+
+    def _error_of_lines(self, answers: Answers, lines: Lines, delta: float, h: float) -> float:
+        """E = (1/N) sum of e(z), no less than what psi is above its tangent at z, up to delta away: what psi'' adds,
+        and behind each change that is d < delta away, jump (delta - d) + bend (delta - d)^2 / 2."""
+        changes = {change.at: change for change in lines.sharp}
+        bend = float(answers[ADDED][BEND][0]) / self.join_rows if BEND in lines.added else 0.0
+        bend += sum(abs(change.bend) for change in lines.loss.changes if change.at not in changes)
+        error = bend * delta**2 / 2.0
+        near = (answers[NEAR][name].astype(float).tolist() for name in ("at", "z", COUNT)) if changes else ([], [], [])
+        for at, z, c in zip(*near, strict=True):
+            beyond = max(0.0, delta - abs(z / h - at))
+            error += (changes[at].jump * beyond + abs(changes[at].bend) * beyond**2 / 2.0) * c / self.join_rows
+        return error
 
 
 def sums(plan: Plan, answers: Answers) -> Array:

@@ -37,6 +37,8 @@ HOPE = 0.01  # a good pass leaves a hundredth of the gap
 WIDTHS = (0.2, 0.07, 0.02)
 METRIC_WIDTH = 0.3
 """A wide loss has a curvature that holds for a long way."""
+NEAR = 0.1
+"""How far from a knot residuals count for its density."""
 BIAS_SHARE = 0.2
 """Smoothing the sample may cost this share of the gap that is asked for."""
 BLUR_SHARE = 0.5
@@ -64,7 +66,7 @@ def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **goin
             while not run.finished:
                 point, width = search.propose()
                 share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-                run.observe(point, choose_buckets(run, HOPE, local.density(point), share), width)
+                run.observe(point, choose_buckets(run, HOPE, local.mean_curvature(point, NEAR), share), width)
     return run.solution()
 
 

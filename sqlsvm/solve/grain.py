@@ -17,7 +17,7 @@ def choose_buckets(run: Run, hope: float, density: float, share: float = ERROR_S
     """Buckets for the next pass, or None where counting is exact.
 
     `hope` is the factor by which a pass shrinks the gap when all goes well; `density` is that of the residuals at the
-    knots.
+    knots, each times its jump, and the mean of psi''.
     """
     if run.oracle.exact:
         return None

@@ -54,15 +54,20 @@ def slopes(loss: Piecewise) -> Parts:
     return Parts(_ends(loss), tuple(Piece(p.at, p.slope, p.bend, 0.0) for p in loss.pieces))
 
 
+def bends(loss: Piecewise) -> Parts:
+    """psi''(z)"""
+    return Parts(_ends(loss), tuple(Piece(p.at, p.bend, 0.0, 0.0) for p in loss.pieces))
+
+
 def conjugates(loss: Piecewise, counted: Piecewise) -> Parts:
     """psi*(u) of one loss, where u is the slope of another at z."""
-    ends, pieces, bends = list[float](), list[Piece](), [change.at for change in loss.dual.changes]
+    ends, pieces, places = list[float](), list[Piece](), [change.at for change in loss.dual.changes]
     u_of = slopes(counted)
     for (low, high), u in zip(pairwise([-inf, *u_of.ends, inf]), u_of.pieces, strict=True):
-        bent = [u.at + (bend - u.value) / u.slope for bend in bends] if u.slope else []
+        bent = [u.at + (at - u.value) / u.slope for at in places] if u.slope else []
         for start, end in pairwise([low, *(z for z in bent if low + NOISE < z < high - NOISE), high]):
             here = _at(u, _inside(start, end))
-            of_u = _at(loss.dual.pieces[sum(here.value > bend for bend in bends)], here.value)
+            of_u = _at(loss.dual.pieces[sum(here.value > at for at in places)], here.value)
             pieces.append(Piece(here.at, of_u.value, of_u.slope * u.slope, of_u.bend * u.slope**2))
             ends.append(end)
     return Parts(tuple(ends[:-1]), tuple(pieces))

@@ -127,6 +127,10 @@ class Piecewise(Loss):
             if change.bend:
                 yield Change(change.at, bend=change.bend)
 
+    def most_beyond(self, delta: float) -> float:
+        """psi is at most this far above one of its tangents, `delta` away from where that touches."""
+        return sum(c.jump for c in self.changes) * delta + max(p.bend for p in self.pieces) * delta * delta / 2.0
+
     def growth(self, origin: float) -> tuple[float, float, float]:
         """With S the steepest of the slopes at the changes, and no bend above q, u^2 <= S^2 + 2 q psi, because psi is
         at least 0. And psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term."""
