@@ -214,7 +214,7 @@ def _on_grid(work: Workspace, plan: Plan, theta: Array, buckets: int) -> _Asked:
     spans = [asked.run(compiled.span(plan, bag))[compiled.span_name(bag)] for bag in plan.bags]
     asked = replace(asked, steps=steps_per_unit(spans, buckets))
     asked.run(*compiled.towards_centre(plan), compiled.list_of_pairs(plan))
-    blurs = [asked.run(rounding(bag))[rounding_name(bag)] for bag in plan.bags]
+    blurs = [asked.run(rounding(plan, bag))[rounding_name(bag)] for bag in plan.bags]
     delta = sum(float(blur["error"][0]) for blur in blurs)
     return replace(asked, delta=delta + NUDGE if delta else 0.0)
 

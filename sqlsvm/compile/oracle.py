@@ -15,7 +15,7 @@ from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, sums_name
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import Tally, active_rows, rounding
-from sqlsvm.compile.weighting import OFFSET, STEP, Ramp, Smoothed, Weighting, weighting_of
+from sqlsvm.compile.weighting import OFFSET, STEP, Weighting, weighting_of
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.solve.loss import Loss, Piecewise
@@ -26,21 +26,13 @@ NEAR = "totals near 0"
 def counting(plan: Plan, loss: Loss, width: float = 0.0) -> Weighting | Lines:
     """How a pass counts for this loss: by its slope, or by that of the loss that is smoothed by this width."""
     if plan.centre is None:
-        return _soft(loss, width) if width else weighting_of(loss)
+        return weighting_of(loss, width)
     if loss.is_step and not width:
         return STEP
     counted = loss.smoothed(width)
     assert isinstance(counted, Piecewise)
     assert isinstance(loss, Piecewise)
     return Lines(counted, loss, plan.method == "grid")
-
-
-def _soft(loss: Loss, width: float) -> Weighting:
-    """Of the step the width is a parameter."""
-    if loss.is_step:
-        return Ramp()
-    assert isinstance(loss, Piecewise)
-    return Smoothed(loss, width)
 
 
 def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iterator[Statement]:
@@ -74,7 +66,7 @@ def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Stateme
     met = [*(lines.meet(messages) if lines else messages.merge())]
     if plan.method == "grid":
         near = lines.near(messages, reach(plan), NEAR) if lines else [messages.near(reach(plan), NEAR)]
-        met += [*near, *(rounding(bag) for bag in plan.bags if plan.scored(bag))]
+        met += [*near, *(rounding(plan, bag) for bag in plan.bags if plan.scored(bag))]
     yield from messages.exchange(met)
 
 

@@ -48,12 +48,21 @@ def rounding_name(bag: Bag) -> str:
     return f"rounding {bag.number}"
 
 
-def rounding(bag: Bag) -> Statement:
+def rounding(plan: Plan, bag: Bag) -> Statement:
     """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
-    exact = sql.product(sql.column("p"), sql.parameter(BUCKETS))
-    error = exp.Abs(this=sql.minus(bucket_of(sql.column("p")), exact))
+    p = _rounded_together(plan, bag)
+    exact = sql.product(p, sql.parameter(BUCKETS))
+    error = exp.Abs(this=sql.minus(bucket_of(p.copy()), exact))
     rows = exp.to_table(scored_table(bag.number))
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
+
+
+def _rounded_together(plan: Plan, bag: Bag) -> exp.Expression:
+    """The score; where the label is a number, less that."""
+    p, target = sql.column("p"), plan.design.target
+    if target.signed or plan.label_node not in bag.nodes:
+        return p
+    return exp.paren(sql.minus(p, target.origin(sql.column(CODE))))
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,7 @@ class Tally:
         coded = {key(v) for v in links} - {key(v) for v in fold_keys(plan, bag.core)}
         made = sql.columns((n for n in rows.named_selects if n != "w" and n not in coded), "s")
         made += [(sql.column("g", codes_table(v)), link_key(v)) for v in links]
-        made += [(weight_of(rows), "w"), (self._shifted(has_label), "s")]
+        made += [(weight_of(rows), "w"), (self._shifted(bag), "s")]
         if has_label and self.ties:
             made.append((tie_of(plan, sql.column(CODE)), TIE))
         found = sql.select(made, sql.derived(rows, "s"))
@@ -144,14 +153,14 @@ class Tally:
     def _of_label(self) -> list[exp.Expression]:
         return [] if self.signed else [self.plan.design.target.is_chosen(sql.column(CODE))]
 
-    def _shifted(self, has_label: bool) -> exp.Expression:
+    def _shifted(self, bag: Bag) -> exp.Expression:
         """s = p - y * bound; on the grid in whole buckets."""
-        p: exp.Expression = sql.column("p")
-        bound = self._origin
+        p, bound = _rounded_together(self.plan, bag), self._origin
         if self.plan.method == "grid":
             p = exp.cast(bucket_of(p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
-        return sql.minus(p, sql.product(*self._sign, bound)) if has_label else p
+        signed = self.plan.design.target.signed and self._has_label(bag)
+        return sql.minus(p, sql.product(*self._sign, bound)) if signed else p
 
     # -- and after them
 

@@ -219,7 +219,9 @@ class Smoothed(ByPiece):
         """The shortfall psi(z) - (u z - psi*(u)) as well; where u is 0, psi is least and falls short of nothing."""
 
         (u,), at = self.value(z), z.past(0.0)
-        value = exp.paren(_by_piece(self.loss, [True] * len(self.loss.pieces), z.above, lambda p: _value(p, z.past(p.at))))
+        value = exp.paren(
+            _by_piece(self.loss, [True] * len(self.loss.pieces), z.above, lambda p: _value(p, z.past(p.at)))
+        )
         line = exp.paren(sql.minus(sql.product(exp.paren(u), at), self.conjugate(exp.paren(u.copy()))))
         factors = [sql.double(weight.copy())] if weight else []
         return [*super().kept(z, weight), (sql.product(*factors, exp.paren(sql.minus(value, line))), SHORTFALL)]
@@ -291,7 +293,7 @@ def weighting_of(loss: Loss, width: float = 0.0) -> Weighting:
     assert isinstance(loss, Piecewise)
     if loss.is_step:
         return Ramp() if width else STEP
-    return SoftByPiece(loss, width) if width else ByPiece(loss)
+    return Smoothed(loss, width) if width else ByPiece(loss)
 
 
 def _slope_of(weighted: bool) -> exp.Expression:

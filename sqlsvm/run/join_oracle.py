@@ -46,6 +46,11 @@ class JoinOracle:
         return abs(self.loss.origin or 0.0) if label is None else (label.squares / n) ** 0.5
 
     @property
+    def _unit(self) -> float:
+        """Buckets are fractions of it: a label that is a number may have any size."""
+        return 1.0 if self.problem.moments.label is None else self._origin or 1.0
+
+    @property
     def dimension(self) -> int:
         return self.problem.scaling.dimension
 
@@ -107,7 +112,7 @@ class JoinOracle:
         return self._ramp if isinstance(self._counting(width), Ramp) else self._program(width)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
-        h, theta = float(buckets or 1), self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
+        h, theta = (buckets or 1) / self._unit, self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
         parameters = {THETA: theta, BOUND: self.loss.origin or 0.0, BUCKETS: h, WIDTH: width}
         work = self.problem.work
         with work.clock.during(self.phase):

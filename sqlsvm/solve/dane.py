@@ -66,7 +66,7 @@ def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **goin
             while not run.finished:
                 point, width = search.propose()
                 share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-                run.observe(point, choose_buckets(run, HOPE, local.mean_curvature(point, NEAR), share), width)
+                run.observe(point, choose_buckets(run, HOPE, search.density(point), share), width)
     return run.solution()
 
 
@@ -115,6 +115,12 @@ class Search:
         """That of the objective, if it is not about 1 as for classes."""
         found = self.local.value(point, np.zeros_like(point), 0.0) if self.run.oracle.loss.origin is None else 1.0
         return found or 1.0
+
+    def density(self, point: Array) -> float:
+        """Of the residuals at the knots, as the grid has them: there a label that is a number has the size 1."""
+        local = self.local
+        found = local.mean_curvature(point, NEAR * local.unit)
+        return found if self.run.oracle.loss.origin is not None else found * local.origin**2 / self._size(point)
 
     @cached_property
     def metric(self) -> Metric:

@@ -30,9 +30,9 @@ class Rounding:
         ratio = slope / offset
         return replace(self, share=self.share * offset, sizes=self.sizes * ratio, features=self.features * ratio)
 
-    def of_value(self, reach: float, others: float) -> float:
-        """Of the value of a pass: of terms of this size, and others that are added to R there."""
-        return self.share * (1.0 + reach + others)
+    def of_value(self, terms: float, others: float) -> float:
+        """Of the value of a pass: of terms of this size in all, and others that are added to R there."""
+        return self.share * (terms + others)
 
     def reach(self, beta: Array) -> float:
         """At least the mean size of the scores, as sums of the sizes of their terms."""

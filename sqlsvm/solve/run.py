@@ -63,10 +63,10 @@ class Run(Log):
         offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
         self.bundle.add(cut, (offset, slope))
         rounding = self.oracle.rounding
-        of_slope = rounding.reach(point) * slope / offset
-        reach = cut.value_low + cut.error if self.oracle.adds_values(cut.width) else of_slope
+        linear = slope * rounding.reach(point)
+        terms = offset + (cut.value_low + cut.error if self.oracle.adds_values(cut.width) else linear)
         others = cut.error + self.penalty.value(point)  # infinite if it was made for other constraints
-        self._rounded.append(rounding.times(offset, slope).of_value(reach, others if isfinite(others) else 0.0))
+        self._rounded.append(rounding.of_value(terms, others if isfinite(others) else 0.0))
         super().add(point, cut, seconds, strength)
         self._check_rows()
 

@@ -12,6 +12,7 @@ from tests.ground.losses import HIGH, HUBER, MIXED, QUANTILE, SQUARED, TUBE
 from tests.ground.opened import Opened, Wish, opened, opened_world
 from tests.ground.world import noted
 
+ORIGIN = 1.0
 LOSSES = {
     "hinge": HINGE,
     "squared hinge": SQUARED_HINGE,
@@ -26,7 +27,7 @@ LOSSES = {
 
 
 def residuals(found: Opened, loss: Piecewise, beta: Values) -> Values:
-    z: Values = loss.origin - found.truth.y * (found.truth.x @ beta)
+    z: Values = ORIGIN - found.truth.y * (found.truth.x @ beta)
     return z
 
 
@@ -41,7 +42,7 @@ def assert_cut(found: Opened, loss: Piecewise, beta: Values, cut: Cut, width: fl
     scale = 1.0 + float(np.abs(loss.value(z)).max() + np.abs(u).max())
     assert cut.value_low == pytest.approx(mean(found, loss.value(z)), rel=1e-9, abs=1e-9 * scale)
     np.testing.assert_allclose(cut.slope, -(share * u * found.truth.y) @ found.truth.x, rtol=1e-9, atol=1e-9 * scale)
-    offset = mean(found, u * loss.origin - loss.conjugate(u))
+    offset = mean(found, u * ORIGIN - loss.conjugate(u))
     assert cut.offset == pytest.approx(offset, rel=1e-9, abs=1e-9 * scale)
     assert (cut.error, cut.width) == (0.0, width)
 

@@ -99,7 +99,7 @@ def assert_objective(answer: Answer, problem: Problem, beta: Values, lam: float)
     oracle = JoinOracle(problem)
     cut = oracle.pass_(beta, 64)
     penalty = lam * float(beta @ beta)
-    rounded = oracle.rounding.of_value(oracle.rounding.reach(beta), cut.error + penalty)
+    rounded = oracle.rounding.of_value(1.0 + oracle.rounding.reach(beta), cut.error + penalty)
     (row,) = answer
     # The driver also allows for a join that is read whole, which psql never does.
     assert row["objective"] == pytest.approx(cut.value_low + penalty - rounded, rel=1e-9)

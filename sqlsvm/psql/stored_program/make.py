@@ -155,7 +155,7 @@ def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
         "above at centre": (evaluation.above_at_centre(plan),),
         "spans": (evaluation.span(grid, bag) for bag in plan.bags),
         "grid list": (*evaluation.towards_centre(grid), evaluation.list_of_pairs(grid)),
-        "roundings": (rounding(bag) for bag in plan.bags),
+        "roundings": (rounding(plan, bag) for bag in plan.bags),
     }
 
 
