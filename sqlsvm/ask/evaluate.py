@@ -141,13 +141,13 @@ def evaluate_plan(work: Workspace, plan: Plan, theta: Array, *, buckets: int = 2
     above = None
     if plan.method == "exact":
         with work.scratch():
-            asked = _Asked(work, plan, theta)
+            asked = Asked(work, plan, theta)
             if asked.list_exactly():
                 return _evaluation(asked, bins, None)
             above = asked.above_at_centre()
     steps.info("counting the scores on a grid")
     with work.scratch():
-        return _evaluation(_on_grid(work, plan, theta, buckets), bins, above)
+        return _evaluation(on_grid(work, plan, theta, buckets), bins, above)
 
 
 def theta_of(plan: Plan, model: Model) -> Array:
@@ -179,7 +179,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """A theta, a plan, and the size of the steps in which scores are counted."""
 
     work: Workspace
@@ -208,9 +208,9 @@ class _Asked:
         return _by_label(self.run(compiled.above_at_centre(self.plan))[compiled.ABOVE])
 
 
-def _on_grid(work: Workspace, plan: Plan, theta: Array, buckets: int) -> _Asked:
+def on_grid(work: Workspace, plan: Plan, theta: Array, buckets: int) -> Asked:
     plan = replace(plan, method="grid")
-    asked = _Asked(work, plan, theta)
+    asked = Asked(work, plan, theta)
     spans = [asked.run(compiled.span(plan, bag))[compiled.span_name(bag)] for bag in plan.bags]
     asked = replace(asked, steps=steps_per_unit(spans, buckets))
     asked.run(*compiled.towards_centre(plan), compiled.list_of_pairs(plan))
@@ -232,7 +232,7 @@ def steps_per_unit(spans: Sequence[Rows], buckets: int) -> float:
 # -- what is read from it ----------------------------------------------------------------------------------------------
 
 
-def _evaluation(asked: _Asked, bins: int, above: ByLabel | None) -> Evaluation:
+def _evaluation(asked: Asked, bins: int, above: ByLabel | None) -> Evaluation:
     """The numbers of the list. `above` has the exact confusion matrix if the list does not."""
     steps.info("reading the measures from the scores")
     scale = _class_scale(asked.plan)
@@ -262,7 +262,7 @@ def _shifts(delta: float) -> tuple[float, ...]:
     return (0.0, delta, -delta) if delta else (0.0,)
 
 
-def _auc(asked: _Asked, pairs: float) -> Bounded | None:
+def _auc(asked: Asked, pairs: float) -> Bounded | None:
     """Two scores that are each off by delta may be 2 delta closer or further apart."""
     if not pairs > 0:
         return None
@@ -281,7 +281,7 @@ def _by_label(rows: Rows) -> ByLabel:
     return negative, positive
 
 
-def _histogram(asked: _Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogram:
+def _histogram(asked: Asked, seen: Rows, bins: int, scale: ByLabel) -> Histogram:
     """On the grid a bin has a whole number of places, each in the middle of its step, so that bars have no gaps."""
     if not seen["all_negative"][0] + seen["all_positive"][0]:
         return Histogram((), (), ())

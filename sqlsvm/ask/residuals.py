@@ -1,23 +1,25 @@
-"""The quality of a model for a label that is a number, on the rows of a join of one bag: how far its scores are off."""
+"""The quality of a model for a label that is a number, on the rows of a join: how far its scores are off."""
 
 import logging
 from math import sqrt
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import theta_of
+from sqlsvm.ask.evaluate import Asked, on_grid, theta_of
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.model.evaluation import Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.options import DEFAULTS
-from sqlsvm.plan.parameters import LOWEST, THETA, WIDTH
-from sqlsvm.plan.scaling import FLAT
+from sqlsvm.plan.parameters import LOWEST, WIDTH
+from sqlsvm.plan.scaling import FLAT, LabelMoments
 from sqlsvm.run.problem import Problem
 
 steps = logging.getLogger(__name__)
 
 BINS = 100
+BUCKETS = 4096
+"""Of all residuals, where they have to be rounded."""
 
 
 def residuals(problem: Problem, model: Model, bins: int = BINS) -> Residuals:
@@ -26,24 +28,33 @@ def residuals(problem: Problem, model: Model, bins: int = BINS) -> Residuals:
     assert label is not None
     steps.info("reading the measures from the residuals")
     with work.scratch():
-        work.run([compiled.residuals(plan)], {THETA: theta_of(plan, model)})
-        sums = work.run([compiled.sums_of_residuals()])[compiled.RESIDUALS]
-        seen = {name: float(values[0]) for name, values in sums.items()}
-        n, least = seen["n"], seen["least"]
-        width = (seen["largest"] - least) / bins or 1.0
-        rows = work.run([compiled.histogram([COUNT])], {LOWEST: least, WIDTH: width})[compiled.BINS]
+        asked = Asked(work, plan, theta_of(plan, model))
+        if plan.method == "exact" and asked.list_exactly():
+            return _of_list(asked, label, _quantile_of(model), bins)
+    with work.scratch():
+        return _of_list(on_grid(work, plan, theta_of(plan, model), BUCKETS), label, _quantile_of(model), bins)
+
+
+def _of_list(asked: Asked, label: LabelMoments, quantile: float, bins: int) -> Residuals:
+    """From the residuals of all rows, in steps."""
+    sums = asked.run(compiled.sums_of_residuals())[compiled.RESIDUALS]
+    seen, unit = {name: float(values[0]) for name, values in sums.items()}, 1.0 / asked.steps
+    n, least, squares = seen["n"], seen["least"], seen["squares"] * unit**2
+    width = (seen["largest"] - least) / bins or 1.0
+    rows = asked.run(compiled.histogram([COUNT]), parameters={LOWEST: least, WIDTH: width})[compiled.BINS]
     places = np.minimum(rows["bin"].astype(int), bins - 1)
-    spread, quantile = label.squares - label.total**2 / n, _quantile_of(model)
+    spread = label.squares - label.total**2 / n
     return Residuals(
         rows=n,
-        mae=(seen["over"] + seen["under"]) / n,
-        rmse=sqrt(seen["squares"] / n),
-        r2=1.0 - seen["squares"] / spread if spread > FLAT * label.squares else None,
-        pinball=(quantile * seen["over"] + (1.0 - quantile) * seen["under"]) / n,
+        mae=(seen["over"] + seen["under"]) * unit / n,
+        rmse=sqrt(squares / n),
+        r2=1.0 - squares / spread if spread > FLAT * label.squares else None,
+        pinball=(quantile * seen["over"] + (1.0 - quantile) * seen["under"]) * unit / n,
         quantile=quantile,
         coverage=seen["covered"] / n,
-        edges=tuple((least + width * np.arange(bins + 1)).tolist()),
+        edges=tuple(((least + width * np.arange(bins + 1)) * unit).tolist()),
         counts=tuple(np.bincount(places, rows[COUNT].astype(float), bins).tolist()),
+        blur=asked.delta * unit,
     )
 
 

@@ -19,7 +19,7 @@ from sqlsvm.compile.messages import TIE, Messages, tie_of
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import scored, weight_of
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.compile.tally import Tally
+from sqlsvm.compile.tally import Tally, counted_score
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Bag, Plan
 from sqlsvm.plan.target import CODE
@@ -38,7 +38,10 @@ LONGEST_LIST = 1e7
 
 
 def list_of_rows(plan: Plan) -> Statement:
-    """One bag: SELECT p AS s, SUM(w) of each label FROM scored rows GROUP BY s."""
+    """One bag: SELECT p AS s, SUM(w) of each label FROM scored rows GROUP BY s. Where the label is a number, s is the
+    residual label - p, and there is one count."""
+    if not plan.design.target.signed:
+        return _residuals(plan)
     rows = scored(plan, plan.bags[0].core)
     y = sql.column(CODE)
     entry: Named = [(sql.column("p"), "s"), (tie_of(plan, y), TIE), (weight_of(rows), COUNT)]
@@ -54,6 +57,10 @@ def list_of_pairs(plan: Plan) -> Statement:
     """Every entry of the one side with every entry of the other that has its key."""
     s = sql.double(sql.plus(sql.column("s", "l"), sql.column("s", "r")))
     c = sql.product(sql.column("c", "l"), sql.column("c", "r"))
+    if not plan.design.target.signed:  # scores are less the label already
+        entries = sql.derived(_messages(plan).across([(exp.Neg(this=s), "s"), (c, COUNT)]), "e")
+        sums: Named = [(sql.total(sql.column(COUNT)), COUNT)]
+        return statement("residuals of the join", sql.grouped(sql.columns(["s"]), sums, entries), LIST)
     return _listed(_messages(plan).across([(s, "s"), (sql.column(TIE, "l"), TIE), (c, COUNT)]))
 
 
@@ -71,11 +78,11 @@ def _by_class(count: exp.Expression, added: Callable[[exp.Expression], exp.Expre
 
 
 def _messages(plan: Plan) -> Messages:
-    return Messages(plan, ties=True)
+    return Messages(plan, ties=plan.design.target.signed)
 
 
-def residuals(plan: Plan) -> Statement:
-    """One bag, a label that is a number: SELECT label - p AS s, w AS c FROM scored rows."""
+def _residuals(plan: Plan) -> Statement:
+    """SELECT label - p AS s, w AS c FROM scored rows."""
     y = sql.column(CODE)
     rows = scored(plan, plan.bags[0].core)
     entry: Named = [(sql.minus(y, sql.column("p")), "s"), (weight_of(rows), COUNT)]
@@ -119,7 +126,7 @@ def pairs(plan: Plan) -> Statement:
 
 def span(plan: Plan, bag: Bag) -> Statement:
     """SELECT the least and the largest score of a bag."""
-    p = sql.column("p")
+    p = counted_score(plan, bag)
     outputs: Named = [(sql.or_zero(exp.Min(this=p)), "least"), (sql.or_zero(sql.largest(p.copy())), "largest")]
     return statement(span_name(bag), sql.select(outputs, sql.derived(scored(plan, bag.core), "s")))
 

@@ -18,7 +18,7 @@ from sqlsvm.compile.tally import Tally, active_rows, rounding
 from sqlsvm.compile.weighting import OFFSET, STEP, Weighting, weighting_of
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
-from sqlsvm.solve.loss import Loss, Piecewise
+from sqlsvm.solve.loss import Loss
 
 NEAR = "totals near 0"
 
@@ -29,10 +29,8 @@ def counting(plan: Plan, loss: Loss, width: float = 0.0) -> Weighting | Lines:
         return weighting_of(loss, width)
     if loss.is_step and not width:
         return STEP
-    counted = loss.smoothed(width)
-    assert isinstance(counted, Piecewise)
-    assert isinstance(loss, Piecewise)
-    return Lines(counted, loss, plan.method == "grid")
+    pieces = loss.near.loss
+    return Lines(pieces.smoothed(width), pieces, plan.method == "grid")
 
 
 def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iterator[Statement]:

@@ -50,14 +50,14 @@ def rounding_name(bag: Bag) -> str:
 
 def rounding(plan: Plan, bag: Bag) -> Statement:
     """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
-    p = _rounded_together(plan, bag)
+    p = counted_score(plan, bag)
     exact = sql.product(p, sql.parameter(BUCKETS))
     error = exp.Abs(this=sql.minus(bucket_of(p.copy()), exact))
     rows = exp.to_table(scored_table(bag.number))
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 
 
-def _rounded_together(plan: Plan, bag: Bag) -> exp.Expression:
+def counted_score(plan: Plan, bag: Bag) -> exp.Expression:
     """The score; where the label is a number, less that."""
     p, target = sql.column("p"), plan.design.target
     if target.signed or plan.label_node not in bag.nodes:
@@ -155,7 +155,7 @@ class Tally:
 
     def _shifted(self, bag: Bag) -> exp.Expression:
         """s = p - y * bound; on the grid in whole buckets."""
-        p, bound = _rounded_together(self.plan, bag), self._origin
+        p, bound = counted_score(self.plan, bag), self._origin
         if self.plan.method == "grid":
             p = exp.cast(bucket_of(p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)

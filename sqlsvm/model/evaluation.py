@@ -146,7 +146,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Residuals:
-    """How far the scores of a model are from a label that is a number. All of it is exact."""
+    """How far the scores of a model are from a label that is a number. All of it is exact if `blur` is 0."""
 
     rows: float
     mae: float
@@ -162,12 +162,14 @@ class Residuals:
     edges: tuple[float, ...]
     counts: tuple[float, ...]
     """The rows in each bin of the histogram of the residuals."""
+    blur: float = 0.0
+    """The largest error of a residual; so `mae` and `rmse` are off by no more."""
     fairness: tuple[Fairness, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         found = {name: value for name, value in vars(self).items() if name not in ("edges", "counts", "fairness")}
         histogram = {"edges": list(self.edges), "rows": list(self.counts)}
-        return {"exact": True, **found, "histogram": histogram} | _fairness(self.fairness)
+        return {"exact": not self.blur, **found, "histogram": histogram} | _fairness(self.fairness)
 
 
 def _fairness(found: Sequence[Fairness]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.join_tree import Edge, JoinTree
-from sqlsvm.solve.loss import Loss, Piecewise, named
+from sqlsvm.solve.loss import Loss, named
 
 Method = Literal["exact", "grid", "sketch"]
 
@@ -75,7 +75,6 @@ class Plan:
 
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
-        assert self.centre is None or self.loss.is_step or isinstance(self.loss, Piecewise)
 
     @cached_property
     def bags(self) -> tuple[Bag, ...]:

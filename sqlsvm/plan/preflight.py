@@ -14,7 +14,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
-from sqlsvm.solve.loss import Loss, Piecewise, named
+from sqlsvm.solve.loss import Loss, named
 
 steps = logging.getLogger(__name__)
 
@@ -96,11 +96,4 @@ def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Ca
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
     plan = choose(join_tree(catalog.query, catalog), made, catalog, options.counting)
-    loss = options.named_loss
-    if plan.centre and not isinstance(loss, Piecewise):
-        raise OptionError(
-            f"the loss {options.loss} needs a join without many-to-many edges",
-            detail=f"{len(plan.bags)} groups of tables meet many-to-many",
-            hint="use another --loss; sqlsvm inspect shows the edges",
-        )
-    return replace(plan, loss=loss)
+    return replace(plan, loss=options.named_loss)

@@ -121,6 +121,9 @@ class JoinOracle:
         slope = self.problem.scaling.from_raw(self._slope(answers, counted))
         offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
         error = 0.0 if self.exact else self._error(answers, counted, h)
+        if isinstance(counted, Lines):  # of a loss that is near
+            near = self.loss.near
+            offset, value, error = offset - near.above, value - near.above, error + near.error
         return Cut(slope, offset, value, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:

@@ -48,6 +48,8 @@ def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
     table.add_row("root mean square error", f"{found.rmse:.6g}")
     if found.r2 is not None:
         table.add_row("R^2", f"{found.r2:.4f}")
+    if found.blur:
+        table.add_row("these are off by at most", f"{found.blur:.2g}")
     table.add_row(f"pinball loss of quantile {found.quantile:g}", f"{found.pinball:.6g}")
     table.add_row("share of labels up to the score", f"{found.coverage:.4f}")
     return table

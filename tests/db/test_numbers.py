@@ -323,6 +323,28 @@ def test_measures_are_those_of_the_rows(engine: Engine) -> None:
     np.testing.assert_allclose(np.sort(predicted["y"].astype(float) - predicted["score"].astype(float)), np.sort(z))
 
 
+@pytest.mark.parametrize("counting", ["exact", "grid"])
+@pytest.mark.parametrize("bags", [2, 3])
+def test_measures_over_many_to_many_edges(engine: Engine, bags: int, counting: Counting) -> None:
+    """On the grid within what rounding may have done to a residual."""
+    join = met(np.random.default_rng(4), bags, size=100.0)
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(loss="quantile", quantile=0.8, lam=1e-4, counting=counting))
+        found = on_all(engine, model, lambda problem: residuals(problem, model))
+        rows = rows_of(engine, join.query)
+    z = rows.t - model.label_centre - rows.x @ beta_of(model, rows)
+    blur = found.blur + 1e-6
+    assert (found.blur == 0.0) == (model.counting == "exact")
+    assert found.blur < 1e-2 * np.abs(z).max()
+    assert found.rows == len(z)
+    assert found.mae == pytest.approx(np.abs(z).mean(), abs=blur)
+    assert found.rmse == pytest.approx(np.sqrt((z * z).mean()), abs=blur)
+    assert found.pinball == pytest.approx(np.maximum(0.8 * z, -0.2 * z).mean(), abs=blur)
+    assert (z <= -blur).mean() <= found.coverage <= (z <= blur).mean()
+    assert sum(found.counts) == len(z)
+    assert (found.edges[0], found.edges[-1]) == pytest.approx((z.min(), z.max()), abs=blur)
+
+
 def test_rows_held_out_are_measured_apart(duckdb: Engine) -> None:
     join = numbers(np.random.default_rng(2), 400)
     with join.created(duckdb):

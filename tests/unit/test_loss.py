@@ -129,6 +129,16 @@ def test_a_row_on_the_knot_of_the_hinge_does_not_count() -> None:
     assert PERCEPTRON.origin == 0.0
 
 
+def test_pieces_near_the_logistic_loss() -> None:
+    near, z = Logistic().near, np.concatenate([np.linspace(-20, 20, 400_001), [-1e6, 1e3, 1e6]])
+    above = near.loss.value(z) - near.above
+    psi = Logistic().value(z)
+    assert (above <= psi + 1e-9).all()
+    assert (psi <= above + near.error + 1e-9).all()
+    assert near.error < 1e-4
+    assert HINGE.near.loss is HINGE
+
+
 def test_the_logistic_loss_bears_large_residuals() -> None:
     z = np.array([-1e308, -800.0, 800.0, 1e308])
     assert Logistic().value(z).tolist() == [0.0, 0.0, 800.0, 1e308]

@@ -6,8 +6,12 @@ u = psi'(z) makes the best one.
 """
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 from sqlsvm.solve.arrays import Array
+
+if TYPE_CHECKING:
+    from sqlsvm.solve.loss.piecewise import Near
 
 
 class Loss(ABC):
@@ -44,6 +48,11 @@ class Loss(ABC):
     def smoothed(self, width: float) -> "Loss":
         """A loss without knots that differs from this one only where a knot is closer than `width`. Its slopes are
         between those of this loss. With width 0 it is this loss."""
+
+    @property
+    @abstractmethod
+    def near(self) -> "Near":
+        """A loss of linear and quadratic pieces that is close to it. Over several bags rows count by that."""
 
     @abstractmethod
     def growth(self, origin: float) -> tuple[float, float, float]:

@@ -1,9 +1,17 @@
 """The logistic loss: psi(z) = log(1 + exp(z)), with z = -y score."""
 
+from functools import cached_property
+
 import numpy as np
 
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss.base import Loss
+from sqlsvm.solve.loss.piecewise import Change, Near, Piece, Piecewise
+
+PIECES, FAR = 40, 12.0
+"""Of the loss that is close to it, and the residual beyond which that is straight."""
+GRAIN = 1e-3
+"""The distance of the residuals where the two are compared."""
 
 
 class Logistic(Loss):
@@ -31,6 +39,37 @@ class Logistic(Loss):
 
     def smoothed(self, width: float) -> Loss:
         return self
+
+    @cached_property
+    def near(self) -> Near:
+        """With the slopes at its changes that make the squares of the differences least."""
+        z = np.linspace(-FAR, FAR, 1 + round(2.0 * FAR / GRAIN))
+        places = self._places(z)
+        u = np.append(np.zeros(PIECES), 1.0)
+        hats = np.array([_with_slopes(places, hat).value(z) for hat in np.eye(PIECES + 1)[1:]])
+        u[1:-1] = np.linalg.lstsq(hats[:-1].T, self.value(z) - hats[-1], rcond=None)[0]
+        loss = _with_slopes(places, u)
+        above = loss.value(z) - self.value(z)
+        # Between two of these residuals, and beyond all, the difference changes by no more than this.
+        between = (float(np.abs(loss.slope(z) - self.slope(z)).max()) + GRAIN) * GRAIN + float(np.exp(-FAR))
+        most, least = float(above.max()) + between, float(above.min()) - between
+        return Near(loss, most, most - least)
+
+    def _places(self, z: Array) -> Array:
+        """Close where the slope is bent most: then all pieces are off by about as much."""
+        u = self.slope(z)
+        bent = np.cbrt(np.abs(u * (1.0 - u) * (1.0 - 2.0 * u)) + 1e-9)
+        share = np.cumsum(bent) - bent[0]
+        found: Array = np.interp(np.linspace(0.0, share[-1], PIECES + 1), share, z)
+        return found
+
+
+def _with_slopes(places: Array, u: Array) -> Piecewise:
+    """It is 0 before the first of these places. These are its slopes there; beyond the last it is straight."""
+    bends = np.append(np.diff(u) / np.diff(places), 0.0)
+    changes = zip(places.tolist(), np.diff(bends, prepend=0.0).tolist(), strict=True)
+    start = Piece(float(places[0]), 0.0, 0.0, 0.0)
+    return Piecewise(start, tuple(Change(at, bend=bend) for at, bend in changes), origin=0.0)
 
 
 def _times_log(u: Array) -> Array:

@@ -127,6 +127,10 @@ class Piecewise(Loss):
             if change.bend:
                 yield Change(change.at, bend=change.bend)
 
+    @property
+    def near(self) -> "Near":
+        return Near(self, 0.0, 0.0)
+
     def most_beyond(self, delta: float) -> float:
         """psi is at most this far above one of its tangents, `delta` away from where that touches."""
         return sum(c.jump for c in self.changes) * delta + max(p.bend for p in self.pieces) * delta * delta / 2.0
@@ -164,6 +168,15 @@ class Piecewise(Loss):
     @cached_property
     def _bends(self) -> Array:
         return np.array([piece.bend for piece in self.pieces])
+
+
+@dataclass(frozen=True)
+class Near:
+    """A piecewise loss that is close to psi: loss - above <= psi <= loss - above + error."""
+
+    loss: Piecewise
+    above: float
+    error: float
 
 
 def _inverse(bend: float) -> float:
