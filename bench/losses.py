@@ -33,7 +33,7 @@ def main() -> None:
 
 def _passes(problem: Problem, lam: float) -> Iterator[tuple[str, Callable[[], object]]]:
     for name in get_args(ClassLoss):
-        loss = named(name)
+        loss = named(name, [(-1.0, 1.0), (1.0, -1.0, 0.0)])
         if problem.plan.centre and not isinstance(loss, Piecewise):
             continue
         oracle = JoinOracle(replace(problem, plan=replace(problem.plan, loss=loss)))

@@ -18,10 +18,22 @@ from sqlsvm.model import predict as predicting
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
-from sqlsvm.options import NUMBER_LOSSES, OPTIONS, ClassWeights, Counting, Intercept, LossName, Nulls, Scale, Solver
+from sqlsvm.options import (
+    NUMBER_LOSSES,
+    OPTIONS,
+    REHLINE,
+    ClassWeights,
+    Counting,
+    Intercept,
+    LossName,
+    Nulls,
+    Scale,
+    Solver,
+)
 from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train
+from sqlsvm.solve.loss.custom import given
 
 Found = TypeVar("Found", bound=Evaluation | Residuals)
 
@@ -62,6 +74,7 @@ class Relational:
     tube: float = 0.1
     quantile: float = 0.5
     delta: float = 1.0
+    pieces: Sequence[Sequence[float | None]] | str = ()
     nulls: Nulls = "error"
     positive: str | float | None = None
     categorical: Sequence[str] = ()
@@ -132,7 +145,7 @@ class Relational:
         for name, value in found.items():
             if not OPTIONS[name].allows(value):
                 raise ParameterError(f"{name} {OPTIONS[name].must}, not {getattr(self, name)!r}")
-        if (self.loss in NUMBER_LOSSES) != self.of_numbers:
+        if (found["loss"] in NUMBER_LOSSES) != self.of_numbers:
             hint = f"use Relational{'SVC' if self.of_numbers else 'SVR'}"
             raise ParameterError(f"the loss {self.loss} is not for {type(self).__name__}", hint=hint)
         del found["work_schema"]
@@ -272,6 +285,10 @@ def _as_option(name: str, value: Any) -> Any:
             return None if value is None else str(value)
         case "class_weight":
             return "none" if value is None else tuple(value) if isinstance(value, list) else value
+        case "loss":
+            return REHLINE.get(value, value) if isinstance(value, str) else value
+        case "pieces":
+            return given(() if value is None else value)
         case "categorical" | "constrain":
             return value if isinstance(value, str) else tuple(value or ())
         case "top":

@@ -8,15 +8,17 @@ reads the field.
 
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 from sqlsvm.errors import OptionError
 
-ClassLoss = Literal["hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic"]
-NumberLoss = Literal["epsilon_insensitive", "squared_epsilon_insensitive", "quantile", "absolute", "huber", "squared"]
+ClassLoss = Literal["hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic", "custom_margin"]
+NumberLoss = Literal[
+    "epsilon_insensitive", "squared_epsilon_insensitive", "quantile", "absolute", "huber", "squared", "custom"
+]
 LossName = Literal[ClassLoss, NumberLoss]
 NUMBER_LOSSES: tuple[NumberLoss, ...] = get_args(NumberLoss)
 """Those whose label is a number; the others have two classes."""
@@ -27,6 +29,8 @@ Nulls = Literal["error", "mean", "drop"]
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
 Intercept = bool | Literal["free"]
 Steps = Literal["strong", "paper"]
+LossPiece = tuple[float, float] | tuple[float | None, float, float]
+"""max(0, u z + v); or with w = max(0, s z + t), w^2 / 2 up to w = tau and tau (w - tau / 2) beyond."""
 
 
 # -- what a value can be: the text of each follows "must be" in a message ----------------------------------------------
@@ -60,6 +64,8 @@ class Number:
 @dataclass(frozen=True)
 class Choice:
     words: tuple[str, ...]
+    also: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Other names of some words, on the command line and in the estimators."""
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, str) and value in self.words
@@ -127,6 +133,23 @@ _CONSTRAINT = re.compile(
 )
 
 
+class Pieces:
+    """Tuples (u, v) and (tau, s, t), where tau may be None."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, tuple) and all(map(self._is_piece, value))
+
+    def _is_piece(self, piece: object) -> bool:
+        if not isinstance(piece, tuple) or len(piece) not in (2, 3):
+            return False
+        *tau, slope, constant = piece
+        ended = all(end is None or end in Number(0, above=True) for end in tau)
+        return ended and slope in Number(-inf) and constant in Number(-inf)
+
+    def __str__(self) -> str:
+        return "a list of pieces, each [u, v] or [tau, s, t], with a tau above 0 or null"
+
+
 @dataclass(frozen=True)
 class Truth:
     """True, False, or a word that says more."""
@@ -186,6 +209,17 @@ class Option:
         return value in self.domain or (value is None and self.default is None)
 
 
+REHLINE = {
+    "svm": "hinge",
+    "sSVM": "smooth_hinge",
+    "QR": "quantile",
+    "check": "quantile",
+    "SVR": "epsilon_insensitive",
+    "MAE": "absolute",
+    "MSE": "squared",
+}
+"""The names that losses have in ReHLine."""
+
 _TABLE = (
     Option("label", None, Name("column"), "The column of the query to predict.", _QUERY),
     Option("weight", None, Name("column"), "The column of the query that says how much a row counts.", _QUERY),
@@ -230,12 +264,13 @@ _TABLE = (
     Option(
         "loss",
         "hinge",
-        Choice(get_args(LossName)),
+        Choice(get_args(LossName), REHLINE),
         "What a row costs. For two classes, with z = 1 - y score: hinge max(0, z); squared_hinge max(0, z)^2; "
         "smooth_hinge the hinge with its edge rounded within --width; modified_huber max(0, z)^2 up to z = 2, then "
         "4 z - 4; logistic log(1 + exp(-y score)). For a number, with z = label - score: epsilon_insensitive "
         "max(0, |z| - tube); squared_epsilon_insensitive its square; quantile q z above 0 and (q - 1) z below; "
-        "absolute |z|; huber z^2 / 2 up to |z| = delta, then delta |z| - delta^2 / 2; squared z^2 / 2.",
+        "absolute |z|; huber z^2 / 2 up to |z| = delta, then delta |z| - delta^2 / 2; squared z^2 / 2. custom is the "
+        "sum of --pieces of z = label - score, and custom_margin that of z = y score.",
         (*_TRAIN, "explain"),
     ),
     Option(
@@ -269,6 +304,15 @@ _TABLE = (
         "Up to which residual huber is a square, in the label's unit.",
         (*_TRAIN, "explain"),
         read_by=("loss", ("huber",)),
+    ),
+    Option(
+        "pieces",
+        (),
+        Pieces(),
+        "A loss of your own, in JSON: [u, v] adds max(0, u z + v). With w = max(0, s z + t), [tau, s, t] adds w^2 / 2 "
+        "up to w = tau and tau (w - tau / 2) beyond; tau may be null.",
+        (*_TRAIN, "explain"),
+        read_by=("loss", ("custom", "custom_margin")),
     ),
     Option(
         "counting",
@@ -383,8 +427,8 @@ DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in OPTIONS.
 
 def check(held: Any) -> None:
     """Refuse a dataclass with a field that the option of that name does not allow."""
-    for field in fields(held):
-        option, value = OPTIONS.get(field.name), getattr(held, field.name)
+    for each in fields(held):
+        option, value = OPTIONS.get(each.name), getattr(held, each.name)
         if option and not option.allows(value):
             example = option.example or option.default
             hint = f"try {option.flag} {example}" if isinstance(option.domain, Number) else None

@@ -31,6 +31,7 @@ from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import custom
 
 steps = logging.getLogger(__name__)
 
@@ -122,6 +123,7 @@ def options_of(model: Model) -> ProblemOptions:
         nulls=model.nulls,
         categorical=tuple(stored.get("categorical", ())),
         constrain=tuple(stored.get("constrain", ())),
+        pieces=custom.given(stored.get("pieces", ())),
         scale="none",
         **kept,
     )

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, Choice, ClassWeight, Constraints, Limits, Name, Number, Option, Truth
+from sqlsvm.options import OPTIONS, Choice, ClassWeight, Constraints, Limits, Name, Number, Option, Pieces, Truth
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -143,6 +143,23 @@ def _constraints(_context: click.Context, parameter: click.Parameter, value: tup
     return value
 
 
+def _pieces(context: click.Context, _parameter: click.Parameter, value: str) -> Any:
+    from sqlsvm.solve.loss.custom import given
+
+    return given(value) if value and not context.resilient_parsing else ()
+
+
+class _Word(click.Choice[str]):
+    """One of some words, of which some have other names."""
+
+    def __init__(self, words: tuple[str, ...], also: Mapping[str, str]) -> None:
+        super().__init__(words)
+        self.also = also
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(self.also.get(value, value), param, ctx)
+
+
 def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bool | str:
     return {"yes": True, "no": False}.get(value, value)
 
@@ -151,7 +168,7 @@ def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     """An option of the table; `settings` say what is different for a verb."""
     declared = OPTIONS[name]
     found = {"help": declared.help, "default": declared.default, **_kind(declared), **settings}
-    shown: bool | str = found["default"] not in (None, ()) and not found.get("is_flag")
+    shown: bool | str = found["default"] not in (None, (), "") and not found.get("is_flag")
     if declared.descent is not None:
         found["default"], shown = None, f"{declared.default}, {declared.descent} for descent"
     return option(declared.flag, declared.name, show_default=shown, **found)
@@ -167,8 +184,8 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"metavar": "FRACTION", "type": click.FloatRange(n.low, n.high, n.above, n.below)}
         case Number():
             return {"metavar": "NUMBER", "type": float, "callback": finite}
-        case Choice(words):
-            return {"type": click.Choice(words)}
+        case Choice(words, also):
+            return {"type": _Word(words, also)}
         case ClassWeight(words):
             return {"metavar": "|".join([*words, "W-:W+"]), "callback": _class_weight}
         case Truth(words) if declared.default:
@@ -179,6 +196,8 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"metavar": "COLUMN:NUMBER", "multiple": True, "callback": _limits}
         case Constraints():
             return {"metavar": "CONSTRAINT", "multiple": True, "callback": _constraints}
+        case Pieces():
+            return {"metavar": "FILE|JSON", "default": "", "callback": _pieces}
         case Name(of, repeated):
             return {"metavar": of.upper(), "multiple": repeated}
     raise AssertionError(declared)

@@ -197,10 +197,15 @@ def _allowed(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
+def _as_given(value: object) -> object:
+    """JSON has lists for tuples."""
+    return tuple(map(_as_given, value)) if isinstance(value, list) else value
+
+
 def _check_options(found: Mapping[str, Any], path: str) -> None:
     for name in found.keys() & OPTIONS.keys():
         option, value = OPTIONS[name], found[name]
-        if not option.allows(tuple(value) if isinstance(value, list) else value):
+        if not option.allows(_as_given(value)):
             wrong = unexpected(option.domain, value)
             raise Misread(wrong.fact, f"{path}.{name}")
 

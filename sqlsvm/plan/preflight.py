@@ -5,7 +5,18 @@ from dataclasses import dataclass, replace
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, ClassWeights, Counting, Intercept, LossName, Nulls, Scale, check
+from sqlsvm.options import (
+    DEFAULTS,
+    NUMBER_LOSSES,
+    ClassWeights,
+    Counting,
+    Intercept,
+    LossName,
+    LossPiece,
+    Nulls,
+    Scale,
+    check,
+)
 from sqlsvm.plan.catalog import Catalog, check_left_joins
 from sqlsvm.plan.design import Design, design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
@@ -39,6 +50,7 @@ class ProblemOptions:
     tube: float = DEFAULTS["tube"]
     quantile: float = DEFAULTS["quantile"]
     delta: float = DEFAULTS["delta"]
+    pieces: tuple[LossPiece, ...] = DEFAULTS["pieces"]
 
     def __post_init__(self) -> None:
         check(self)
@@ -46,10 +58,11 @@ class ProblemOptions:
             raise OptionError(
                 f"the loss {self.loss} is for numbers, which have no classes", hint="leave out --class-weight"
             )
+        self.named_loss  # noqa: B018 - one that cannot be made is refused here
 
     @property
     def named_loss(self) -> Loss:
-        return named(self.loss, width=self.width, tube=self.tube, quantile=self.quantile, delta=self.delta)
+        return named(self.loss, self.pieces, width=self.width, tube=self.tube, quantile=self.quantile, delta=self.delta)
 
     def target(self, engine: Engine, query: FeatureQuery) -> Target:
         return target_of(engine, query, self.loss, positive=self.positive, centred=bool(self.intercept))

@@ -32,6 +32,7 @@ from sqlsvm.run.resume import Continuation
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import custom
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 
@@ -71,8 +72,9 @@ class Training:
 
     @classmethod
     def of(cls, **options: Any) -> "Training":
-        """Each option is a field here, of the effort, or of the problem. Files of constraints are read."""
+        """Each option is a field here, of the effort, or of the problem. Files of constraints and losses are read."""
         options["constrain"] = given(options.get("constrain", ()))
+        options["pieces"] = custom.given(options.get("pieces", ()))
         own, effort = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in (cls, Effort))
         return cls(ProblemOptions(**options), effort=Effort(**effort), **own)
 

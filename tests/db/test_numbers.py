@@ -32,6 +32,7 @@ from tests.ground.trained import training
 from tests.typed import asked, meant, typed
 
 TUBE, QUANTILE, DELTA = 0.3, 0.9, 0.5
+PIECES = ((1.0, -0.5), (None, -1.0, 0.0))
 FORMULAS: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]]] = {
     "epsilon_insensitive": (lambda z: np.maximum(np.abs(z) - TUBE, 0), lambda z: np.sign(z) * (np.abs(z) > TUBE)),
     "squared_epsilon_insensitive": (
@@ -48,6 +49,10 @@ FORMULAS: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]
         lambda z: np.clip(z, -DELTA, DELTA),
     ),
     "squared": (lambda z: z * z / 2, lambda z: z),
+    "custom": (
+        lambda z: np.maximum(z - 0.5, 0) + np.minimum(z, 0) ** 2 / 2,
+        lambda z: 1.0 * (z > 0.5) + np.minimum(z, 0),
+    ),
 }
 """psi and psi' of the residual."""
 every_loss = pytest.mark.parametrize("loss", NUMBER_LOSSES)
@@ -58,7 +63,7 @@ def test_every_loss_is_here() -> None:
 
 
 def regression(loss: LossName, **options: Any) -> Training:
-    return training(loss=loss, tube=TUBE, quantile=QUANTILE, delta=DELTA, **options)
+    return training(loss=loss, tube=TUBE, quantile=QUANTILE, delta=DELTA, pieces=PIECES, **options)
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,7 @@ def test_a_cut_is_that_of_the_joined_rows(engine: Engine, loss: LossName, scale:
     )
     weight = "w" if scale == "weights" else None
     text = f"SELECT y, x{', w' if weight else ''} FROM f"
-    given = training(loss=loss, tube=0.5, quantile=0.75, delta=1.0, weight=weight, scale="none")
+    given = training(loss=loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, weight=weight, scale="none")
     psi = given.problem.named_loss
     found = asked(engine, parse_one(text, read=engine.dialect))
     share = found["w"].astype(float) if weight else np.ones(200)
@@ -213,7 +218,9 @@ def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, bags
         rows = rows_of(engine, join.query)
         share = rows.w / rows.w.sum()
         for loss in NUMBER_LOSSES:
-            given = training(loss=loss, tube=0.5, quantile=0.75, delta=1.0, scale="none", counting="exact")
+            given = training(
+                loss=loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, scale="none", counting="exact"
+            )
             psi = given.problem.named_loss
             with open_problem(engine, join.query, given.problem) as problem:
                 oracle, centre = JoinOracle(problem), problem.plan.design.target.centre
@@ -281,7 +288,8 @@ def test_the_certificate_holds_for_hostile_labels(shared_engine: Engine, loss: L
             meant(shared_engine, "hostile"), {"y": y, "a": y % 5 + rng.normal(size=60), "b": rng.integers(0, 4, 60)}
         )
         for quantile, tube in ((0.001, 0.0), (0.999, 0.5)):
-            given = training(loss=loss, quantile=quantile, tube=tube, delta=0.5, lam=1e-3, max_passes=40)
+            options: dict[str, Any] = {"tube": tube, "delta": 0.5, "pieces": PIECES, "max_passes": 40}
+            given = training(loss=loss, quantile=quantile, lam=1e-3, **options)
             checked(shared_engine, "SELECT y, a, b FROM hostile", given)
     finally:
         typed(shared_engine, "DROP TABLE hostile")
@@ -353,6 +361,21 @@ def test_rows_held_out_are_measured_apart(duckdb: Engine) -> None:
     assert parts["train"].rows + parts["holdout"].rows == 400
     assert parts["train"].rows == model.join_rows
     assert Model.from_json(model.as_json()).as_json() == model.as_json()
+
+
+def test_a_loss_of_the_users_own(engine: Engine) -> None:
+    """As pieces it is the same loss, for numbers and for classes."""
+    join = numbers(np.random.default_rng(7), 400)
+    with join.created(engine):
+        own = train(engine, "m", join.query, training(loss="custom", pieces=((0.9, 0.0), (-0.1, 0.0)), lam=1e-3))
+        named_one = train(engine, "m", join.query, training(loss="quantile", quantile=0.9, lam=1e-3))
+        stored = Model.from_json(own.as_json())
+        on_all(engine, stored, lambda problem: residuals(problem, stored))
+        classes = join.query.replace("i.y", "i.y > 50 AS y").replace("s.y", "s.y > 50 AS y")
+        margin = train(engine, "m", classes, training(loss="custom_margin", pieces=((-1.0, 1.0),), lam=1e-3))
+        hinge = train(engine, "m", classes, training(lam=1e-3))
+    assert abs(own.objective - named_one.objective) < 2e-3 * own.objective
+    assert abs(margin.objective - hinge.objective) < 2e-3 * hinge.objective
 
 
 def test_the_estimator_predicts_numbers(duckdb: Engine) -> None:

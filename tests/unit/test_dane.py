@@ -265,7 +265,7 @@ def test_every_loss_takes_few_passes(loss: str, lam: float) -> None:
     rng = np.random.default_rng(2)
     rows = np.hstack([np.ones((60_000, 1)), rng.normal(size=(60_000, 20))])
     labels = np.where(rows[:, 1:8].sum(axis=1) + 2.0 * rng.normal(size=60_000) > 1.0, 1.0, -1.0)
-    oracle = replace(flat_oracle(rows, labels, bags=1), loss=named(loss))
+    oracle = replace(flat_oracle(rows, labels, bags=1), loss=named(loss, [(-2.0, 1.0), (1.0, -1.0, 2.0)]))
     solution = dane.solve(oracle, L2(lam))
     assert solution.converged
     assert len(solution.history) <= 4

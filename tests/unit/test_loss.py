@@ -1,10 +1,16 @@
 """Every loss keeps what the solvers take for granted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from sqlsvm.errors import OptionError
+from sqlsvm.options import LossPiece
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import (
     HINGE,
@@ -17,6 +23,8 @@ from sqlsvm.solve.loss import (
     smooth_hinge,
 )
 from sqlsvm.solve.loss.arms import Parts, conjugates, slopes, split_of, values
+from sqlsvm.solve.loss.custom import given as pieces_given
+from sqlsvm.solve.loss.custom import of_margin, of_pieces
 from tests.ground.losses import HIGH, HUBER, MIXED, QUANTILE, SQUARED, TUBE
 
 LOSSES: dict[str, Loss] = {
@@ -170,3 +178,65 @@ def added_up(parts: Parts, split: float, least: float, z: Array) -> Array:
         beyond, d = z > at if direction > 0 else z <= at, np.abs(z - at)
         found += beyond * (step + slope * d + bend * d * d / 2.0)
     return found
+
+
+def of_formula(pieces: Sequence[tuple[Any, ...]], z: Array) -> Array:
+    found = np.zeros_like(z)
+    for *ends, slope, constant in pieces:
+        w = np.maximum(0.0, slope * z + constant)
+        tau = (np.inf if ends[0] is None else ends[0]) if ends else 0.0
+        beyond = tau * (w - tau / 2.0) if 0.0 < tau < np.inf else w
+        found += np.where(w <= tau, w * w / 2.0, beyond)
+    return found
+
+
+numbers_of_pieces = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0])
+some_pieces = st.lists(
+    st.tuples(numbers_of_pieces, numbers_of_pieces)
+    | st.tuples(st.sampled_from([None, 0.5, 1.0, 4.0]), numbers_of_pieces, numbers_of_pieces),
+    min_size=1,
+    max_size=5,
+).filter(lambda pieces: any(piece[-2] for piece in pieces))
+
+
+@given(some_pieces)
+def test_a_loss_of_any_pieces_is_their_sum(pieces: list[LossPiece]) -> None:
+    loss, z = of_pieces(pieces), np.linspace(-9.0, 9.0, 500)
+    np.testing.assert_allclose(loss.value(z), of_formula(pieces, z), atol=1e-11)
+    np.testing.assert_allclose(of_margin(pieces).value(-z), loss.value(z), atol=1e-11)
+    test_a_line_of_any_slope_is_below_the_loss(loss)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "message"),
+    [
+        ((), "has no pieces"),
+        (((0.0, 1.0),), "is the same for all residuals"),
+        (((1e9, 1.0),), "has the number 1e\\+09"),
+        (((1.0, 1e-9),), "has the number 1e-09"),
+    ],
+)
+def test_pieces_that_are_no_loss_are_refused(pieces: tuple[LossPiece, ...], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        of_pieces(pieces)
+
+
+@pytest.mark.parametrize("text", ["[[1, 2, 3, 4]]", "[[0, 1, 1]]", "[1]", "[[1, null]]", '[["1", 2]]'])
+def test_what_is_no_piece_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="pieces must be a list of pieces"):
+        pieces_given(text)
+
+
+def test_pieces_come_from_a_text_or_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "loss.json"
+    file.write_text("[[1, -0.5], [null, -1, 0]]")
+    assert pieces_given("[[1, -0.5], [null, -1, 0]]") == pieces_given(str(file)) == ((1, -0.5), (None, -1, 0))
+    with pytest.raises(OptionError, match="cannot read the pieces"):
+        pieces_given("nowhere.json")
+
+
+def test_a_step_over_several_bags_has_its_knot_at_0() -> None:
+    """max(0, 1 - y score) as pieces of the margin is the hinge, and its knot is elsewhere."""
+    assert not of_margin([(-1.0, 1.0)]).is_step
+    assert of_margin([(-1.0, 0.0)]).is_step
+    assert not of_pieces([(1.0, 0.0)]).is_step

@@ -26,7 +26,8 @@ class Loss(ABC):
     """The least and the largest; infinite if there is none."""
 
     is_step = False
-    """Is psi' 0 before the only knot and 1 after it? Then a cut is made of counts of rows."""
+    """Has the label two classes, and is psi' 0 before the only knot, which is 0, and 1 after it? Then a cut is made of
+    counts of rows."""
 
     @abstractmethod
     def value(self, z: Array) -> Array:

@@ -1,10 +1,11 @@
 """The losses by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from sqlsvm.options import DEFAULTS
+from sqlsvm.options import DEFAULTS, LossPiece
 from sqlsvm.solve.loss import numbers
 from sqlsvm.solve.loss.base import Loss
+from sqlsvm.solve.loss.custom import of_margin, of_pieces
 from sqlsvm.solve.loss.logistic import Logistic
 from sqlsvm.solve.loss.two_classes import HINGE, MODIFIED_HUBER, SQUARED_HINGE, smooth_hinge
 
@@ -26,9 +27,14 @@ _OF_ONE: Mapping[str, tuple[str, Callable[[float], Loss]]] = {
 """Those with a parameter, which is the option of that name."""
 
 
-def named(name: str = DEFAULTS["loss"], **options: float) -> Loss:
+_OWN: Mapping[str, Callable[[Sequence[LossPiece]], Loss]] = {"custom": of_pieces, "custom_margin": of_margin}
+
+
+def named(name: str = DEFAULTS["loss"], pieces: Sequence[LossPiece] = (), **options: float) -> Loss:
     """An option that is not given has its default."""
     if name in _PLAIN:
         return _PLAIN[name]
+    if name in _OWN:
+        return _OWN[name](pieces)
     option, made = _OF_ONE[name]
     return made(options.get(option, DEFAULTS[option]))

@@ -48,7 +48,8 @@ class Piecewise(Loss):
 
     @property
     def is_step(self) -> bool:  # type: ignore[override]
-        return [(piece.slope, piece.bend) for piece in self.pieces] == [(0.0, 0.0), (1.0, 0.0)]
+        steps = [(piece.slope, piece.bend) for piece in self.pieces] == [(0.0, 0.0), (1.0, 0.0)]
+        return steps and self.knots == (0.0,) and self.origin is not None
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
