@@ -43,7 +43,8 @@ from sqlsvm.plan.scaling import scaling
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
-from sqlsvm.run.train import Training, solve
+from sqlsvm.run.solving import Solving
+from sqlsvm.run.train import Training
 from sqlsvm.run.workspace import Program, rendered, workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Record, State
@@ -201,7 +202,7 @@ def _first_pass(problem: Problem, training: Training, beta: Given | None) -> Rec
     problem.work.clock.begin("solving")
     once = replace(training, effort=replace(training.effort, max_passes=1))
     penalty = training.penalising.of(problem)
-    return solve(problem, once, penalty, state=None if start is None else State.at(start)).history[0]
+    return Solving(problem).solve(once, penalty, state=None if start is None else State.at(start)).history[0]
 
 
 def _scaled(problem: Problem, beta: Given) -> Array:

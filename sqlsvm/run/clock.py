@@ -43,6 +43,11 @@ class Clock:
         """Of each phase so far."""
         return self._ended | {self.phase: self._ended.get(self.phase, 0.0) + perf_counter() - self._since}
 
+    def lap(self) -> dict[str, float]:
+        """The seconds since the lap before, which then count no more."""
+        found, self._ended, self._since = self.seconds, {}, perf_counter()
+        return found
+
     def begin(self, phase: Phase) -> Phase:
         """The phase that it ends."""
         self._ended, before = self.seconds, self.phase

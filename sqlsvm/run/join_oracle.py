@@ -30,11 +30,20 @@ WIDEST = 1.0
 """Any width: it only says that there is one."""
 
 
-class JoinOracle:
-    """R(beta) over the virtual join, on scaled features, by relational passes."""
+Samples = dict[tuple[int, int, float | None], Sample | None]
+"""Those that were read, by size, seed and the origin of the loss. A join that is read whole has the seed WHOLE."""
+WHOLE = -1
 
-    def __init__(self, problem: Problem, loss: Loss | None = None, phase: Phase = "passes") -> None:
+
+class JoinOracle:
+    """R(beta) over the virtual join, on scaled features, by relational passes. Oracles of one problem may share their
+    samples."""
+
+    def __init__(
+        self, problem: Problem, loss: Loss | None = None, phase: Phase = "passes", samples: Samples | None = None
+    ) -> None:
         self.problem = problem
+        self._samples: Samples = {} if samples is None else samples
         self.plan = problem.plan
         self.loss = loss or problem.plan.loss
         self.phase = phase
@@ -127,10 +136,16 @@ class JoinOracle:
         return Cut(slope, offset, value, error, None if self.exact else buckets, width)
 
     def sample(self, size: int, seed: int) -> Sample:
-        return drawn_sample(self.problem, size, seed)
+        asked = size, seed, self.loss.origin
+        found = self._samples.get(asked) or drawn_sample(self.problem, size, seed)
+        self._samples[asked] = found
+        return found
 
     def whole(self, most: int) -> Sample | None:
-        return whole_join(self.problem, most) if self.plan.centre else None
+        asked = most, WHOLE, self.loss.origin
+        if asked not in self._samples:
+            self._samples[asked] = whole_join(self.problem, most) if self.plan.centre else None
+        return self._samples[asked]
 
     def _slope(self, answers: Answers, counted: Weighting | Lines) -> Array:
         signed = self.problem.moments.total_negative if self._whole(counted) else 0.0

@@ -2,11 +2,11 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Unpack
+from typing import Any
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
@@ -21,19 +21,17 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
-from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.notes import constants, only_class
 from sqlsvm.run.offload import brought
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.problem import Problem, labelled, prepared
-from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.resume import Continuation
+from sqlsvm.run.solving import Solving
 from sqlsvm.run.workspace import Workspace, workspace
-from sqlsvm.solve import bundle, dane, descent
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import custom
-from sqlsvm.solve.penalty import L2, Penalty
+from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 
 steps = logging.getLogger(__name__)
@@ -102,7 +100,21 @@ def train(
     continuation: Continuation | None = None,
 ) -> Model:
     """Train on one snapshot of the data. The database is left as it was."""
-    clock = Clock()
+    (model,) = train_each(engine, text, {name: training}, lambda name: on_pass, continuation)
+    return model
+
+
+def train_each(
+    engine: Engine,
+    text: str,
+    trainings: Mapping[str, Training],
+    on_passes: Callable[[str], OnPass | None] = lambda name: None,
+    continuation: Continuation | None = None,
+) -> list[Model]:
+    """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
+    one snapshot, moments, working tables and the sample; those with the same loss share their cuts. `on_passes` says
+    who is told of the passes of a training, as it begins."""
+    clock, training = Clock(), next(iter(trainings.values()))
     query = labelled(engine, text, training.problem)
     if training.solver == "descent":
         check_bounded(query)
@@ -113,20 +125,33 @@ def train(
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(problem, training.problem.scale)
-        forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
-        going: Going = {"on_pass": partial(_passed, clock, forecast, on_pass)}
-        penalty = training.penalising.of(problem)
-        if continuation:
-            described = objective(_engine(engine, here), text, training)
-            state = continuation.begin(problem, described, penalty)
-            going |= {"state": state, "on_state": continuation.remember}
-        clock.begin("solving")
-        solution = solve(problem, training, penalty, **going)
-        clock.begin("finishing")
-        if continuation and not solution.converged:
-            continuation.remember(solution.state, last=True)
-        model = model_of(engine, name, text, problem, training, penalty, solution, left_out)
-    return replace(model, phases=clock.seconds)
+        solving, models, laps = Solving(problem), list[Model](), list[dict[str, float]]()
+        for name, training in trainings.items():
+            laps += [clock.lap()] if models else []
+            problem = solving.of(training.problem.named_loss)
+            forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
+            going: Going = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
+            penalty = training.penalising.of(problem)
+            if continuation:
+                described = objective(_engine(engine, here), text, training)
+                state = continuation.begin(problem, described, penalty)
+                going |= {"state": state, "on_state": continuation.remember}
+            clock.begin("solving")
+            known = solving.known(problem.plan.loss)
+            solution = solving.solve(training, penalty, **going)
+            clock.begin("finishing")
+            if continuation and not solution.converged:
+                continuation.remember(solution.state, last=True)
+            model = model_of(engine, name, text, problem, training, penalty, solution, left_out)
+            models.append(_later(model, known))
+    laps.append(clock.lap())
+    return [replace(model, phases=seconds) for model, seconds in zip(models, laps, strict=True)]
+
+
+def _later(model: Model, known: int) -> Model:
+    """The same without the passes that were made for other models before it."""
+    history = model.history[known:]
+    return replace(model, history=history, passes=len(history), seconds=sum(record["seconds"] for record in history))
 
 
 def _passed(clock: Clock, forecast: Forecast, on_pass: OnPass | None, record: Record) -> None:
@@ -178,16 +203,6 @@ def objective(database: str, text: str, training: Training) -> dict[str, Any]:
     columns = audited(training.problem.constrain)
     found |= {"fair to": columns} if columns else {}
     return {"query": text, "database": database, **found, "seed": seed, "solver": solver}
-
-
-def solve(problem: Problem, training: Training, penalty: Penalty, **going: Unpack[Going]) -> Solution:
-    """Passes of the state do not count against max_passes."""
-    effort, state = training.effort, going.get("state")
-    effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
-    if training.solver == "descent":
-        return descent.solve(PseudoJoinOracle(problem), L2(training.lam), effort, **going)
-    chosen = dane.solve if training.solver == "dane" else bundle.solve
-    return chosen(JoinOracle(problem), penalty, effort, **going)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------

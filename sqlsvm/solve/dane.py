@@ -15,7 +15,7 @@ and no fixed curvature knows it. Then the sample is solved again in each step, w
 
 import logging
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 from typing import Unpack
 
 import numpy as np
@@ -50,6 +50,8 @@ CROWD = 2.0
 NARROWEST = 1e-8
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
+FAR = 0.5
+"""If scores are further off than this where the nearest cut was made, its slope is no better guide than the sample."""
 ROWS_EACH = 3
 """Sample rows per coordinate, where there are very many coordinates."""
 MUCH = 1.5
@@ -98,7 +100,7 @@ class Search:
         self.run, self.local = run, local
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
         nothing = np.zeros(run.oracle.dimension)
-        point = self._sample_optimum(nothing, nothing)
+        point = self._sample_optimum(run.points[run.before - 1] if run.before else nothing, nothing)
         self.local = local = local.fitting(point)
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / self._size(point)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
@@ -129,12 +131,12 @@ class Search:
     def propose(self) -> tuple[Array, float]:
         """If the gap hardly shrinks, level steps are made, which converge without a sample."""
         run = self.run
-        if not run.gaps:  # the points of another penalty may be far off
-            return self.first if run.start is None else (run.start, self._fitting_width(run.start))
+        if not run.gaps:
+            return self._beginning()
         if (self.tilts and run.stalls % 3 == 2) or self._stuck:
             return level_point(run), 0.0
         if self.tilts:
-            return self._tilted_optimum()
+            return self._tilted_optimum(self._latest_soft)
         best, tilt = run.points[run.best], self._tilt(run.best)
         point = run.bundle.step(best, self.metric)
         longer = self.local.value(point, tilt, 0.0) > self.local.value(
@@ -142,6 +144,20 @@ class Search:
         )  # what is curved there is not here
         if longer and not run.stalls:
             point = self._sample_optimum(best, tilt)
+        return point, self._fitting_width(point)
+
+    def _beginning(self) -> tuple[Array, float]:
+        """The optimum of the sample; with the slope of the join, if a pass was made nearby for another penalty."""
+        run = self.run
+        if run.start is not None:
+            return run.start, self._fitting_width(run.start)
+        away = [self.local.spread(point - self.first[0]) for point in run.points[: run.before]]
+        if min(away, default=inf) > FAR:
+            return self.first
+        nearest = away.index(min(away))
+        if self.soft:
+            return self._tilted_optimum(nearest)
+        point = self._sample_optimum(run.points[nearest], self._tilt(nearest))
         return point, self._fitting_width(point)
 
     def _sample_optimum(self, start: Array, tilt: Array) -> Array:
@@ -154,13 +170,15 @@ class Search:
                 break
         return point
 
-    def _tilted_optimum(self) -> tuple[Array, float]:
-        """Of the sample, with the slope of the join where the latest soft cut was made."""
+    @property
+    def _latest_soft(self) -> int:
         cuts = self.run.cuts
-        latest = max((i for i, cut in enumerate(cuts) if cut.width), default=len(cuts) - 1)
-        return self._soft_optimum(
-            self.run.points[latest], self._tilt(latest), cuts[latest].width or WIDTHS[0] * self.local.unit
-        )
+        return max((i for i, cut in enumerate(cuts) if cut.width), default=len(cuts) - 1)
+
+    def _tilted_optimum(self, index: int) -> tuple[Array, float]:
+        """Of the sample, with the slope of the join where this pass was made."""
+        width = self.run.cuts[index].width or WIDTHS[0] * self.local.unit
+        return self._soft_optimum(self.run.points[index], self._tilt(index), width)
 
     def _tilt(self, index: int) -> Array:
         """What gives the sample the slope of the join where this pass was made."""

@@ -73,6 +73,10 @@ class LocalProblem:
     def _slope(self, psi: Loss, z: Array) -> Array:
         return -self.rows.sums(self.shares * self.signs * psi.slope(z))
 
+    def spread(self, beta: Array) -> float:
+        """The root of the mean square of the scores, in units."""
+        return float(np.sqrt(self.shares @ self.rows.scores(beta) ** 2)) / self.unit
+
     def density(self, beta: Array, within: float = 0.1) -> float:
         """The density of the residuals at the knots, in units."""
         z = self.residuals(beta) / self.unit

@@ -8,7 +8,8 @@ import pytest
 
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.run.problem import open_problem
-from sqlsvm.run.train import Training, solve
+from sqlsvm.run.solving import Solving
+from sqlsvm.run.train import Training
 from tests.ground.joins import Join
 from tests.ground.opened import build
 from tests.ground.sql_program import compiled, trained
@@ -66,7 +67,7 @@ def objective(rows: Rows, weights: dict[str, float], class_weights: tuple[float,
 def assert_between(engine: Engine, query: str, given: Training) -> None:
     rows = asked(engine, query)
     with open_problem(engine, query, given.problem) as problem:
-        solution = solve(problem, given, given.penalising.of(problem))
+        solution = Solving(problem).solve(given, given.penalising.of(problem))
     names = [c.feature for c in problem.plan.design.coordinates]
     weights = dict(zip(names, problem.scaling.to_raw(solution.beta).tolist(), strict=True))
     compute = objective if len(rows["y"]) < 10_000 else objective_of_many

@@ -1,0 +1,45 @@
+"""Solving one problem, or several that differ in the penalty or in the loss: these share the sample, and those with the
+same loss share their cuts. A cut bounds the mean loss, so it does not know the penalty."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
+
+from sqlsvm.run.join_oracle import JoinOracle, Samples
+from sqlsvm.run.problem import Problem
+from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
+from sqlsvm.solve import bundle, dane, descent
+from sqlsvm.solve.loss import Loss
+from sqlsvm.solve.penalty import L2, Penalty
+from sqlsvm.solve.solution import Going, Solution, State
+
+if TYPE_CHECKING:
+    from sqlsvm.run.train import Training
+
+
+class Solving:
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self._samples = problem, Samples()
+        self._states: dict[Loss, State] = {}
+        """All passes so far."""
+
+    def of(self, loss: Loss) -> Problem:
+        """The problem with this loss."""
+        return replace(self._problem, plan=replace(self._problem.plan, loss=loss))
+
+    def known(self, loss: Loss) -> int:
+        """How many passes were made for it so far."""
+        return len(self._states.get(loss, ()))
+
+    def solve(self, training: "Training", penalty: Penalty, **going: Unpack[Going]) -> Solution:
+        """Passes that are known do not count against max_passes."""
+        loss = training.problem.named_loss
+        state = self._states.get(loss) if going.get("state") is None else going.get("state")
+        effort = training.effort
+        effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
+        going["state"] = state
+        if training.solver == "descent":
+            return descent.solve(PseudoJoinOracle(self._problem), L2(training.lam), effort, **going)
+        chosen = dane.solve if training.solver == "dane" else bundle.solve
+        solution = chosen(JoinOracle(self.of(loss), samples=self._samples), penalty, effort, **going)
+        self._states[loss] = solution.state
+        return solution
