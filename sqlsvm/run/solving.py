@@ -38,7 +38,8 @@ class Solving:
         effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
         going["state"] = state
         if training.solver == "descent":
-            return descent.solve(PseudoJoinOracle(self._problem), L2(training.lam), effort, **going)
+            assert isinstance(penalty, L2)  # a training by descent has no other
+            return descent.solve(PseudoJoinOracle(self._problem), penalty, effort, **going)
         chosen = dane.solve if training.solver == "dane" else bundle.solve
         solution = chosen(JoinOracle(self.of(loss), samples=self._samples), penalty, effort, **going)
         self._states[loss] = solution.state
