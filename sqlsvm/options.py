@@ -186,6 +186,8 @@ class Option:
     spelled: str = ""
     example: Any = None
     """Of a value, where the default is none."""
+    several: Literal["list", "list or range"] | None = None
+    """How `train` takes several values, for a model each."""
     auto: bool = False
     """None is called auto on the command line and in the estimator."""
     descent: Any = None
@@ -209,6 +211,9 @@ class Option:
         return value in self.domain or (value is None and self.default is None)
 
 
+MEASURES_OF_CLASSES = "loss", "auc", "accuracy", "balanced_accuracy", "f1"
+MEASURES_OF_NUMBERS = "loss", "mae", "rmse"
+"""By which `train --select` chooses among models, on the rows held out."""
 REHLINE = {
     "svm": "hinge",
     "sSVM": "smooth_hinge",
@@ -295,6 +300,7 @@ _TABLE = (
         Number(0, 1, above=True, below=True),
         "The share of the rows whose label is to be below the score.",
         (*_TRAIN, "explain"),
+        several="list",
         read_by=("loss", ("quantile",)),
     ),
     Option(
@@ -330,6 +336,7 @@ _TABLE = (
         (*_TRAIN, "explain"),
         changes="steps",
         spelled="lambda",
+        several="list or range",
     ),
     Option(
         "l1",
@@ -339,6 +346,7 @@ _TABLE = (
         "exactly 0.",
         ("train", "explain"),
         changes=None,
+        several="list or range",
     ),
     Option(
         "constrain",

@@ -25,6 +25,7 @@ from sqlsvm.model.stored_query import stored_query
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LOWEST, SHIFT, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.offload import brought
@@ -77,9 +78,17 @@ def evaluate_parts(
     return on_parts(engine, model, measured, parts, offload=offload)
 
 
-def on_all(engine: Engine, model: Model, measured: Callable[[Problem], Found], *, offload: bool = False) -> Found:
+def on_all(
+    engine: Engine,
+    model: Model,
+    measured: Callable[[Problem], Found],
+    *,
+    offload: bool = False,
+    target: Callable[[FeatureQuery], Target | None] = lambda query: None,
+) -> Found:
+    """`target` says what the rows are measured against, if it is not the label as it is."""
     with _rows(engine, model, offload) as (work, query):
-        return measured(prepared(work, query, options_of(model)))
+        return measured(prepared(work, query, options_of(model), target(query)))
 
 
 def on_parts(

@@ -14,6 +14,7 @@ from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.parameters import LOWEST, WIDTH
 from sqlsvm.plan.scaling import FLAT, LabelMoments
 from sqlsvm.run.problem import Problem
+from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
 
@@ -24,15 +25,20 @@ BUCKETS = 4096
 
 def residuals(problem: Problem, model: Model, bins: int = BINS) -> Residuals:
     """Of a model, on the rows of a problem."""
+    return residuals_of(problem, theta_of(problem.plan, model), _quantile_of(model), bins)
+
+
+def residuals_of(problem: Problem, theta: Array, quantile: float = DEFAULTS["quantile"], bins: int = BINS) -> Residuals:
+    """Of weights on the raw coordinates."""
     work, plan, label = problem.work, problem.plan, problem.moments.label
     assert label is not None
     steps.info("reading the measures from the residuals")
     with work.scratch():
-        asked = Asked(work, plan, theta_of(plan, model))
+        asked = Asked(work, plan, theta)
         if plan.method == "exact" and asked.list_exactly():
-            return _of_list(asked, label, _quantile_of(model), bins)
+            return _of_list(asked, label, quantile, bins)
     with work.scratch():
-        return _of_list(on_grid(work, plan, theta_of(plan, model), BUCKETS), label, _quantile_of(model), bins)
+        return _of_list(on_grid(work, plan, theta, BUCKETS), label, quantile, bins)
 
 
 def _of_list(asked: Asked, label: LabelMoments, quantile: float, bins: int) -> Residuals:

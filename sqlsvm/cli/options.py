@@ -174,6 +174,55 @@ def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     return option(declared.flag, declared.name, show_default=shown, **found)
 
 
+SEVERAL = {
+    "list": "A list such as 0.05,0.5,0.95 trains a model for each value.",
+    "list or range": "A list such as 0.1,0.01 or a range such as 1e-1:1e-5:13 trains a model for each value.",
+}
+
+
+class Several(click.ParamType[Any]):
+    """A number, or several: a tuple. A range is its ends and how many numbers; each is the same multiple of the one
+    before."""
+
+    name = "number"
+
+    def __init__(self, declared: Option) -> None:
+        self.declared = declared
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, float | tuple):
+            return value
+        found = self._range(value) if ":" in value else self._numbers(value.split(","))
+        for number in found:
+            if not self.declared.allows(number):
+                self.fail(f"{value!r}: it {self.declared.must}.", param, ctx)
+        if not found:
+            forms = "a number, a list as 0.1,0.5" + ", or a range as 1e-1:1e-5:13" * (self.declared.several != "list")
+            self.fail(f"{value!r} is not {forms}.", param, ctx)
+        return found if len(found) > 1 else found[0]
+
+    def _numbers(self, texts: list[str]) -> tuple[float, ...]:
+        try:
+            return tuple(dict.fromkeys(map(float, texts)))
+        except ValueError:
+            return ()
+
+    def _range(self, text: str) -> tuple[float, ...]:
+        *ends, count = text.split(":")
+        found = self._numbers(ends)
+        if self.declared.several == "list" or len(found) != 2 or not (count.isdigit() and 2 <= int(count) <= MOST):
+            return ()
+        if not all(end > 0.0 and isfinite(end) for end in found):
+            return ()
+        (first, last), steps = found, int(count) - 1
+        inner = [float(f"{first * (last / first) ** (step / steps):.6g}") for step in range(1, steps)]
+        return tuple(dict.fromkeys((first, *inner, last)))
+
+
+MOST = 1000
+"""Numbers in a range."""
+
+
 def _kind(declared: Option) -> dict[str, Any]:
     match declared.domain:
         case Number() if declared.auto:
@@ -205,7 +254,13 @@ def _kind(declared: Option) -> dict[str, Any]:
 
 def declared(verb: str) -> Callable[[Decorated], Decorated]:
     """Every option that the table gives to a verb."""
-    return together(*(given(name) for name, found in OPTIONS.items() if verb in found.verbs))
+    return together(*(given(name, **_of_verb(found, verb)) for name, found in OPTIONS.items() if verb in found.verbs))
+
+
+def _of_verb(found: Option, verb: str) -> dict[str, Any]:
+    if verb != "train" or not found.several:
+        return {}
+    return {"type": Several(found), "callback": None, "help": f"{found.help} {SEVERAL[found.several]}"}
 
 
 database = option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlsvm.cli import progress
+from sqlsvm.cli import progress, several
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
     check_read,
@@ -22,9 +22,12 @@ from sqlsvm.cli.options import (
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.options import NUMBER_LOSSES, OPTIONS
+from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS
+from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
     from sqlsvm.run.resume import Saved
@@ -40,6 +43,13 @@ place_wanted = together(
     name_wanted,
     option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
     option("--resume", is_flag=True, help="Continue a training of that name that was interrupted or did not converge."),
+    option(
+        "--select",
+        metavar="MEASURE",
+        type=click.Choice(dict.fromkeys((*MEASURES_OF_CLASSES, *MEASURES_OF_NUMBERS))),
+        help="With several values of --lambda or --l1, and --holdout: keep only the model that is the best by this on "
+        "the rows held out.",
+    ),
 )
 
 
@@ -49,6 +59,8 @@ place_wanted = together(
         "sqlsvm train --query features.sql --label late --name late_flights",
         "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
         "sqlsvm train --query features.sql --label late --name late_flights --resume",
+        "sqlsvm train --query features.sql --label late --lambda 1e-1:1e-5:13 --holdout 0.2 --select auc",
+        "sqlsvm train --query features.sql --label delay --loss quantile --quantile 0.05,0.5,0.95",
         "sqlsvm train --offload --query features.sql --label late",
         "sqlsvm train --dsn duckdb: --query features.sql --label late --model-file late.json",
     ),
@@ -64,6 +76,7 @@ def train(
     name: str,
     model_file: str | None,
     resume: bool,
+    select: str | None,
     as_json: bool,
     work_schema: str | None,
     **options: Any,
@@ -76,9 +89,15 @@ def train(
     A training that is interrupted or does not converge is stored next to the models, and --resume continues it. No pass
     is repeated if query, options and rows are the same; --lambda, --tol, --counting and --max-passes may differ.
     Otherwise the new training starts from the best weights so far. A training that has converged is left as it is.
+
+    Several values of --lambda, --l1 or --quantile make a model each, called MODEL_VALUE, in one training: it reads the
+    sample once, and each pass helps all models of the same loss.
     """
 
-    training = training_of(**options)
+    varied = several.varied(options)
+    several.check(varied, options, select, resume, model_file)
+    trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
+    training = next(iter(trainings.values()))
     check_read(training.options)
     if training.offload and work_schema:
         raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
@@ -86,10 +105,17 @@ def train(
         if work_schema:
             engine.work_in(work_schema)
         store = _store(engine, dsn, model_file)
+        named = {several.name_of(name, value) if varied else name: made for value, made in trainings.items()}
         if store:
-            _check(store, name)
+            for kept in [name] if select else named:
+                _check(store, kept)
         else:
             click.echo(f"note: the model will not be kept: {dsn} does not last; --model-file keeps one", err=True)
+        if varied:
+            place = _place(model_file or engine.url) if store else "not kept"
+            wanted = (select, name) if select else None
+            models = several.train_several(engine, store, query, named, varied, wanted, place, as_json)
+            return _code(models, training)
         keeper = Keeper(store, name, model_file or engine.url, dsn)
         before = state_of(store, name) if resume else None
         if resume and store and before is None:
@@ -181,6 +207,16 @@ def _answer(model: "Model", place: str, as_json: bool) -> None:
     show_either(as_json, lambda: model.as_json(), lambda: draw_training(model, place, sys.stdout))
 
 
+def _code(models: "Sequence[Model]", training: "Training") -> int:
+    """Of several models, of which each says what it has to say."""
+    for model in models:
+        for note in model.notes:
+            say(f"{model.name}: {note}")
+        if not model.converged:
+            _warn(model, training, f" of {printable(model.name)}")
+    return 0 if all(model.converged for model in models) else NOT_CONVERGED
+
+
 def _say_next(name: str, training: "Training", model_file: str | None, url: str) -> None:
     """The places are options only where the commands would not find them by themselves."""
     places = {"--dsn": url if typed("dsn") else None, "--model-file": model_file}
@@ -190,8 +226,8 @@ def _say_next(name: str, training: "Training", model_file: str | None, url: str)
     click.echo(f"next: sqlsvm evaluate {named} measures it{drawn}", err=True)
 
 
-def _warn(model: "Model", training: "Training") -> None:
+def _warn(model: "Model", training: "Training", which: str = "") -> None:
     effort = training.effort
-    click.echo(f"warning: not converged: the gap is {model.gap:.2g} and should be {effort.tol:g}", err=True)
+    click.echo(f"warning: not converged: the gap{which} is {model.gap:.2g} and should be {effort.tol:g}", err=True)
     better = "--solver dane proves more" if training.solver == "descent" else "a larger --max-passes or --tol"
     click.echo(f"HINT: {better}", err=True)

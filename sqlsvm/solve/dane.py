@@ -100,7 +100,7 @@ class Search:
         self.run, self.local = run, local
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
         nothing = np.zeros(run.oracle.dimension)
-        point = self._sample_optimum(run.points[run.before - 1] if run.before else nothing, nothing)
+        point = self._sample_optimum(nothing, nothing)
         self.local = local = local.fitting(point)
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / self._size(point)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
@@ -111,7 +111,17 @@ class Search:
             cut = self.local.cut(point, width)
             size = run.oracle.loss.size(cut.value_low, self.local.origin)
             run.bundle.add(cut, (size, size))
-        self.first = self._soft_optimum(point, nothing, WIDTHS[0] * local.unit) if self.soft else (point, 0.0)
+        self._optimum = point
+
+    @cached_property
+    def first(self) -> tuple[Array, float]:
+        """The optimum of the sample, and the width that its pass should have."""
+        nothing = np.zeros_like(self._optimum)
+        return (
+            self._soft_optimum(self._optimum, nothing, WIDTHS[0] * self.local.unit)
+            if self.soft
+            else (self._optimum, 0.0)
+        )
 
     def _size(self, point: Array) -> float:
         """That of the objective, if it is not about 1 as for classes."""
@@ -151,7 +161,7 @@ class Search:
         run = self.run
         if run.start is not None:
             return run.start, self._fitting_width(run.start)
-        away = [self.local.spread(point - self.first[0]) for point in run.points[: run.before]]
+        away = [self.local.spread(point - self._optimum) for point in run.points[: run.before]]
         if min(away, default=inf) > FAR:
             return self.first
         nearest = away.index(min(away))

@@ -193,12 +193,21 @@ class Elastic(Penalty):
     def newton(
         self, beta: Array, gradient: Array, curvature: Callable[[], Curvature], accuracy: float, enough: float
     ) -> tuple[Array, float] | None:
-        """The step to the minimum of a quadratic model. It has the penalty and the constraints themselves."""
+        """The step to the minimum of a quadratic model. It has the penalty and the constraints themselves. The value is
+        above the minimum by no more than a step falls whose model has the curvature of the penalty alone."""
+        if self.free is None and -self._step(Split.diagonal_of(self._bends), beta, gradient, self._bends)[1] <= enough:
+            return None
         matrix = curvature().split((beta != 0.0) | (np.abs(gradient) > self._weights))
+        step, fall = self._step(matrix, beta, gradient, None)
+        return None if -fall <= (enough if self.free else 0.0) else (step, fall)
+
+    def _step(self, matrix: Split, beta: Array, gradient: Array, bends: Array | None) -> tuple[Array, float]:
+        """To the minimum of the model with this curvature; by how much it falls, along the slope and, if there are
+        `bends`, in the model."""
         none = Cuts(np.zeros((0, self.dimension)), np.zeros(0), np.zeros((0, 0)))
         step = self._minimum(matrix, gradient - matrix @ beta, none).point - beta
-        fall = float(gradient @ step) + self._size(beta + step) - self._size(beta)
-        return None if -fall <= enough else (step, fall)
+        curved = 0.0 if bends is None else 0.5 * float(bends @ step**2)
+        return step, float(gradient @ step) + self._size(beta + step) - self._size(beta) + curved
 
     def _minimum(self, matrix: Split, linear: Array, cuts: Cuts) -> Optimum:
         found = minimise(matrix, linear, cuts.slopes, cuts.offsets, self._weights, self.constraint.limits)

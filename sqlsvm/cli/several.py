@@ -1,0 +1,115 @@
+"""`train` with several values of an option: one training of several models."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqlsvm.cli import progress
+from sqlsvm.cli.group import show_either
+from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
+
+if TYPE_CHECKING:
+    from sqlsvm.engine.base import Engine
+    from sqlsvm.model.model import Model
+    from sqlsvm.run.train import Training
+    from sqlsvm.solve.solution import OnPass
+    from sqlsvm.store import Store
+
+
+def varied(options: Mapping[str, Any]) -> Option | None:
+    """The option that has several values."""
+    found = [OPTIONS[name] for name, value in options.items() if isinstance(value, tuple) and OPTIONS[name].several]
+    if len(found) > 1:
+        raise click.UsageError(f"{found[0].flag} and {found[1].flag} both have several values: give one of them one.")
+    return found[0] if found else None
+
+
+def each(option: Option | None, options: Mapping[str, Any]) -> Iterator[tuple[float, dict[str, float]]]:
+    """Each value of it, with the option that is given by it; without such an option one training. Quantiles are in
+    their order."""
+    if option is None:
+        yield 0.0, {}
+        return
+    values = options[option.name]
+    yield from ((value, {option.name: value}) for value in (sorted(values) if option.name == "quantile" else values))
+
+
+def check(
+    option: Option | None, options: Mapping[str, Any], select: str | None, resume: bool, model_file: str | None
+) -> None:
+    """What several values do not go with, before a database is opened."""
+    if option is None:
+        if select:
+            raise click.UsageError("--select chooses among models: give --lambda or --l1 several values.")
+        return
+    if resume:
+        raise click.UsageError("--resume continues one training, and several values make several.")
+    if model_file and not select:
+        raise click.UsageError("--model-file keeps one model, and several values make several: add --select.")
+    if options["solver"] == "descent":
+        raise click.UsageError(f"--solver descent takes one value of {option.flag}: its steps do not share passes.")
+    if select:
+        of_numbers = options["loss"] in NUMBER_LOSSES
+        measures = MEASURES_OF_NUMBERS if of_numbers else MEASURES_OF_CLASSES
+        if option.name == "quantile":
+            raise click.UsageError("--select compares models of one loss, and each quantile is another.")
+        if options["holdout"] is None:
+            raise click.UsageError("--select measures models on rows held out: add --holdout 0.2")
+        if select not in measures:
+            kind = "a number" if of_numbers else "two classes"
+            raise click.UsageError(f"--select {select} is not for a label with {kind}: take {', '.join(measures)}")
+
+
+def name_of(name: str, value: float) -> str:
+    """Of the model for one of the values."""
+    return f"{name}_{value:.12g}"
+
+
+def train_several(
+    engine: "Engine",
+    store: "Store | None",
+    query: str,
+    trainings: Mapping[str, "Training"],
+    option: Option,
+    select: tuple[str, str] | None,
+    place: str,
+    as_json: bool,
+) -> "list[Model]":
+    """`select`: the measure, and the name of the model that is the best by it. Only that is stored then."""
+    from sqlsvm.ask.crossings import crossings
+    from sqlsvm.ask.selecting import best, on_holdout
+    from sqlsvm.run.train import train_each
+    from sqlsvm.show.several import Trained, as_json_list, draw_several
+
+    first = next(iter(trainings.values()))
+    models = train_each(engine, query, trainings, lambda name: _on_pass(option, trainings[name]))
+    measures = on_holdout(engine, models, offload=first.offload) if first.holdout else [None] * len(models)
+    above: list[float | None] = [None] * len(models)
+    if option.name == "quantile":
+        above[:-1] = crossings(engine, models, offload=first.offload)
+    chosen = best([m for m in measures if m], select[0]) if select else None
+    if select and chosen is not None:
+        models[chosen] = replace(models[chosen], name=select[1])
+    kept = [model if chosen in (None, n) else None for n, model in enumerate(models)]
+    versions = [store.save(model) if store and model else 0 for model in kept]
+    models = [replace(model, version=version) for model, version in zip(models, versions, strict=True)]
+    values = (value_of(option, training) for training in trainings.values())
+    rows = zip(values, models, measures, above, strict=True)
+    found = [Trained(*row, selected=n == chosen) for n, row in enumerate(rows)]
+    by = select[0] if select else None
+    show_either(as_json, lambda: as_json_list(found), lambda: draw_several(found, option, by, place, sys.stdout))
+    return [model for n, model in enumerate(models) if chosen in (None, n)]
+
+
+def value_of(option: Option, training: "Training") -> float:
+    return float(training.options[option.name])
+
+
+def _on_pass(option: Option, training: "Training") -> "OnPass":
+    from sqlsvm.show.training import pass_line
+
+    progress.say(f"{option.said} {value_of(option, training):g}")
+    return lambda record: progress.say(pass_line(record))

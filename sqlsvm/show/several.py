@@ -1,0 +1,64 @@
+"""Several models of one training, as a table and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from rich.text import Text
+
+from sqlsvm.ask.selecting import Measures
+from sqlsvm.model.model import Model
+from sqlsvm.options import Option
+from sqlsvm.paper import columns, on_paper
+from sqlsvm.terminal import printable
+
+
+@dataclass(frozen=True)
+class Trained:
+    value: float
+    """Of the option that varies."""
+    model: Model
+    holdout: Measures | None
+    """On the rows held out."""
+    above_next: float | None
+    """The share of the rows where the score is above that of the model for the next quantile."""
+    selected: bool
+
+
+def as_json_list(found: Sequence[Trained]) -> list[dict[str, Any]]:
+    return [
+        {**t.model.as_json(), "holdout": t.holdout, "above_next": t.above_next, "selected": t.selected} for t in found
+    ]
+
+
+def draw_several(found: Sequence[Trained], option: Option, by: str | None, place: str, stream: TextIO) -> str:
+    held, crossed = found[0].holdout or {}, any(t.above_next is not None for t in found)
+    titles = [name.replace("_", " ") for name in held]
+    numbers = (option.said, "objective", "lower bound", "gap", "passes", "weights", *titles)
+    table = columns(numbers=(*numbers, *(["above the next"] if crossed else [])))
+    table.add_column("")
+    for t in found:
+        model = t.model
+        weights = sum(w.weight != 0.0 for w in model.weights)
+        row = [f"{t.value:g}", f"{model.objective:.6g}", f"{model.lower_bound:.6g}", f"{model.gap:.2g}"]
+        row += [str(model.passes), str(weights), *(f"{value:.6g}" for value in (t.holdout or {}).values())]
+        row += [_percent(t.above_next)] if crossed else []
+        table.add_row(*row, Text("" if by and not t.selected else printable(t.model.name)))
+    return on_paper(stream, table, "", *_said(found, option, by, place))
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100.0 * share:.4g} %"
+
+
+def _said(found: Sequence[Trained], option: Option, by: str | None, place: str) -> Iterator[str]:
+    passes, seconds = sum(t.model.passes for t in found), sum(t.model.total_seconds or 0.0 for t in found)
+    yield f"{len(found)} models in {passes} passes, {seconds:.2f} s in all"
+    if found[0].holdout:
+        yield "the measures are of the rows held out"
+    for t in found:
+        if t.selected:
+            best = f"{option.said} {t.value:g} is the best by {(by or '').replace('_', ' ')}"
+            yield f"{best}: {printable(t.model.name)}, {place}"
+    if not by:
+        yield f"the models are {place}"

@@ -1,0 +1,124 @@
+"""`sqlsvm train` with several values of an option: a model for each, a table, and the choice of one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import answer, sqlsvm
+
+TABLES = """
+    CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x, (i * 13) % 17 + i % 5 AS t
+    FROM GENERATE_SERIES(0, 199) AS r(i);
+    CREATE TABLE b AS SELECT i % 7 AS k, i / 8.0 AS z FROM GENERATE_SERIES(0, 6) AS r(i)
+"""
+CLASSES = "SELECT a.y, a.x, a.t, b.z FROM a JOIN b ON a.k = b.k"
+NUMBERS = "SELECT a.t, a.x, b.z FROM a JOIN b ON a.k = b.k"
+
+
+@pytest.fixture
+def dsn(tmp_path: Path) -> str:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "f.duckdb")) as connection:
+        connection.execute(TABLES)
+    return f"duckdb:{tmp_path / 'f.duckdb'}"
+
+
+def train(dsn: str, *more: object, query: str = CLASSES, label: str = "y") -> tuple[int, str, str]:
+    done = sqlsvm("train", "--dsn", dsn, "--query", query, "--label", label, *more)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_path_keeps_a_model_for_each_value(dsn: str) -> None:
+    code, out, err = train(dsn, "--lambda", "1e-1:1e-3:3", "--name", "late")
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[0].split() == ["lambda", "objective", "lower", "bound", "gap", "passes", "weights"]
+    assert [line.split()[0] for line in lines[1:4]] == ["0.1", "0.01", "0.001"]
+    assert [line.split()[-1] for line in lines[1:4]] == ["late_0.1", "late_0.01", "late_0.001"]
+    assert "3 models in " in out
+    assert f"the models are kept in {dsn}" in out
+    assert "lambda 0.01\npass " in err
+    stored = json.loads(answer("models", "--dsn", dsn, "--json"))["models"]
+    assert {(m["model"], m["lambda"]) for m in stored} == {
+        ("late_0.1", 0.1),
+        ("late_0.01", 0.01),
+        ("late_0.001", 0.001),
+    }
+    assert "auc" in answer("evaluate", "--dsn", dsn, "late_0.01")
+
+
+def test_json_is_a_list(dsn: str) -> None:
+    code, out, _ = train(dsn, "--lambda", "0.1,0.01", "--holdout", 0.3, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert [(m["model"], m["version"], m["selected"], m["above_next"]) for m in found] == [
+        ("model_0.1", 1, False, None),
+        ("model_0.01", 1, False, None),
+    ]
+    assert found[0]["holdout"].keys() == {"loss", "auc", "accuracy", "balanced_accuracy", "f1"}
+    assert all(m["lower_bound"] <= m["objective_upper"] for m in found)
+
+
+def test_only_the_best_is_kept(dsn: str, tmp_path: Path) -> None:
+    wanted = ("--lambda", "10,0.001", "--holdout", 0.3, "--select", "loss")
+    code, out, _ = train(dsn, *wanted, "--name", "late", "--json")
+    found = json.loads(out)
+    losses = [m["holdout"]["loss"] for m in found]
+    assert code == 0
+    assert [m["selected"] for m in found] == [loss == min(losses) for loss in losses]
+    stored = json.loads(answer("models", "--dsn", dsn, "--json"))["models"]
+    assert [(m["model"], m["lambda"]) for m in stored] == [("late", found[losses.index(min(losses))]["lambda"])]
+    file = tmp_path / "m.json"
+    code, out, _ = train(dsn, *wanted, "--model-file", file)
+    assert code == 0
+    assert "is the best by loss: model, kept in " in out
+    assert json.loads(file.read_text())["model"] == "model"
+
+
+def test_quantiles_say_where_they_cross(dsn: str) -> None:
+    loss = ("--loss", "quantile", "--quantile")
+    code, out, _ = train(dsn, *loss, "0.9,0.1,0.5", "--json", query=NUMBERS, label="t")
+    found = json.loads(out)
+    assert code == 0
+    assert [m["model"] for m in found] == ["model_0.1", "model_0.5", "model_0.9"]
+    assert [m["above_next"] is None for m in found] == [False, False, True]
+    code, out, _ = train(dsn, *loss, "0.1,0.9", query=NUMBERS, label="t")
+    assert "above the next" in out.splitlines()[0]
+
+
+def test_an_l1_path_shows_how_many_weights_are_left(dsn: str) -> None:
+    code, out, _ = train(dsn, "--l1", "5,0")
+    assert code == 0
+    assert [line.split()[5] for line in out.splitlines()[1:3]] == ["0", "3"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--lambda", "0.1,0.2", "--l1", "0.1,0.2"), "--lambda and --l1 both have several values"),
+        (("--lambda", "0.1,0.2", "--resume"), "--resume continues one training"),
+        (("--lambda", "0.1,0.2", "--model-file", "m.json"), "--model-file keeps one model"),
+        (("--lambda", "0.1,0.2", "--solver", "descent"), "--solver descent takes one value of --lambda"),
+        (("--lambda", "0.1,0"), "it must be a number above 0"),
+        (("--lambda", "0.1,x"), "is not a number, a list as 0.1,0.5, or a range"),
+        (("--lambda", "0.1:0.2"), "is not a number, a list"),
+        (("--lambda", "0.1:0.2:1"), "is not a number, a list"),
+        (("--l1", "0:0.2:3"), "is not a number, a list"),
+        (("--quantile", "0.1:0.2:3"), "is not a number, a list as 0.1,0.5."),
+        (("--select", "auc"), "--select chooses among models"),
+        (("--select", "auc", "--lambda", "0.1,0.2"), "add --holdout 0.2"),
+        (("--select", "mae", "--lambda", "0.1,0.2", "--holdout", "0.3"), "not for a label with two classes: take loss"),
+    ],
+)
+def test_what_several_values_do_not_go_with(dsn: str, more: tuple[str, ...], said: str) -> None:
+    code, out, err = train(dsn, *more)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_one_that_does_not_converge_is_named(dsn: str) -> None:
+    code, _, err = train(dsn, "--lambda", "0.1,1e-6", "--tol", "1e-13", "--max-passes", "2")
+    assert code == 3
+    assert "warning: not converged: the gap of model_1e-06 is " in err
