@@ -27,6 +27,7 @@ from sqlsvm.compile.moments import (
 from sqlsvm.compile.oracle import oracle_pass
 from sqlsvm.compile.partners import looked, missing, partners
 from sqlsvm.compile.resolve import category_name, sums_name, values_name
+from sqlsvm.compile.second_moments import factors, second_moments
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine
@@ -313,6 +314,8 @@ def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
 
 
 def _pass_program(plan: Plan) -> Sequence[Statement]:
+    if plan.by_moments:
+        return tuple(s for node in factors(plan) for s in second_moments(plan, node))
     return row_count_program(plan) if plan.method == "sketch" else tuple(oracle_pass(plan))
 
 

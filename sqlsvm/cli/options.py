@@ -194,7 +194,8 @@ class Several(click.ParamType[Any]):
             return value
         found = self._range(value) if ":" in value else self._numbers(value.split(","))
         for number in found:
-            if not self.declared.allows(number):
+            alone = len(found) == 1 and isfinite(number)  # it is checked with all other options
+            if not (alone or self.declared.allows(number)):
                 self.fail(f"{value!r}: it {self.declared.must}.", param, ctx)
         if not found:
             forms = "a number, a list as 0.1,0.5" + ", or a range as 1e-1:1e-5:13" * (self.declared.several != "list")

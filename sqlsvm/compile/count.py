@@ -13,8 +13,8 @@ The root is the label's node. If the rows with y = -1 are counted apart too, the
 next to the count c.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -52,8 +52,9 @@ class Counts:
     """Does the code of a row say that its sign is -1? The root's rows have it."""
     apart: bool = False
     """Do the messages down carry neg?"""
-    factor: tuple[int, exp.Expression] | None = None
-    """A number by which each row of a node counts more often, from its columns. It may be negative."""
+    factors: Mapping[str, exp.Expression] = field(default_factory=dict)
+    """Numbers by which each row of the root counts more often, from its columns. They may be negative. The messages
+    down carry such a count for each, under its name."""
     nested: bool = False
     """Is a message up a sub-query where it is read, and no table?"""
     needless: frozenset[str] = frozenset()
@@ -92,11 +93,23 @@ class Counts:
         """Do other messages than that of a child arrive at a node?"""
         return bool(self._arriving(node, up_table(child)))
 
-    def total(self, node: int, but: str | None = None, *, from_above: str = "c") -> exp.Expression:
+    def times(self, node: int, name: str, but: str | None = None) -> exp.Expression:
+        """The same times a factor of the root."""
+        if node == self.tree.root:
+            return self.total(node, but, more=[self.factors[name].copy()])
+        return self.total(node, but, from_above=name)
+
+    def total(
+        self,
+        node: int,
+        but: str | None = None,
+        *,
+        from_above: str = "c",
+        more: Sequence[exp.Expression] = (),
+    ) -> exp.Expression:
         """In how many join rows a row takes part, where `joined` puts it; by this column of the message down."""
         weight, down = [sql.double(sql.column("w", "n"))] if self.weighted(node) else [], down_table(node)
-        if self.factor and self.factor[0] == node:
-            weight.append(self.factor[1].copy())
+        weight += more
         counts = [sql.column(from_above if table == down else "c", table) for _, table in self._arriving(node, but)]
         return sql.product(*weight, *counts)
 
@@ -126,6 +139,8 @@ class Counts:
         """SELECT key, SUM(w * all others) AS c FROM parent JOIN all others GROUP BY key"""
         above, came = parent.other(node), up_table(node)
         sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.apart else [])]
+        if self.factors:
+            sizes = [(self.times(above, name, came), name) for name in self.factors]
         return self._sent(above, parent, sizes, came)
 
     def _sent(self, node: int, over: Edge, sizes: Named, but: str) -> exp.Select:

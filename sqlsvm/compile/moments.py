@@ -18,6 +18,8 @@ from sqlsvm.plan.target import CODE
 EVERY = frozenset(("total", "squares", "largest", "negative"))
 RANGE = frozenset(("least", "most"))
 """Zeros aside: a number that is missing is 0."""
+TIMES = "c"
+"""What messages call the only factor that there is."""
 
 
 def needed(plan: Plan, scale: Scale, *, by_class: bool = False) -> frozenset[str]:
@@ -42,12 +44,12 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
     """The same with given messages, of which some may be known to be needless."""
-    yield from _messages_to(plan, counts, asked(plan, measured))
+    yield from messages_to(plan, counts, asked(plan, measured))
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
 
 
-def _messages_to(plan: Plan, counts: Counts, at: Collection[int]) -> Iterator[Statement]:
+def messages_to(plan: Plan, counts: Counts, at: Collection[int]) -> Iterator[Statement]:
     """The messages without those down to where nothing is measured."""
     wanted = set(at)
     idle = {down_table(n) for n, edge in counts.tree.down() if edge and wanted.isdisjoint(plan.tree.beyond(n, edge))}
@@ -65,7 +67,7 @@ def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterato
     another node is part of is their sum of x."""
     counts = _counting_times(plan, c, c.of("n"))
     found = {plan.tree.node_of(other.relation) for other in others}
-    yield from _messages_to(plan, counts, found)
+    yield from messages_to(plan, counts, found)
     for at in sorted(found):
         here = [other for other in others if plan.tree.node_of(other.relation) == at]
         yield _products_at(plan, counts, c, at, here)
@@ -75,23 +77,23 @@ def covariances(plan: Plan, c: Coordinate, mean: float) -> Iterator[Statement]:
     """SELECT SUM((x - mean) * other) over the join, for all other coordinates and categories."""
     counts = _counting_times(plan, c, exp.paren(sql.minus(c.of("n"), sql.number(mean))))
     found = [node for node in range(len(plan.tree.nodes)) if plan.featured(node)]
-    yield from _messages_to(plan, counts, found)
+    yield from messages_to(plan, counts, found)
     for at in found:
         if here := plan.coordinates(at):
             yield _products_at(plan, counts, c, at, here)
         for d in plan.dictionaries(at):
-            rows = counts.joined(at, [*sql.columns([d.column], "n"), (counts.total(at), "total")])
+            rows = counts.joined(at, [*sql.columns([d.column], "n"), (counts.times(at, TIMES), "total")])
             sums, each = sql.columns(["total"], "t"), sql.derived(rows, "t")
             yield statement(category_products_name(c, d), by_category([(d, "n")], sums, each, known=True))
 
 
 def _counting_times(plan: Plan, c: Coordinate, times: exp.Expression) -> Counts:
     node = plan.tree.node_of(c.relation)
-    return Counts(plan.tree.rerooted(node), lambda n: source(plan, n, "n"), plan.weighted, factor=(node, times))
+    return Counts(plan.tree.rerooted(node), lambda n: source(plan, n, "n"), plan.weighted, factors={TIMES: times})
 
 
 def _products_at(plan: Plan, counts: Counts, c: Coordinate, at: int, here: Sequence[Coordinate]) -> Statement:
-    rows = counts.joined(at, [*sql.columns(number_columns(plan, at), "n"), (counts.total(at), "total")])
+    rows = counts.joined(at, [*sql.columns(number_columns(plan, at), "n"), (counts.times(at, TIMES), "total")])
     sums = [(sql.sum_or_zero(sql.product(sql.column("total", "t"), o.of("t"))), o.column) for o in here]
     return statement(products_name(c, at), sql.select(sums, sql.derived(rows, "t")))
 

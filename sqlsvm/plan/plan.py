@@ -11,7 +11,10 @@ from typing import Literal
 
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.join_tree import Edge, JoinTree
-from sqlsvm.solve.loss import Loss, named
+from sqlsvm.solve.loss import SQUARED, Loss, named
+
+FACTORS = 40
+"""There are as many sums as pairs of them. With more factors, passes with a sample take less time."""
 
 Method = Literal["exact", "grid", "sketch"]
 
@@ -83,6 +86,12 @@ class Plan:
     @cached_property
     def links(self) -> tuple[Link, ...]:
         return links_of(self.tree)
+
+    @property
+    def by_moments(self) -> bool:
+        """Is R a quadratic function of few factors? Then second moments take the place of passes."""
+        few = self.design.size < FACTORS and all(d.listed for d in self.design.dictionaries)
+        return few and self.loss == SQUARED and not self.design.target.signed
 
     def bag_of(self, node: int) -> int:
         return bag_number(self.tree, node)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Unpack
 from sqlsvm.run.join_oracle import JoinOracle, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
-from sqlsvm.solve import bundle, dane, descent
+from sqlsvm.run.second_moments import read_quadratic
+from sqlsvm.solve import bundle, dane, descent, quadratic
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import L2, Penalty
+from sqlsvm.solve.quadratic import Quadratic
 from sqlsvm.solve.solution import Going, Solution, State
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ class Solving:
         self._problem, self._samples = problem, Samples()
         self._states: dict[Loss, State] = {}
         """All passes so far."""
+        self._known: Quadratic | None = None
 
     def of(self, loss: Loss) -> Problem:
         """The problem with this loss."""
@@ -40,7 +43,19 @@ class Solving:
         if training.solver == "descent":
             assert isinstance(penalty, L2)  # a training by descent has no other
             return descent.solve(PseudoJoinOracle(self._problem), penalty, effort, **going)
+        if self.of(loss).plan.by_moments and state is None:
+            alone: Going = {"on_pass": going.get("on_pass")}  # its cuts are rounded in another way than those of passes
+            solution = quadratic.solve(self._quadratic(loss), penalty, effort, **alone)
+            self._known = replace(self._quadratic(loss), seconds=0.0)  # they are those of the first training
+            if solution.converged:
+                return solution
+            going["state"] = State.at(solution.beta)  # rounding leaves a gap, and passes keep more digits
         chosen = dane.solve if training.solver == "dane" else bundle.solve
         solution = chosen(JoinOracle(self.of(loss), samples=self._samples), penalty, effort, **going)
         self._states[loss] = solution.state
         return solution
+
+    def _quadratic(self, loss: Loss) -> Quadratic:
+        if self._known is None:
+            self._known = read_quadratic(self.of(loss))
+        return self._known

@@ -26,7 +26,7 @@ def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **goin
     return run.solution()
 
 
-def level_point(run: Run) -> Array:
+def level_point(run: Run[Oracle]) -> Array:
     """The point nearest to the best iterate where, by the cuts, a part of the gap may be closed."""
     proof = run.certificate
     return run.bundle.project(run.points[run.best], LEVEL * proof.objective + (1.0 - LEVEL) * proof.lower_bound)

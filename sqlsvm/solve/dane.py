@@ -81,7 +81,7 @@ def sample_size(dimension: int, join_rows: float) -> int:
     return ceil(join_rows) if size < join_rows <= MUCH * size else size
 
 
-def sampled(run: Run) -> tuple[LocalProblem, bool]:
+def sampled(run: Run[Oracle]) -> tuple[LocalProblem, bool]:
     """The problem on a sample of the join, and whether that is the whole join."""
     oracle = run.oracle
     size = run.effort.sample or sample_size(oracle.dimension, oracle.join_rows)
@@ -96,7 +96,7 @@ class Search:
     """Where to look next, and with what width. This is a function of the log alone: what is kept here would be found
     again."""
 
-    def __init__(self, run: Run, local: LocalProblem, whole: bool) -> None:
+    def __init__(self, run: Run[Oracle], local: LocalProblem, whole: bool) -> None:
         self.run, self.local = run, local
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
         nothing = np.zeros(run.oracle.dimension)
@@ -235,7 +235,7 @@ class Search:
         return self.run.effort.tol / 4.0 ** (self.run.stalls // 3)
 
 
-def _knot_bias(run: Run) -> float:
+def _knot_bias(run: Run[Oracle]) -> float:
     """As many rows as there are coordinates lie on a knot at the optimum. A pass counts each of them whole or not at
     all, so its slope is off by about d / (2 N). This is what that error takes from the bound."""
     return run.penalty.conjugate(run.oracle.dimension / (2.0 * run.oracle.join_rows))

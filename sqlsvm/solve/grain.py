@@ -3,6 +3,7 @@ of a pass grows with them. So each pass is as coarse as its purpose allows."""
 
 from math import ceil, sqrt
 
+from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.run import Run
 
 COARSEST, FINEST = 4, 1 << 16
@@ -13,7 +14,7 @@ FIRST_ERROR = 3e-4
 """The error of the first pass. A coarser pass gives a poorer second point, which often costs one more pass."""
 
 
-def choose_buckets(run: Run, hope: float, density: float, share: float = ERROR_SHARE) -> int | None:
+def choose_buckets(run: Run[Oracle], hope: float, density: float, share: float = ERROR_SHARE) -> int | None:
     """Buckets for the next pass, or None where counting is exact.
 
     `hope` is the factor by which a pass shrinks the gap when all goes well; `density` is that of the residuals at the

@@ -65,12 +65,12 @@ class Log(ABC):
         """Of an iterate, as far as its pass has counted it: never above F."""
         return self.cuts[index].value_low + self.penalty.value(self.points[index])
 
-    def make(self, point: Array, a_pass: Callable[[Array], Cut]) -> None:
+    def make(self, point: Array, a_pass: Callable[[Array], Cut], spent: float = 0.0) -> None:
         """Makes a pass at the point, logs it and tells the caller."""
         steps.debug("pass %d", len(self.cuts) + 1)
         began = perf_counter()
         cut = a_pass(point)
-        self.add(point, cut, perf_counter() - began, self.penalty.strength)
+        self.add(point, cut, spent + perf_counter() - began, self.penalty.strength)
         if self._on_state and not self.finished:
             self._on_state(self.state())
         if self._on_pass:

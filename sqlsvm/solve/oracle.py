@@ -35,12 +35,8 @@ class Sample:
     weights: Array
 
 
-class Oracle(Protocol):
-    """R(beta) = sum w psi(origin - sign beta.x) / sum w over the join, through relational passes."""
-
-    @property
-    def loss(self) -> Loss:
-        """psi."""
+class CutOracle(Protocol):
+    """What makes cuts of R."""
 
     @property
     def dimension(self) -> int:
@@ -59,10 +55,6 @@ class Oracle(Protocol):
         """True when a pass may have a width."""
 
     @property
-    def soft_is_cheap(self) -> bool:
-        """True when a pass with a width takes about as long as one without."""
-
-    @property
     def rounding(self) -> Rounding:
         """How far a cut may be off, because sums are rounded, if no row has a slope above 1."""
 
@@ -77,6 +69,18 @@ class Oracle(Protocol):
 
         A row with the residual z counts psi'(z), of the loss that is smoothed by that width.
         """
+
+
+class Oracle(CutOracle, Protocol):
+    """R(beta) = sum w psi(origin - sign beta.x) / sum w over the join, through relational passes."""
+
+    @property
+    def loss(self) -> Loss:
+        """psi."""
+
+    @property
+    def soft_is_cheap(self) -> bool:
+        """True when a pass with a width takes about as long as one without."""
 
     def sample(self, size: int, seed: int) -> Sample:
         """Rows drawn uniformly from the join; the same seed gives the same rows."""

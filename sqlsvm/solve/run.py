@@ -1,7 +1,7 @@
 """One run of a solver that works by cuts: the log of its passes, and the bundle of their cuts."""
 
 from math import isfinite
-from typing import Unpack
+from typing import Generic, TypeVar, Unpack
 
 import numpy as np
 
@@ -9,9 +9,11 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.log import Log
-from sqlsvm.solve.oracle import Cut, Oracle
+from sqlsvm.solve.oracle import Cut, CutOracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, Going
+
+Asked = TypeVar("Asked", bound=CutOracle)
 
 STALL = 0.6
 """A pass that leaves more than this share of the gap has stalled."""
@@ -20,8 +22,8 @@ ROUNDING, TINY = 1e-6, 1e-9
 """More than rounding can change a value, relative and absolute."""
 
 
-class Run(Log):
-    def __init__(self, oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> None:
+class Run(Log, Generic[Asked]):
+    def __init__(self, oracle: Asked, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> None:
         state = going.get("state")
         if state is not None and np.isnan(state.offsets).any():
             raise OptionError("this state holds no cuts", hint="go on with the descent solver, which made it")
@@ -61,8 +63,9 @@ class Run(Log):
             count += 1
         return count
 
-    def observe(self, point: Array, buckets: int | None, width: float = 0.0) -> None:
-        self.make(self.penalty.feasible(point), lambda beta: self.oracle.pass_(beta, buckets, width))
+    def observe(self, point: Array, buckets: int | None, width: float = 0.0, spent: float = 0.0) -> None:
+        """`spent`: seconds that this pass has taken already."""
+        self.make(self.penalty.feasible(point), lambda beta: self.oracle.pass_(beta, buckets, width), spent)
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
         offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))

@@ -21,6 +21,7 @@ from sqlsvm.run.train import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.local import LocalProblem
+from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.threads import fitting_threads
 
@@ -35,7 +36,7 @@ HEAP_WIDTHS = 8.0
 def start(engine: Engine, text: str, training: Training) -> dict[str, Any]:
     """What _check_start.sql describes."""
     with open_problem(engine, text, training.problem) as problem:
-        run = Run(JoinOracle(problem), training.penalising.of(problem), training.effort)
+        run: Run[Oracle] = Run(JoinOracle(problem), training.penalising.of(problem), training.effort)
         local, whole = dane.sampled(run)
         with fitting_threads(local.columns):
             search = dane.Search(run, local, whole)

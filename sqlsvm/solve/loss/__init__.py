@@ -3,6 +3,7 @@
 from sqlsvm.solve.loss.base import Loss
 from sqlsvm.solve.loss.logistic import Logistic
 from sqlsvm.solve.loss.named import named
+from sqlsvm.solve.loss.numbers import SQUARED
 from sqlsvm.solve.loss.piecewise import Change, Piece, Piecewise
 from sqlsvm.solve.loss.two_classes import HINGE, MODIFIED_HUBER, PERCEPTRON, SQUARED_HINGE, smooth_hinge
 
@@ -10,6 +11,7 @@ __all__ = [
     "HINGE",
     "MODIFIED_HUBER",
     "PERCEPTRON",
+    "SQUARED",
     "SQUARED_HINGE",
     "Change",
     "Logistic",
