@@ -124,8 +124,7 @@ def options_of(model: Model) -> ProblemOptions:
     """What its rows were made by. Class weights and scaling are matters of the training alone: the weights of a model
     are those of the query's own columns."""
     stored = model.options.get("problem", {})
-    names = ("weight", "counting", "intercept", *(_OF_NUMBERS if model.of_numbers else ()))
-    kept = {name: stored[name] for name in names if name in stored}
+    kept = {name: stored[name] for name in _KEPT if name in stored}
     return ProblemOptions(
         label=model.label,
         positive=model.positive,
@@ -138,7 +137,7 @@ def options_of(model: Model) -> ProblemOptions:
     )
 
 
-_OF_NUMBERS = ("loss", "tube", "quantile", "delta")
+_KEPT = "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"
 
 
 def evaluate_plan(work: Workspace, plan: Plan, theta: Array, *, buckets: int = 256, bins: int = 100) -> Evaluation:

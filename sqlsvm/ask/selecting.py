@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import evaluate, on_parts, theta_of
+from sqlsvm.ask.evaluate import evaluate, on_parts, options_of, theta_of
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
@@ -13,16 +13,12 @@ from sqlsvm.options import MEASURES_OF_CLASSES
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
-from sqlsvm.solve.loss import Loss, custom, named
 
 BUCKETS = 256
 """On the grid, of a unit of the score."""
 
 SMALLER = "loss", "mae", "rmse"
 """Of these the least is the best."""
-
-PARAMETERS = "width", "tube", "quantile", "delta"
-"""Of losses."""
 
 Measures = Mapping[str, float]
 
@@ -51,14 +47,9 @@ def _measures(problem: Problem, model: Model) -> Measures:
     return {"loss": _loss(problem, model)} | {name: rate.value if rate else 0.0 for name, rate in known}
 
 
-def _loss_of(model: Model) -> Loss:
-    stored = model.options["problem"]
-    return named(stored["loss"], custom.given(stored["pieces"]), **{name: stored[name] for name in PARAMETERS})
-
-
 def _loss(problem: Problem, model: Model) -> float:
     """The mean loss of the training, without class weights and penalty; on the grid at most this."""
     design = problem.plan.design
     as_it_is = replace(problem, scaling=Scaling(design, np.eye(len(design.coordinates))))
-    cut = JoinOracle(as_it_is, _loss_of(model)).pass_(theta_of(problem.plan, model), BUCKETS)
+    cut = JoinOracle(as_it_is, options_of(model).named_loss).pass_(theta_of(problem.plan, model), BUCKETS)
     return cut.value_low + cut.error
