@@ -100,8 +100,8 @@ def _database(dsn: str | None) -> "Callable[[], AbstractContextManager[Engine]] 
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def _wanted(pictures: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Each chart with its file."""
+def _wanted(pictures: Iterable[str]) -> Iterator[tuple[str, Path, bool]]:
+    """Each chart with its file, and whether it was named: a folder gets those that there are."""
     from sqlsvm.report import png
     from sqlsvm.report.plots import PLOTS
 
@@ -109,22 +109,23 @@ def _wanted(pictures: Iterable[str]) -> Iterator[tuple[str, Path]]:
         png.check()
         path = Path(given)
         if path.suffix.lower() != ".png":
-            yield from ((name, path / f"{name}.png") for name in PLOTS)
+            yield from ((name, path / f"{name}.png", False) for name in PLOTS)
         elif path.stem in PLOTS:
-            yield path.stem, path
+            yield path.stem, path, True
         else:
             hint = nearest(path.stem, PLOTS) or f"the charts are {', '.join(f'{name}.png' for name in PLOTS)}"
             raise OptionError(f"there is no chart {path.stem}", hint=hint)
 
 
-def _draw(found: "Report", wanted: Iterable[tuple[str, Path]]) -> None:
+def _draw(found: "Report", wanted: Iterable[tuple[str, Path, bool]]) -> None:
     from sqlsvm.report import png
     from sqlsvm.report.plots import charts
 
     drawn = charts(found)
-    for name, path in wanted:
+    for name, path, named in wanted:
         if name not in drawn:
-            click.echo(f"note: there is nothing to draw in {printable(str(path))}", err=True)
+            if named:
+                click.echo(f"note: there is nothing to draw in {printable(str(path))}", err=True)
             continue
         with writing(path, make_folder=True) as out:
             png.draw(drawn[name], out.buffer)

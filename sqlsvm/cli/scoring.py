@@ -44,20 +44,15 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
 
     A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out.
     """
-    from sqlsvm.ask.evaluate import evaluate, on_all, on_parts
-    from sqlsvm.ask.fairness import with_fairness
-    from sqlsvm.ask.residuals import residuals
-    from sqlsvm.model.evaluation import Evaluation, Residuals
+    from functools import partial
+
+    from sqlsvm.ask.evaluate import on_all, on_parts
+    from sqlsvm.ask.measure import measure
     from sqlsvm.run.holdout import Holdout
-    from sqlsvm.run.problem import Problem
     from sqlsvm.show.evaluation import draw_evaluation, draw_parts
 
     with wanted.model_and_rows() as (model, engine):
-
-        def measured(problem: Problem) -> Evaluation | Residuals:
-            found = residuals(problem, model) if model.of_numbers else evaluate(problem, model)
-            return with_fairness(found, problem, model)
-
+        measured = partial(measure, model=model)
         classes = model.trained_on.label_values
         if Holdout.of(model.options):
             parts = on_parts(engine, model, measured, offload=offload)

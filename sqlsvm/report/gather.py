@@ -3,21 +3,22 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
-from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
+from sqlsvm.ask.evaluate import on_all, on_parts
 from sqlsvm.ask.inspect import Inspection, inspect_model
+from sqlsvm.ask.measure import measure
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError, SqlsvmError
-from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.errors import SqlsvmError
+from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.run.holdout import Holdout
 
 PLACES, BINS = 4096, 4000
 """Finer than for a table: it costs no more, and the bounds in the charts are narrower."""
 
-TREE, SCORES = "join tree", "scores, ROC curve and confusion matrix"
-BOTH = f"{TREE}, {SCORES}"
+TREE, SCORES, RESIDUALS = "join tree", "scores, ROC curve and confusion matrix", "residuals"
 
 Found = TypeVar("Found")
 
@@ -34,9 +35,9 @@ class Missing:
 class Report:
     model: Model
     inspection: Inspection | None = None
-    evaluation: Evaluation | None = None
+    evaluation: Evaluation | Residuals | None = None
     """On the rows held out of the training; if there are none, on all rows."""
-    seen: Evaluation | None = None
+    seen: Evaluation | Residuals | None = None
     """On the rows of the training, if some were held out."""
     missing: tuple[Missing, ...] = ()
 
@@ -51,26 +52,21 @@ def gather(
     model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool = False
 ) -> Report:
     """A report with as many parts as possible: tables or the server may be gone, or no database may be given."""
-    _check(model)
+    both = f"{TREE}, {_quality(model)}"
     if database is None:
-        return Report(model, missing=(Missing(BOTH, "no database was named; --dsn URL names one"),))
+        return Report(model, missing=(Missing(both, "no database was named; --dsn URL names one"),))
     try:
         with database() as engine:
             return gather_from(engine, model, offload=offload)
     except SqlsvmError as error:
-        return Report(model, missing=(Missing(BOTH, _why(error)),))
+        return Report(model, missing=(Missing(both, _why(error)),))
 
 
-def _check(model: Model) -> None:
-    if model.of_numbers:
-        raise OptionError(
-            f"model {model.name} predicts a number, and a report draws classes",
-            hint="sqlsvm show, weights and evaluate print what is known of it",
-        )
+def _quality(model: Model) -> str:
+    return RESIDUALS if model.of_numbers else SCORES
 
 
 def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Report:
-    _check(model)
     missing: list[Missing] = []
 
     def attempt(part: str, read: Callable[[], Found]) -> Found | None:
@@ -81,14 +77,17 @@ def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Repor
             return None
 
     inspection = attempt(TREE, lambda: inspect_model(engine, model))
-    evaluation, seen = attempt(SCORES, lambda: _evaluated(engine, model, offload)) or (None, None)
+    evaluation, seen = attempt(_quality(model), lambda: _evaluated(engine, model, offload)) or (None, None)
     return Report(model, inspection, evaluation, seen, tuple(missing))
 
 
-def _evaluated(engine: Engine, model: Model, offload: bool) -> tuple[Evaluation, Evaluation | None]:
+def _evaluated(
+    engine: Engine, model: Model, offload: bool
+) -> tuple[Evaluation | Residuals, Evaluation | Residuals | None]:
+    measured = partial(measure, model=model, buckets=PLACES, bins=BINS)
     if not Holdout.of(model.options):
-        return evaluate_model(engine, model, offload=offload, buckets=PLACES, bins=BINS), None
-    parts = evaluate_parts(engine, model, offload=offload, buckets=PLACES, bins=BINS)
+        return on_all(engine, model, measured, offload=offload), None
+    parts = on_parts(engine, model, measured, offload=offload)
     return parts["holdout"], parts["train"]
 
 

@@ -2,6 +2,7 @@
 
 from sqlsvm.ask.inspect import Inspection
 from sqlsvm.ask.remarks import remarks
+from sqlsvm.model.evaluation import Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
@@ -22,7 +23,7 @@ def join_section(report: Report) -> Element:
     return section(
         "join",
         "The join",
-        el("p", _trained_join(model), _moved(model, found)),
+        el("p", _trained_join(model), _moved(report, found)),
         el("ul", notes, class_="notes") if notes else None,
         el("div", draw_tree(found), _relations(found), class_="beside"),
         _edges(found) if found.edges else None,
@@ -30,14 +31,23 @@ def join_section(report: Report) -> Element:
 
 
 def _trained_join(model: Model) -> str:
+    if model.of_numbers:
+        return f"The model was trained on {row_count(model.join_rows, model.weighted)}."
     negative, positive = (model.label_rows.get(label, 0.0) for label in ("-1", "1"))
     names = zip(classes(model), (negative, positive), strict=True)
     parts = [f"{row_count(n, model.weighted)} with {name} ({share(n, negative + positive)})" for name, n in names if n]
     return f"The model was trained on {' and '.join(parts)}."
 
 
-def _moved(model: Model, found: Inspection) -> str:
-    held_out = sum(model.trained_on.held_out.values())
+def _held_out(report: Report) -> float:
+    """Of a label that is a number, the model does not say how many."""
+    if isinstance(report.evaluation, Residuals):
+        return report.evaluation.rows if report.seen else 0.0
+    return sum(report.model.trained_on.held_out.values())
+
+
+def _moved(report: Report, found: Inspection) -> str:
+    model, held_out = report.model, _held_out(report)
     unseen = f" Held out were {row_count(held_out, model.weighted)}." if held_out else ""
     if model.weighted:  # the model has the total weight of its rows, not their number
         return f"{unseen} The join has {row_count(found.join_rows)} now."

@@ -8,8 +8,9 @@ from importlib.resources import files
 from math import isfinite
 from typing import Any
 
-from sqlsvm.model.evaluation import Bounded
+from sqlsvm.model.evaluation import Bounded, Residuals
 from sqlsvm.model.model import Model, plain
+from sqlsvm.options import OPTIONS
 from sqlsvm.report.gather import Report
 from sqlsvm.report.join import join_section
 from sqlsvm.report.markup import Element, Sheet, el, page
@@ -66,11 +67,15 @@ def _opening(report: Report) -> Element:
     version = f", version {model.version}" if model.version else ""
     return el(
         "header",
-        el("p", f"Linear support vector machine{version}", class_="kicker"),
+        el("p", f"{_kind(model)}{version}", class_="kicker"),
         el("h1", model.name),
         el("p", _claim(model), class_="claim"),
         el("dl", [el("div", el("dt", name), el("dd", fact)) for name, fact in _figures(report)], class_="figures"),
     )
+
+
+def _kind(model: Model) -> str:
+    return "Linear model of a number" if model.of_numbers else "Linear support vector machine"
 
 
 def _claim(model: Model) -> list[object]:
@@ -103,7 +108,11 @@ def _figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "as one table", f"about {memory(8 * (features + 1) * model.join_rows)}"
     yield "passes", f"{model.passes} in {model.seconds:.1f} s"
     yield "gap", percent(model.gap)
-    if found:
+    if isinstance(found, Residuals):
+        yield "mean absolute error", f"{found.mae:.4g}"
+        if found.r2 is not None:
+            yield "R\u00b2", f"{found.r2:.3f}"
+    elif found:
         yield "accuracy", _rate(found.accuracy)
         if found.auc:
             yield "area under ROC", _rate(found.auc)
@@ -115,16 +124,32 @@ def _rate(found: Bounded) -> str:
 
 def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
     said = (
-        f"The objective is the mean {model.loss.replace('_', ' ')} loss over the rows of the join plus "
-        f"lambda times the squared length "
-        f"of the weights (lambda = {model.lam:g}), on the features as scaled for training. Each pass gives a plane "
-        "that lies below it everywhere; the lowest point of all these planes together is the lower bound."
+        f"The objective is the mean {_loss(model)} loss over the rows of the join plus lambda times the squared length "
+        f"of the weights (lambda = {model.lam:g}){_sizes(model)}, on the features as scaled for training. Each pass "
+        "gives a plane that lies below it everywhere; the lowest point of all these planes together is the lower bound."
     )
+    held = [(c.row, f"{c.slack:.6g}") for c in model.constraints]
+    constraints = table(("constraint", "slack"), held, words=1, caption="What the weights satisfy") if held else None
     titles = ("pass", "objective", "at most", "lower bound", "gap", "buckets", "seconds")
     rows = list(history(model))
     figures = [drawn[name] for name in ("convergence", "gap") if name in drawn]
     numbers = el("details", el("summary", "The numbers of every pass"), table(titles, rows, words=0)) if rows else None
-    return section("proof", "The certificate", el("p", said), el("div", figures, class_="figures-row"), numbers)
+    drawings = el("div", figures, class_="figures-row")
+    return section("proof", "The certificate", el("p", said), drawings, constraints, numbers)
+
+
+def _loss(model: Model) -> str:
+    """With the parameter that belongs to it."""
+    given, loss = model.options.get("problem", {}), model.loss.replace("_", " ")
+    for name in ("width", "tube", "quantile", "delta"):
+        if name in given and model.loss in (OPTIONS[name].read_by or ("", ()))[1]:
+            return f"{loss} ({name} {given[name]:g})"
+    return loss
+
+
+def _sizes(model: Model) -> str:
+    l1 = model.options.get("l1", 0.0)
+    return f" and l1 times the sum of their sizes (l1 = {l1:g})" if l1 else ""
 
 
 def _making(model: Model) -> Element:

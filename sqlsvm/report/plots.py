@@ -1,9 +1,9 @@
-"""The charts of a report: convergence, gap, scores of both classes, ROC curve."""
+"""The charts of a report: convergence, gap, scores of both classes, ROC curve, residuals."""
 
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from sqlsvm.model.evaluation import Bounded, Histogram, RocPoint
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Residuals, RocPoint
 from sqlsvm.model.model import Model
 from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, Style, counted, linear, logarithmic, within
 from sqlsvm.report.gather import Report
@@ -88,7 +88,7 @@ def _history(model: Model, name: str) -> Points:
 
 def scores(report: Report) -> Chart | None:
     found = report.evaluation
-    if not found or len(found.histogram.edges) < 2:
+    if not isinstance(found, Evaluation) or len(found.histogram.edges) < 2:
         return None
     shown, outside = fewer_bars(found.histogram, BARS)
     rows = (row_count(n, report.model.weighted) for n in (found.negatives, found.positives))
@@ -160,7 +160,7 @@ def _steps(edges: Sequence[float], rows: Sequence[float], name: str, style: Styl
 
 def roc(report: Report) -> Chart | None:
     found = report.evaluation
-    if not found or not found.roc or not found.auc:
+    if not isinstance(found, Evaluation) or not found.roc or not found.auc:
         return None
     points = _apart(found.roc)
     best = tuple((p.false_positive_rate.lower, p.true_positive_rate.upper) for p in points)
@@ -196,9 +196,32 @@ def _auc(found: Bounded) -> str:
     return f"{found.value:.4f}{bounds}"
 
 
+# -- residuals ---------------------------------------------------------------------------------------------------------
+
+
+def residuals(report: Report) -> Chart | None:
+    found = report.evaluation
+    if not isinstance(found, Residuals) or len(found.edges) < 2:
+        return None
+    shown, outside = fewer_bars(Histogram(found.edges, found.counts, (0.0,) * len(found.counts)), BARS)
+    bars = _steps(shown.edges, shown.negative, "", "first")
+    x = within(f"{report.model.label} \u2212 score", shown.edges[0], shown.edges[-1])
+    here = Rule(0.0, "label above the score \u2192", upright=True)
+    left_out = f" {100 * outside:.1g} % of the rows are outside the chart." if outside > 0 else ""
+    return Chart(
+        name="residuals",
+        title="Residuals",
+        said=f"Bars are {shown.edges[1] - shown.edges[0]:.2g} wide. Right of 0 the label is above the score.{left_out}",
+        x=x,
+        y=linear("share of the rows", [0.0, *(y for _, y in bars.upper)], percent=True),
+        marks=(bars, here) if x.low < 0 < x.high else (bars,),
+    )
+
+
 PLOTS: dict[str, Callable[[Report], Chart | None]] = {
     "convergence": convergence,
     "gap": gap,
     "scores": scores,
     "roc": roc,
+    "residuals": residuals,
 }

@@ -1,26 +1,51 @@
-"""The section about the quality of the model: scores, ROC curve, confusion matrix and rates."""
+"""The section about the quality of the model: scores, ROC curve, confusion matrix and rates; or its residuals."""
 
 from collections.abc import Callable, Mapping
 
-from sqlsvm.model.evaluation import Bounded, Evaluation
+from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
-from sqlsvm.show.evaluation import RATES
+from sqlsvm.show.evaluation import RATES, measures_of
 from sqlsvm.terminal import amount, row_count, share, weight
 
 
 def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | None:
-    found = report.evaluation
+    found, seen = report.evaluation, report.seen
+    if isinstance(found, Residuals):
+        return _residuals_section(report, found, seen if isinstance(seen, Residuals) else None, drawn)
     if not found:
         return None
+    assert not isinstance(seen, Residuals)  # both are of one model
     exact = "All numbers are exact." if found.exact else "Scores were rounded for counting, so there are bounds."
-    rows = row_count(found.negatives + found.positives, report.model.weighted)
-    which = "held out of the training" if report.seen else "that the query has now"
-    said = f"Counted over all {rows} {which}, without making them. {exact}"
-    left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found, report.seen))
+    said = f"{_counted(report, found.negatives + found.positives)} {exact}"
+    left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found, seen))
     return section(
         "scores", "What it gets right", el("p", said), el("div", left, drawn.get("roc"), class_="figures-row")
+    )
+
+
+def _counted(report: Report, rows: float) -> str:
+    which = "held out of the training" if report.seen else "that the query has now"
+    return f"Counted over all {row_count(rows, report.model.weighted)} {which}, without making them."
+
+
+def _residuals_section(
+    report: Report, found: Residuals, seen: Residuals | None, drawn: Mapping[str, Element]
+) -> Element:
+    exact = "Scores were rounded for counting." if found.blur else "All numbers are exact."
+    rows = list(measures_of(found, report.model.weighted))
+    titles: tuple[str, ...] = ("measure", "value")
+    if seen:
+        trained = dict(measures_of(seen, report.model.weighted))
+        titles, rows = ("measure", "held out", "trained on"), [(*row, trained.get(row[0], "")) for row in rows]  # type: ignore[misc]
+    measures = table(titles, rows, words=1, caption=f"{report.model.label} \u2212 score")
+    said = f"{_counted(report, found.rows)} {exact}"
+    return section(
+        "scores",
+        "How far it is off",
+        el("p", said),
+        el("div", drawn.get("residuals"), measures, class_="figures-row"),
     )
 
 

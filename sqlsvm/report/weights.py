@@ -1,6 +1,6 @@
 """The largest weights, each with a bar."""
 
-from sqlsvm.model.model import Weight
+from sqlsvm.model.model import Model, Weight
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import scrolled, section
@@ -20,15 +20,27 @@ def weights_section(report: Report) -> Element:
     head = el("tr", [el("th", t, scope="col", class_="number" if n > 2 else None) for n, t in enumerate(titles)])
     body = [_weight_row(report, w, largest) for w in shown]
     left = len(model.weights) - len(shown)
-    negative, positive = classes(model)
+    predicted, pulls = _meaning(model)
     said = (
-        f"score = {model.intercept:.6g} + the sum of weight times column; above 0 the prediction is {positive}. "
+        f"score = {model.intercept:.6g} + the sum of weight times column; {predicted}. "
         "The scaled weight is for the scaled feature, and scaled features have the same size: the largest come first. "
-        f"A filled bar to the right pulls towards {positive}, a hatched bar to the left towards {negative}."
+        f"{pulls}"
     )
+    zero = sum(w.scaled_weight == 0 for w in model.weights)
+    left_out = f" {amount(zero)} of the {amount(len(model.weights))} weights are exactly 0." if zero else ""
     more = el("p", f"And {amount(left)} more, which weigh less.", class_="aside") if left else None
     table = el("table", el("thead", head), el("tbody", body), class_="weights")
-    return section("weights", "The weights", el("p", said), scrolled(table, "Weights"), more)
+    return section("weights", "The weights", el("p", said, left_out), scrolled(table, "Weights"), more)
+
+
+def _meaning(model: Model) -> tuple[str, str]:
+    """What the score predicts, and what the bars say."""
+    if model.of_numbers:
+        bars = f"A filled bar to the right raises {model.label}, a hatched bar to the left lowers it."
+        return f"it is the prediction of {model.label}", bars
+    negative, positive = classes(model)
+    bars = f"A filled bar to the right pulls towards {positive}, a hatched bar to the left towards {negative}."
+    return f"above 0 the prediction is {positive}", bars
 
 
 def _weight_row(report: Report, weight: Weight, largest: float) -> Element:

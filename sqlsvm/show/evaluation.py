@@ -1,6 +1,6 @@
 """An evaluation as text: the confusion matrix and the usual rates, with bounds where they are not exact."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from rich.markup import escape
@@ -41,18 +41,23 @@ def draw_parts(
 
 
 def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
-    unit, number = ("weight", weight) if weighted else ("rows", amount)
     table = columns(f"{escape(printable(label))} - score", numbers=("value",))
-    table.add_row(unit, number(found.rows))
-    table.add_row("mean absolute error", f"{found.mae:.6g}")
-    table.add_row("root mean square error", f"{found.rmse:.6g}")
-    if found.r2 is not None:
-        table.add_row("R^2", f"{found.r2:.4f}")
-    if found.blur:
-        table.add_row("these are off by at most", f"{found.blur:.2g}")
-    table.add_row(f"pinball loss of quantile {found.quantile:g}", f"{found.pinball:.6g}")
-    table.add_row("share of labels up to the score", f"{found.coverage:.4f}")
+    for row in measures_of(found, weighted):
+        table.add_row(*row)
     return table
+
+
+def measures_of(found: Residuals, weighted: bool) -> Iterator[tuple[str, str]]:
+    """What is known of residuals, in words."""
+    yield ("weight", weight(found.rows)) if weighted else ("rows", amount(found.rows))
+    yield "mean absolute error", f"{found.mae:.6g}"
+    yield "root mean square error", f"{found.rmse:.6g}"
+    if found.r2 is not None:
+        yield "R^2", f"{found.r2:.4f}"
+    if found.blur:
+        yield "these are off by at most", f"{found.blur:.2g}"
+    yield f"pinball loss of quantile {found.quantile:g}", f"{found.pinball:.6g}"
+    yield "share of labels up to the score", f"{found.coverage:.4f}"
 
 
 def _fairness(columns_: Sequence[Fairness]) -> Table:

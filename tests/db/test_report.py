@@ -11,10 +11,12 @@ from sqlglot import parse
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.model.evaluation import Bounded
+from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.report import Report, gather, gather_from, html
+from sqlsvm.report.chart import Area
+from sqlsvm.report.plots import charts
 from sqlsvm.run.train import train
 from tests.ground.models import model as by_hand
 from tests.ground.trained import training
@@ -58,14 +60,52 @@ def test_rows_held_out(engine: Engine) -> None:
     model = train(engine, "model", QUERY, replace(training(lam=0.01), holdout=0.3))
     found = gather_from(engine, model)
     assert found.missing == ()
-    assert found.evaluation
-    assert found.seen
+    assert isinstance(found.evaluation, Evaluation)
+    assert isinstance(found.seen, Evaluation)
     unseen, seen = (e.negatives + e.positives for e in (found.evaluation, found.seen))
     assert (seen, seen + unseen) == (model.join_rows, 344)
     page = written(found)
     for part in (f"Held out were {unseen:.0f} rows", "Rates on both parts", f"all {unseen:.0f} rows held out of the"):
         assert part in page, part
     assert "have changed since" not in page
+
+
+def test_a_label_that_is_a_number(engine: Engine) -> None:
+    """With its residuals, counted row by row, on both parts."""
+    run(engine, TABLES)
+    query = "SELECT b.z AS y, a.x, b.tone FROM a JOIN b ON a.k = b.k"
+    asked = training(loss="quantile", quantile=0.9, lam=0.01, l1=0.02, constrain=("nonnegative",), holdout=0.3)
+    model = train(engine, "model", query, asked)
+    found = gather_from(engine, model)
+    assert found.missing == ()
+    assert isinstance(found.evaluation, Residuals)
+    assert isinstance(found.seen, Residuals)
+    assert found.evaluation.rows + found.seen.rows == 344
+    page = written(found)
+    for part in (
+        "Linear model of a number",
+        "mean quantile (quantile 0.9) loss",
+        "l1 times the sum of their sizes (l1 = 0.02)",
+        "What the weights satisfy",
+        f"trained on {found.seen.rows:.0f} rows",
+        f"Held out were {found.evaluation.rows:.0f} rows",
+        "mean absolute error",
+        "How far it is off",
+        "Right of 0 the label is above the score",
+        "it is the prediction of y",
+    ):
+        assert part in page, part
+    for wrong in ("support vector", "ROC", "have changed since", "y = "):
+        assert wrong not in page, wrong
+    assert gather(model, None).missing[0].part == "join tree, residuals"
+    rows = engine.fetch(predict(engine, model))
+    drawn = charts(gather_from(engine, replace(model, options=dict(model.options) | {"holdout": None})))
+    (bars,) = (mark for mark in drawn["residuals"].marks if isinstance(mark, Area))
+    off, below = rows["y"] - rows["score"], 0.0
+    for (_, height), (edge, _) in zip(bars.upper[::2], bars.upper[1::2], strict=True):
+        below += height
+        assert (off < edge - 1e-9).mean() - 1e-9 <= below <= (off < edge + 1e-9).mean() + 1e-9
+    assert below == pytest.approx(1.0)
 
 
 def test_rows_held_out_that_have_weights(engine: Engine) -> None:
@@ -83,7 +123,7 @@ def test_the_roc_curve_beside_the_rows(engine: Engine) -> None:
     rows = engine.fetch(predict(engine, model))
     positive = rows["y"].astype(bool)
     report = gather_from(engine, model)
-    assert report.evaluation
+    assert isinstance(report.evaluation, Evaluation)
     assert len(report.evaluation.roc) > 20
     for point in report.evaluation.roc:
         for rate, scores in (
