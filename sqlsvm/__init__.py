@@ -3,9 +3,27 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlsvm.estimator import ConvergenceWarning, NotFittedError, RelationalSVC, RelationalSVR
+    from sqlsvm.estimator import (
+        ConvergenceWarning,
+        NotFittedError,
+        RelationalHuberRegressor,
+        RelationalLogisticRegression,
+        RelationalQuantileRegressor,
+        RelationalRidge,
+        RelationalSVC,
+        RelationalSVR,
+    )
 
-__all__ = ["ConvergenceWarning", "NotFittedError", "RelationalSVC", "RelationalSVR"]
+__all__ = [
+    "ConvergenceWarning",
+    "NotFittedError",
+    "RelationalHuberRegressor",
+    "RelationalLogisticRegression",
+    "RelationalQuantileRegressor",
+    "RelationalRidge",
+    "RelationalSVC",
+    "RelationalSVR",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -1,10 +1,10 @@
-"""RelationalSVC and RelationalSVR have the interface of scikit-learn, which need not be installed."""
+"""RelationalSVC, RelationalSVR and others have the interface of scikit-learn, which need not be installed."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.solve.loss.custom import given
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Found = TypeVar("Found", bound=Evaluation | Residuals)
 
@@ -120,6 +123,18 @@ class Relational:
     def __getstate__(self) -> dict[str, Any]:
         """A pickle holds neither a session nor a URL, which may have a password."""
         return {name: value for name, value in vars(self).items() if name != "_database"}
+
+    def __sklearn_tags__(self) -> "Tags":
+        """Asked for by scikit-learn alone. What is given to `fit` is no array, so most of its checks do not apply."""
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="regressor" if self.of_numbers else "classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=None if self.of_numbers else ClassifierTags(multi_class=False),
+            regressor_tags=RegressorTags() if self.of_numbers else None,
+            input_tags=InputTags(two_d_array=False, string=True, dict=True, allow_nan=True),
+        )
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -268,6 +283,37 @@ class RelationalSVR(Relational):
     ) -> Residuals:
         """How far its scores are off, on the rows of its query, of another, or of one part."""
         return self._measured(residuals, database, query, part)
+
+
+# -- the losses that have estimators of their own in scikit-learn ------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class RelationalLogisticRegression(RelationalSVC):
+    """RelationalSVC with the logistic loss."""
+
+    loss: LossName = "logistic"
+
+
+@dataclass(eq=False, repr=False)
+class RelationalQuantileRegressor(RelationalSVR):
+    """RelationalSVR for a quantile of the label: `quantile` says which, by default the median."""
+
+    loss: LossName = "quantile"
+
+
+@dataclass(eq=False, repr=False)
+class RelationalHuberRegressor(RelationalSVR):
+    """RelationalSVR with the Huber loss: squared up to a residual of `delta`, linear beyond."""
+
+    loss: LossName = "huber"
+
+
+@dataclass(eq=False, repr=False)
+class RelationalRidge(RelationalSVR):
+    """RelationalSVR with the squared loss. With `l1` above 0 it is an elastic net."""
+
+    loss: LossName = "squared"
 
 
 def _opened(database: str | Engine) -> AbstractContextManager[Engine]:

@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.linear_model import Ridge
 from sqlglot import parse_one
 
-from sqlsvm import RelationalSVC, RelationalSVR
+from sqlsvm import (
+    RelationalHuberRegressor,
+    RelationalLogisticRegression,
+    RelationalQuantileRegressor,
+    RelationalRidge,
+    RelationalSVC,
+    RelationalSVR,
+)
 from sqlsvm.ask.evaluate import on_all, on_parts
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.residuals import residuals
@@ -388,6 +396,21 @@ def test_the_estimator_predicts_numbers(duckdb: Engine) -> None:
         RelationalSVR(loss="hinge").fit(duckdb, "SELECT y, x FROM f", "y")
     with pytest.raises(ParameterError, match="the loss huber is not for RelationalSVC"):
         RelationalSVC(loss="huber").fit(duckdb, "SELECT y, x FROM f", "y")
+
+
+def test_estimators_that_are_named_after_their_loss(duckdb: Engine) -> None:
+    """The ridge next to that of scikit-learn, which sums what we average."""
+    build(duckdb, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
+    typed(duckdb, "INSERT INTO f SELECT 3.0 * i + 1 + i % 4, i % 13 FROM generate_series(1, 50) AS s (i)")
+    query, x = "SELECT y, x FROM f", np.arange(1, 51) % 13
+    y = 3.0 * np.arange(1, 51) + 1 + np.arange(1, 51) % 4
+    found = RelationalRidge(lam=0.1, intercept="free", scale="none", tol=1e-9).fit(duckdb, query, "y")
+    peer = Ridge(alpha=2 * 0.1 * 50).fit(x[:, None], y)
+    np.testing.assert_allclose((found.coef_[0, 0], found.intercept_[0]), (peer.coef_[0], peer.intercept_), rtol=1e-5)
+    assert RelationalQuantileRegressor(quantile=0.9).fit(duckdb, query, "y").evaluate().quantile == 0.9
+    assert RelationalHuberRegressor(delta=2.0).fit(duckdb, query, "y").model_.loss == "huber"
+    late = "SELECT y > 70 AS late, x FROM f"
+    assert RelationalLogisticRegression().fit(duckdb, late, "late").model_.loss == "logistic"
 
 
 def test_a_loss_and_a_label_have_to_fit(engine: Engine) -> None:

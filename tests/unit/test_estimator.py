@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import estimator_checks
 
+import sqlsvm
 from sqlsvm import NotFittedError, RelationalSVC
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import ParameterError
@@ -51,6 +53,28 @@ def test_scikit_learn_can_clone_it() -> None:
     copy = clone(svc)
     assert copy.get_params() == svc.get_params()
     assert not hasattr(copy, "coef_")
+
+
+ESTIMATORS = [name for name in sqlsvm.__all__ if name.startswith("Relational")]
+APPLIES = (
+    *("check_estimator_cloneable", "check_estimator_tags_renamed", "check_estimator_repr", "check_valid_tag_types"),
+    *("check_no_attributes_set_in_init", "check_do_not_raise_errors_in_init_or_set_params", "check_mixin_order"),
+    *("check_parameters_default_constructible", "check_get_params_invariance", "check_set_params"),
+)
+"""The checks of scikit-learn that give `fit` no array."""
+
+
+@pytest.mark.parametrize("check", APPLIES)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_checks_of_scikit_learn_that_apply(name: str, check: str) -> None:
+    getattr(estimator_checks, check)(name, getattr(sqlsvm, name)())
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_scikit_learn_knows_what_it_predicts(name: str) -> None:
+    estimator = getattr(sqlsvm, name)()
+    numbers = name not in ("RelationalSVC", "RelationalLogisticRegression")
+    assert (is_regressor(estimator), is_classifier(estimator)) == (numbers, not numbers)
 
 
 def test_an_unknown_parameter_is_refused_and_none_is_set() -> None:
@@ -133,8 +157,6 @@ def test_it_is_imported_only_when_asked_for() -> None:
     code = "import sys, sqlsvm; assert 'numpy' not in sys.modules; sqlsvm.RelationalSVC; assert 'numpy' in sys.modules"
     code += "; assert not {'sklearn', 'psycopg', 'duckdb'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
-    import sqlsvm
-
     with pytest.raises(AttributeError, match="has no attribute 'RelationalSVM'"):
         _ = sqlsvm.RelationalSVM
 
