@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import evaluate, on_all, on_parts
+from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.residuals import residuals
+from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sqlsvm import sql
-from sqlsvm.ask.evaluate import on_all, theta_of
 from sqlsvm.ask.residuals import residuals_of
+from sqlsvm.ask.rows import on_all, theta_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.plan.target import Numeric, Target, named

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import options_of, theta_of
+from sqlsvm.ask.rows import options_of, theta_of
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.model.evaluation import Evaluation, Fairness, Residuals
 from sqlsvm.model.model import Model

@@ -5,7 +5,8 @@ from math import sqrt
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import Asked, on_grid, theta_of
+from sqlsvm.ask.listed import Asked, ByLabel, on_list
+from sqlsvm.ask.rows import theta_of
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.model.evaluation import Residuals
@@ -32,17 +33,16 @@ def residuals_of(problem: Problem, theta: Array, quantile: float = DEFAULTS["qua
     """Of weights on the raw coordinates."""
     work, plan, label = problem.work, problem.plan, problem.moments.label
     assert label is not None
-    steps.info("reading the measures from the residuals")
-    with work.scratch():
-        asked = Asked(work, plan, theta)
-        if plan.method == "exact" and asked.list_exactly():
-            return _of_list(asked, label, quantile, bins)
-    with work.scratch():
-        return _of_list(on_grid(work, plan, theta, BUCKETS), label, quantile, bins)
+
+    def read(asked: Asked, above: ByLabel | None) -> Residuals:
+        return _of_list(asked, label, quantile, bins)
+
+    return on_list(work, plan, theta, BUCKETS, read)
 
 
 def _of_list(asked: Asked, label: LabelMoments, quantile: float, bins: int) -> Residuals:
     """From the residuals of all rows, in steps."""
+    steps.info("reading the measures from the residuals")
     sums = asked.run(compiled.sums_of_residuals())[compiled.RESIDUALS]
     seen, unit = {name: float(values[0]) for name, values in sums.items()}, 1.0 / asked.steps
     n, least, squares = seen["n"], seen["least"], seen["squares"] * unit**2

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import evaluate, on_parts, options_of, theta_of
+from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.residuals import residuals
+from sqlsvm.ask.rows import on_parts, options_of, theta_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.options import MEASURES_OF_CLASSES

@@ -46,8 +46,8 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
     """
     from functools import partial
 
-    from sqlsvm.ask.evaluate import on_all, on_parts
     from sqlsvm.ask.measure import measure
+    from sqlsvm.ask.rows import on_all, on_parts
     from sqlsvm.run.holdout import Holdout
     from sqlsvm.show.evaluation import draw_evaluation, draw_parts
 

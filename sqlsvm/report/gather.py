@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from sqlsvm.ask.evaluate import on_all, on_parts
 from sqlsvm.ask.inspect import Inspection, inspect_model
 from sqlsvm.ask.measure import measure
+from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.model.evaluation import Evaluation, Residuals

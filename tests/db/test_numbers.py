@@ -18,9 +18,9 @@ from sqlsvm import (
     RelationalSVC,
     RelationalSVR,
 )
-from sqlsvm.ask.evaluate import on_all, on_parts
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.residuals import residuals
+from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.estimator import ParameterError

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from sqlsvm import RelationalSVC
-from sqlsvm.ask.evaluate import evaluate_model, on_all
+from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.fairness import fairness
+from sqlsvm.ask.rows import on_all
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, QueryError
 from sqlsvm.model.model import Model

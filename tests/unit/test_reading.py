@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sqlsvm.ask.evaluate import options_of
+from sqlsvm.ask.rows import options_of
 from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError

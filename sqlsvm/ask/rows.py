@@ -1,0 +1,112 @@
+"""The rows on which a model is measured, and its weights there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import numpy as np
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.model.memory import category_weights
+from sqlsvm.model.model import Model
+from sqlsvm.model.stored_query import stored_query
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.target import Target
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
+from sqlsvm.run.offload import brought
+from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import custom
+
+Found = TypeVar("Found")
+
+
+def on_all(
+    engine: Engine,
+    model: Model,
+    measured: Callable[[Problem], Found],
+    *,
+    offload: bool = False,
+    target: Callable[[FeatureQuery], Target | None] = lambda query: None,
+) -> Found:
+    """`target` says what the rows are measured against, if it is not the label as it is."""
+    with _rows(engine, model, offload) as (work, query):
+        return measured(prepared(work, query, options_of(model), target(query)))
+
+
+def on_parts(
+    engine: Engine,
+    model: Model,
+    measured: Callable[[Problem], Found],
+    parts: Sequence[Part] = PARTS,
+    *,
+    offload: bool = False,
+) -> dict[Part, Found]:
+    options, holdout = options_of(model), Holdout.of(model.options)
+    if holdout is None:
+        raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
+    found: dict[Part, Found] = {}
+    with _rows(engine, model, offload, holdout) as (work, query):
+        for part in parts:
+            with work.scratch():
+                found[part] = measured(prepared_part(work, query, options, holdout, part))
+    return found
+
+
+@contextmanager
+def _rows(
+    engine: Engine, model: Model, offload: bool, holdout: Holdout | None = None
+) -> Iterator[tuple[Workspace, FeatureQuery]]:
+    query = labelled(engine, stored_query(engine, model), options_of(model))
+    query = marked(query, holdout) if holdout else query
+    with brought(engine, query, offload) as (here, query), workspace(here) as work:
+        yield work, query
+
+
+def options_of(model: Model) -> ProblemOptions:
+    """What its rows were made by. Class weights and scaling are matters of the training alone: the weights of a model
+    are those of the query's own columns."""
+    stored = model.options.get("problem", {})
+    kept = {name: stored[name] for name in _KEPT if name in stored}
+    return ProblemOptions(
+        label=model.label,
+        positive=model.positive,
+        nulls=model.nulls,
+        categorical=tuple(stored.get("categorical", ())),
+        constrain=tuple(stored.get("constrain", ())),
+        pieces=custom.given(stored.get("pieces", ())),
+        scale="none",
+        **kept,
+    )
+
+
+_KEPT = "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"
+
+
+def theta_of(plan: Plan, model: Model) -> Array:
+    """A model's weights on the raw coordinates of a plan; a category that it does not know weighs 0."""
+    design = plan.design
+    numbers = {term.feature: term.number for term in model.terms if term.number}
+    categories = {term.feature: term for term in model.terms if not term.number}
+    theta = np.zeros(design.size)
+    for c in design.coordinates:
+        if not c.feature:
+            theta[c.index] = model.intercept - design.target.centre
+        elif c.feature in numbers:
+            weight = numbers[c.feature]
+            theta[c.index] = weight.weight * ((weight.missing or 0.0) if c.role == "missing" else 1.0)
+        else:
+            hint = nearest(c.feature, [*numbers, *categories])
+            raise OptionError(f"model {model.name} has no weight for the number {c.feature}", hint=hint)
+    spellings = {f.name: f.spelling for f in plan.tree.query.features}
+    for d in design.dictionaries:
+        if d.feature in categories:
+            weigh = category_weights(categories[d.feature], spellings[d.feature])
+            theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
+    if model.intercept and not any(c.role == "intercept" for c in design.coordinates):
+        raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
+    return theta
