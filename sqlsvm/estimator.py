@@ -10,6 +10,7 @@ import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
+from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine import connect
@@ -28,6 +29,7 @@ from sqlsvm.options import (
     Intercept,
     LossName,
     Nulls,
+    ProbabilityMethod,
     Scale,
     Solver,
 )
@@ -86,6 +88,7 @@ class Relational:
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
     holdout: float | None = None
+    probability: ProbabilityMethod | None = None
     seed: int = 0
     offload: bool = False
     work_schema: str | None = None
@@ -145,7 +148,7 @@ class Relational:
         with _opened(database) as engine:
             if self.work_schema:
                 engine.work_in(self.work_schema)
-            model = train(engine, label, query, training)
+            (model,) = with_probabilities(engine, [train(engine, label, query, training)], offload=bool(self.offload))
         self._database = database
         self._take(model)
         if not model.converged:
@@ -182,9 +185,11 @@ class Relational:
         """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it."""
         return scores(self._fitted(), frame)
 
-    def score_sql(self, dialect: str | None = None, of: predicting.Of = "features") -> str:
-        """The score as one SQL expression, for use anywhere."""
-        return predicting.score_sql(self._fitted(), dialect, of)
+    def score_sql(
+        self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
+    ) -> str:
+        """The score, or the probability of the positive class, as one SQL expression, for use anywhere."""
+        return predicting.score_sql(self._fitted(), dialect, of, probability=probability)
 
     def _measured(
         self,
@@ -256,6 +261,12 @@ class RelationalSVC(Relational):
             hint = "train with nulls='mean'"
             raise DataError(f"{lost:,} rows have no score: a feature is missing in them", hint=hint)
         return np.asarray(self.classes_[(found > 0).astype(int)])
+
+    def predict_proba(self, frame: Frame) -> Values:
+        """For each row the probability of each of classes_, if there is one: `probability` asks for it. nan for a row
+        with a NULL, if no mean was trained for it."""
+        positive = predicting.probability_of(self._fitted())(self.decision_function(frame))
+        return np.column_stack([1.0 - positive, positive])
 
     def evaluate(
         self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None

@@ -29,6 +29,7 @@ Nulls = Literal["error", "mean", "drop"]
 ClassWeights = Literal["none", "balanced"] | tuple[float, float]
 Intercept = bool | Literal["free"]
 Steps = Literal["strong", "paper"]
+ProbabilityMethod = Literal["sigmoid", "isotonic"]
 LossPiece = tuple[float, float] | tuple[float | None, float, float]
 """max(0, u z + v); or with w = max(0, s z + t), w^2 / 2 up to w = tau and tau (w - tau / 2) beyond."""
 
@@ -390,6 +391,16 @@ _TABLE = (
         Number(0, 1, above=True, below=True),
         "Keep this share of the rows of the label's table out of the training; `evaluate` then measures both parts.",
         example=0.2,
+    ),
+    Option(
+        "probability",
+        None,
+        Choice(get_args(ProbabilityMethod)),
+        "Fit the probability of the positive class to the scores of the rows held out: as Platt's sigmoid, or as a "
+        "curve that rises in steps.",
+        ("train",),
+        changes=None,
+        example="sigmoid",
     ),
     Option("seed", 0, Number(0, whole=True), "The same seed gives the same model.", changes=None),
     Option(

@@ -12,11 +12,14 @@ from math import ceil
 import numpy as np
 
 from sqlsvm.ask.listed import Asked, ByLabel, by_label, on_list
+from sqlsvm.ask.probabilities import probabilities
 from sqlsvm.ask.rows import on_all, on_parts, theta_of
+from sqlsvm.ask.score_bins import read_bins
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.model import Model
+from sqlsvm.model.probability import Probability
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.holdout import PARTS, Part
@@ -31,7 +34,8 @@ def evaluate(problem: Problem, of: Array | Model, *, buckets: int = 256, bins: i
     """Of a model, or of a beta on the problem's features."""
     plan = problem.plan
     theta = theta_of(plan, of) if isinstance(of, Model) else problem.scaling.to_raw(np.asarray(of, dtype=float))
-    return evaluate_plan(problem.work, plan, theta, buckets=buckets, bins=bins)
+    probability = of.probability if isinstance(of, Model) else None
+    return evaluate_plan(problem.work, plan, theta, probability, buckets=buckets, bins=bins)
 
 
 def evaluate_model(
@@ -58,20 +62,28 @@ def evaluate_parts(
     return on_parts(engine, model, measured, parts, offload=offload)
 
 
-def evaluate_plan(work: Workspace, plan: Plan, theta: Array, *, buckets: int = 256, bins: int = 100) -> Evaluation:
+def evaluate_plan(
+    work: Workspace,
+    plan: Plan,
+    theta: Array,
+    probability: Probability | None = None,
+    *,
+    buckets: int = 256,
+    bins: int = 100,
+) -> Evaluation:
     """Evaluate theta, which is for the raw coordinates of the plan. The plan's query may have more filters, for example
     to select the rows held out.
 
     The result is exact if all scores fit into a list. Otherwise they are rounded to a grid with at least `buckets`
     places over their range: more places give narrower bounds. With two bags the confusion matrix is always exact.
     """
-    return on_list(work, plan, theta, buckets, partial(_evaluation, bins=bins))
+    return on_list(work, plan, theta, buckets, partial(_evaluation, bins=bins, probability=probability))
 
 
 # -- what is read from it ----------------------------------------------------------------------------------------------
 
 
-def _evaluation(asked: Asked, above: ByLabel | None, bins: int) -> Evaluation:
+def _evaluation(asked: Asked, above: ByLabel | None, bins: int, probability: Probability | None) -> Evaluation:
     """The numbers of the list. `above` has the exact confusion matrix if the list does not."""
     steps.info("reading the measures from the scores")
     scale = asked.class_scale
@@ -87,6 +99,7 @@ def _evaluation(asked: Asked, above: ByLabel | None, bins: int) -> Evaluation:
         auc=_auc(asked, negatives * positives / (scale[0] * scale[1])),
         histogram=_histogram(asked, seen[0], bins, scale),
         blur=asked.delta / asked.steps,
+        probabilities=probabilities(read_bins(asked), probability) if probability else None,
     )
 
 

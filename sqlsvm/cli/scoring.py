@@ -87,6 +87,7 @@ targets = together(
 @which(rows_database, file_wanted)
 @click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
 @targets
+@click.option("--probability", is_flag=True, help="Add the probability of the positive class; with --sql, print it.")
 @click.option("--sql", "as_sql", is_flag=True, help="Print only the score, as an SQL expression.")
 def predict(
     wanted: Which,
@@ -96,6 +97,7 @@ def predict(
     security_invoker: bool,
     csv_file: str | None,
     overwrite: bool,
+    probability: bool,
     as_sql: bool,
 ) -> None:
     """Add score and prediction to rows: to those of the model's query, or to those of --input.
@@ -114,14 +116,14 @@ def predict(
     if wanted.dsn and made is not None:
         _check_lasting(wanted.dsn, kind)
     if as_sql:
-        _print_sql(wanted)
+        _print_sql(wanted, probability)
         return
     from sqlsvm.model.predict import predict, save, write_csv
 
     with wanted.model_and_rows() as (model, engine):
         if rows is None and view is None:
             _check_size(engine, model)
-        found = predict(engine, model, rows)
+        found = predict(engine, model, rows, probability=probability)
         if made is not None:
             save(engine, found, made, kind, overwrite=overwrite, security_invoker=security_invoker)
             show_answer(f"the predictions are in the {kind} {printable(made)}")
@@ -175,11 +177,12 @@ def _counted(engine: "Engine", model: "Model") -> float:
     return inspect_model(engine, model).join_rows
 
 
-def _print_sql(wanted: Which) -> None:
+def _print_sql(wanted: Which, probability: bool) -> None:
     from sqlsvm.engine import dialect_of
     from sqlsvm.model.predict import score_sql
 
-    show_answer(score_sql(wanted.model(), dialect_of(wanted.dsn) if wanted.dsn else None))
+    dialect = dialect_of(wanted.dsn) if wanted.dsn else None
+    show_answer(score_sql(wanted.model(), dialect, probability=probability))
 
 
 def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:

@@ -80,6 +80,7 @@ def train_several(
 ) -> "list[Model]":
     """`select`: the measure, and the name of the model that is the best by it. Only that is stored then."""
     from sqlsvm.ask.crossings import crossings
+    from sqlsvm.ask.probabilities import with_probabilities
     from sqlsvm.ask.selecting import best, on_holdout
     from sqlsvm.run.train import train_each
     from sqlsvm.show.several import Trained, as_json_list, draw_several
@@ -93,6 +94,10 @@ def train_several(
     chosen = best([m for m in measures if m], select[0]) if select else None
     if select and chosen is not None:
         models[chosen] = replace(models[chosen], name=select[1])
+    wanted = range(len(models)) if chosen is None else [chosen]
+    fitted = with_probabilities(engine, [models[n] for n in wanted], offload=first.offload)
+    for n, model in zip(wanted, fitted, strict=True):
+        models[n] = model
     kept = [model if chosen in (None, n) else None for n, model in enumerate(models)]
     versions = [store.save(model) if store and model else 0 for model in kept]
     models = [replace(model, version=version) for model, version in zip(models, versions, strict=True)]

@@ -137,6 +137,7 @@ def train_and_keep(
     as_json: bool = False,
 ) -> int:
     """The exit code. The answer is given even where the model could not be stored."""
+    from sqlsvm.ask.probabilities import with_probabilities
     from sqlsvm.run.resume import Continuation
     from sqlsvm.run.train import train
 
@@ -144,6 +145,7 @@ def train_and_keep(
     continuation = Continuation(before, say)
     with keeper.outliving(continuation):
         model = train(engine, keeper.name, query, training, on_pass, continuation)
+        (model,) = with_probabilities(engine, [model], offload=training.offload)
     try:
         model = replace(model, version=store.save(model)) if store else model
     except SqlsvmError:

@@ -26,7 +26,7 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
-PAIRS, ABOVE, AREA, BINS, RESIDUALS = "pairs", "rows above", "area", "bins", "residuals"
+PAIRS, ABOVE, AREA, BINS, RESIDUALS, SIZE = "pairs", "rows above", "area", "bins", "residuals", "size"
 CLASSES = "negative", "positive"
 """Columns with the rows of each label."""
 
@@ -198,9 +198,32 @@ def _area(places: exp.Expr, at: str) -> Statement:
 
 def histogram(sizes: Sequence[str] = CLASSES) -> Statement:
     """SELECT bin, the rows of each label, or other sizes: the bins have equal widths and begin at the lowest score."""
+    sums = [(sql.total(sql.column(n)), n) for n in sizes]
+    return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, _in_bins(sql.columns(sizes))))
+
+
+def size_of_list() -> Statement:
+    """SELECT how many scores differ, and their range."""
+    outputs: Named = [
+        (sql.count(), "n"),
+        (exp.Min(this=sql.column("s")), "least"),
+        (sql.largest(sql.column("s")), "largest"),
+    ]
+    return statement(SIZE, sql.select(outputs, exp.to_table(LIST)))
+
+
+def scores_in_bins() -> Statement:
+    """SELECT for each bin the rows of each label, the sums of their scores, and the least and the largest score."""
+    s = sql.column("s")
+    sizes: Named = [*sql.columns(CLASSES), *((sql.product(sql.column(n), s.copy()), f"{n}_scores") for n in CLASSES)]
+    sums: Named = [(sql.total(sql.column(name)), name) for _, name in sizes]
+    limits: Named = [(exp.Min(this=s.copy()), "least"), (sql.largest(s.copy()), "largest")]
+    entries = _in_bins([*sizes, (s.copy(), "s")])
+    return statement(BINS, sql.grouped(sql.columns(["bin"]), [*sums, *limits], entries))
+
+
+def _in_bins(outputs: Named) -> exp.Expr:
     place = sql.minus(sql.column("s"), sql.parameter(LOWEST))
     number = exp.Floor(this=exp.Div(this=exp.paren(place), expression=sql.parameter(WIDTH)))
     in_bin = (exp.cast(number, exp.DType.BIGINT), "bin")
-    entries = sql.derived(sql.select([in_bin, *sql.columns(sizes)], exp.to_table(LIST)), "e")
-    sums = [(sql.total(sql.column(n)), n) for n in sizes]
-    return statement(BINS, sql.grouped(sql.columns(["bin"]), sums, entries))
+    return sql.derived(sql.select([in_bin, *outputs], exp.to_table(LIST)), "e")

@@ -10,6 +10,7 @@ MEASURES = (
     *("true_negative", "false_positive", "false_negative", "true_positive"),
     *("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc"),
 )
+OF_PROBABILITIES = "brier", "log_loss"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,27 @@ class Fairness:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Rows with about the same probability."""
+
+    rows: float
+    predicted: float
+    """The mean of their probabilities."""
+    positive: float
+    """The share of them that is positive."""
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """How good the probabilities of a model are."""
+
+    brier: Bounded
+    """The mean of (1 - p)^2 over the positive rows and p^2 over the others."""
+    log_loss: Bounded
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
 class Evaluation:
     negatives: float
     positives: float
@@ -70,6 +92,8 @@ class Evaluation:
     histogram: Histogram
     blur: float
     """The largest error of a score in the histogram; 0 if scores are exact."""
+    probabilities: Probabilities | None = None
+    """None if the model has none, or there are no rows."""
     fairness: tuple[Fairness, ...] = ()
 
     @property
@@ -108,6 +132,14 @@ class Evaluation:
         )
 
     @property
+    def brier(self) -> Bounded | None:
+        return self.probabilities.brier if self.probabilities else None
+
+    @property
+    def log_loss(self) -> Bounded | None:
+        return self.probabilities.log_loss if self.probabilities else None
+
+    @property
     def roc(self) -> tuple[RocPoint, ...]:
         """The curve at every edge of the histogram, from (0, 0) to (1, 1); empty if a class has no rows.
 
@@ -134,10 +166,14 @@ class Evaluation:
         found: dict[str, Any] = {"exact": self.exact, "label_rows": {"-1": self.negatives, "1": self.positives}}
         found |= {name: measure and measure.value for name, measure in measures.items()}
         found["bounds"] = {n: [m.lower, m.upper] for n, m in measures.items() if m and not m.exact}
-        return found | {"histogram": {**asdict(self.histogram), "blur": self.blur}} | _fairness(self.fairness)
+        found["histogram"] = {**asdict(self.histogram), "blur": self.blur}
+        if self.probabilities:
+            found["reliability"] = [asdict(group) for group in self.probabilities.groups]
+        return found | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:
-        return {name: getattr(self, name) for name in MEASURES}
+        names = (*MEASURES, *(OF_PROBABILITIES if self.probabilities else ()))
+        return {name: getattr(self, name) for name in names}
 
     def _rate(self, rate: Callable[[float, float], float]) -> Bounded:
         tp, fp = self.true_positive, self.false_positive

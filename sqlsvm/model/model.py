@@ -10,6 +10,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
+from sqlsvm.model.probability import Probability, StoredProbability
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.plan import Method
@@ -17,7 +18,7 @@ from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 5
+FORMAT = 6
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -246,6 +247,8 @@ class Model:
     """Of each feature that is a number."""
     constraints: tuple[Held, ...] = ()
     """What the weights had to satisfy."""
+    probability: StoredProbability | None = None
+    """Of the positive class, fitted to the scores of rows that the training has not seen."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """The seconds of each phase of the training, which add up to all of it; `seconds` are those of its passes."""
     notes: tuple[str, ...] = ()
@@ -314,7 +317,7 @@ def plain(value: object) -> Any:
         return value  # first, for speed: a category may have 100,000 weights
     if value is OTHER:
         return dict(_OTHER_IN_JSON)
-    if isinstance(value, Weight | FeatureScale | Held):
+    if isinstance(value, Weight | FeatureScale | Held | Probability):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

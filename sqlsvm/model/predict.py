@@ -16,7 +16,8 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.model import Model, Term
-from sqlsvm.model.score import PREDICTION, SCORE, Operand, Operands, numbers, predictions, score
+from sqlsvm.model.probability import Probability
+from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE, Operand, Operands, chance_of, numbers, predictions, score
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import Feature, parse
 from sqlsvm.query.guards import as_typed, fragment
@@ -31,13 +32,14 @@ Kind = Literal["table", "view"]
 _NAMES = """write table, schema.table or, in double quotes within others, '"My Table"'"""
 
 
-def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select:
-    """The rows with two more columns, score and prediction. `rows` is a table, a SELECT or, in DuckDB, a CSV file; None
-    is the query of the model."""
+def predict(engine: Engine, model: Model, rows: str | None = None, *, probability: bool = False) -> exp.Select:
+    """The rows with two more columns, score and prediction, and with the probability. `rows` is a table, a SELECT or,
+    in DuckDB, a CSV file; None is the query of the model."""
+    curve = probability_of(model) if probability else None
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
     columns = _described(engine, source, rows)
     for column in columns:
-        if engine.fold(column.name, True) in (SCORE, PREDICTION):
+        if engine.fold(column.name, True) in (SCORE, PREDICTION, *([PROBABILITY] if curve else [])):
             hint = "give it another name in a SELECT of your own"
             raise OptionError(f"the rows have a column {column.name} already", hint=hint)
     made = score(model, _operands(engine, model, columns))
@@ -45,7 +47,14 @@ def predict(engine: Engine, model: Model, rows: str | None = None) -> exp.Select
         return numbers(source, made)
     single = engine.abilities.single  # 0.9 is equal to no real, but the real that is written 0.9 is
     type = next((single for c in columns if (c.name, c.type) == (model.label, single)), None)
-    return predictions(source, made, model.trained_on.label_values, type)
+    return predictions(source, made, model.trained_on.label_values, type, curve)
+
+
+def probability_of(model: Model) -> Probability:
+    if model.probability is None:
+        hint = "sqlsvm train --probability sigmoid --holdout 0.2 fits one"
+        raise OptionError(f"model {model.name} has no probability", hint=hint)
+    return model.probability
 
 
 def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:
@@ -61,15 +70,18 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def score_sql(model: Model, dialect: str | None = None, of: Of = "features") -> str:
-    """The score as one expression: over columns named as the features are, or over the query's own expressions."""
+def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, probability: bool = False) -> str:
+    """The score, or the probability, as one expression: over columns named as the features are, or over the query's
+    own expressions."""
+    curve = probability_of(model) if probability else None
     own = _own_expressions(model) if of == "query" else {}
 
     def operand(term: Term) -> Operand:
         value = own.get(term.feature) or own.get(term.feature.lower()) or exp.column(term.feature, quoted=True)
         return Operand(value, term.kind)
 
-    return score(model, operand).sql(dialect=dialect or model.dialect)
+    found = score(model, operand)
+    return (chance_of(curve, found) if curve else found).sql(dialect=dialect or model.dialect)
 
 
 def _own_expressions(model: Model) -> dict[str, exp.Expression]:

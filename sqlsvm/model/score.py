@@ -17,9 +17,10 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind
 from sqlsvm.model.model import Model, Term
+from sqlsvm.model.probability import STEEPEST, Probability
 from sqlsvm.plan.design import as_number
 
-SCORE, PREDICTION = "score", "prediction"
+SCORE, PREDICTION, PROBABILITY = "score", "prediction", "probability"
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,18 @@ Operands = Callable[[Term], Operand]
 
 
 def predictions(
-    rows: exp.Query, score: exp.Expression, labels: tuple[object, object], type: str | None = None
+    rows: exp.Query,
+    score: exp.Expression,
+    labels: tuple[object, object],
+    type: str | None = None,
+    probability: Probability | None = None,
 ) -> exp.Select:
-    """SELECT r.*, score, prediction FROM (rows) AS r; the expression sees the columns of r. `type` is that of
-    predictions, if it is not that of the values."""
-    scored = _with_more(rows, [(score, SCORE)], "r")
-    found = prediction(exp.column(SCORE, table="s"), labels)
-    return _with_more(scored, [(exp.cast(found, type) if type else found, PREDICTION)], "s")
+    """SELECT r.*, score, prediction, probability FROM (rows) AS r; the expression sees the columns of r. `type` is that
+    of predictions, if it is not that of the values."""
+    scored, s = _with_more(rows, [(score, SCORE)], "r"), exp.column(SCORE, table="s")
+    found = prediction(s, labels)
+    more: sql.Named = [(exp.cast(found, type) if type else found, PREDICTION)]
+    return _with_more(scored, [*more, *([(chance(probability, s), PROBABILITY)] if probability else [])], "s")
 
 
 def numbers(rows: exp.Query, score: exp.Expression) -> exp.Select:
@@ -61,6 +67,48 @@ def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:
     everything = exp.Column(this=exp.Star(), table=exp.to_identifier(alias))
     found = exp.select(everything, *(exp.alias_(e, name) for e, name in outputs))
     return found.from_(sql.derived(rows, alias), copy=False)
+
+
+# -- the probability ---------------------------------------------------------------------------------------------------
+
+
+def chance_of(probability: Probability, score: exp.Expression) -> exp.Expression:
+    """As one expression, in which that of the score stands once."""
+    rows = sql.derived(exp.select(exp.alias_(score, SCORE)), "s")
+    return exp.select(chance(probability, exp.column(SCORE, table="s"))).from_(rows, copy=False).subquery(copy=False)
+
+
+def chance(probability: Probability, s: exp.Expression) -> exp.Expression:
+    """Of the positive class, at a score that is a column; NULL for NULL or NaN."""
+    is_number = exp.LT(this=s.copy(), expression=sql.double(exp.Literal.string("NaN")))
+    return sql.case(is_number, _sigmoid(probability, s) if probability.method == "sigmoid" else _curve(probability, s))
+
+
+def _sigmoid(p: Probability, s: exp.Expression) -> exp.Expression:
+    at = sql.plus(sql.product(exact(p.slope), s.copy()), exact(p.offset))
+    within = exp.Least(this=exp.Greatest(this=at, expressions=[exact(-STEEPEST)]), expressions=[exact(STEEPEST)])
+    return exp.Div(this=exact(1.0), expression=exp.paren(sql.plus(exact(1.0), exp.Exp(this=within))))
+
+
+def _curve(p: Probability, s: exp.Expression) -> exp.Expression:
+    """CASE by halves, so that a long curve is not slow."""
+
+    def between(first: int, last: int) -> exp.Expression:
+        if last - first == 1:
+            x, y = p.scores[first], p.shares[first]
+            slope = (p.shares[last] - y) / (p.scores[last] - x)
+            rise = sql.product(exact(slope), exp.paren(sql.minus(s.copy(), exact(x))))
+            return sql.plus(exact(y), rise) if slope else exact(y)
+        middle = (first + last) // 2
+        is_left = exp.LTE(this=s.copy(), expression=exact(p.scores[middle]))
+        return sql.case(is_left, between(first, middle), between(middle, last))
+
+    if len(p.scores) == 1:
+        return exact(p.shares[0])
+    below = exp.LTE(this=s.copy(), expression=exact(p.scores[0]))
+    above = exp.GTE(this=s.copy(), expression=exact(p.scores[-1]))
+    ends = [exp.If(this=below, true=exact(p.shares[0])), exp.If(this=above, true=exact(p.shares[-1]))]
+    return exp.Case(ifs=ends, default=between(0, len(p.scores) - 1))
 
 
 # -- the score ---------------------------------------------------------------------------------------------------------

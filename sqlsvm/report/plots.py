@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Residuals, RocPoint
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Probabilities, Residuals, RocPoint
 from sqlsvm.model.model import Model
 from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule, Style, counted, linear, logarithmic, within
 from sqlsvm.report.gather import Report
@@ -196,6 +196,33 @@ def _auc(found: Bounded) -> str:
     return f"{found.value:.4f}{bounds}"
 
 
+# -- probabilities -----------------------------------------------------------------------------------------------------
+
+
+def reliability(report: Report) -> Chart | None:
+    found = report.evaluation
+    if not isinstance(found, Evaluation) or not found.probabilities:
+        return None
+    brier, loss = found.probabilities.brier.value, found.probabilities.log_loss.value
+    lines = [Line(_groups(found.probabilities), "rows held out, which they were fitted to", "first", True)]
+    if isinstance(report.seen, Evaluation) and report.seen.probabilities:
+        lines.append(Line(_groups(report.seen.probabilities), "rows of the training", "second", True))
+    return Chart(
+        name="reliability",
+        title="Reliability",
+        said=f"Rows of about the same probability, and the share of them with {classes(report.model)[1]}. On the rows "
+        f"held out the Brier score is {brier:.4f} and the log loss {loss:.4f}.",
+        x=linear("mean probability", [0.0, 1.0], percent=True),
+        y=linear("share of the rows", [0.0, 1.0], percent=True),
+        marks=(Line(((0.0, 0.0), (1.0, 1.0)), "as they should be", "aside"), *lines),
+        square=True,
+    )
+
+
+def _groups(found: Probabilities) -> Points:
+    return tuple((group.predicted, group.positive) for group in found.groups)
+
+
 # -- residuals ---------------------------------------------------------------------------------------------------------
 
 
@@ -223,5 +250,6 @@ PLOTS: dict[str, Callable[[Report], Chart | None]] = {
     "gap": gap,
     "scores": scores,
     "roc": roc,
+    "reliability": reliability,
     "residuals": residuals,
 }

@@ -21,7 +21,11 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
     said = f"{_counted(report, found.negatives + found.positives)} {exact}"
     left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found, seen))
     return section(
-        "scores", "What it gets right", el("p", said), el("div", left, drawn.get("roc"), class_="figures-row")
+        "scores",
+        "What it gets right",
+        el("p", said),
+        el("div", left, drawn.get("roc"), class_="figures-row"),
+        drawn.get("reliability"),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
-from sqlsvm.options import DEFAULTS, OPTIONS, Scale, Solver, check
+from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, ProbabilityMethod, Scale, Solver, check
 from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
@@ -50,6 +50,7 @@ class Training:
     effort: Effort = field(default_factory=Effort)
     holdout: float | None = DEFAULTS["holdout"]
     """The share of the rows of the label's relation that is kept out of the training; `effort.seed` selects them."""
+    probability: ProbabilityMethod | None = DEFAULTS["probability"]
     offload: bool = DEFAULTS["offload"]
 
     def __post_init__(self) -> None:
@@ -64,6 +65,10 @@ class Training:
         if self.solver == "descent" and not self.penalising.is_plain:
             what = "neither --l1 nor --constrain, and penalises the intercept"
             raise OptionError(f"descent has {what}", hint="use --solver dane")
+        if self.probability and self.problem.loss in NUMBER_LOSSES:
+            raise OptionError("--probability is of two classes", hint=f"--loss {self.problem.loss} is for numbers")
+        if self.probability and not self.holdout:
+            raise OptionError("--probability needs rows that the training has not seen", hint="add --holdout 0.2")
         if self.solver != "descent" and self.problem.counting == "sketch":
             hint = "use --solver descent, or --counting grid"
             raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)

@@ -12,7 +12,7 @@ from sqlsvm.paper import columns, on_paper
 from sqlsvm.run.holdout import Part
 from sqlsvm.terminal import amount, printable, weight
 
-RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc")
+RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc", "brier", "log_loss")
 
 
 def draw_evaluation(

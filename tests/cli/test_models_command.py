@@ -180,9 +180,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_model_that_cannot_be_read_is_one_row_of_the_list(dsn: str) -> None:
     with connect(dsn) as engine:
-        engine.execute(Text("UPDATE sqlsvm.versions SET body = '{\"format\": 7}' WHERE name = 'early' AND version = 2"))
+        engine.execute(
+            Text("UPDATE sqlsvm.versions SET body = '{\"format\": 99}' WHERE name = 'early' AND version = 2")
+        )
     done = sqlsvm("models", "--dsn", dsn)
-    newer = f'model "early", version 2: made by a newer sqlsvm (format 7; this one reads up to {FORMAT})'
+    newer = f'model "early", version 2: made by a newer sqlsvm (format 99; this one reads up to {FORMAT})'
     assert [line.split()[0] for line in done.stdout.splitlines()[1:]][::2] == ["early", "late"]
     assert [newer in line for line in done.stdout.splitlines()] == [False, True, False, False]
     assert (done.returncode, done.stderr) == (

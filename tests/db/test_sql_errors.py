@@ -134,14 +134,14 @@ DAMAGES = {
     "left(body, 300)": ("SV008", "not a JSON object", EDITED),
     "'[1]'": ("SV008", "not a JSON object", EDITED),
     "'{}'": ("SV008", "intercept: expected a finite number, found nothing", EDITED),
-    "jsonb_set(body::jsonb, '{format}', '7')": (
+    "jsonb_set(body::jsonb, '{format}', '99')": (
         "SV005",
-        "made by a newer sqlsvm (format 7; these functions read up to 5)",
+        f"made by a newer sqlsvm (format 99; these functions read up to {FORMAT})",
         NEWER,
     ),
-    '\'{"format": 6, "version": 1}\'': (
+    f'\'{{"format": {FORMAT + 1}, "version": 1}}\'': (
         "SV005",
-        "made by a newer sqlsvm (format 6; these functions read up to 5)",
+        f"made by a newer sqlsvm (format {FORMAT + 1}; these functions read up to {FORMAT})",
         NEWER,
     ),
     "jsonb_set(body::jsonb, '{version}', '3')": ("SV008", "version: found 3", EDITED),

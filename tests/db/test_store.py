@@ -15,6 +15,7 @@ from sqlglot import exp, parse, parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
+from sqlsvm.model.model import FORMAT
 from sqlsvm.store import Kept, Store, open_store
 from sqlsvm.store.templates import template
 from tests.ground.models import HOSTILE, model
@@ -276,7 +277,7 @@ DAMAGED = {
     "{": "not JSON: Expecting property name enclosed in double quotes at line 1, column 2",
     "{}": "model: is missing",
     "[1]": "expected an object, found a list of 1",
-    '{"format": 7}': "made by a newer sqlsvm (format 7; this one reads up to 5)",
+    '{"format": 99}': f"made by a newer sqlsvm (format 99; this one reads up to {FORMAT})",
 }
 
 

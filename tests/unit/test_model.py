@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlsvm.errors import OptionError
-from sqlsvm.model.model import Model, TrainedOn, Weight, plain
+from sqlsvm.model.model import FORMAT, Model, TrainedOn, Weight, plain
 from sqlsvm.reading import Bound, made
 from tests.ground.models import HOSTILE, model
 
@@ -153,8 +153,8 @@ def test_terms_say_how_values_are_read() -> None:
 
 def test_a_format_of_a_later_sqlsvm_is_refused() -> None:
     stored = model().as_json()
-    assert stored.pop("format") == 5
+    assert stored.pop("format") == FORMAT
     assert Model.from_json(stored) == model()
-    said = r"^late\.json: made by a newer sqlsvm \(format 6; this one reads up to 5\)\nHINT: upgrade sqlsvm$"
+    said = rf"^late\.json: made by a newer sqlsvm \(format 99; this one reads up to {FORMAT}\)\nHINT: upgrade sqlsvm$"
     with pytest.raises(OptionError, match=said):
-        Model.from_json(stored | {"format": 6, "losses": []}, "late.json")
+        Model.from_json(stored | {"format": 99, "losses": []}, "late.json")

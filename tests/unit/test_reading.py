@@ -21,6 +21,7 @@ from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, TrainedOn, Weight, _Pass
 from sqlsvm.model.predict import score_sql
+from sqlsvm.model.probability import Probability
 from sqlsvm.reading import in_json, parsed
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
@@ -99,7 +100,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "zoo": (["hinge"], "zoo: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "owner": ("postgres", "owner: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "losses": (["hinge"], "losses: unknown field\nHINT: did you mean passes? If a newer sqlsvm wrote it, upgrade"),
-    "format": (7, "made by a newer sqlsvm (format 7; this one reads up to 5)\nHINT: upgrade sqlsvm"),
+    "format": (99, f"made by a newer sqlsvm (format 99; this one reads up to {FORMAT})\nHINT: upgrade sqlsvm"),
 }
 
 
@@ -113,7 +114,7 @@ def test_the_error_names_the_field(path: str) -> None:
 def test_a_newer_model_is_called_newer_and_not_wrong() -> None:
     """Also if the rest of its form is wrong."""
     with pytest.raises(OptionError, match="made by a newer sqlsvm"):
-        Model.from_json({"format": 6, "model": "late", "weights": {"distance": 1}})
+        Model.from_json({"format": 99, "model": "late", "weights": {"distance": 1}})
 
 
 def test_an_older_model_lacks_what_came_later() -> None:
@@ -134,12 +135,14 @@ _FORM_1 = {
 }
 _FORM_2 = _FORM_1 | {"scaled_intercept", "scaling", "notes", "centre", "width"}
 _FORM_4 = _FORM_2 | {"phases", "label_centre"}
-FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_4 | {"constraints", "row", "slack"}}
+_FORM_5 = _FORM_4 | {"constraints", "row", "slack"}
+_FORM_6 = _FORM_5 | {"probability", "method", "slope", "offset", "scores", "shares"}
+FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_5, 6: _FORM_6}
 """In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
-    kinds = (Model, Weight, FeatureScale, Held, TrainedOn, _Pass)
+    kinds = (Model, Weight, FeatureScale, Held, Probability, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 
 

@@ -1,0 +1,187 @@
+"""Probabilities: fitted to the rows held out as scikit-learn would fit them, the same wherever they are asked for, and
+measured within their bounds."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import brier_score_loss, log_loss
+from sqlglot import exp, parse_one
+
+from sqlsvm import RelationalSVC
+from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
+from sqlsvm.ask.probabilities import with_probabilities
+from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.errors import OptionError
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict, query_rows, score_sql
+from sqlsvm.options import ProbabilityMethod
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.report import gather_from
+from sqlsvm.report.plots import charts
+from sqlsvm.run.holdout import Holdout, marked
+from sqlsvm.run.problem import labelled
+from sqlsvm.run.train import train, train_each
+from sqlsvm.store import open_store
+from tests.ground.joins import Join, chain, star
+from tests.ground.trained import training
+from tests.psql import answer, complaint
+from tests.typed import asked as fetched
+
+METHODS: tuple[ProbabilityMethod, ...] = ("sigmoid", "isotonic")
+NO_WEIGHTS = "ignore:Since FrozenEstimator does not appear to accept sample_weight"
+SHAPES = {"star": lambda: star(np.random.default_rng(3), 1500), "chain": lambda: chain(np.random.default_rng(3), 120)}
+
+
+class Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose scores are the rows."""
+
+    def fit(self, x: Values, y: Values, sample_weight: Values | None = None) -> "Scored":
+        self.classes_ = np.array([False, True])
+        return self
+
+    def predict(self, x: Values) -> Values:
+        return self.decision_function(x) > 0
+
+    def decision_function(self, x: Values) -> Values:
+        return np.asarray(x[:, 0])
+
+
+def rows_held_out(engine: Engine, join: Join, model: Model, holdout: float) -> Rows:
+    query = labelled(engine, join.query, ProblemOptions("y"))
+    held = marked(query, Holdout(holdout)).held_out
+    assert held
+    text = exp.select("*").from_(parse_one(join.query, into=exp.Select).where(held).subquery("q")).sql(engine.dialect)
+    return fetched(engine, predict(engine, model, text, probability=True))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_next_to_scikit_learn(engine: Engine, shape: str, method: str) -> None:
+    """On the rows held out, made here, and their measures on both parts."""
+    join = SHAPES[shape]()
+    with join.created(engine):
+        trained = train(engine, "m", join.query, training(lam=1e-3, holdout=0.4, probability=method))
+        (model,) = with_probabilities(engine, [trained])
+        rows = rows_held_out(engine, join, model, 0.4)
+        measured = evaluate_parts(engine, model)
+    scores, y = rows["score"][:, None], rows["y"].astype(bool)
+    peer = CalibratedClassifierCV(FrozenEstimator(Scored().fit(scores, y)), method=method).fit(scores, y)
+    theirs = peer.predict_proba(scores)[:, 1]
+    np.testing.assert_allclose(rows["probability"], theirs, atol=1e-6 if method == "sigmoid" else 1e-3)
+    assert np.std(theirs) > 0.1
+    found = measured["holdout"]
+    assert found.brier
+    assert found.log_loss
+    assert found.probabilities
+    assert found.brier.value == pytest.approx(brier_score_loss(y, rows["probability"]), abs=1e-9)
+    assert found.log_loss.value == pytest.approx(log_loss(y, rows["probability"]), rel=1e-6)
+    assert sum(group.rows for group in found.probabilities.groups) == pytest.approx(len(y))
+    mean = sum(group.rows * group.positive for group in found.probabilities.groups)
+    assert mean == pytest.approx(y.sum())
+    assert measured["train"].brier
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_everywhere_the_same(engine: Engine, method: ProbabilityMethod, installed: Engine, installed_dsn: str) -> None:
+    """The column of the predictions, one SQL expression, the rows in memory, and psql."""
+    join = star(np.random.default_rng(5), 400)
+    with join.created(engine):
+        svc = RelationalSVC(1e-2, holdout=0.4, probability=method).fit(engine, join.query, "y")
+        model = svc.model_
+        rows = engine.fetch(predict(engine, model, probability=True))
+        expression = score_sql(model, engine.dialect, probability=True)
+        text = f"SELECT {expression} AS p FROM ({engine.text(query_rows(engine, model))}) AS q"
+        one = engine.fetch(parse_one(text, read=engine.dialect))["p"]
+    columns = {name: rows[name] for name in ("qty", "price", "size", "open", "weight")}
+    found = svc.predict_proba(columns)
+    np.testing.assert_allclose(found[:, 1], rows["probability"], atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.sort(one.astype(float)), np.sort(rows["probability"]), atol=1e-12)
+    open_store(installed).save(replace(model, dialect="postgres", name=f"p_{engine.dialect}_{method}"))
+    feature = {name: values[7].item() for name, values in columns.items()}
+    (said,) = answer(
+        installed_dsn, f"SELECT sqlsvm.predict_proba('p_{engine.dialect}_{method}', '{json.dumps(feature)}');"
+    )
+    assert float(said) == pytest.approx(rows["probability"][7], abs=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_measures_have_bounds_where_scores_are_rounded(engine: Engine, method: str) -> None:
+    join = SHAPES["chain"]()
+    with join.created(engine):
+        asked = training(lam=1e-3, holdout=0.4, probability=method, counting="grid")
+        (model,) = with_probabilities(engine, [train(engine, "m", join.query, asked)])
+        found = evaluate_parts(engine, model, ["holdout"], buckets=64)["holdout"]
+        rows = rows_held_out(engine, join, model, 0.4)
+    y = rows["y"].astype(bool)
+    assert found.brier
+    assert found.log_loss
+    assert found.brier.lower < brier_score_loss(y, rows["probability"]) < found.brier.upper
+    assert found.log_loss.lower < log_loss(y, rows["probability"]) < found.log_loss.upper
+    assert found.brier.lower < found.brier.value < found.brier.upper
+
+
+@pytest.mark.filterwarnings(NO_WEIGHTS)
+def test_rows_with_weights(engine: Engine) -> None:
+    join = star(np.random.default_rng(4), 1500)
+    text = join.query.replace("s.price,", "s.price, 0.5 + st.size / 16 AS w,")
+    weighted = Join(join.script, join.rows, text)
+    with weighted.created(engine):
+        asked = training(lam=1e-3, holdout=0.4, probability="sigmoid", weight="w")
+        (model,) = with_probabilities(engine, [train(engine, "m", text, asked)])
+        rows = rows_held_out(engine, weighted, model, 0.4)
+    scores, y = rows["score"][:, None], rows["y"].astype(bool)
+    frozen = FrozenEstimator(Scored().fit(scores, y))
+    peer = CalibratedClassifierCV(frozen, method="sigmoid").fit(scores, y, sample_weight=rows["w"])
+    np.testing.assert_allclose(rows["probability"], peer.predict_proba(scores)[:, 1], atol=1e-6)
+
+
+def test_each_model_of_a_path_has_its_own(duckdb: Engine) -> None:
+    join = star(np.random.default_rng(4), 800)
+    trainings = {f"m{n}": training(lam=10.0**-n, holdout=0.4, probability="sigmoid") for n in (1, 3)}
+    with join.created(duckdb):
+        first, second = with_probabilities(duckdb, train_each(duckdb, join.query, trainings))
+    assert first.probability
+    assert second.probability
+    assert first.probability != second.probability
+
+
+def test_the_report_draws_how_true_they_are(duckdb: Engine) -> None:
+    join = star(np.random.default_rng(4), 800)
+    with join.created(duckdb):
+        svc = RelationalSVC(1e-2, holdout=0.4, probability="isotonic").fit(duckdb, join.query, "y")
+        drawn = charts(gather_from(duckdb, svc.model_))
+    assert drawn["reliability"].title == "Reliability"
+
+
+WRONG: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"probability": "sigmoid"}, "--probability needs rows that the training has not seen"),
+    ({"probability": "sigmoid", "holdout": 0.2, "loss": "huber"}, "--probability is of two classes"),
+    ({"probability": "platt", "holdout": 0.2}, "probability must be sigmoid or isotonic, not 'platt'"),
+)
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_what_cannot_be_asked_for(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        training(**options)
+
+
+def test_a_model_without_one(engine: Engine, installed: Engine, installed_dsn: str) -> None:
+    join = star(np.random.default_rng(4), 300)
+    with join.created(engine):
+        svc = RelationalSVC(0.1).fit(engine, join.query, "y")
+        with pytest.raises(OptionError, match="has no probability\nHINT: sqlsvm train --probability"):
+            predict(engine, svc.model_, probability=True)
+        assert evaluate_model(engine, svc.model_).brier is None
+    with pytest.raises(OptionError, match="has no probability"):
+        svc.predict_proba({})
+    open_store(installed).save(replace(svc.model_, dialect="postgres", name=f"none_{engine.dialect}"))
+    said = complaint(installed_dsn, f"SELECT sqlsvm.predict_proba('none_{engine.dialect}', '{{}}');")
+    assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV003", f'model "none_{engine.dialect}" has no probability')
