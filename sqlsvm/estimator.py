@@ -92,6 +92,7 @@ class Relational:
     seed: int = 0
     offload: bool = False
     work_schema: str | None = None
+    warm_start: bool = False
 
     coef_: Values = field(init=False)
     intercept_: Values = field(init=False)
@@ -143,12 +144,15 @@ class Relational:
     # -- training ------------------------------------------------------------------------------------------------------
 
     def fit(self, database: str | Engine, query: str, label: str) -> Self:
-        """Train on the rows of the query, inside the database: a URL, or an engine that stays open."""
-        training = self._training(label)
+        """Train on the rows of the query, inside the database: a URL, or an engine that stays open. With `warm_start`
+        the training begins at the weights of the one before."""
+        training, start = self._training(label), getattr(self, "model_", None) if self.warm_start else None
         with _opened(database) as engine:
             if self.work_schema:
                 engine.work_in(self.work_schema)
-            (model,) = with_probabilities(engine, [train(engine, label, query, training)], offload=bool(self.offload))
+            (model,) = with_probabilities(
+                engine, [train(engine, label, query, training, start=start)], offload=bool(self.offload)
+            )
         self._database = database
         self._take(model)
         if not model.converged:
@@ -160,7 +164,8 @@ class Relational:
         return self
 
     def _training(self, label: str) -> Training:
-        found = {name: _as_option(name, value) for name, value in self.get_params().items()}
+        params = {name: value for name, value in self.get_params().items() if name in OPTIONS}
+        found = {name: _as_option(name, value) for name, value in params.items()}
         for name, value in found.items():
             if not OPTIONS[name].allows(value):
                 raise ParameterError(f"{name} {OPTIONS[name].must}, not {getattr(self, name)!r}")

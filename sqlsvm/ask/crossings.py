@@ -5,9 +5,10 @@ from itertools import pairwise
 
 from sqlsvm import sql
 from sqlsvm.ask.residuals import residuals_of
-from sqlsvm.ask.rows import on_all, theta_of
+from sqlsvm.ask.rows import on_all
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
+from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.target import Numeric, Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import Problem

@@ -13,13 +13,14 @@ import numpy as np
 
 from sqlsvm.ask.listed import Asked, ByLabel, by_label, on_list
 from sqlsvm.ask.probabilities import probabilities
-from sqlsvm.ask.rows import on_all, on_parts, theta_of
+from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.score_bins import read_bins
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
+from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import LOWEST, SHIFT, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.holdout import PARTS, Part

@@ -6,10 +6,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from sqlsvm.ask.rows import options_of, theta_of
+from sqlsvm.ask.rows import options_of
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.model.evaluation import Evaluation, Fairness, Residuals
 from sqlsvm.model.model import Model
+from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.constraints import fair
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.auditing import Audit, audit

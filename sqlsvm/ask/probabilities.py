@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.ask.listed import Asked, ByLabel, on_list
-from sqlsvm.ask.rows import on_parts, theta_of
+from sqlsvm.ask.rows import on_parts
 from sqlsvm.ask.score_bins import ScoreBins, read_bins
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.evaluation import Bounded, Group, Probabilities
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
+from sqlsvm.model.raw import theta_of
 from sqlsvm.options import ProbabilityMethod
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array

@@ -6,11 +6,11 @@ from math import sqrt
 import numpy as np
 
 from sqlsvm.ask.listed import Asked, ByLabel, on_list
-from sqlsvm.ask.rows import theta_of
 from sqlsvm.compile import evaluate as compiled
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.model.evaluation import Residuals
 from sqlsvm.model.model import Model
+from sqlsvm.model.raw import theta_of
 from sqlsvm.options import DEFAULTS
 from sqlsvm.plan.parameters import LOWEST, WIDTH
 from sqlsvm.plan.scaling import FLAT, LabelMoments

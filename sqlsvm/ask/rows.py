@@ -4,14 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-import numpy as np
-
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError, nearest
-from sqlsvm.model.memory import category_weights
+from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
-from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
@@ -19,7 +15,6 @@ from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.workspace import Workspace, workspace
-from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import custom
 
 Found = TypeVar("Found")
@@ -85,28 +80,3 @@ def options_of(model: Model) -> ProblemOptions:
 
 
 _KEPT = "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"
-
-
-def theta_of(plan: Plan, model: Model) -> Array:
-    """A model's weights on the raw coordinates of a plan; a category that it does not know weighs 0."""
-    design = plan.design
-    numbers = {term.feature: term.number for term in model.terms if term.number}
-    categories = {term.feature: term for term in model.terms if not term.number}
-    theta = np.zeros(design.size)
-    for c in design.coordinates:
-        if not c.feature:
-            theta[c.index] = model.intercept - design.target.centre
-        elif c.feature in numbers:
-            weight = numbers[c.feature]
-            theta[c.index] = weight.weight * ((weight.missing or 0.0) if c.role == "missing" else 1.0)
-        else:
-            hint = nearest(c.feature, [*numbers, *categories])
-            raise OptionError(f"model {model.name} has no weight for the number {c.feature}", hint=hint)
-    spellings = {f.name: f.spelling for f in plan.tree.query.features}
-    for d in design.dictionaries:
-        if d.feature in categories:
-            weigh = category_weights(categories[d.feature], spellings[d.feature])
-            theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
-    if model.intercept and not any(c.role == "intercept" for c in design.coordinates):
-        raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
-    return theta

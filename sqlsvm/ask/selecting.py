@@ -7,9 +7,10 @@ import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.residuals import residuals
-from sqlsvm.ask.rows import on_parts, options_of, theta_of
+from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
+from sqlsvm.model.raw import theta_of
 from sqlsvm.options import MEASURES_OF_CLASSES
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.join_oracle import JoinOracle

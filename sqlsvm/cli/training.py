@@ -22,7 +22,7 @@ from sqlsvm.cli.options import (
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS
+from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ place_wanted = together(
     name_wanted,
     option("--model-file", metavar="FILE", help="Keep the model in this JSON file, not in the database."),
     option("--resume", is_flag=True, help="Continue a training of that name that was interrupted or did not converge."),
+    option("--from", "start", metavar="MODEL", help="Begin at the weights of this stored model: its newest version."),
     option(
         "--select",
         metavar="MEASURE",
@@ -59,6 +60,7 @@ place_wanted = together(
         "sqlsvm train --query features.sql --label late --name late_flights",
         "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
         "sqlsvm train --query features.sql --label late --name late_flights --resume",
+        "sqlsvm train --query features.sql --label late --name late_flights --from late_flights",
         "sqlsvm train --query features.sql --label late --lambda 1e-1:1e-5:13 --holdout 0.2 --select auc",
         "sqlsvm train --query features.sql --label delay --loss quantile --quantile 0.05,0.5,0.95",
         "sqlsvm train --offload --query features.sql --label late",
@@ -76,6 +78,7 @@ def train(
     name: str,
     model_file: str | None,
     resume: bool,
+    start: str | None,
     select: str | None,
     as_json: bool,
     work_schema: str | None,
@@ -96,6 +99,7 @@ def train(
 
     varied = several.varied(options)
     several.check(varied, options, select, resume, model_file)
+    check_start(start, resume, options["solver"], varied)
     trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
     training = next(iter(trainings.values()))
     check_read(training.options)
@@ -116,13 +120,14 @@ def train(
             wanted = (select, name) if select else None
             models = several.train_several(engine, store, query, named, varied, wanted, place, as_json)
             return _code(models, training)
+        begun = _start(store, start) if start else None
         keeper = Keeper(store, name, model_file or engine.url, dsn)
         before = state_of(store, name) if resume else None
         if resume and store and before is None:
             model = finished(store, name, query, training)
             _answer(model, f"kept in {keeper.place}", as_json)
             return 0
-        code = train_and_keep(engine, keeper, query, training, before, as_json)
+        code = train_and_keep(engine, keeper, query, training, before, as_json, begun)
         if store and not as_json:
             _say_next(name, training, model_file, engine.url)
         return code
@@ -135,6 +140,7 @@ def train_and_keep(
     training: "Training",
     before: "Saved | None" = None,
     as_json: bool = False,
+    start: "Model | None" = None,
 ) -> int:
     """The exit code. The answer is given even where the model could not be stored."""
     from sqlsvm.ask.probabilities import with_probabilities
@@ -144,7 +150,7 @@ def train_and_keep(
     store = keeper.store
     continuation = Continuation(before, say)
     with keeper.outliving(continuation):
-        model = train(engine, keeper.name, query, training, on_pass, continuation)
+        model = train(engine, keeper.name, query, training, on_pass, continuation, start)
         (model,) = with_probabilities(engine, [model], offload=training.offload)
     try:
         model = replace(model, version=store.save(model)) if store else model
@@ -186,6 +192,24 @@ def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None"
     if model_file:
         return open_store(model_file)
     return open_store(engine) if lasting(dsn) else None
+
+
+def check_start(start: str | None, resume: bool, solver: str, varied: "Option | None") -> None:
+    """What --from does not go with."""
+    if start and resume:
+        raise click.UsageError("--resume continues from passes, and --from from a model: give one of them.")
+    if start and varied:
+        raise click.UsageError(f"--from begins one training, and several values of {varied.flag} make several.")
+    if start and solver == "descent":
+        raise click.UsageError("--solver descent begins at 0, as in the paper: leave out --from.")
+
+
+def _start(store: "Store | None", name: str) -> "Model":
+    if store is None:
+        raise OptionError(f"there is no model {name} to begin at: this database keeps none")
+    model = store.load(name)
+    say(f"beginning at the weights of {name}, version {model.version}")
+    return model
 
 
 def _place(kept_in: str) -> str:

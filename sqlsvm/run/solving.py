@@ -43,7 +43,7 @@ class Solving:
         if training.solver == "descent":
             assert isinstance(penalty, L2)  # a training by descent has no other
             return descent.solve(PseudoJoinOracle(self._problem), penalty, effort, **going)
-        if self.of(loss).plan.by_moments and state is None:
+        if self.of(loss).plan.by_moments and not state:
             alone: Going = {"on_pass": going.get("on_pass")}  # its cuts are rounded in another way than those of passes
             solution = quadratic.solve(self._quadratic(loss), penalty, effort, **alone)
             self._known = replace(self._quadratic(loss), seconds=0.0)  # they are those of the first training

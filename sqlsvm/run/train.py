@@ -11,6 +11,7 @@ from typing import Any
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
+from sqlsvm.model.raw import start_of
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, ProbabilityMethod, Scale, Solver, check
 from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.design import Design
@@ -32,7 +33,7 @@ from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import custom
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
+from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution, State
 
 steps = logging.getLogger(__name__)
 NOTE = logging.INFO + 1
@@ -103,9 +104,10 @@ def train(
     training: Training,
     on_pass: OnPass | None = None,
     continuation: Continuation | None = None,
+    start: Model | None = None,
 ) -> Model:
     """Train on one snapshot of the data. The database is left as it was."""
-    (model,) = train_each(engine, text, {name: training}, lambda name: on_pass, continuation)
+    (model,) = train_each(engine, text, {name: training}, lambda name: on_pass, continuation, start)
     return model
 
 
@@ -115,10 +117,11 @@ def train_each(
     trainings: Mapping[str, Training],
     on_passes: Callable[[str], OnPass | None] = lambda name: None,
     continuation: Continuation | None = None,
+    start: Model | None = None,
 ) -> list[Model]:
     """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts. `on_passes` says
-    who is told of the passes of a training, as it begins."""
+    who is told of the passes of a training, as it begins. The first pass looks at the weights of `start`."""
     clock, training = Clock(), next(iter(trainings.values()))
     query = labelled(engine, text, training.problem)
     if training.solver == "descent":
@@ -136,11 +139,13 @@ def train_each(
             problem = solving.of(training.problem.named_loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
             going: Going = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
+            if start and not models and training.solver != "descent":
+                going["state"] = State.at(problem.scaling.to_scaled(start_of(problem.plan, start)))
             penalty = training.penalising.of(problem)
             if continuation:
                 described = objective(_engine(engine, here), text, training)
                 state = continuation.begin(problem, described, penalty)
-                going |= {"state": state, "on_state": continuation.remember}
+                going |= {"state": going.get("state") if state is None else state, "on_state": continuation.remember}
             clock.begin("solving")
             known = solving.known(problem.plan.loss)
             solution = solving.solve(training, penalty, **going)

@@ -122,3 +122,19 @@ def test_one_that_does_not_converge_is_named(dsn: str) -> None:
     code, _, err = train(dsn, "--lambda", "0.1,1e-6", "--tol", "1e-13", "--max-passes", "2")
     assert code == 3
     assert "warning: not converged: the gap of model_1e-06 is " in err
+
+
+def test_a_training_begins_at_a_stored_model(dsn: str) -> None:
+    code, _, err = train(dsn, "--from", "late", "--name", "late")
+    assert (code, err) == (1, 'error: there is no model "late"\nHINT: none is stored here; sqlsvm train stores one\n')
+    assert train(dsn, "--name", "late")[0] == 0
+    code, _, err = train(dsn, "--from", "late", "--name", "late")
+    assert code == 0
+    assert "note: beginning at the weights of late, version 1\n" in err
+    for options, said in (
+        (("--resume",), "--resume continues from passes, and --from from a model"),
+        (("--lambda", "0.1,0.01"), "--from begins one training, and several values of --lambda"),
+        (("--solver", "descent"), "--solver descent begins at 0"),
+    ):
+        code, _, err = train(dsn, "--from", "late", *options)
+        assert (code, said in err) == (2, True), err

@@ -1,0 +1,45 @@
+"""The weights of a model on the raw coordinates of a plan."""
+
+import numpy as np
+
+from sqlsvm.errors import OptionError, nearest
+from sqlsvm.model.memory import category_weights
+from sqlsvm.model.model import Model
+from sqlsvm.plan.plan import Plan
+from sqlsvm.solve.arrays import Array
+
+
+def theta_of(plan: Plan, model: Model) -> Array:
+    """A category that the model does not know weighs 0. It has to know each number, and the rows need an intercept if
+    it has one."""
+    if unknown := _unknown(plan, model):
+        hint = nearest(unknown[0], [term.feature for term in model.terms])
+        raise OptionError(f"model {model.name} has no weight for the number {unknown[0]}", hint=hint)
+    if model.intercept and not any(c.role == "intercept" for c in plan.design.coordinates):
+        raise OptionError(f"model {model.name} has an intercept, and these rows were prepared without one")
+    return start_of(plan, model)
+
+
+def start_of(plan: Plan, model: Model) -> Array:
+    """The same where whatever the model does not know weighs 0: a good place to begin another training."""
+    design = plan.design
+    numbers = {term.feature: term.number for term in model.terms if term.number}
+    categories = {term.feature: term for term in model.terms if not term.number}
+    theta = np.zeros(design.size)
+    for c in design.coordinates:
+        if not c.feature:
+            theta[c.index] = model.intercept - design.target.centre
+        elif c.feature in numbers:
+            weight = numbers[c.feature]
+            theta[c.index] = weight.weight * ((weight.missing or 0.0) if c.role == "missing" else 1.0)
+    spellings = {f.name: f.spelling for f in plan.tree.query.features}
+    for d in design.dictionaries:
+        if d.feature in categories:
+            weigh = category_weights(categories[d.feature], spellings[d.feature])
+            theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
+    return theta
+
+
+def _unknown(plan: Plan, model: Model) -> list[str]:
+    numbers = {term.feature for term in model.terms if term.number}
+    return [c.feature for c in plan.design.coordinates if c.feature and c.feature not in numbers]
