@@ -13,6 +13,7 @@ from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.validation import Validation
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
@@ -88,6 +89,8 @@ class Relational:
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
     holdout: float | None = None
+    folds: int | None = None
+    fold_by: str | None = None
     probability: ProbabilityMethod | None = None
     seed: int = 0
     offload: bool = False
@@ -150,9 +153,9 @@ class Relational:
         with _opened(database) as engine:
             if self.work_schema:
                 engine.work_in(self.work_schema)
-            (model,) = with_probabilities(
-                engine, [train(engine, label, query, training, start=start)], offload=bool(self.offload)
-            )
+            validation = Validation({label: training})
+            trained = train(engine, label, query, training, start=start, on_fold=validation.measure)
+            (model,) = with_probabilities(engine, [validation.of(trained)], offload=bool(self.offload))
         self._database = database
         self._take(model)
         if not model.converged:

@@ -393,11 +393,29 @@ _TABLE = (
         example=0.2,
     ),
     Option(
+        "folds",
+        None,
+        Number(2, 100, whole=True),
+        "Also train without each of so many parts of the label's rows, and measure each training on the part that it "
+        "has not seen.",
+        ("train",),
+        changes=None,
+        example=5,
+    ),
+    Option(
+        "fold_by",
+        None,
+        Name("column"),
+        "The column of the label's table that decides the fold, so that rows with the same value stay together.",
+        ("train",),
+        changes=None,
+    ),
+    Option(
         "probability",
         None,
         Choice(get_args(ProbabilityMethod)),
-        "Fit the probability of the positive class to the scores of the rows held out: as Platt's sigmoid, or as a "
-        "curve that rises in steps.",
+        "Fit the probability of the positive class to the scores of rows that the training has not seen (--holdout or "
+        "--folds): as Platt's sigmoid, or as a curve that rises in steps.",
         ("train",),
         changes=None,
         example="sigmoid",

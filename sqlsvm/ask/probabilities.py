@@ -32,23 +32,28 @@ LEAST = float(np.finfo(float).eps)
 
 
 def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool = False) -> list[Model]:
-    """The models of one training, each with its probability if that was asked for. The rows held out are read once."""
+    """The models of one training, each with its probability if that was asked for. The rows held out are read once.
+    With folds, the scores there have given it already."""
     method = models[0].options.get("probability")
-    if method is None:
+    if method is None or models[0].validation:
         return list(models)
 
     def fitted(problem: Problem) -> list[Model]:
         steps.info("fitting the probabilities")
-        return [replace(model, probability=fit(method, bins_of(problem, model))) for model in models]
+        return [
+            replace(model, probability=fit(method, bins_of(problem, theta_of(problem.plan, model)))) for model in models
+        ]
 
     return on_parts(engine, models[0], fitted, ["holdout"], offload=offload)["holdout"]
 
 
-def bins_of(problem: Problem, model: Model) -> ScoreBins:
+def bins_of(problem: Problem, theta: Array) -> ScoreBins:
+    """Of the scores of raw weights."""
+
     def read(asked: Asked, above: ByLabel | None) -> ScoreBins:
         return read_bins(asked)
 
-    return on_list(problem.work, problem.plan, theta_of(problem.plan, model), PLACES, read)
+    return on_list(problem.work, problem.plan, theta, PLACES, read)
 
 
 def fit(method: ProbabilityMethod, bins: ScoreBins) -> Probability:

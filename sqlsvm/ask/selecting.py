@@ -1,20 +1,22 @@
-"""Choosing among several models by how well they do on the rows held out."""
+"""Choosing among several models by how well they do on rows that they have not seen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.ask.residuals import residuals
+from sqlsvm.ask.evaluate import evaluate_plan
+from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.engine.base import Engine
-from sqlsvm.model.model import Model
+from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
-from sqlsvm.options import MEASURES_OF_CLASSES
+from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
+from sqlsvm.solve.arrays import Array
 
 BUCKETS = 256
 """On the grid, of a unit of the score."""
@@ -29,7 +31,7 @@ def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool = False
     """What each model does on the rows held out, which are read once."""
 
     def measures(problem: Problem) -> list[Measures]:
-        return [_measures(problem, model) for model in models]
+        return [measures_of(problem, theta_of(problem.plan, model), options_of(model)) for model in models]
 
     return on_parts(engine, models[0], measures, ["holdout"], offload=offload)["holdout"]
 
@@ -40,18 +42,32 @@ def best(measures: Sequence[Measures], by: str) -> int:
     return values.index(min(values) if by in SMALLER else max(values))
 
 
-def _measures(problem: Problem, model: Model) -> Measures:
-    if model.of_numbers:
-        found = residuals(problem, model)
-        return {"loss": _loss(problem, model), "mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
-    rates = evaluate(problem, model)
+def simplest(found: Sequence[Mapping[str, Validated]], by: str, strengths: Sequence[float]) -> int:
+    """The place of the model with the strongest penalty among those that are at most one standard error worse than the
+    best."""
+    top = found[best([means(each) for each in found], by)][by]
+    near = [n for n, each in enumerate(found) if abs(each[by].mean - top.mean) <= top.standard_error]
+    return max(near, key=lambda n: strengths[n])
+
+
+def means(found: Mapping[str, Validated]) -> Measures:
+    return {name: measure.mean for name, measure in found.items()}
+
+
+def measures_of(problem: Problem, theta: Array, options: ProblemOptions) -> Measures:
+    """Of raw weights, without class weights."""
+    own = {"loss": _loss(problem, theta, options)}
+    if options.loss in NUMBER_LOSSES:
+        found = residuals_of(problem, theta, options.quantile)
+        return own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+    rates = evaluate_plan(problem.work, problem.plan, theta)
     known = ((name, getattr(rates, name)) for name in MEASURES_OF_CLASSES if name != "loss")
-    return {"loss": _loss(problem, model)} | {name: rate.value if rate else 0.0 for name, rate in known}
+    return own | {name: rate.value if rate else 0.0 for name, rate in known}
 
 
-def _loss(problem: Problem, model: Model) -> float:
-    """The mean loss of the training, without class weights and penalty; on the grid at most this."""
+def _loss(problem: Problem, theta: Array, options: ProblemOptions) -> float:
+    """The mean loss of the training, without the penalty; on the grid at most this."""
     design = problem.plan.design
     as_it_is = replace(problem, scaling=Scaling(design, np.eye(len(design.coordinates))))
-    cut = JoinOracle(as_it_is, options_of(model).named_loss).pass_(theta_of(problem.plan, model), BUCKETS)
+    cut = JoinOracle(as_it_is, options.named_loss).pass_(theta, BUCKETS)
     return cut.value_low + cut.error

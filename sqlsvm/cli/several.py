@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,11 +12,24 @@ from sqlsvm.cli.group import show_either
 from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlsvm.ask.selecting import Measures
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
     from sqlsvm.run.train import Training
     from sqlsvm.solve.solution import OnPass
     from sqlsvm.store import Store
+
+
+@dataclass(frozen=True)
+class Select:
+    """Which of several models is kept, and under what name."""
+
+    by: str
+    name: str
+    simplest: bool = False
+    """The one with the strongest penalty within one standard error of the best."""
 
 
 def varied(options: Mapping[str, Any]) -> Option | None:
@@ -38,9 +51,16 @@ def each(option: Option | None, options: Mapping[str, Any]) -> Iterator[tuple[fl
 
 
 def check(
-    option: Option | None, options: Mapping[str, Any], select: str | None, resume: bool, model_file: str | None
+    option: Option | None,
+    options: Mapping[str, Any],
+    select: str | None,
+    simplest: bool,
+    resume: bool,
+    model_file: str | None,
 ) -> None:
     """What several values do not go with, before a database is opened."""
+    if simplest and not (select and options["folds"]):
+        raise click.UsageError("--one-standard-error needs --select and --folds: the folds give the error.")
     if option is None:
         if select:
             raise click.UsageError("--select chooses among models: give --lambda or --l1 several values.")
@@ -56,8 +76,8 @@ def check(
         measures = MEASURES_OF_NUMBERS if of_numbers else MEASURES_OF_CLASSES
         if option.name == "quantile":
             raise click.UsageError("--select compares models of one loss, and each quantile is another.")
-        if options["holdout"] is None:
-            raise click.UsageError("--select measures models on rows held out: add --holdout 0.2")
+        if options["holdout"] is None and options["folds"] is None:
+            raise click.UsageError("--select measures models on rows that they have not seen: add --folds 5.")
         if select not in measures:
             kind = "a number" if of_numbers else "two classes"
             raise click.UsageError(f"--select {select} is not for a label with {kind}: take {', '.join(measures)}")
@@ -74,26 +94,32 @@ def train_several(
     query: str,
     trainings: Mapping[str, "Training"],
     option: Option,
-    select: tuple[str, str] | None,
+    select: Select | None,
     place: str,
     as_json: bool,
 ) -> "list[Model]":
-    """`select`: the measure, and the name of the model that is the best by it. Only that is stored then."""
+    """With `select` only the model that it chooses is stored."""
     from sqlsvm.ask.crossings import crossings
     from sqlsvm.ask.probabilities import with_probabilities
-    from sqlsvm.ask.selecting import best, on_holdout
+    from sqlsvm.ask.validation import Validation
     from sqlsvm.run.train import train_each
     from sqlsvm.show.several import Trained, as_json_list, draw_several
 
     first = next(iter(trainings.values()))
-    models = train_each(engine, query, trainings, lambda name: _on_pass(option, trainings[name]))
-    measures = on_holdout(engine, models, offload=first.offload) if first.holdout else [None] * len(models)
+    validation = Validation(trainings)
+
+    def on_passes(name: str) -> "OnPass":
+        return _on_pass(option, trainings[name])
+
+    trained = train_each(engine, query, trainings, on_passes, on_fold=validation.measure)
+    models = [validation.of(model) for model in trained]
+    measures = _measures(engine, models, first)
     above: list[float | None] = [None] * len(models)
     if option.name == "quantile":
         above[:-1] = crossings(engine, models, offload=first.offload)
-    chosen = best([m for m in measures if m], select[0]) if select else None
+    chosen = _chosen(models, measures, option, select)
     if select and chosen is not None:
-        models[chosen] = replace(models[chosen], name=select[1])
+        models[chosen] = replace(models[chosen], name=select.name)
     wanted = range(len(models)) if chosen is None else [chosen]
     fitted = with_probabilities(engine, [models[n] for n in wanted], offload=first.offload)
     for n, model in zip(wanted, fitted, strict=True):
@@ -104,9 +130,35 @@ def train_several(
     values = (value_of(option, training) for training in trainings.values())
     rows = zip(values, models, measures, above, strict=True)
     found = [Trained(*row, selected=n == chosen) for n, row in enumerate(rows)]
-    by = select[0] if select else None
-    show_either(as_json, lambda: as_json_list(found), lambda: draw_several(found, option, by, place, sys.stdout))
+    by, simplest = (select.by, select.simplest) if select else (None, False)
+    show_either(
+        as_json,
+        lambda: as_json_list(found),
+        lambda: draw_several(found, option, by, simplest, place, sys.stdout),
+    )
     return [model for n, model in enumerate(models) if chosen in (None, n)]
+
+
+def _measures(engine: "Engine", models: "Sequence[Model]", training: "Training") -> "list[Measures | None]":
+    """On rows that the models have not seen."""
+    from sqlsvm.ask.selecting import means, on_holdout
+
+    if training.holdout:
+        return list(on_holdout(engine, models, offload=training.offload))
+    return [means(model.validation) or None for model in models]
+
+
+def _chosen(
+    models: "Sequence[Model]", measures: "Sequence[Measures | None]", option: Option, select: Select | None
+) -> int | None:
+    from sqlsvm.ask.selecting import best, simplest
+
+    if select is None:
+        return None
+    if select.simplest:
+        strengths = [float(model.options[option.name]) for model in models]
+        return simplest([model.validation for model in models], select.by, strengths)
+    return best([m for m in measures if m], select.by)
 
 
 def value_of(option: Option, training: "Training") -> float:

@@ -48,8 +48,15 @@ place_wanted = together(
         "--select",
         metavar="MEASURE",
         type=click.Choice(dict.fromkeys((*MEASURES_OF_CLASSES, *MEASURES_OF_NUMBERS))),
-        help="With several values of --lambda or --l1, and --holdout: keep only the model that is the best by this on "
-        "the rows held out.",
+        help="With several values of --lambda or --l1: keep only the model that is the best by this on rows that it "
+        "has not seen, of --folds or --holdout.",
+    ),
+    option(
+        "--one-standard-error",
+        "simplest",
+        is_flag=True,
+        help="With --select and --folds: keep the model with the strongest penalty that is at most one standard error "
+        "worse than the best.",
     ),
 )
 
@@ -61,7 +68,7 @@ place_wanted = together(
         "sqlsvm train --query features.sql --label late --lambda 1e-3 --class-weight balanced",
         "sqlsvm train --query features.sql --label late --name late_flights --resume",
         "sqlsvm train --query features.sql --label late --name late_flights --from late_flights",
-        "sqlsvm train --query features.sql --label late --lambda 1e-1:1e-5:13 --holdout 0.2 --select auc",
+        "sqlsvm train --query features.sql --label late --lambda 1e-1:1e-5:13 --folds 5 --select auc",
         "sqlsvm train --query features.sql --label delay --loss quantile --quantile 0.05,0.5,0.95",
         "sqlsvm train --offload --query features.sql --label late",
         "sqlsvm train --dsn duckdb: --query features.sql --label late --model-file late.json",
@@ -80,6 +87,7 @@ def train(
     resume: bool,
     start: str | None,
     select: str | None,
+    simplest: bool,
     as_json: bool,
     work_schema: str | None,
     **options: Any,
@@ -98,7 +106,7 @@ def train(
     """
 
     varied = several.varied(options)
-    several.check(varied, options, select, resume, model_file)
+    several.check(varied, options, select, simplest, resume, model_file)
     check_start(start, resume, options["solver"], varied)
     trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
     training = next(iter(trainings.values()))
@@ -117,7 +125,7 @@ def train(
             click.echo(f"note: the model will not be kept: {dsn} does not last; --model-file keeps one", err=True)
         if varied:
             place = _place(model_file or engine.url) if store else "not kept"
-            wanted = (select, name) if select else None
+            wanted = several.Select(select, name, simplest) if select else None
             models = several.train_several(engine, store, query, named, varied, wanted, place, as_json)
             return _code(models, training)
         begun = _start(store, start) if start else None
@@ -144,14 +152,16 @@ def train_and_keep(
 ) -> int:
     """The exit code. The answer is given even where the model could not be stored."""
     from sqlsvm.ask.probabilities import with_probabilities
+    from sqlsvm.ask.validation import Validation
     from sqlsvm.run.resume import Continuation
     from sqlsvm.run.train import train
 
     store = keeper.store
     continuation = Continuation(before, say)
     with keeper.outliving(continuation):
-        model = train(engine, keeper.name, query, training, on_pass, continuation, start)
-        (model,) = with_probabilities(engine, [model], offload=training.offload)
+        validation = Validation({keeper.name: training})
+        model = train(engine, keeper.name, query, training, on_pass, continuation, start, validation.measure)
+        (model,) = with_probabilities(engine, [validation.of(model)], offload=training.offload)
     try:
         model = replace(model, version=store.save(model)) if store else model
     except SqlsvmError:

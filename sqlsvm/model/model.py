@@ -65,6 +65,15 @@ class Held:
     slack: float
 
 
+@dataclass(frozen=True)
+class Validated:
+    """A measure on rows that the training has not seen: for each fold, and their mean with its error."""
+
+    mean: float
+    standard_error: float
+    folds: tuple[float, ...]
+
+
 def _agreeing(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
     """All weights of a feature stand together. It is one number, or has categories of one kind, each once."""
     place, seen = 0, set()
@@ -247,6 +256,8 @@ class Model:
     """Of each feature that is a number."""
     constraints: tuple[Held, ...] = ()
     """What the weights had to satisfy."""
+    validation: Mapping[str, Validated] = field(default_factory=dict)
+    """Each measure, if the training had folds."""
     probability: StoredProbability | None = None
     """Of the positive class, fitted to the scores of rows that the training has not seen."""
     phases: Mapping[str, float] = field(default_factory=dict)
@@ -317,7 +328,7 @@ def plain(value: object) -> Any:
         return value  # first, for speed: a category may have 100,000 weights
     if value is OTHER:
         return dict(_OTHER_IN_JSON)
-    if isinstance(value, Weight | FeatureScale | Held | Probability):
+    if isinstance(value, Weight | FeatureScale | Held | Probability | Validated):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

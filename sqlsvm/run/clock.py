@@ -15,6 +15,7 @@ Phase = Literal[
     "solving",  # the sample, up to the first pass
     "passes",
     "between_passes",
+    "folds",  # all of it
     "digests",  # of the rows, for --resume
     "finishing",
 ]

@@ -7,7 +7,7 @@ are cast to text by the database.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -57,30 +57,36 @@ class Holdout:
 
 def marked(query: FeatureQuery, holdout: Holdout) -> FeatureQuery:
     """The query with the condition by which rows of the label's relation are held out."""
-    return replace(query, held_out=_held_out(query, _label_relation(query), holdout))
+    alias = label_relation(query)
+    end = exp.Literal.string(threshold(holdout.fraction))
+    held_out = exp.LT(this=digest(query.used_columns(alias), alias, holdout.seed), expression=end)
+    return replace(query, held_out=held_out)
 
 
 def part_of(query: FeatureQuery, part: Part) -> FeatureQuery:
     """A marked query with one more conjunct in its WHERE."""
     assert query.held_out is not None
     held = query.held_out.copy()
-    return query.where(_label_relation(query), held if part == "holdout" else exp.not_(exp.paren(held)))
+    return query.where(label_relation(query), held if part == "holdout" else exp.not_(exp.paren(held)))
 
 
-def _label_relation(query: FeatureQuery) -> str:
+def label_relation(query: FeatureQuery) -> str:
     assert query.label is not None
     return query.label.relation
 
 
-def _held_out(query: FeatureQuery, alias: str, holdout: Holdout) -> exp.Expression:
-    """MD5(seed || '|' || value || ...) COLLATE "C" < 'threshold': hexadecimal digits compare as the numbers do."""
-    text: exp.Expression = exp.Literal.string(str(holdout.seed))
-    for column in query.used_columns(alias):
+def digest(columns: Iterable[Column], alias: str, seed: int) -> exp.Expression:
+    """MD5(seed || '|' || value || ...) COLLATE "C": hexadecimal digits compare as the numbers do."""
+    text: exp.Expression = exp.Literal.string(str(seed))
+    for column in columns:
         value = sql.coalesce(_written(column, alias), exp.Literal.string(""))
         text = exp.DPipe(this=exp.DPipe(this=text, expression=exp.Literal.string("|")), expression=value)
-    digest = exp.Collate(this=exp.MD5(this=text), expression=exp.to_identifier("C", quoted=True))
-    threshold = f"{int(holdout.fraction * 16**DIGITS):0{DIGITS}x}"
-    return exp.LT(this=digest, expression=exp.Literal.string(threshold))
+    return exp.Collate(this=exp.MD5(this=text), expression=exp.to_identifier("C", quoted=True))
+
+
+def threshold(share: float) -> str:
+    """So large a share of all digests comes before it."""
+    return f"{int(share * 16**DIGITS):0{DIGITS}x}"
 
 
 def _written(column: Column, alias: str) -> exp.Expression:
@@ -106,7 +112,7 @@ def _number_written(value: exp.Expression) -> exp.Expression:
 def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
     """The same query over a working table with the filtered rows of the label's relation: else the catalog and every
     pass would hash all rows again. A LEFT JOINed relation stays, as conditions of WHERE apply after the join."""
-    alias = _label_relation(query)
+    alias = label_relation(query)
     if query.is_optional(alias):
         return query
     relation = query.relation(alias)

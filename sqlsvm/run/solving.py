@@ -4,11 +4,12 @@ same loss share their cuts. A cut bounds the mean loss, so it does not know the 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from sqlsvm.run.join_oracle import JoinOracle, Samples
+from sqlsvm.run.join_oracle import WHOLE, JoinOracle, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.second_moments import read_quadratic
 from sqlsvm.solve import bundle, dane, descent, quadratic
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.quadratic import Quadratic
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 
 class Solving:
-    def __init__(self, problem: Problem) -> None:
-        self._problem, self._samples = problem, Samples()
+    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
+        self._problem = problem
+        self._samples: Samples = {} if samples is None else samples
         self._states: dict[Loss, State] = {}
         """All passes so far."""
         self._known: Quadratic | None = None
@@ -29,14 +31,23 @@ class Solving:
         """The problem with this loss."""
         return replace(self._problem, plan=replace(self._problem.plan, loss=loss))
 
+    def on(self, problem: Problem) -> "Solving":
+        """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing. A
+        join that was read whole does, so each reads its own."""
+        return Solving(problem, {asked: found for asked, found in self._samples.items() if asked[1] != WHOLE})
+
     def known(self, loss: Loss) -> int:
         """How many passes were made for it so far."""
         return len(self._states.get(loss, ()))
 
-    def solve(self, training: "Training", penalty: Penalty, **going: Unpack[Going]) -> Solution:
-        """Passes that are known do not count against max_passes."""
+    def solve(
+        self, training: "Training", penalty: Penalty, start: Array | None = None, **going: Unpack[Going]
+    ) -> Solution:
+        """The first pass looks at `start`. Passes that are known do not count against max_passes."""
         loss = training.problem.named_loss
         state = self._states.get(loss) if going.get("state") is None else going.get("state")
+        if start is not None:
+            state = State.at(start) if state is None else replace(state, start=start)
         effort = training.effort
         effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
         going["state"] = state

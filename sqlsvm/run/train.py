@@ -8,6 +8,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
@@ -20,6 +21,7 @@ from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.clock import Clock
+from sqlsvm.run.folding import Folds, folded
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.measuring import read_moments
@@ -33,11 +35,15 @@ from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import custom
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution, State
+from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 
 steps = logging.getLogger(__name__)
 NOTE = logging.INFO + 1
 """The level of what is worth keeping in a log of steps."""
+
+
+OnFold = Callable[[Problem, Mapping[str, Array]], None]
+"""It gets the rows of a fold, and the raw weights of each training without them."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,9 @@ class Training:
     holdout: float | None = DEFAULTS["holdout"]
     """The share of the rows of the label's relation that is kept out of the training; `effort.seed` selects them."""
     probability: ProbabilityMethod | None = DEFAULTS["probability"]
+    folds: int | None = DEFAULTS["folds"]
+    """`effort.seed` makes them, too."""
+    fold_by: str | None = DEFAULTS["fold_by"]
     offload: bool = DEFAULTS["offload"]
 
     def __post_init__(self) -> None:
@@ -68,8 +77,15 @@ class Training:
             raise OptionError(f"descent has {what}", hint="use --solver dane")
         if self.probability and self.problem.loss in NUMBER_LOSSES:
             raise OptionError("--probability is of two classes", hint=f"--loss {self.problem.loss} is for numbers")
-        if self.probability and not self.holdout:
-            raise OptionError("--probability needs rows that the training has not seen", hint="add --holdout 0.2")
+        if self.probability and not (self.holdout or self.folds):
+            hint = "add --folds 5, or --holdout 0.2"
+            raise OptionError("--probability needs rows that the training has not seen", hint=hint)
+        if self.folds and self.holdout:
+            raise OptionError("--folds and --holdout both leave out rows to measure the model", hint="give one of them")
+        if self.fold_by and not self.folds:
+            raise OptionError("--fold-by says which rows stay together in --folds", hint="add --folds 5")
+        if self.folds and self.solver == "descent":
+            raise OptionError("descent takes no --folds: it begins each training at 0", hint="use --solver dane")
         if self.solver != "descent" and self.problem.counting == "sketch":
             hint = "use --solver descent, or --counting grid"
             raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)
@@ -105,9 +121,10 @@ def train(
     on_pass: OnPass | None = None,
     continuation: Continuation | None = None,
     start: Model | None = None,
+    on_fold: OnFold | None = None,
 ) -> Model:
     """Train on one snapshot of the data. The database is left as it was."""
-    (model,) = train_each(engine, text, {name: training}, lambda name: on_pass, continuation, start)
+    (model,) = train_each(engine, text, {name: training}, lambda name: on_pass, continuation, start, on_fold)
     return model
 
 
@@ -118,10 +135,12 @@ def train_each(
     on_passes: Callable[[str], OnPass | None] = lambda name: None,
     continuation: Continuation | None = None,
     start: Model | None = None,
+    on_fold: OnFold | None = None,
 ) -> list[Model]:
     """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts. `on_passes` says
-    who is told of the passes of a training, as it begins. The first pass looks at the weights of `start`."""
+    who is told of the passes of a training, as it begins. The first pass looks at the weights of `start`. `on_fold`
+    measures the weights that each training finds without a fold."""
     clock, training = Clock(), next(iter(trainings.values()))
     query = labelled(engine, text, training.problem)
     if training.solver == "descent":
@@ -133,29 +152,58 @@ def train_each(
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(problem, training.problem.scale)
-        solving, models, laps = Solving(problem), list[Model](), list[dict[str, float]]()
+        solving, models, laps, found = Solving(problem), list[Model](), list[dict[str, float]](), dict[str, Array]()
         for name, training in trainings.items():
             laps += [clock.lap()] if models else []
             problem = solving.of(training.problem.named_loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
             going: Going = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
-            if start and not models and training.solver != "descent":
-                going["state"] = State.at(problem.scaling.to_scaled(start_of(problem.plan, start)))
+            begin = problem.scaling.to_scaled(start_of(problem.plan, start)) if start else None
             penalty = training.penalising.of(problem)
             if continuation:
                 described = objective(_engine(engine, here), text, training)
                 state = continuation.begin(problem, described, penalty)
-                going |= {"state": going.get("state") if state is None else state, "on_state": continuation.remember}
+                going |= {"state": state, "on_state": continuation.remember}
+                begin = begin if state is None else None
             clock.begin("solving")
             known = solving.known(problem.plan.loss)
-            solution = solving.solve(training, penalty, **going)
+            solution = solving.solve(training, penalty, begin, **going)
+            found[name] = solution.beta
             clock.begin("finishing")
             if continuation and not solution.converged:
                 continuation.remember(solution.state, last=True)
             model = model_of(engine, name, text, problem, training, penalty, solution, left_out)
             models.append(_later(model, known))
-    laps.append(clock.lap())
+        laps.append(clock.lap())
+        if on_fold and training.folds:
+            in_folds(problem, solving, trainings, found, on_fold)
+            laps[0]["folds"] = sum(clock.lap().values())
     return [replace(model, phases=seconds) for model, seconds in zip(models, laps, strict=True)]
+
+
+def in_folds(
+    problem: Problem,
+    solving: Solving,
+    trainings: Mapping[str, Training],
+    found: Mapping[str, Array],
+    on_fold: OnFold,
+) -> None:
+    """The same trainings without each fold, from what they found on all rows."""
+    training = next(iter(trainings.values()))
+    folds = Folds(training.folds or 0, training.effort.seed, training.fold_by)
+    by_class = training.problem.intercept == "free"
+    rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
+    for fold in range(folds.number):
+        steps.info("training without fold %s of %s", fold + 1, folds.number)
+        weights: dict[str, Array] = {}
+        with rows.without(fold) as rest:
+            here = solving.on(rest)
+            for name, training in trainings.items():
+                own = here.of(training.problem.named_loss)
+                solution = here.solve(training, training.penalising.of(own), found[name])
+                weights[name] = problem.scaling.to_raw(solution.beta)
+        with rows.within(fold) as part:
+            on_fold(part, weights)
 
 
 def _later(model: Model, known: int) -> Model:

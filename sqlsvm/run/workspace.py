@@ -108,6 +108,11 @@ class Workspace:
         yield
         self.drop(self._tables[before:])
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The working tables that there are."""
+        return tuple(self._tables)
+
     def drop(self, tables: Iterable[str] | None = None) -> None:
         for table in list(self._tables if tables is None else tables):
             self.engine.forget(table)

@@ -95,6 +95,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "lower bound", f"{model.lower_bound:.6g}"
     yield "gap", gap(model)
     yield "features", f"{len(model.terms)}, with {len(model.weights)} weights"
+    yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
@@ -133,6 +134,13 @@ def passes(model: Model) -> str:
 
 def gap(model: Model) -> str:
     return f"{model.gap:.2g}, {'converged' if model.converged else 'not converged'}"
+
+
+def validated(model: Model) -> Iterator[str]:
+    """The mean of each measure over the folds."""
+    for name, found in model.validation.items():
+        error = f"standard error {found.standard_error:.2g}"
+        yield f"{name.replace('_', ' ')} {found.mean:.6g}, {error}, in {len(found.folds)} folds"
 
 
 def held_out(model: Model) -> str | None:

@@ -31,7 +31,10 @@ def as_json_list(found: Sequence[Trained]) -> list[dict[str, Any]]:
     ]
 
 
-def draw_several(found: Sequence[Trained], option: Option, by: str | None, place: str, stream: TextIO) -> str:
+def draw_several(
+    found: Sequence[Trained], option: Option, by: str | None, simplest: bool, place: str, stream: TextIO
+) -> str:
+    """`by`: the measure by which one of them was selected; `simplest`: within one standard error."""
     held, crossed = found[0].holdout or {}, any(t.above_next is not None for t in found)
     titles = [name.replace("_", " ") for name in held]
     numbers = (option.said, "objective", "lower bound", "gap", "passes", "weights", *titles)
@@ -44,23 +47,26 @@ def draw_several(found: Sequence[Trained], option: Option, by: str | None, place
         row += [str(model.passes), str(weights), *(f"{value:.6g}" for value in (t.holdout or {}).values())]
         row += [_percent(t.above_next)] if crossed else []
         table.add_row(*row, Text("" if by and not t.selected else printable(t.model.name)))
-    return on_paper(stream, table, "", *_said(found, option, by, place))
+    return on_paper(stream, table, "", *_said(found, option, by, simplest, place))
 
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100.0 * share:.4g} %"
 
 
-def _said(found: Sequence[Trained], option: Option, by: str | None, place: str) -> Iterator[str]:
+def _said(found: Sequence[Trained], option: Option, by: str | None, simplest: bool, place: str) -> Iterator[str]:
     passes, seconds = sum(t.model.passes for t in found), sum(t.model.total_seconds or 0.0 for t in found)
     yield f"{len(found)} models in {passes} passes, {seconds:.2f} s in all"
-    if found[0].holdout:
+    if folds := [measure.folds for measure in found[0].model.validation.values()]:
+        yield f"the measures are the means of {len(folds[0])} folds"
+    elif found[0].holdout:
         yield "the measures are of the rows held out"
     if any(t.above_next is not None for t in found):
         yield "above the next: the share of all rows whose score is above that for the next quantile"
     for t in found:
         if t.selected:
-            best = f"{option.said} {t.value:g} is the best by {(by or '').replace('_', ' ')}"
+            which = "the largest that is at most one standard error worse than the best" if simplest else "the best"
+            best = f"{option.said} {t.value:g} is {which} by {(by or '').replace('_', ' ')}"
             yield f"{best}: {printable(t.model.name)}, {place}"
     if not by:
         yield f"the models are {place}"

@@ -5,7 +5,7 @@ from typing import TextIO
 
 from sqlsvm.model.model import Model
 from sqlsvm.paper import facts, on_paper
-from sqlsvm.show.models import constraints, draw_weights, gap, held_out, times, trained
+from sqlsvm.show.models import constraints, draw_weights, gap, held_out, times, trained, validated
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, memory, printable, row_count
 
@@ -49,6 +49,7 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     yield "join", f"would have been {_join(model)}; it was never made"
     if line := held_out(model):
         yield "held out", line
+    yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
 
 

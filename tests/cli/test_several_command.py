@@ -108,7 +108,7 @@ def test_an_l1_path_shows_how_many_weights_are_left(dsn: str) -> None:
         (("--l1", "0:0.2:3"), "is not a number, a list"),
         (("--quantile", "0.1:0.2:3"), "is not a number, a list as 0.1,0.5."),
         (("--select", "auc"), "--select chooses among models"),
-        (("--select", "auc", "--lambda", "0.1,0.2"), "add --holdout 0.2"),
+        (("--select", "auc", "--lambda", "0.1,0.2"), "add --folds 5"),
         (("--select", "mae", "--lambda", "0.1,0.2", "--holdout", "0.3"), "not for a label with two classes: take loss"),
     ],
 )
@@ -137,4 +137,27 @@ def test_a_training_begins_at_a_stored_model(dsn: str) -> None:
         (("--solver", "descent"), "--solver descent begins at 0"),
     ):
         code, _, err = train(dsn, "--from", "late", *options)
+        assert (code, said in err) == (2, True), err
+
+
+def test_folds_measure_and_select(dsn: str) -> None:
+    code, out, err = train(dsn, "--folds", 3, "--name", "late", "--probability", "sigmoid")
+    assert code == 0, err
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("validation")] == [
+        *("loss", "auc", "accuracy", "balanced", "f1"),
+    ]
+    assert "probability" in answer("predict", "--dsn", dsn, "late", "--probability").splitlines()[0]
+    asked = "--lambda", "1,0.1,0.01", "--folds", 3, "--select", "accuracy", "--name", "best"
+    code, out, _ = train(dsn, *asked, "--one-standard-error")
+    assert code == 0
+    assert "the measures are the means of 3 folds\n" in out
+    assert "lambda 1 is the largest that is at most one standard error worse than the best by accuracy: best, " in out
+    found = json.loads(train(dsn, *asked, "--json")[1])
+    assert all(m["validation"].keys() == m["holdout"].keys() for m in found)
+    assert [m["selected"] for m in found].count(True) == 1
+    for options, said in (
+        (("--one-standard-error",), "--one-standard-error needs --select and --folds"),
+        (("--lambda", "1,0.1", "--select", "auc"), "--select measures models on rows that they have not seen"),
+    ):
+        code, _, err = train(dsn, *options)
         assert (code, said in err) == (2, True), err

@@ -38,17 +38,8 @@ KEYS = (
     *("engine", "query", "dialect", "label", "positive", "solver", "counting", "nulls", "bags", "join_rows"),
     *("label_rows", "passes", "seconds", "objective", "objective_upper", "lower_bound", "gap", "converged"),
     *("intercept", "weights", "history", "options", "trained_on", "version", "model", "lambda", "features"),
-    *(
-        "format",
-        "scaled_intercept",
-        "scaling",
-        "label_centre",
-        "constraints",
-        "probability",
-        "notes",
-        "phases",
-        "total_seconds",
-    ),
+    *("format", "scaled_intercept", "scaling", "label_centre", "constraints", "notes", "phases", "total_seconds"),
+    *("probability", "validation"),
 )
 
 

@@ -19,7 +19,7 @@ from sqlsvm.ask.rows import options_of
 from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
-from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, TrainedOn, Weight, _Pass
+from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, TrainedOn, Validated, Weight, _Pass
 from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
 from sqlsvm.reading import in_json, parsed
@@ -136,13 +136,17 @@ _FORM_1 = {
 _FORM_2 = _FORM_1 | {"scaled_intercept", "scaling", "notes", "centre", "width"}
 _FORM_4 = _FORM_2 | {"phases", "label_centre"}
 _FORM_5 = _FORM_4 | {"constraints", "row", "slack"}
-_FORM_6 = _FORM_5 | {"probability", "method", "slope", "offset", "scores", "shares"}
+_FORM_6 = (
+    _FORM_5
+    | {"probability", "method", "slope", "offset", "scores", "shares"}
+    | {"validation", "mean", "standard_error", "folds"}
+)
 FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_5, 6: _FORM_6}
 """In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
-    kinds = (Model, Weight, FeatureScale, Held, Probability, TrainedOn, _Pass)
+    kinds = (Model, Weight, FeatureScale, Held, Probability, Validated, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 
 

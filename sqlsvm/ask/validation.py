@@ -1,0 +1,46 @@
+"""Cross-validation: what the trainings without each fold do on that fold, and the probabilities of the scores there."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from sqlsvm.ask.probabilities import bins_of, fit
+from sqlsvm.ask.score_bins import ScoreBins, together
+from sqlsvm.ask.selecting import Measures, measures_of
+from sqlsvm.model.model import Model, Validated
+from sqlsvm.run.problem import Problem
+from sqlsvm.run.train import Training
+from sqlsvm.solve.arrays import Array
+
+
+class Validation:
+    """Measures one fold after the other."""
+
+    def __init__(self, trainings: Mapping[str, Training]) -> None:
+        self._trainings = trainings
+        self._measures: dict[str, list[Measures]] = {name: [] for name in trainings}
+        self._bins: dict[str, list[ScoreBins]] = {name: [] for name in trainings}
+
+    def measure(self, problem: Problem, weights: Mapping[str, Array]) -> None:
+        for name, theta in weights.items():
+            training = self._trainings[name]
+            self._measures[name].append(measures_of(problem, theta, training.problem))
+            if training.probability:
+                self._bins[name].append(bins_of(problem, theta))
+
+    def of(self, model: Model) -> Model:
+        """The model with what was found; the same if there were no folds."""
+        folds, bins = self._measures[model.name], self._bins[model.name]
+        method = self._trainings[model.name].probability
+        if not folds:
+            return model
+        found = {name: _validated(tuple(fold[name] for fold in folds)) for name in folds[0]}
+        probability = fit(method, together(bins)) if method else None
+        return replace(model, validation=found, probability=probability)
+
+
+def _validated(values: tuple[float, ...]) -> Validated:
+    """Rows with equal values are in one fold, so folds differ by more than rows of the join that repeat."""
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return Validated(float(np.mean(values)), error, values)

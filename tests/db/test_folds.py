@@ -1,0 +1,232 @@
+"""Cross-validation: which rows are in a fold, that each training without one is optimal, and what is measured there."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.calibration import _sigmoid_calibration
+from sklearn.metrics import f1_score, roc_auc_score
+from sqlglot import exp, parse_one
+
+from sqlsvm import RelationalSVC
+from sqlsvm.ask.selecting import simplest
+from sqlsvm.ask.validation import Validation
+from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.model.model import Model, Validated
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.folding import Folds, _fold
+from sqlsvm.run.holdout import label_relation
+from sqlsvm.run.problem import Problem, labelled
+from sqlsvm.run.train import Training, train, train_each
+from tests.db.test_numbers import numbers
+from tests.ground.joins import Join, categories, chain, star
+from tests.ground.opened import build
+from tests.ground.trained import training
+from tests.typed import asked as fetched
+from tests.typed import typed
+
+SHAPES = {"star": star, "chain": chain, "categories": categories}
+Found = list[tuple[float, Mapping[str, Values]]]
+
+
+def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple[list[Model], Found]:
+    """The models, and for each fold its number of rows and the raw weights of each training without it."""
+    found: Found = []
+    validation = Validation(trainings)
+
+    def on_fold(problem: Problem, weights: Mapping[str, Values]) -> None:
+        found.append((problem.moments.n, dict(weights)))
+        validation.measure(problem, weights)
+
+    models = train_each(engine, join.query, trainings, on_fold=on_fold)
+    return [validation.of(model) for model in models], found
+
+
+def fold_of(engine: Engine, join: Join, folds: Folds) -> exp.Expression:
+    query = labelled(engine, join.query, ProblemOptions("y", categorical=join.categorical))
+    return _fold(query, label_relation(query), folds)
+
+
+def rows_of(engine: Engine, join: Join, folds: Folds) -> Rows:
+    """The join with the fold of each row."""
+    select = parse_one(join.query, read=engine.dialect)
+    assert isinstance(select, exp.Select)
+    return fetched(engine, select.select(exp.alias_(fold_of(engine, join, folds), "fold")))
+
+
+def without(engine: Engine, join: Join, folds: Folds, fold: int) -> str:
+    select = parse_one(join.query, read=engine.dialect)
+    assert isinstance(select, exp.Select)
+    kept = exp.NEQ(this=fold_of(engine, join, folds), expression=exp.Literal.number(fold))
+    return select.where(kept).sql(engine.dialect)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_training_is_that_of_the_other_folds(engine: Engine, shape: str, loss: str) -> None:
+    """Without scaling, both minimise the same function. The weights of either are proven to be near the optimum."""
+    join, folds = SHAPES[shape](np.random.default_rng(5)), Folds(3)
+    options: dict[str, Any] = {"lam": 1e-2, "loss": loss, "scale": "none", "categorical": join.categorical}
+    with join.created(engine):
+        models, found = made(engine, join, {"m": training(folds=3, **options)})
+        rows = rows_of(engine, join, folds)
+        for fold, (n, weights) in enumerate(found):
+            assert n == (rows["fold"] == fold).sum()
+            alone = train(engine, "m", without(engine, join, folds, fold), training(**options))
+            again = train(
+                engine,
+                "m",
+                without(engine, join, folds, fold),
+                training(max_passes=1, **options),
+                start=moved(models[0], weights["m"]),
+            )
+            assert again.history[0]["objective"] <= alone.objective_upper * (1 + 2e-3)
+            assert again.history[0]["objective_upper"] >= alone.lower_bound
+    assert len(found) == 3
+    assert sum(n for n, _ in found) == len(rows["y"])
+
+
+def moved(model: Model, theta: Values) -> Model:
+    """With other weights: the intercept comes first among the raw weights."""
+    has_constant = len(theta) > len(model.weights)
+    own = theta[1:] if has_constant else theta
+    weights = tuple(replace(w, weight=float(value)) for w, value in zip(model.weights, own, strict=True))
+    return replace(model, intercept=float(theta[0]) if has_constant else 0.0, weights=weights)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"loss": "squared_hinge"}], ids=str)
+def test_measures_are_those_of_the_rows(engine: Engine, options: dict[str, Any]) -> None:
+    """Of each fold, without class weights; with their mean and its error."""
+    join, folds = star(np.random.default_rng(6), 900), Folds(4, seed=3)
+    with join.created(engine):
+        (model,), found = made(engine, join, {"m": training(lam=1e-2, folds=4, seed=3, **options)})
+        rows = rows_of(engine, join, folds)
+    y = rows["y"].astype(bool)
+    for fold, (_, weights) in enumerate(found):
+        here = rows["fold"] == fold
+        scores = scored(model, weights["m"], rows)[here]
+        z = np.maximum(0.0, 1.0 - np.where(y[here], scores, -scores)) ** (2 if "loss" in options else 1)
+        seen = {name: measure.folds[fold] for name, measure in model.validation.items()}
+        assert seen["loss"] == pytest.approx(z.mean(), rel=1e-9)
+        assert seen["auc"] == pytest.approx(roc_auc_score(y[here], scores), rel=1e-9)
+        assert seen["accuracy"] == pytest.approx((y[here] == (scores > 0)).mean())
+        assert seen["f1"] == pytest.approx(f1_score(y[here], scores > 0))
+    for measure in model.validation.values():
+        assert measure.mean == pytest.approx(np.mean(measure.folds))
+        assert measure.standard_error == pytest.approx(np.std(measure.folds, ddof=1) / 2)
+
+
+def scored(model: Model, theta: Values, rows: Rows) -> Values:
+    one = moved(model, theta)
+    return np.asarray(one.intercept + sum(w.weight * rows[w.feature].astype(float) for w in one.weights))
+
+
+def test_numbers(engine: Engine) -> None:
+    join, folds = numbers(np.random.default_rng(6), 400, shift=0.0), Folds(3)
+    with join.created(engine):
+        (model,), found = made(engine, join, {"m": training(loss="absolute", lam=1e-4, folds=3)})
+        n = [(rows_of(engine, join, folds)["fold"] == fold).sum() for fold in range(3)]
+    assert [rows for rows, _ in found] == n
+    assert model.validation["mae"].mean == pytest.approx(model.validation["loss"].mean)
+    assert model.validation["mae"].mean > 0
+
+
+def test_rows_with_one_value_stay_together(engine: Engine) -> None:
+    join = star(np.random.default_rng(6), 900)
+    with join.created(engine):
+        rows = rows_of(
+            engine, replace(join, query=join.query.replace("s.y,", "s.y, s.store AS k,")), Folds(5, by="store")
+        )
+        (model,), found = made(engine, join, {"m": training(lam=1e-2, folds=5, fold_by="store")})
+    folds = {k: set(rows["fold"][rows["k"] == k].tolist()) for k in rows["k"].tolist()}
+    assert all(len(found) == 1 for found in folds.values())
+    assert sorted(n for n, _ in found) == sorted(np.bincount(rows["fold"].astype(int)).tolist())
+    assert len(model.validation["auc"].folds) == 5
+
+
+def test_probabilities_of_scores_that_no_training_has_seen(engine: Engine) -> None:
+    join, folds = star(np.random.default_rng(6), 900), Folds(3)
+    with join.created(engine):
+        (model,), found = made(engine, join, {"m": training(lam=1e-2, folds=3, probability="sigmoid")})
+        rows = rows_of(engine, join, folds)
+    parts = [
+        (scored(model, w["m"], rows)[rows["fold"] == k], rows["y"][rows["fold"] == k]) for k, (_, w) in enumerate(found)
+    ]
+    scores, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+    assert model.probability
+    assert _sigmoid_calibration(scores, y.astype(float)) == pytest.approx(
+        (model.probability.slope, model.probability.offset), abs=1e-4
+    )
+
+
+def test_every_model_of_a_path_has_its_measures(duckdb: Engine) -> None:
+    join = star(np.random.default_rng(6), 900)
+    trainings = {f"m_{lam:g}": training(lam=lam, folds=3) for lam in (1.0, 0.1, 1e-2)}
+    with join.created(duckdb):
+        models, found = made(duckdb, join, trainings)
+        alone = [made(duckdb, join, {name: each})[0][0] for name, each in trainings.items()]
+    assert [set(weights) for _, weights in found] == [set(trainings)] * 3
+    for model, other in zip(models, alone, strict=True):
+        assert model.validation["loss"].mean == pytest.approx(other.validation["loss"].mean, rel=5e-3)
+    assert all("folds" in model.phases for model in models[:1])
+
+
+def test_the_simplest_within_one_error() -> None:
+    def auc(mean: float, error: float) -> dict[str, Validated]:
+        return {"auc": Validated(mean, error, (mean, mean))}
+
+    found = [auc(0.70, 0.1), auc(0.795, 0.02), auc(0.80, 0.02), auc(0.81, 0.02)]
+    assert simplest(found, "auc", (1.0, 0.1, 0.01, 0.001)) == 1
+    assert simplest(found, "auc", (0.001, 0.01, 0.1, 1.0)) == 3
+
+
+def test_the_tables_of_the_user_and_of_the_work(engine: Engine) -> None:
+    """Nothing is left, also if a fold ends in an error."""
+    join = star(np.random.default_rng(6), 300)
+    with join.created(engine):
+        before = sorted(engine.table_names())
+        made(engine, join, {"m": training(lam=1e-2, folds=2)})
+        assert sorted(engine.table_names()) == before
+
+        def fails(problem: Problem, weights: Mapping[str, Values]) -> None:
+            raise DataError("enough")
+
+        with pytest.raises(DataError, match="enough"):
+            train(engine, "m", join.query, training(lam=1e-2, folds=2), on_fold=fails)
+        assert sorted(engine.table_names()) == before
+
+
+def test_an_estimator_has_folds(duckdb: Engine) -> None:
+    join = star(np.random.default_rng(6), 300)
+    with join.created(duckdb):
+        svc = RelationalSVC(1e-2, folds=3, probability="isotonic").fit(duckdb, join.query, "y")
+    assert 0.5 < svc.model_.validation["auc"].mean < 1
+    assert svc.model_.probability
+    assert Model.from_json(svc.model_.as_json()).validation == svc.model_.validation
+
+
+WRONG: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"folds": 5, "holdout": 0.2}, "--folds and --holdout both"),
+    ({"folds": 1}, "folds must be a whole number of at least 2 and at most 100, not 1"),
+    ({"fold_by": "store"}, "--fold-by says which rows stay together"),
+    ({"folds": 2, "solver": "descent", "scale": "maxabs"}, "descent takes no --folds"),
+)
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_what_cannot_be_asked_for(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        training(**options)
+
+
+def test_folds_that_do_not_fit_the_rows(engine: Engine) -> None:
+    build(engine, "CREATE TABLE f (y BOOLEAN, x FLOAT8)")
+    typed(engine, "INSERT INTO f SELECT i > 5, i FROM generate_series(1, 9) AS s (i)")
+    query = "SELECT y, x FROM f"
+    with pytest.raises(DataError, match=r"of the rows that fold .* of 40 has\nHINT: use fewer folds"):
+        made(engine, Join("", {}, query), {"m": training(lam=0.1, folds=40)})
+    with pytest.raises(OptionError, match="f, which has the label, has no column z"):
+        made(engine, Join("", {}, query), {"m": training(lam=0.1, folds=2, fold_by="z")})
