@@ -1,0 +1,138 @@
+"""A model as a graph of ONNX, for runtimes without Python or SQL.
+
+Each feature is an input of one column: numbers, booleans as 0 or 1, and categories that are numbers are doubles, and
+texts are strings. NaN stands for a NULL. The outputs are the score, the label and the probability, if there is one.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.engine.base import Values
+from sqlsvm.errors import OptionError
+from sqlsvm.model.model import Model, Term
+from sqlsvm.model.probability import Probability
+from sqlsvm.model.to_sklearn import check_texts
+
+OPSET, ML_OPSET = 17, 4
+
+
+def graph(model: Model) -> Any:
+    """A ModelProto."""
+    try:
+        from onnx import TensorProto, checker, helper
+    except ImportError as error:
+        raise OptionError("onnx is not installed", hint="pip install 'sqlsvm[export]'") from error
+    check_texts(model)
+    made = _Graph()
+    score = made.constant(np.array([[model.intercept]]))
+    for term in model.terms:
+        score = made.node("Add", score, _category(made, term) if term.number is None else _number(made, term))
+    outputs: list[tuple[str, int]] = [(made.node("Identity", score, name="score"), TensorProto.DOUBLE)]
+    if not model.of_numbers:
+        outputs.append((_label(made, score, model), _type(np.array(model.trained_on.label_values))))
+    if model.probability:
+        outputs.append((_probability(made, score, model.probability), TensorProto.DOUBLE))
+    inputs: list[tuple[str, int]] = [
+        (term.feature, TensorProto.STRING if _is_text(term) else TensorProto.DOUBLE) for term in model.terms
+    ]
+    given, found = ([helper.make_tensor_value_info(n, t, [None, 1]) for n, t in side] for side in (inputs, outputs))
+    body = helper.make_graph(made.nodes, "sqlsvm", given, found, initializer=made.constants)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    result = helper.make_model(body, producer_name="sqlsvm", opset_imports=opsets, ir_version=9)
+    checker.check_model(result)
+    return result
+
+
+@dataclass
+class _Graph:
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+
+    def constant(self, values: Values) -> str:
+        from onnx import numpy_helper
+
+        name = f"constant {len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(values, name))
+        return name
+
+    def node(self, kind: str, *inputs: str, name: str = "", **more: Any) -> str:
+        """The name of its output."""
+        from onnx import helper
+
+        output = name or f"value {len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [output], **more))
+        return output
+
+
+def _is_text(term: Term) -> bool:
+    return term.number is None and isinstance(term.categories[0].category, str)
+
+
+def _number(made: _Graph, term: Term) -> str:
+    weight = term.number
+    assert weight is not None
+    value = term.feature
+    if weight.missing is not None:
+        is_missing = made.node("IsNaN", value)
+        value = made.node("Where", is_missing, made.constant(np.array([[weight.missing]])), value)
+    return made.node("Mul", value, made.constant(np.array([[weight.weight]])))
+
+
+def _category(made: _Graph, term: Term) -> str:
+    """A value that is not known has the weight of all others, or 0."""
+    from onnx import helper
+
+    keys: Any = [w.category for w in term.categories]
+    weights = [w.weight for w in term.categories]
+    if not _is_text(term) and term.others is not None:  # a NULL is none of the others
+        keys, weights = [*map(float, keys), float("nan")], [*weights, 0.0]
+    dtype = helper.np_dtype_to_tensor_dtype(np.dtype(float))
+    of = {
+        "keys_tensor": _strings(keys) if _is_text(term) else helper.make_tensor("keys", dtype, [len(keys)], keys),
+        "values_tensor": helper.make_tensor("values", dtype, [len(weights)], weights),
+        "default_tensor": helper.make_tensor("default", dtype, [1], [term.others or 0.0]),
+    }
+    return made.node("LabelEncoder", term.feature, domain="ai.onnx.ml", **of)
+
+
+def _strings(keys: list[str]) -> Any:
+    from onnx import TensorProto, helper
+
+    texts: Any = [key.encode() for key in keys]
+    return helper.make_tensor("keys", TensorProto.STRING, [len(keys)], texts)
+
+
+def _type(values: Values) -> int:
+    from onnx import TensorProto, helper
+
+    return TensorProto.STRING if values.dtype.kind in "UO" else helper.np_dtype_to_tensor_dtype(values.dtype)
+
+
+def _label(made: _Graph, score: str, model: Model) -> str:
+    """The positive value where the score is above 0."""
+    values = np.array(model.trained_on.label_values)
+    if values.dtype == bool:  # a runtime need not choose between them
+        return made.node("Identity" if values[1] else "Not", _above(made, score), name="label")
+    values = values.astype(object) if values.dtype.kind == "U" else values
+    negative, positive = (made.constant(np.array([[value]], dtype=values.dtype)) for value in values)
+    return made.node("Where", _above(made, score), positive, negative, name="label")
+
+
+def _above(made: _Graph, score: str) -> str:
+    return made.node("Greater", score, made.constant(np.zeros((1, 1))))
+
+
+def _probability(made: _Graph, score: str, p: Probability) -> str:
+    if p.method == "sigmoid":
+        slope, offset = (made.constant(np.array([[value]])) for value in (-p.slope, -p.offset))
+        return made.node("Sigmoid", made.node("Add", made.node("Mul", score, slope), offset), name="probability")
+    scores, shares = np.array(p.scores), np.array(p.shares)
+    widths = np.diff(scores)
+    part = made.node("Sub", score, made.constant(scores[None, :-1]))
+    part = made.node("Min", made.node("Max", part, made.constant(np.zeros((1, 1)))), made.constant(widths[None, :]))
+    rises = made.node("Mul", part, made.constant((np.diff(shares) / widths)[None, :]))
+    axis = made.constant(np.array([1]))
+    risen = made.node("ReduceSum", rises, axis, keepdims=1)
+    return made.node("Add", risen, made.constant(np.array([[shares[0]]])), name="probability")

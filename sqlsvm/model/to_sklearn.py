@@ -1,0 +1,72 @@
+"""A model as a pipeline of scikit-learn, for data frames whose columns have the names of its features."""
+
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.errors import OptionError
+from sqlsvm.model.model import Model, Term
+
+MISSING = (None, np.nan)
+"""What a data frame has for NULL in a text."""
+
+
+def pipeline(model: Model) -> Any:
+    """Nothing is trained: each step gets its numbers from the model. A NULL category has weight 0."""
+    try:
+        import pandas as pd
+        from sklearn.compose import ColumnTransformer
+        from sklearn.linear_model import LinearRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.svm import LinearSVC
+    except ImportError as error:
+        raise OptionError("scikit-learn or pandas is not installed", hint="pip install 'sqlsvm[export]'") from error
+    check_texts(model)
+    parts = [_part(term) for term in model.terms]
+    names = [term.feature for term in model.terms]
+    steps = [(f"f{n}", step, [name]) for n, (name, (step, _)) in enumerate(zip(names, parts, strict=True))]
+    columns = ColumnTransformer(steps).fit(pd.DataFrame({term.feature: [_example(term)] for term in model.terms}))
+    weights = np.concatenate([weights for _, weights in parts]) if parts else np.zeros(0)
+    last: Any = LinearRegression() if model.of_numbers else LinearSVC()
+    constant = model.intercept + sum(term.others or 0.0 for term in model.terms)
+    last.n_features_in_ = len(weights)
+    if model.of_numbers:
+        last.coef_, last.intercept_ = weights, constant
+    else:
+        last.coef_, last.intercept_ = weights[None, :], np.array([constant])
+        last.classes_ = np.array(model.trained_on.label_values)
+    return make_pipeline(columns, last)
+
+
+def check_texts(model: Model) -> None:
+    """Only a database compares texts as citext does."""
+    for term in model.terms:
+        if term.spelling == "caseless" and not term.number:
+            hint = "export it as sql or json"
+            raise OptionError(f"{term.feature} is of a type that ignores case, which this format cannot say", hint=hint)
+
+
+def _part(term: Term) -> tuple[Any, Any]:
+    """The step for a column, and the weights of what it makes."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+    as_float = FunctionTransformer(np.asarray, kw_args={"dtype": float})
+    if number := term.number:
+        if number.missing is None:
+            return as_float, np.array([number.weight])
+        fill = SimpleImputer(strategy="constant", fill_value=number.missing, keep_empty_features=True)
+        return make_pipeline(as_float, fill), np.array([number.weight])
+    known = sorted(term.categories, key=lambda w: w.category)
+    others, is_text = term.others or 0.0, isinstance(known[0].category, str)
+    missing = (MISSING if is_text else (np.nan,)) if term.others is not None else ()
+    values = np.array([*(w.category for w in known), *missing], dtype=object if is_text else float)
+    weights = np.array([*(w.weight - others for w in known), *(-others for _ in missing)])
+    encoder = OneHotEncoder(categories=[values], handle_unknown="ignore", sparse_output=False)
+    return encoder if is_text else make_pipeline(as_float, encoder), weights
+
+
+def _example(term: Term) -> object:
+    """A value that it knows."""
+    return 0.0 if term.number else term.categories[0].category
