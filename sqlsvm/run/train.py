@@ -349,8 +349,10 @@ def _notes(
     problem: Problem, training: Training, penalty: Penalty, solution: Solution, label_values: tuple[object, object]
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
-    beta = solution.beta
+    beta, proof = solution.beta, solution.certificate
     yield from constants(problem, beta)
+    if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
+        yield f"the objective is at most {proof.objective_upper:.2g}, which is 0 as far as sums of doubles can tell"
     if only := only_class(problem, solution, penalty):
         said = f"the model predicts {label_values[only > 0]} for every row of the join"
         as_they_are = training.problem.class_weight == "none"

@@ -37,6 +37,16 @@ class Run(Log, Generic[Asked]):
         self.bundle.upper = upper = self.merit(self.best)
         return Certificate(self.objective(self.best), upper, min(self.bundle.lower_bound(), upper))
 
+    @property
+    def converged(self) -> bool:
+        return super().converged or self._is_nothing
+
+    @property
+    def _is_nothing(self) -> bool:
+        """Is F no more than what rounding may have added? Then it may be 0, and no pass can prove a share of it."""
+        best = self.best
+        return bool(self.cuts) and super().objective(best) + self.cuts[best].error <= self._rounded[best]
+
     def objective(self, index: int) -> float:
         return max(0.0, super().objective(index) - self._rounded[index])
 

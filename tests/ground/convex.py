@@ -1,6 +1,6 @@
 """The same problems by clarabel, an interior point method over cones, with a variable for each row of the join."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,23 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 
 Column = Any  # a sparse matrix
+
+Sides = Sequence[tuple[float, float, float, float, float | None]]
+"""(way, tube, slope, bend, slope beyond): slope w + bend w^2 / 2 for w = max(0, way z - tube), linear from where the
+slope is the last number. Each adds its part."""
+
+SIDES: Mapping[str, Callable[[float], Sides]] = {
+    "hinge": lambda _: [(1.0, 0.0, 1.0, 0.0, None)],
+    "squared_hinge": lambda _: [(1.0, 0.0, 0.0, 2.0, None)],
+    "smooth_hinge": lambda width: [(1.0, -width, 0.0, 0.5 / width, 1.0)],
+    "modified_huber": lambda _: [(1.0, 0.0, 0.0, 2.0, 4.0)],
+    "absolute": lambda _: [(1.0, 0.0, 1.0, 0.0, None), (-1.0, 0.0, 1.0, 0.0, None)],
+    "quantile": lambda q: [(1.0, 0.0, q, 0.0, None), (-1.0, 0.0, 1.0 - q, 0.0, None)],
+    "squared": lambda _: [(1.0, 0.0, 0.0, 1.0, None), (-1.0, 0.0, 0.0, 1.0, None)],
+    "epsilon_insensitive": lambda tube: [(1.0, tube, 1.0, 0.0, None), (-1.0, tube, 1.0, 0.0, None)],
+    "squared_epsilon_insensitive": lambda tube: [(1.0, tube, 0.0, 2.0, None), (-1.0, tube, 0.0, 2.0, None)],
+    "huber": lambda delta: [(1.0, 0.0, 0.0, 1.0, delta), (-1.0, 0.0, 0.0, 1.0, delta)],
+}
 
 
 @dataclass
@@ -93,19 +110,15 @@ def _losses(
     if loss == "logistic":
         _logistic(problem, z, origins, shares, n)
         return
-    sides: Sequence[tuple[float, float, float, float]] = {  # way, tube, slope, bend
-        "hinge": [(1.0, 0.0, 1.0, 0.0)],
-        "squared_hinge": [(1.0, 0.0, 0.0, 2.0)],
-        "absolute": [(1.0, 0.0, 1.0, 0.0), (-1.0, 0.0, 1.0, 0.0)],
-        "quantile": [(1.0, 0.0, option, 0.0), (-1.0, 0.0, 1.0 - option, 0.0)],
-        "squared": [(1.0, 0.0, 0.0, 1.0), (-1.0, 0.0, 0.0, 1.0)],
-        "epsilon_insensitive": [(1.0, option, 1.0, 0.0), (-1.0, option, 1.0, 0.0)],
-        "squared_epsilon_insensitive": [(1.0, option, 0.0, 2.0), (-1.0, option, 0.0, 2.0)],
-    }[loss]
-    for way, tube, slope, bend in sides:
+    for way, tube, slope, bend, beyond in SIDES[loss](option):
         t = problem.group(slope * shares, bend * shares)
+        above = {t: eye}
+        if beyond is not None:  # bend t^2 / 2 + beyond r for t + r, which is the least if t stops at beyond / bend
+            r = problem.group(beyond * shares, np.zeros(n))
+            problem.at_least_zero({r: eye}, np.zeros(n))
+            above |= {r: eye}
         problem.at_least_zero({t: eye}, np.zeros(n))
-        problem.at_least_zero({t: eye, **{g: -way * m for g, m in z.items()}}, tube - way * origins)
+        problem.at_least_zero({**above, **{g: -way * m for g, m in z.items()}}, tube - way * origins)
 
 
 def _logistic(problem: _Problem, z: dict[int, Column], origins: Array, shares: Array, n: int) -> None:

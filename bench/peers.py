@@ -1,0 +1,258 @@
+"""Every loss and every kind of constraint next to ReHLine and a cone solver: python -m bench.peers --joins 300
+
+Small random joins, many of them hostile: residuals on the knots, a tube of 0, quantiles of 0.001, targets of 1e9 with
+unit noise, constant targets, heaps. Each is trained in DuckDB or PostgreSQL and solved again on the rows of the join:
+lower bound <= the best of the peers <= F(model) <= upper bound, F within the gap of it, and each constraint to 1e-7.
+"""
+
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rehline import ReHLine_solver
+from sqlglot import parse_one
+
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.model.model import Model
+from sqlsvm.run.train import Training, train
+from sqlsvm.solve.constraint import Constraint
+from sqlsvm.solve.loss import named
+from tests.ground.convex import SIDES, optimum
+from tests.ground.joins import Join
+from tests.ground.problems import KINDS, problem
+from tests.typed import asked
+
+CLASSES = "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic"
+NUMBERS = "absolute", "quantile", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "squared"
+CONSTRAINTS = "l1", "nonnegative", "decreasing", "box", "fair"
+TOL, CLOSE, HELD = 1e-3, 1e-6, 1e-7
+NUMERIC = [kind for kind in KINDS if kind.__name__ not in ("one_category", "rare_categories", "heap")]
+"""Without texts: their columns are those of the query."""
+
+
+def main() -> None:
+    parser = ArgumentParser(description="Trainings next to peers on the rows of small joins.")
+    parser.add_argument("--joins", type=int, default=20, help="for each loss, and for each kind of constraint")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first join")
+    parser.add_argument("--url", action="append", help="duckdb: and embedded: if there is none")
+    given = parser.parse_args()
+    done, worst, began = Counter[str](), dict[str, float](), perf_counter()
+    for url in given.url or ["duckdb:", "embedded:"]:
+        with connect(url) as engine:
+            for number in range(given.first, given.first + given.joins):
+                for name, loss, kind in cases(number):
+                    case = Case.drawn(np.random.default_rng([number, len(name), ord(name[0])]), loss, kind)
+                    try:
+                        gap = case.checked(engine)
+                    except BaseException as error:
+                        error.add_note(f"{url} join {number}, {name}: {case}")
+                        raise
+                    done[name] += 1
+                    worst[name] = max(worst.get(name, 0.0), gap)
+    for name, count in done.items():
+        print(f"{name:28} {count:5} joins   F at most {worst[name]:.1e} above the best of the peers")
+    print(f"{sum(done.values())} trainings, none wrong, in {perf_counter() - began:.0f} s")
+
+
+def cases(number: int) -> Iterator[tuple[str, str, str]]:
+    """Each loss alone, and each constraint with one of the losses."""
+    every = (*CLASSES, *NUMBERS)
+    yield from ((loss, loss, "none") for loss in every)
+    for place, kind in enumerate(CONSTRAINTS):
+        loss = every[(number + place) % len(every)]
+        yield kind, loss, kind
+
+
+@dataclass(frozen=True)
+class Case:
+    join: Join
+    loss: str
+    kind: str
+    options: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.options} {self.join.query}"
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, loss: str, kind: str) -> "Case":
+        join = problem(rng, NUMERIC[rng.integers(len(NUMERIC))], fan_out=int(rng.integers(0, 3)))
+        options: dict[str, Any] = {"lam": float(rng.choice([1e-1, 1e-2, 1e-3, 1e-4])), "sample": 300, "tol": TOL}
+        options |= {"tube": float(rng.choice([0.0, 0.1, 1.0])), "width": float(rng.choice([0.5, 0.01]))}
+        options |= {
+            "quantile": float(rng.choice([0.001, 0.25, 0.5, 0.999])),
+            "delta": float(rng.choice([0.1, 1.0, 10.0])),
+        }
+        if loss in NUMBERS:
+            rows = join.rows | {"f": join.rows["f"] | {"y": target(rng, join.rows["f"])}}
+            join = Join(join.script.replace("y INT", "y FLOAT8", 1), rows, join.query)
+        return cls(join, loss, kind, options)
+
+    def checked(self, engine: Engine) -> float:
+        """How far F is above the best of the peers, as a share."""
+        with self.join.created(engine):
+            rows = Joined.of(asked(engine, parse_one(self.join.query, read=engine.dialect)), self.loss in NUMBERS)
+            wish = Wish.of(rows, self.kind)
+            training = Training.of(label="y", loss=self.loss, **(self.options | wish.options))
+            model = train(engine, "m", self.join.query, training)
+        return rows.check(model, training, wish)
+
+
+def target(rng: np.random.Generator, table: Rows) -> Values:
+    n = len(table["y"])
+    signal = sum(
+        (v.astype(float) / (np.abs(v.astype(float)).max() or 1.0) for k, v in table.items() if k not in "ky"), 0.0
+    )
+    match rng.integers(5):
+        case 0:
+            return np.full(n, 3.0)
+        case 1:
+            return np.asarray(1e9 + signal + rng.normal(size=n))
+        case 2:
+            return np.round(signal + rng.integers(-2, 3, n))  # residuals on the knots
+        case 3:
+            return np.where(rng.random(n) < 0.9, 1.0, signal + rng.normal(size=n))  # a heap
+    return np.asarray(signal + rng.standard_t(2, n))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The rows of the join on scaled features, with a constant first."""
+
+    y: Values
+    x: Values
+    names: tuple[str, ...]
+    raw: Values
+    centre: Values
+    width: Values
+    of_numbers: bool
+
+    @classmethod
+    def of(cls, found: Rows, of_numbers: bool) -> "Joined":
+        y = found.pop("y").astype(float)
+        raw = np.column_stack([values.astype(float) for values in found.values()])
+        centre = raw.mean(axis=0)
+        width = raw.std(axis=0)
+        width[width <= 1e-12 * np.abs(raw).max(axis=0)] = 1.0
+        x = np.column_stack([np.ones(len(y)), (raw - centre) / width])
+        return cls(y, x, tuple(found), raw, centre, width, of_numbers)
+
+    def check(self, model: Model, training: Training, wish: "Wish") -> float:
+        psi, n = named(training.problem.loss, **self._option(training)), len(self.y)
+        signs = np.ones(n) if self.of_numbers else self.y
+        origins = self.y - model.label_centre if self.of_numbers else np.full(n, psi.origin or 0.0)
+
+        def value(beta: Values) -> float:
+            size = float(np.abs(beta[1:]).sum())
+            loss = float(psi.value(origins - signs * (self.x @ beta)).mean())
+            return loss + training.lam * float(beta @ beta) + training.l1 * size
+
+        known = {w.feature: w.scaled_weight for w in model.weights}
+        own = np.array([model.scaled_intercept or 0.0, *(known[name] for name in self.names)])
+        best, found = inf, value(own)
+        for peer in (self._cone, self._rehline):
+            beta = peer(training, wish, signs, origins)
+            if beta is not None and (wish.rows @ beta + wish.shifts).min(initial=0.0) >= -HELD:
+                best = min(best, value(wish.constraint.repaired(beta)))
+        close = CLOSE * (abs(found) + 1e-12 * float(np.abs(origins).mean()))
+        assert best < inf, "no peer has found an optimum"
+        assert model.objective - close <= found <= model.objective_upper + close, (model.objective, found)
+        assert model.lower_bound <= best + close, (model.lower_bound, best)
+        assert model.converged, model.gap
+        if model.gap <= TOL:
+            assert found <= best / (1.0 - TOL) + close, (found, best)
+        else:
+            assert model.objective == 0.0, "0 but for rounding, of which no share can be proven"
+        held = wish.rows @ own + wish.shifts
+        assert held.min(initial=0.0) >= -HELD * max(1.0, np.abs(self.width).max()), held
+        return max(0.0, found / best - 1.0) if best > 1e-9 else 0.0
+
+    def _option(self, training: Training) -> dict[str, Any]:
+        asked_for = training.problem
+        return {name: getattr(asked_for, name) for name in ("width", "tube", "quantile", "delta")}
+
+    def _parameter(self, training: Training) -> float:
+        """That of the loss."""
+        names = {"smooth_hinge": "width", "huber": "delta", "quantile": "quantile"}
+        name = names.get(training.problem.loss, "tube")
+        return float(getattr(training.problem, name))
+
+    def _cone(self, training: Training, wish: "Wish", signs: Values, origins: Values) -> Values | None:
+        shares, option = np.full(len(self.y), 1.0 / len(self.y)), self._parameter(training)
+        loss, own = training.problem.loss, wish.constraint
+        return optimum(
+            self.x,
+            signs,
+            origins,
+            shares,
+            loss,
+            training.lam,
+            l1=training.l1,
+            constant=0,
+            constraint=own,
+            option=option,
+        )
+
+    def _rehline(self, training: Training, wish: "Wish", signs: Values, origins: Values) -> Values | None:
+        """ReLU(u x.beta + v) and ReHU, over 2 lambda, as its penalty is half the square. It has neither l1 nor exp."""
+        if training.l1 or training.problem.loss not in SIDES:
+            return None
+        share = 1.0 / (2.0 * training.lam * len(self.y))
+        u, v, tau, s, t = ([] for _ in range(5))  # type: ignore[var-annotated]
+        for way, tube, slope, bend, beyond in SIDES[training.problem.loss](self._parameter(training)):
+            z, at = -way * signs, way * origins - tube
+            if bend:
+                root = np.sqrt(bend * share)
+                s, t = [*s, root * z], [*t, root * at]
+                tau.append(np.full(len(z), inf if beyond is None else beyond * share / root))
+            else:
+                u, v = [*u, slope * share * z], [*v, slope * share * at]
+        empty = np.empty((0, 0))
+        arrays = (np.array(each) if each else empty for each in (u, v, tau, s, t))
+        given = dict(zip(("U", "V", "Tau", "S", "T"), arrays, strict=True))
+        if len(wish.rows):
+            given |= {"A": wish.rows, "b": wish.shifts}
+        found = ReHLine_solver(self.x, **given, max_iter=200_000, tol=1e-10, verbose=0)
+        return np.asarray(found.beta)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of the weights, and the same as rows over the scaled ones."""
+
+    options: dict[str, Any]
+    rows: Values
+    shifts: Values
+
+    @property
+    def constraint(self) -> Constraint:
+        return Constraint(tuple(map(str, range(len(self.shifts)))), self.rows, self.shifts)
+
+    @classmethod
+    def of(cls, rows: Joined, kind: str) -> "Wish":
+        unit, d = np.eye(1 + len(rows.names))[1:] / rows.width[:, None], 1 + len(rows.names)
+        first, last = rows.names[0], rows.names[-1]
+        match kind:
+            case "nonnegative":
+                return cls({"constrain": ("nonnegative",)}, unit, np.zeros(d - 1))
+            case "decreasing":
+                return cls({"constrain": (f"decreasing:{first}",)}, -unit[:1], np.zeros(1))
+            case "box":
+                sides = np.vstack([unit[0], -unit[0], -unit[-1]])
+                return cls(
+                    {"constrain": (f"box:{first}:-1:0.125", f"box:{last}::0.5")}, sides, np.array([1.0, 0.125, 0.5])
+                )
+            case "fair":
+                s = rows.raw[:, 0]
+                row = (s - s.mean()) @ rows.x / len(s)
+                return cls({"constrain": (f"fair:{first}:0.01",)}, np.vstack([-row, row]), np.full(2, 0.01))
+        return cls({"l1": 1e-2 if kind == "l1" else 0.0}, np.zeros((0, d)), np.zeros(0))
+
+
+if __name__ == "__main__":
+    main()
