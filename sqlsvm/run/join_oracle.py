@@ -1,6 +1,7 @@
 """The join as an oracle for the solvers: each pass through the database gives a cut."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -133,7 +134,14 @@ class JoinOracle:
         if isinstance(counted, Lines):  # of a loss that is near
             near = self.loss.near
             offset, value, error = offset - near.above, value - near.above, error + near.error
+            self._take(self.loss.finer(value))
         return Cut(slope, offset, value, error, None if self.exact else buckets, width)
+
+    def _take(self, loss: Loss) -> None:
+        """The passes to come count by what is near this loss, which is the same one."""
+        if loss is not self.loss:
+            self.loss, self.plan = loss, replace(self.plan, loss=loss)
+            self.__dict__.pop("program", None)
 
     def sample(self, size: int, seed: int) -> Sample:
         asked = size, seed, self.loss.origin

@@ -19,7 +19,7 @@ from sqlsvm.solve.loss import named
 from tests.ground import svm
 from tests.ground.joins import Join, categories, chain, heap, star
 from tests.ground.opened import Opened, Wish, build, opened, opened_world, truth
-from tests.ground.problems import KINDS, Table, problem
+from tests.ground.problems import KINDS, Table, problem, separable
 from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
 from tests.typed import typed
@@ -159,6 +159,17 @@ def test_a_training_over_several_bags_is_proven(engine: Engine, loss: LossName, 
     assert model.passes <= 4
     rounding = 1e-4 if loss == "logistic" else 1e-6 * model.objective  # of running sums
     assert model.objective_upper - model.objective <= rounding
+
+
+def test_a_small_logistic_objective_over_two_bags_is_proven_too(engine: Engine) -> None:
+    """The pieces near the loss are off by 1e-4, which is much of an objective of 0.007: later passes count by more."""
+    join = problem(np.random.default_rng(3), separable, fan_out=2)
+    with join.created(engine):
+        model = proven(engine, join, training(lam=1e-4, loss="logistic", sample=300))
+    assert model.objective < 0.02
+    assert model.bags == 2
+    assert model.converged
+    assert model.passes <= 4
 
 
 def test_features_far_from_0_over_two_bags(duckdb: Engine) -> None:

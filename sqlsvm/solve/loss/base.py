@@ -55,6 +55,10 @@ class Loss(ABC):
     def near(self) -> "Near":
         """A loss of linear and quadratic pieces that is close to it. Over several bags rows count by that."""
 
+    def finer(self, mean: float) -> "Loss":
+        """The same loss, with a `near` that is close enough where the mean of psi is this."""
+        return self
+
     @abstractmethod
     def growth(self, origin: float) -> tuple[float, float, float]:
         """a, b and c of `size`."""

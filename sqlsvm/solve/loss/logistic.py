@@ -1,6 +1,7 @@
 """The logistic loss: psi(z) = log(1 + exp(z)), with z = -y score."""
 
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -8,8 +9,10 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss.base import Loss
 from sqlsvm.solve.loss.piecewise import Change, Near, Piece, Piecewise
 
-PIECES, FAR = 40, 12.0
-"""Of the loss that is close to it, and the residual beyond which that is straight."""
+FAR: Mapping[int, float] = {40: 12.0, 80: 16.0, 160: 16.0}
+"""How many pieces the loss may have that is close to it, and the residual beyond which that is straight."""
+SHARE = 5e-4
+"""Of the mean of psi: by no more should the two differ."""
 GRAIN = 1e-3
 """The distance of the residuals where the two are compared."""
 
@@ -17,6 +20,13 @@ GRAIN = 1e-3
 class Logistic(Loss):
     origin = 0.0
     slopes = 0.0, 1.0
+
+    def __init__(self, pieces: int = min(FAR)) -> None:
+        self._pieces, self._far = pieces, FAR[pieces]
+
+    def finer(self, mean: float) -> Loss:
+        enough = self.near.error <= SHARE * mean or self._pieces == max(FAR)
+        return self if enough else _of_pieces(2 * self._pieces).finer(mean)
 
     def value(self, z: Array) -> Array:
         found: Array = np.logaddexp(0.0, z)
@@ -43,15 +53,16 @@ class Logistic(Loss):
     @cached_property
     def near(self) -> Near:
         """With the slopes at its changes that make the squares of the differences least."""
-        z = np.linspace(-FAR, FAR, 1 + round(2.0 * FAR / GRAIN))
+        far, pieces = self._far, self._pieces
+        z = np.linspace(-far, far, 1 + round(2.0 * far / GRAIN))
         places = self._places(z)
-        u = np.append(np.zeros(PIECES), 1.0)
-        hats = np.array([_with_slopes(places, hat).value(z) for hat in np.eye(PIECES + 1)[1:]])
+        u = np.append(np.zeros(pieces), 1.0)
+        hats = np.array([_with_slopes(places, hat).value(z) for hat in np.eye(pieces + 1)[1:]])
         u[1:-1] = np.linalg.lstsq(hats[:-1].T, self.value(z) - hats[-1], rcond=None)[0]
         loss = _with_slopes(places, u)
         above = loss.value(z) - self.value(z)
         # Between two of these residuals, and beyond all, the difference changes by no more than this.
-        between = (float(np.abs(loss.slope(z) - self.slope(z)).max()) + GRAIN) * GRAIN + float(np.exp(-FAR))
+        between = (float(np.abs(loss.slope(z) - self.slope(z)).max()) + GRAIN) * GRAIN + float(np.exp(-far))
         most, least = float(above.max()) + between, float(above.min()) - between
         return Near(loss, most, most - least)
 
@@ -60,8 +71,13 @@ class Logistic(Loss):
         u = self.slope(z)
         bent = np.cbrt(np.abs(u * (1.0 - u) * (1.0 - 2.0 * u)) + 1e-9)
         share = np.cumsum(bent) - bent[0]
-        found: Array = np.interp(np.linspace(0.0, share[-1], PIECES + 1), share, z)
+        found: Array = np.interp(np.linspace(0.0, share[-1], self._pieces + 1), share, z)
         return found
+
+
+@cache
+def _of_pieces(pieces: int) -> Logistic:
+    return Logistic(pieces)
 
 
 def _with_slopes(places: Array, u: Array) -> Piecewise:
