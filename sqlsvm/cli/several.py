@@ -3,13 +3,15 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sqlsvm.cli import progress
-from sqlsvm.cli.group import show_either
+from sqlsvm.cli.group import show_either, writing
 from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
+from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
     from sqlsvm.run.train import Training
+    from sqlsvm.show.several import Trained
     from sqlsvm.solve.solution import OnPass
     from sqlsvm.store import Store
 
@@ -97,14 +100,18 @@ def train_several(
     select: Select | None,
     place: str,
     as_json: bool,
+    pictures: str | None = None,
 ) -> "list[Model]":
     """With `select` only the model that it chooses is stored."""
     from sqlsvm.ask.crossings import crossings
     from sqlsvm.ask.probabilities import with_probabilities
     from sqlsvm.ask.validation import Validation
+    from sqlsvm.report import png
     from sqlsvm.run.train import train_each
     from sqlsvm.show.several import Trained, as_json_list, draw_several
 
+    if pictures:
+        png.check()
     first = next(iter(trainings.values()))
     validation = Validation(trainings)
 
@@ -136,7 +143,20 @@ def train_several(
         lambda: as_json_list(found),
         lambda: draw_several(found, option, by, simplest, place, sys.stdout),
     )
+    if pictures:
+        _draw(found, option, Path(pictures))
     return [model for n, model in enumerate(models) if chosen in (None, n)]
+
+
+def _draw(found: "Sequence[Trained]", option: Option, folder: Path) -> None:
+    """Where they are is said on stderr: the answer may be JSON."""
+    from sqlsvm.report import path_charts, png
+
+    for name, chart in path_charts(found, option).items():
+        path = folder / f"{name}.png"
+        with writing(path, make_folder=True) as out:
+            png.draw(chart, out.buffer)
+        progress.say(f"{chart.title} is in {printable(str(path))}")
 
 
 def _measures(engine: "Engine", models: "Sequence[Model]", training: "Training") -> "list[Measures | None]":

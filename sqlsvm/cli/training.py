@@ -51,6 +51,7 @@ place_wanted = together(
         help="With several values of --lambda or --l1: keep only the model that is the best by this on rows that it "
         "has not seen, of --folds or --holdout.",
     ),
+    option("--png", "pictures", metavar="DIR", help="With several values: also draw the models against them, as PNG."),
     option(
         "--one-standard-error",
         "simplest",
@@ -88,6 +89,7 @@ def train(
     start: str | None,
     select: str | None,
     simplest: bool,
+    pictures: str | None,
     as_json: bool,
     work_schema: str | None,
     **options: Any,
@@ -107,6 +109,8 @@ def train(
 
     varied = several.varied(options)
     several.check(varied, options, select, simplest, resume, model_file)
+    if pictures and not varied:
+        raise click.UsageError("--png draws several models: give --lambda or --l1 several values.")
     check_start(start, resume, options["solver"], varied)
     trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
     training = next(iter(trainings.values()))
@@ -126,7 +130,7 @@ def train(
         if varied:
             place = _place(model_file or engine.url) if store else "not kept"
             wanted = several.Select(select, name, simplest) if select else None
-            models = several.train_several(engine, store, query, named, varied, wanted, place, as_json)
+            models = several.train_several(engine, store, query, named, varied, wanted, place, as_json, pictures)
             return _code(models, training)
         begun = _start(store, start) if start else None
         keeper = Keeper(store, name, model_file or engine.url, dsn)

@@ -2,5 +2,6 @@
 
 from sqlsvm.report.gather import Report, gather, gather_from
 from sqlsvm.report.page import GENERATOR, html
+from sqlsvm.report.path import path_charts
 
-__all__ = ["GENERATOR", "Report", "gather", "gather_from", "html"]
+__all__ = ["GENERATOR", "Report", "gather", "gather_from", "html", "path_charts"]

@@ -51,6 +51,7 @@ def _matplotlib() -> Callable[..., Any]:
 
 def _axes(axes: "Axes", chart: Chart) -> None:
     axes.set_title(chart.title, loc="left", fontsize=11)
+    axes.set_xscale("log" if chart.x.log else "linear")
     axes.set_yscale("log" if chart.y.log else "linear")
     for axis, ours in ((axes.xaxis, chart.x), (axes.yaxis, chart.y)):
         axis.set_label_text(_plain(ours.label))

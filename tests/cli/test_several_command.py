@@ -161,3 +161,16 @@ def test_folds_measure_and_select(dsn: str) -> None:
     ):
         code, _, err = train(dsn, *options)
         assert (code, said in err) == (2, True), err
+
+
+def test_the_models_are_drawn(dsn: str, tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    code, out, err = train(dsn, "--lambda", "1,0.1,0.01", "--folds", 3, "--png", folder, "--json")
+    assert code == 0, err
+    assert len(json.loads(out)) == 3
+    names = {"path", "path_weights", *(f"path_{n}" for n in ("loss", "auc", "accuracy", "balanced_accuracy", "f1"))}
+    assert {path.stem for path in folder.iterdir()} == names
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.iterdir())
+    assert f"Objective between its bounds is in {folder / 'path.png'}\n" in err
+    code, _, err = train(dsn, "--png", folder)
+    assert (code, "--png draws several models" in err) == (2, True)
