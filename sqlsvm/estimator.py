@@ -239,8 +239,10 @@ class RelationalSVC(Relational):
 
     `top` says how many categories of a column get a weight of their own, as {"city": 50} or ["city:50"]; all others
     share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
-    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`; with
-    `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
+    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`; `folds`
+    is how many parts are left out once each, and `model_.validation` has what was measured there; `probability` is
+    "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` begins at the weights that it found before;
+    with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
 
     After `fit`:
         coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
