@@ -420,7 +420,14 @@ _TABLE = (
         changes=None,
         example="sigmoid",
     ),
-    Option("seed", 0, Number(0, whole=True), "The same seed gives the same model.", changes=None),
+    Option(
+        "seed",
+        0,
+        Number(0, whole=True),
+        "The seed of the sample, of the rows held out and of the folds. With several threads DuckDB may read rows in "
+        "another order, and then it draws another sample.",
+        changes=None,
+    ),
     Option(
         "offload",
         False,
