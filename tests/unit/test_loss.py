@@ -118,6 +118,17 @@ def test_a_smoothed_loss_has_no_knots_and_differs_near_them_only(loss: Loss) -> 
 
 
 @every_loss
+@pytest.mark.parametrize("width", [1e-5, 1e-9, 1e-14, 1e-18])
+def test_a_narrow_ramp_ends_at_the_slope_of_the_loss(loss: Loss, width: float) -> None:
+    """Rounding left a slope of 1e-3 on a flat piece, and slopes that the loss does not have: these make no cuts."""
+    z, smooth = grid(), loss.smoothed(width)
+    np.testing.assert_allclose(smooth.slope(z), loss.slope(z), rtol=1e-13, atol=1e-15)
+    least, most = loss.slopes
+    assert (smooth.slope(z) >= least).all()
+    assert (smooth.slope(z) <= most).all()
+
+
+@every_loss
 @pytest.mark.parametrize("wide", [0.1, 1.0, 30.0])
 def test_the_size_is_not_exceeded(loss: Loss, wide: float) -> None:
     z = wide * np.random.default_rng(1).normal(size=1000)

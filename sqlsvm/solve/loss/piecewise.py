@@ -13,6 +13,9 @@ from sqlsvm.solve.loss.base import Loss
 NOISE = 1e-13
 """What changes add up to may miss 0 by this share of them."""
 
+NARROWEST = 1e-9
+"""A ramp that is narrower than this share of its distance from 0 would be lost to rounding."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -60,10 +63,9 @@ class Piecewise(Loss):
         piece = self.start
         for change in self.changes:
             by = change.at - piece.at
-            value = piece.value + piece.slope * by + piece.bend * by * by / 2.0
-            slope = piece.slope + piece.bend * by + change.jump
-            bend = piece.bend + change.bend
-            piece = Piece(change.at, value, slope, bend if abs(bend) > NOISE * abs(change.bend) else 0.0)
+            value = _sum(piece.value, piece.slope * by, piece.bend * by * by / 2.0)
+            slope = _sum(piece.slope, piece.bend * by, change.jump)
+            piece = Piece(change.at, value, slope, _sum(piece.bend, change.bend))
             yield piece
 
     def value(self, z: Array) -> Array:
@@ -123,8 +125,10 @@ class Piecewise(Loss):
     def _ramps(self, width: float) -> Iterator[Change]:
         for change in self.changes:
             if change.jump:
-                bend = change.jump / (2.0 * width)
-                yield from (Change(change.at - width, bend=bend), Change(change.at + width, bend=-bend))
+                by = max(width, NARROWEST * abs(change.at))
+                start, end = change.at - by, change.at + by
+                bend = change.jump / (end - start)  # which are rounded: the slope at the end has to be that of the loss
+                yield from (Change(start, bend=bend), Change(end, bend=-bend))
             if change.bend:
                 yield Change(change.at, bend=change.bend)
 
@@ -178,6 +182,11 @@ class Near:
     loss: Piecewise
     above: float
     error: float
+
+
+def _sum(*terms: float) -> float:
+    found = sum(terms)
+    return found if abs(found) > NOISE * max(map(abs, terms)) else 0.0
 
 
 def _inverse(bend: float) -> float:
