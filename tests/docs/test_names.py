@@ -14,7 +14,8 @@ from sqlsvm.cli import cli
 from tests.docs.markdown import ROOT, anchors, blocks, documents, links, spans
 
 DOCUMENTS = documents()
-DEVELOPERS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
+DOCS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
+DEVELOPERS = [path for path in DOCS if path.name != "questions.md"]
 """Documents that speak about the code; the others name files of their readers too."""
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
@@ -30,7 +31,7 @@ def read(path: Path) -> str:
 
 
 every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-every_page_about_sqlsvm = pytest.mark.parametrize("path", [ROOT / "README.md", *DEVELOPERS], ids=lambda path: path.name)
+every_page_about_sqlsvm = pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
 every_page_about_code = pytest.mark.parametrize("path", DEVELOPERS, ids=lambda path: path.name)
 
 
