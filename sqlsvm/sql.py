@@ -247,6 +247,50 @@ def numbered(values: exp.Query) -> exp.Select:
     return select([(column("v"), "v"), (row_number("v"), "n")], derived(distinct(derived(values, "r")), "d"))
 
 
+MEANING = "sqlsvm_meaning"
+"""Marks nodes of ours by what they are for. Engines spell these differently, and a query of the user may have the same
+nodes, which mean there what they mean in its own language."""
+
+
+def meaning(node: exp.Expr) -> object:
+    return node.meta.get(MEANING)
+
+
+def _meant(node: exp.Expression, as_: str) -> exp.Expression:
+    node.meta[MEANING] = as_
+    return node
+
+
+ELEMENT, ROUNDED, ITEMS, DIGITS, ANY_ORDER = "element", "rounded", "items", "digits", "any order"
+
+
+def element(values: exp.Expression, place: exp.Expression) -> exp.Expression:
+    """The element of an array at a place, counted from 1; NULL beyond its end."""
+    return _meant(exp.Bracket(this=exp.paren(values, copy=False), expressions=[place], offset=1), ELEMENT)
+
+
+def rounded(value: exp.Expression) -> exp.Expression:
+    """The nearest whole number, as a double. Of two that are as near, it may be either."""
+    return _meant(exp.Round(this=value), ROUNDED)
+
+
+def items(values: exp.Expression, alias: str, name: str, place: str | None = None) -> exp.Expression:
+    """The elements of an array as an item of FROM, and their places, counted from 1."""
+    names = [name, place] if place else [name]
+    alias_ = exp.TableAlias(this=alias, columns=names)
+    return _meant(exp.Unnest(expressions=[values], alias=alias_, offset=bool(place) or None), ITEMS)
+
+
+def digits(value: exp.Expression) -> exp.Expression:
+    """The shortest text of a double that is no whole number: the same in every engine."""
+    return _meant(text(value), DIGITS)
+
+
+def any_number() -> exp.Expression:
+    """ROW_NUMBER() OVER (): a number for each row, from 1, in any order."""
+    return _meant(window(exp.RowNumber()), ANY_ORDER)
+
+
 FENCE = "sqlsvm_fence"
 
 

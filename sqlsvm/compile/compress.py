@@ -17,8 +17,9 @@ LEVELS_TABLE = "sqlsvm_levels"
 
 def levels_statement() -> Statement:
     """SELECT f FROM UNNEST($levels): the parameter as a table."""
-    items = exp.Unnest(expressions=[sql.array(LEVELS)], alias=exp.TableAlias(this="l", columns=["f"]))
-    return statement("levels", sql.select([(sql.column("f"), "f")], items), LEVELS_TABLE)
+    return statement(
+        "levels", sql.select([(sql.column("f"), "f")], sql.items(sql.array(LEVELS), "l", "f")), LEVELS_TABLE
+    )
 
 
 def compressed(entries: exp.Select, keys: list[str]) -> exp.Select:

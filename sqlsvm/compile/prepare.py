@@ -118,7 +118,7 @@ def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[State
         relation = tree.query.relation(alias)
         looked_up: Named = [(e.right.expression.copy(), f"m{i}") for i, e in enumerate(variable.match.equalities)]
         keep = sql.every(f.copy() for f in relation.late_filters)
-        numbered = [(sql.row_number(), key(variable.index)), *looked_up, *_columns(tree, alias, outputs)]
+        numbered = [(sql.any_number(), key(variable.index)), *looked_up, *_columns(tree, alias, outputs)]
         rows = _from_source(tree, alias, [*numbered, (keep, "keep")])
         rows = sql.where(rows, *(f.copy() for f in relation.filters))
         yield Statement(f"numbered rows of {alias}", rows, match_table(variable))

@@ -150,7 +150,7 @@ def _points_below(place: str, node: int) -> exp.Expression:
     """How many of the root's points lie below a place: one for each whole K-th, and perhaps that of the next K-th."""
     whole = exp.Floor(this=sql.product(sql.column(place), sql.parameter(DENSITY)))
     next_ = exp.cast(exp.Add(this=whole.copy(), expression=sql.integer(1)), exp.DType.INT)
-    point = exp.Bracket(this=exp.paren(sql.array(points(node)), copy=False), expressions=[next_], offset=1)
+    point = sql.element(sql.array(points(node)), next_)
     below = exp.LT(this=point, expression=sql.column(place))
     return sql.plus(whole, sql.case(below, sql.integer(1), sql.integer(0)))
 
@@ -203,10 +203,9 @@ def _points(node: int, parent: Edge | None) -> exp.Select:
     return sql.join(found, exp.to_table(came), sql.same(_keys(parent), above, came))
 
 
-def _unnested(node: int) -> exp.Unnest:
+def _unnested(node: int) -> exp.Expression:
     """p(u, j): the points in their order."""
-    alias = exp.TableAlias(this="p", columns=["u", "j"])
-    return exp.Unnest(expressions=[sql.array(points(node))], alias=alias, offset=True)
+    return sql.items(sql.array(points(node)), "p", "u", "j")
 
 
 def _no_number() -> exp.Expression:
@@ -290,9 +289,9 @@ def _hit_rows(plan: Plan) -> exp.Select:
     root, columns = plan.label_node, _root_columns(plan)
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.grouped([(hit, "place")], [(sql.count(), TIMES)], _unnested(root))
-    first = exp.paren(sql.minus(sql.row_number(), sql.integer(1)))
+    first = exp.paren(sql.minus(sql.any_number(), sql.integer(1)))
     size = sql.double(exp.ArraySize(this=sql.array(points(root))))
-    n = exp.Round(this=exp.Div(this=size, expression=sql.parameter(DENSITY)))
+    n = sql.rounded(exp.Div(this=size, expression=sql.parameter(DENSITY)))
     place = exp.Mod(this=first, expression=exp.cast(n, exp.DType.BIGINT))
     rows = sql.select([*sql.columns(columns, "r"), (place, "place")], source(plan, root, "r"))
     found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], "h")], sql.derived(rows, "l"))

@@ -31,4 +31,4 @@ def statement(name: str, query: exp.Query, table: str | None = None) -> Statemen
 
 def theta(index: exp.Expression) -> exp.Expression:
     """The coordinate theta[index], counted from 1, of the one array parameter."""
-    return exp.Bracket(this=exp.paren(sql.array(THETA), copy=False), expressions=[index], offset=1)
+    return sql.element(sql.array(THETA), index)

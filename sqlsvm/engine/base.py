@@ -161,8 +161,9 @@ class Engine(ABC):
         """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
         with NULLs comes as float; any other column comes as objects with None."""
 
-    def to_keep(self, name: str, query: exp.Query) -> Texts:
-        """The statements that `keep` sends: the first takes the parameters."""
+    def to_keep(self, name: str, query: exp.Query, *, readers: int | None = None) -> Texts:
+        """The statements that `keep` sends: the first takes the parameters. `readers` is how often later statements
+        read the table, if that is known: an engine need not store what is read once."""
         return (self.text(sql.temporary(name, query)),)
 
     def keep(self, name: str, query: exp.Query | Texts, parameters: Parameters = ()) -> None:

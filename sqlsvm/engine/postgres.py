@@ -98,9 +98,9 @@ class Postgres(PgCatalog):
             return statement
         return super().text(_fenced(self._unlogged.placed(statement) if self._unlogged else statement))
 
-    def to_keep(self, name: str, query: exp.Query) -> Texts:
+    def to_keep(self, name: str, query: exp.Query, *, readers: int | None = None) -> Texts:
         """Autovacuum does not analyse temporary tables."""
-        return (*super().to_keep(name, query), self.text(sql.analyse(name)))
+        return (*super().to_keep(name, query, readers=readers), self.text(sql.analyse(name)))
 
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         self._send(self.text(statement), parameters).close()

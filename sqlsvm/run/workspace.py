@@ -1,5 +1,6 @@
 """Run compiled statements in order on one engine, and leave nothing behind."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -21,7 +22,13 @@ class Program:
 
     def __init__(self, engine: Engine, statements: Iterable[Statement]) -> None:
         self.statements = tuple(statements)
-        self.texts = tuple(rendered(engine, statement) for statement in self.statements)
+        self.texts = tuple(rendered(engine, s, self.readers.get(s.table or "")) for s in self.statements)
+
+    @cached_property
+    def readers(self) -> Mapping[str, int]:
+        """How often the statements read each of their tables."""
+        read = Counter(table.name for s in self.statements for table in s.query.find_all(exp.Table))
+        return {s.table: read[s.table] for s in self.statements if s.table}
 
     @cached_property
     def lifetimes(self) -> Mapping[str, tuple[int, int]]:
@@ -41,9 +48,11 @@ class Program:
         return tuple(tuple(table for table, (_, last) in self.lifetimes.items() if last == place) for place in places)
 
 
-def rendered(engine: Engine, statement: Statement) -> Texts:
+def rendered(engine: Engine, statement: Statement, readers: int | None = None) -> Texts:
     """The texts that are sent for a statement."""
-    return engine.to_keep(statement.table, statement.query) if statement.table else (engine.text(statement.query),)
+    if statement.table is None:
+        return (engine.text(statement.query),)
+    return engine.to_keep(statement.table, statement.query, readers=readers)
 
 
 class Workspace:
