@@ -16,7 +16,7 @@ from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.errors import DataError, OptionError, SqlsvmError, nearest
+from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
@@ -36,7 +36,8 @@ from sqlsvm.options import (
 )
 from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.resume import Continuation, Saved
+from sqlsvm.run.train import Training, train_each
 from sqlsvm.solve.loss.custom import given
 
 if TYPE_CHECKING:
@@ -148,23 +149,58 @@ class Relational:
 
     def fit(self, database: str | Engine, query: str, label: str) -> Self:
         """Train on the rows of the query, inside the database: a URL, or an engine that stays open. With `warm_start`
-        the training begins at the weights of the one before."""
-        training, start = self._training(label), getattr(self, "model_", None) if self.warm_start else None
-        with _opened(database) as engine:
-            if self.work_schema:
-                engine.work_in(self.work_schema)
-            validation = Validation({label: training})
-            trained = train(engine, label, query, training, start=start, on_fold=validation.measure)
-            (model,) = with_probabilities(engine, [validation.of(trained)], offload=bool(self.offload))
+        the training goes on from the one before: from its passes, if it was interrupted or did not converge, and else
+        from its weights."""
+        (model,) = self._trained(database, query, {label: self._training(label)})
+        self._fit(database, model)
+        return self
+
+    def fit_path(self, database: str | Engine, query: str, label: str, **values: Sequence[float]) -> list[Self]:
+        """A fitted copy for each value of lam, l1 or quantile: fit_path(database, query, label, lam=[1e-1, 1e-2]). It
+        is one training, which shares the sample and, apart from quantiles, the passes."""
+        each = _each(values)
+        copies = [type(self)(**(self.get_params() | {name: value})) for name, value in each]
+        named = {f"{label}_{value:.12g}": copy for (_, value), copy in zip(each, copies, strict=True)}
+        trainings = {name: copy._training(label) for name, copy in named.items()}
+        for copy, model in zip(copies, self._trained(database, query, trainings), strict=True):
+            copy._fit(database, model)
+        return copies
+
+    def _trained(self, database: str | Engine, query: str, trainings: Mapping[str, Training]) -> list[Model]:
+        """If something ends it, its passes are kept for another `fit` with `warm_start`."""
+        before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
+        start = getattr(self, "model_", None) if self.warm_start and not before else None
+        one_loss = len({training.problem.named_loss for training in trainings.values()}) == 1
+        continuation, validation = Continuation(before), Validation(trainings)
+        try:
+            with _opened(database) as engine:
+                if self.work_schema:
+                    engine.work_in(self.work_schema)
+                found = train_each(
+                    engine,
+                    query,
+                    trainings,
+                    continuations=dict.fromkeys(trainings, continuation) if one_loss else {},
+                    start=start,
+                    on_fold=validation.measure,
+                )
+                models = [validation.of(model) for model in found]
+                models = list(with_probabilities(engine, models, offload=bool(self.offload)))
+        except (KeyboardInterrupt, EngineError):
+            self._passes = continuation.last or before
+            raise
+        self._passes = continuation.last if continuation.unfinished else None
+        return models
+
+    def _fit(self, database: str | Engine, model: Model) -> None:
         self._database = database
         self._take(model)
         if not model.converged:
             warnings.warn(
                 f"the gap is {model.gap:.2g} after {model.passes} passes, not {self.tol:g}: raise max_passes, or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _training(self, label: str) -> Training:
         params = {name: value for name, value in self.get_params().items() if name in OPTIONS}
@@ -241,7 +277,7 @@ class RelationalSVC(Relational):
     share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
     `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`; `folds`
     is how many parts are left out once each, and `model_.validation` has what was measured there; `probability` is
-    "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` begins at the weights that it found before;
+    "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` goes on from the one before;
     with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
 
     After `fit`:
@@ -341,6 +377,18 @@ class RelationalRidge(RelationalSVR):
 def _opened(database: str | Engine) -> AbstractContextManager[Engine]:
     """The caller closes an engine that it has opened."""
     return connect(database) if isinstance(database, str) else nullcontext(database)
+
+
+def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:
+    """The values of the one option that has several."""
+    allowed = [name for name, option in OPTIONS.items() if option.several]
+    if len(values) != 1 or not set(values) <= set(allowed):
+        raise ParameterError("fit_path takes several values of one parameter", hint=f"it can be {', '.join(allowed)}")
+    ((name, found),) = values.items()
+    listed = [float(value) for value in found]
+    if not listed or len(set(listed)) < len(listed):
+        raise ParameterError(f"{name} has {'no values' if not listed else 'a value twice'}")
+    return [(name, value) for value in listed]
 
 
 def _as_option(name: str, value: Any) -> Any:

@@ -73,7 +73,7 @@ def _play(engine: "Engine", query: str) -> int:
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
     show_answer("\nNow a support vector machine is trained on that join, in place:\n")
     training = Training.of(label=LABEL, nulls="mean")
-    return train_and_keep(engine, Keeper(open_store(engine), MODEL, engine.url), query, training)
+    return train_and_keep(engine, Keeper(open_store(engine), engine.url), MODEL, query, training)
 
 
 def _offloaded(engine: "Engine", query: str) -> None:

@@ -1,6 +1,6 @@
 """Keeping the passes of a training that does not finish, and continuing from them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,18 @@ def state_of(store: "Store | None", name: str) -> "Saved | None":
     return Saved.from_json(found, f'unfinished training of "{name}"') if found is not None else None
 
 
+def states_of(store: "Store | None", names: Sequence[str]) -> "dict[str, Saved | None]":
+    """What several trainings have left, of which one at least did not finish."""
+    found = {name: state_of(store, name) for name in names}
+    if not any(found.values()):
+        raise nothing_kept(names[0], "leave out --resume to train the models anew")
+    return found
+
+
+def nothing_kept(name: str, hint: str) -> OptionError:
+    return OptionError(f'no unfinished training of "{name}" is kept here', hint=hint)
+
+
 def finished(store: "Store", name: str, query: str, training: "Training") -> "Model":
     """The model of the same training, if that has converged. An error if there is none."""
     from sqlsvm.model.model import plain
@@ -43,51 +55,67 @@ def finished(store: "Store", name: str, query: str, training: "Training") -> "Mo
     if model and model.converged and (model.query, plain(model.options)) == (query, plain(asdict(training))):
         say(f"nothing to resume: {name}, version {model.version}, had converged")
         return model
-    raise OptionError(
-        f'no unfinished training of "{name}" is kept here',
-        hint="leave out --resume to begin one" if model is None else "leave out --resume to train the model anew",
-    )
+    anew = "leave out --resume to begin one" if model is None else "leave out --resume to train the model anew"
+    raise nothing_kept(name, anew)
 
 
 @dataclass(frozen=True)
 class Keeper:
-    """Where a training leaves its model, or its passes if it does not finish."""
+    """Where trainings leave their passes if they do not finish, by the name under which these are kept."""
 
     store: "Store | None"
-    name: str
     place: str
     dsn: str | None = None
     """To connect again, if the connection is lost."""
 
+    @property
+    def said(self) -> str:
+        """Of a model that was stored."""
+        from sqlsvm.engine import lasting
+
+        if self.store is None:
+            return "not kept"
+        return f"kept in {self.place}" if lasting(self.place) else "kept until this database goes"
+
     @contextmanager
-    def outliving(self, continuation: "Continuation") -> Iterator[None]:
-        """The passes are kept when something ends the training inside. The error goes on."""
+    def outliving(self, continuations: "Mapping[str, Continuation]") -> Iterator[None]:
+        """The passes are kept when something ends the trainings inside. The error goes on."""
         try:
             yield
         except (KeyboardInterrupt, EngineError):
-            if continuation.last:
-                self.keep(continuation.last)
+            self.keep({name: each.last for name, each in continuations.items() if each.last})
             raise
 
-    def keep(self, state: "Saved") -> None:
-        if self.store is None:
+    def close(self, continuations: "Mapping[str, Continuation]") -> None:
+        """All passes are kept if a training did not converge: the same command goes on with all trainings."""
+        if any(each.unfinished for each in continuations.values()):
+            self.keep({name: each.last for name, each in continuations.items() if each.last})
+        elif self.store:
+            for name in continuations:
+                self.store.drop_state(name)
+
+    def keep(self, states: "Mapping[str, Saved]") -> None:
+        if self.store is None or not states:
             return
         try:
-            self._save(self.store, state.as_json())
+            for name, state in states.items():
+                self._save(self.store, name, state.as_json())
         except SqlsvmError as error:
             click.echo(f"warning: what was done so far could not be kept: {printable(error.message)}", err=True)
             return
-        passes = "1 pass is" if state.passes == 1 else f"{state.passes} passes are"
-        resumes = "goes on from there" if state.digests else "begins anew from their best weights"
+        number = sum(state.passes for state in states.values())
+        passes = "1 pass is" if number == 1 else f"{number} passes are"
+        identified = all(state.digests for state in states.values())
+        resumes = "goes on from there" if identified else "begins anew from their best weights"
         say(f"{passes} kept in {self.place}; the same command with --resume {resumes}")
 
-    def _save(self, store: "Store", body: Mapping[str, Any]) -> None:
+    def _save(self, store: "Store", name: str, body: Mapping[str, Any]) -> None:
         from sqlsvm.store import open_store
 
         try:
-            store.save_state(self.name, body)
+            store.save_state(name, body)
         except EngineError:
             if self.dsn is None:
                 raise
             with opened(self.dsn) as engine:
-                open_store(engine).save_state(self.name, body)
+                open_store(engine).save_state(name, body)

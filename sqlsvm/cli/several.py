@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import show_either, writing
+from sqlsvm.cli.resuming import say
 from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
 from sqlsvm.terminal import printable
 
@@ -17,12 +19,35 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlsvm.ask.selecting import Measures
+    from sqlsvm.cli.resuming import Keeper
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
+    from sqlsvm.run.resume import Continuation, Saved
     from sqlsvm.run.train import Training
     from sqlsvm.show.several import Trained
     from sqlsvm.solve.solution import OnPass
     from sqlsvm.store import Store
+
+
+@dataclass(frozen=True)
+class Several:
+    """Trainings that differ in one option, by the names of their models."""
+
+    option: Option
+    trainings: "Mapping[str, Training]"
+    states: Mapping[str, str]
+    """The names under which their passes are kept."""
+    select: "Select | None"
+
+    @classmethod
+    def of(cls, name: str, option: Option, trainings: "Mapping[float, Training]", select: "Select | None") -> "Several":
+        """Passes are of one loss, and each quantile is another."""
+        named = {name_of(name, value): training for value, training in trainings.items()}
+        return cls(option, named, {each: each if option.name == "quantile" else name for each in named}, select)
+
+    @property
+    def first(self) -> "Training":
+        return next(iter(self.trainings.values()))
 
 
 @dataclass(frozen=True)
@@ -58,7 +83,6 @@ def check(
     options: Mapping[str, Any],
     select: str | None,
     simplest: bool,
-    resume: bool,
     model_file: str | None,
 ) -> None:
     """What several values do not go with, before a database is opened."""
@@ -68,8 +92,6 @@ def check(
         if select:
             raise click.UsageError("--select chooses among models: give --lambda or --l1 several values.")
         return
-    if resume:
-        raise click.UsageError("--resume continues one training, and several values make several.")
     if model_file and not select:
         raise click.UsageError("--model-file keeps one model, and several values make several: add --select.")
     if options["solver"] == "descent":
@@ -93,59 +115,65 @@ def name_of(name: str, value: float) -> str:
 
 def train_several(
     engine: "Engine",
-    store: "Store | None",
+    keeper: "Keeper",
     query: str,
-    trainings: Mapping[str, "Training"],
-    option: Option,
-    select: Select | None,
-    place: str,
+    run: Several,
+    before: "Mapping[str, Saved | None]",
     as_json: bool,
     pictures: str | None = None,
 ) -> "list[Model]":
     """With `select` only the model that it chooses is stored."""
-    from sqlsvm.ask.crossings import crossings
-    from sqlsvm.ask.probabilities import with_probabilities
-    from sqlsvm.ask.validation import Validation
     from sqlsvm.report import png
-    from sqlsvm.run.train import train_each
-    from sqlsvm.show.several import Trained, as_json_list, draw_several
+    from sqlsvm.run.resume import Continuation
+    from sqlsvm.show.several import as_json_list, draw_several
 
     if pictures:
         png.check()
-    first = next(iter(trainings.values()))
-    validation = Validation(trainings)
-
-    def on_passes(name: str) -> "OnPass":
-        return _on_pass(option, trainings[name])
-
-    trained = train_each(engine, query, trainings, on_passes, on_fold=validation.measure)
-    models = [validation.of(model) for model in trained]
-    measures = _measures(engine, models, first)
-    above: list[float | None] = [None] * len(models)
-    if option.name == "quantile":
-        above[:-1] = crossings(engine, models, offload=first.offload)
-    chosen = _chosen(models, measures, option, select)
-    if select and chosen is not None:
-        models[chosen] = replace(models[chosen], name=select.name)
-    wanted = range(len(models)) if chosen is None else [chosen]
-    fitted = with_probabilities(engine, [models[n] for n in wanted], offload=first.offload)
-    for n, model in zip(wanted, fitted, strict=True):
-        models[n] = model
-    kept = [model if chosen in (None, n) else None for n, model in enumerate(models)]
-    versions = [store.save(model) if store and model else 0 for model in kept]
-    models = [replace(model, version=version) for model, version in zip(models, versions, strict=True)]
-    values = (value_of(option, training) for training in trainings.values())
-    rows = zip(values, models, measures, above, strict=True)
-    found = [Trained(*row, selected=n == chosen) for n, row in enumerate(rows)]
-    by, simplest = (select.by, select.simplest) if select else (None, False)
+    continuations = {name: Continuation(before.get(name), say) for name in dict.fromkeys(run.states.values())}
+    with keeper.outliving(continuations):
+        found = _found(engine, query, run, {name: continuations[state] for name, state in run.states.items()})
+    found = [replace(t, model=_stored(keeper.store, t.model)) if t.kept else t for t in found]
+    by, simplest = (run.select.by, run.select.simplest) if run.select else (None, False)
     show_either(
         as_json,
         lambda: as_json_list(found),
-        lambda: draw_several(found, option, by, simplest, place, sys.stdout),
+        lambda: draw_several(found, run.option, by, simplest, keeper.said, sys.stdout),
     )
     if pictures:
-        _draw(found, option, Path(pictures))
-    return [model for n, model in enumerate(models) if chosen in (None, n)]
+        _draw(found, run.option, Path(pictures))
+    keeper.close(continuations)
+    return [t.model for t in found if t.kept]
+
+
+def _found(engine: "Engine", query: str, run: Several, continuations: "Mapping[str, Continuation]") -> "list[Trained]":
+    from sqlsvm.ask.crossings import crossings
+    from sqlsvm.ask.probabilities import with_probabilities
+    from sqlsvm.ask.validation import Validation
+    from sqlsvm.run.train import train_each
+    from sqlsvm.show.several import Trained
+
+    offload, validation = run.first.offload, Validation(run.trainings)
+    on_passes = partial(_on_pass, run)
+    trained = train_each(engine, query, run.trainings, on_passes, continuations, on_fold=validation.measure)
+    models = [validation.of(model) for model in trained]
+    measures = _measures(engine, models, run.first)
+    above: list[float | None] = [None] * len(models)
+    if run.option.name == "quantile":
+        above[:-1] = crossings(engine, models, offload=offload)
+    chosen = _chosen(models, measures, run.option, run.select)
+    if run.select and chosen is not None:
+        models[chosen] = replace(models[chosen], name=run.select.name)
+    kept = range(len(models)) if chosen is None else [chosen]
+    fitted = with_probabilities(engine, [models[n] for n in kept], offload=offload)
+    for n, model in zip(kept, fitted, strict=True):
+        models[n] = model
+    values = (value_of(run.option, training) for training in run.trainings.values())
+    rows = zip(values, models, measures, above, strict=True)
+    return [Trained(*row, selected=n == chosen, kept=n in kept) for n, row in enumerate(rows)]
+
+
+def _stored(store: "Store | None", model: "Model") -> "Model":
+    return replace(model, version=store.save(model)) if store else model
 
 
 def _draw(found: "Sequence[Trained]", option: Option, folder: Path) -> None:
@@ -185,8 +213,8 @@ def value_of(option: Option, training: "Training") -> float:
     return float(training.options[option.name])
 
 
-def _on_pass(option: Option, training: "Training") -> "OnPass":
+def _on_pass(run: Several, name: str) -> "OnPass":
     from sqlsvm.show.training import pass_line
 
-    progress.say(f"{option.said} {value_of(option, training):g}")
+    progress.say(f"{run.option.said} {value_of(run.option, run.trainings[name]):g}")
     return lambda record: progress.say(pass_line(record))

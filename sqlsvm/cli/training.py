@@ -20,7 +20,7 @@ from sqlsvm.cli.options import (
     together,
     typed,
 )
-from sqlsvm.cli.resuming import Keeper, finished, say, state_of
+from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
 from sqlsvm.terminal import printable
@@ -102,13 +102,14 @@ def train(
     A training that is interrupted or does not converge is stored next to the models, and --resume continues it. No pass
     is repeated if query, options and rows are the same; --lambda, --tol, --counting and --max-passes may differ.
     Otherwise the new training starts from the best weights so far. A training that has converged is left as it is.
+    Several trainings go on together, and values may be added.
 
     Several values of --lambda, --l1 or --quantile make a model each, called MODEL_VALUE, in one training: it reads the
     sample once, and each pass helps all models of the same loss.
     """
 
     varied = several.varied(options)
-    several.check(varied, options, select, simplest, resume, model_file)
+    several.check(varied, options, select, simplest, model_file)
     if pictures and not varied:
         raise click.UsageError("--png draws several models: give --lambda or --l1 several values.")
     check_start(start, resume, options["solver"], varied)
@@ -121,25 +122,25 @@ def train(
         if work_schema:
             engine.work_in(work_schema)
         store = _store(engine, dsn, model_file)
-        named = {several.name_of(name, value) if varied else name: made for value, made in trainings.items()}
         if store:
-            for kept in [name] if select else named:
+            for kept in [several.name_of(name, value) for value in trainings] if varied and not select else [name]:
                 _check(store, kept)
         else:
             click.echo(f"note: the model will not be kept: {dsn} does not last; --model-file keeps one", err=True)
+        keeper = Keeper(store, model_file or engine.url, dsn)
         if varied:
-            place = _place(model_file or engine.url) if store else "not kept"
             wanted = several.Select(select, name, simplest) if select else None
-            models = several.train_several(engine, store, query, named, varied, wanted, place, as_json, pictures)
+            run = several.Several.of(name, varied, trainings, wanted)
+            left = states_of(store, list(run.states.values())) if resume else {}
+            models = several.train_several(engine, keeper, query, run, left, as_json, pictures)
             return _code(models, training)
         begun = _start(store, start) if start else None
-        keeper = Keeper(store, name, model_file or engine.url, dsn)
         before = state_of(store, name) if resume else None
         if resume and store and before is None:
             model = finished(store, name, query, training)
             _answer(model, f"kept in {keeper.place}", as_json)
             return 0
-        code = train_and_keep(engine, keeper, query, training, before, as_json, begun)
+        code = train_and_keep(engine, keeper, name, query, training, before, as_json, begun)
         if store and not as_json:
             _say_next(name, training, model_file, engine.url)
         return code
@@ -148,6 +149,7 @@ def train(
 def train_and_keep(
     engine: "Engine",
     keeper: Keeper,
+    name: str,
     query: str,
     training: "Training",
     before: "Saved | None" = None,
@@ -162,24 +164,21 @@ def train_and_keep(
 
     store = keeper.store
     continuation = Continuation(before, say)
-    with keeper.outliving(continuation):
-        validation = Validation({keeper.name: training})
-        model = train(engine, keeper.name, query, training, on_pass, continuation, start, validation.measure)
+    with keeper.outliving({name: continuation}):
+        validation = Validation({name: training})
+        model = train(engine, name, query, training, on_pass, continuation, start, validation.measure)
         (model,) = with_probabilities(engine, [validation.of(model)], offload=training.offload)
     try:
         model = replace(model, version=store.save(model)) if store else model
     except SqlsvmError:
         _answer(model, "not kept", as_json)
         raise
-    _answer(model, _place(keeper.place) if store else "not kept", as_json)
+    _answer(model, keeper.said, as_json)
     for note in model.notes:
         say(note)
     if not model.converged:
         _warn(model, training)
-    if store and model.converged:
-        store.drop_state(keeper.name)
-    elif continuation.last:
-        keeper.keep(continuation.last)
+    keeper.close({name: continuation})
     return 0 if model.converged else NOT_CONVERGED
 
 
@@ -224,12 +223,6 @@ def _start(store: "Store | None", name: str) -> "Model":
     model = store.load(name)
     say(f"beginning at the weights of {name}, version {model.version}")
     return model
-
-
-def _place(kept_in: str) -> str:
-    from sqlsvm.engine import lasting
-
-    return f"kept in {kept_in}" if lasting(kept_in) else "kept until this database goes"
 
 
 def _check(store: "Store", name: str) -> None:

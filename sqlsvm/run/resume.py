@@ -33,7 +33,7 @@ from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import State
+from sqlsvm.solve.solution import Solution, State
 
 Column = tuple[str, str, object]
 """The feature, role and category of a raw coordinate."""
@@ -115,7 +115,8 @@ def _check_array(found: Array, shape: tuple[int, ...], place: str) -> None:
 
 
 class Continuation:
-    """Starts a training from the state of the one before it, if there is one, and keeps the state for the next one."""
+    """Starts a training from the state of the one before it, if there is one, and keeps the state for the next one.
+    Trainings that share their passes share it."""
 
     def __init__(self, before: Saved | None = None, say: Callable[[str], None] = lambda text: None) -> None:
         self.before = before
@@ -123,6 +124,8 @@ class Continuation:
         """All passes so far."""
         self._say = say
         self._digests: Mapping[str, str] | None = None
+        self.unfinished = False
+        """Did a training not converge?"""
 
     def begin(self, problem: Problem, objective: Mapping[str, Any], penalty: Penalty) -> State | None:
         """The state from which the solver goes on. Called inside the snapshot, like the other methods."""
@@ -140,6 +143,12 @@ class Continuation:
             return None
         self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
         return State.at(_start(before, problem))
+
+    def ended(self, solution: Solution, *, more: bool) -> None:
+        """A training of these passes has ended. They are kept if it did not converge, or if `more` is to come."""
+        self.unfinished |= not solution.converged
+        if self.unfinished or more:
+            self.remember(solution.state, last=self.unfinished)
 
     def remember(self, state: State, *, last: bool = False) -> None:
         """Keep the state, first without digests: if these are interrupted, the weights are not lost."""

@@ -38,6 +38,7 @@ from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 
 steps = logging.getLogger(__name__)
+NOTHING: Mapping[str, Continuation] = {}
 NOTE = logging.INFO + 1
 """The level of what is worth keeping in a log of steps."""
 
@@ -124,7 +125,8 @@ def train(
     on_fold: OnFold | None = None,
 ) -> Model:
     """Train on one snapshot of the data. The database is left as it was."""
-    (model,) = train_each(engine, text, {name: training}, lambda name: on_pass, continuation, start, on_fold)
+    continuations = {name: continuation} if continuation else {}
+    (model,) = train_each(engine, text, {name: training}, lambda name: on_pass, continuations, start, on_fold)
     return model
 
 
@@ -133,14 +135,15 @@ def train_each(
     text: str,
     trainings: Mapping[str, Training],
     on_passes: Callable[[str], OnPass | None] = lambda name: None,
-    continuation: Continuation | None = None,
+    continuations: Mapping[str, Continuation] = NOTHING,
     start: Model | None = None,
     on_fold: OnFold | None = None,
 ) -> list[Model]:
     """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts. `on_passes` says
-    who is told of the passes of a training, as it begins. The first pass looks at the weights of `start`. `on_fold`
-    measures the weights that each training finds without a fold."""
+    who is told of the passes of a training, as it begins. Trainings that share their cuts have the same continuation,
+    if they have one. The first pass looks at the weights of `start`. `on_fold` measures the weights that each training
+    finds without a fold."""
     clock, training = Clock(), next(iter(trainings.values()))
     query = labelled(engine, text, training.problem)
     if training.solver == "descent":
@@ -155,25 +158,26 @@ def train_each(
         solving, models, laps, found = Solving(problem), list[Model](), list[dict[str, float]](), dict[str, Array]()
         for name, training in trainings.items():
             laps += [clock.lap()] if models else []
-            problem = solving.of(training.problem.named_loss)
+            loss = training.problem.named_loss
+            problem = solving.of(loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
             going: Going = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
             begin = problem.scaling.to_scaled(start_of(problem.plan, start)) if start else None
             penalty = training.penalising.of(problem)
-            if continuation:
+            if keeping := continuations.get(name):
                 described = objective(_engine(engine, here), text, training)
-                state = continuation.begin(problem, described, penalty)
-                going |= {"state": state, "on_state": continuation.remember}
+                state = None if solving.known(loss) else keeping.begin(problem, described, penalty)
+                going |= {"state": state, "on_state": keeping.remember}
                 begin = begin if state is None else None
             clock.begin("solving")
-            known = solving.known(problem.plan.loss)
             solution = solving.solve(training, penalty, begin, **going)
             found[name] = solution.beta
             clock.begin("finishing")
-            if continuation and not solution.converged:
-                continuation.remember(solution.state, last=True)
+            if keeping:
+                more = len(found) < len(trainings) or any(each.unfinished for each in continuations.values())
+                keeping.ended(solution, more=(more or bool(training.folds)) and solving.known(loss) > 0)
             model = model_of(engine, name, text, problem, training, penalty, solution, left_out)
-            models.append(_later(model, known))
+            models.append(model if len(trainings) == 1 else _own(model, solution, penalty))
         laps.append(clock.lap())
         if on_fold and training.folds:
             in_folds(problem, solving, trainings, found, on_fold)
@@ -206,9 +210,10 @@ def in_folds(
             on_fold(part, weights)
 
 
-def _later(model: Model, known: int) -> Model:
-    """The same without the passes that were made for other models before it."""
-    history = model.history[known:]
+def _own(model: Model, solution: Solution, penalty: Penalty) -> Model:
+    """The same without the passes that were made for other models."""
+    passes = zip(model.history, solution.state.strengths.tolist(), strict=True)
+    history = tuple(record for record, strength in passes if strength == penalty.strength)
     return replace(model, history=history, passes=len(history), seconds=sum(record["seconds"] for record in history))
 
 

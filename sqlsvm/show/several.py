@@ -23,6 +23,8 @@ class Trained:
     above_next: float | None
     """The share of the rows where the score is above that of the model for the next quantile."""
     selected: bool
+    kept: bool = True
+    """Is it one of the models that are stored?"""
 
 
 def as_json_list(found: Sequence[Trained]) -> list[dict[str, Any]]:

@@ -141,7 +141,7 @@ class Search:
     def propose(self) -> tuple[Array, float]:
         """If the gap hardly shrinks, level steps are made, which converge without a sample."""
         run = self.run
-        if not run.gaps:
+        if run.penalty.strength not in run.strengths:
             return self._beginning()
         if (self.tilts and run.stalls % 3 == 2) or self._stuck:
             return level_point(run), 0.0
@@ -161,7 +161,7 @@ class Search:
         run = self.run
         if run.start is not None:
             return run.start, self._fitting_width(run.start)
-        away = [self.local.spread(point - self._optimum) for point in run.points[: run.before]]
+        away = [self.local.spread(point - self._optimum) for point in run.points]
         if min(away, default=inf) > FAR:
             return self.first
         nearest = away.index(min(away))

@@ -54,11 +54,6 @@ class Run(Log, Generic[Asked]):
         return super().objective(index) + self.cuts[index].error + self._rounded[index]
 
     @property
-    def before(self) -> int:
-        """How many passes were made for another penalty, before the first one for this."""
-        return next((i for i, s in enumerate(self.strengths) if s == self.penalty.strength), len(self.strengths))
-
-    @property
     def gaps(self) -> list[float]:
         """After each of the latest passes that were all made for this penalty: what those for another one left is no
         sign of how well this run goes."""

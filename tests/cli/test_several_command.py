@@ -1,11 +1,13 @@
 """`sqlsvm train` with several values of an option: a model for each, a table, and the choice of one."""
 
 import json
+import signal
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import answer, sqlsvm
+from tests.cli.command import answer, sqlsvm, started
 
 TABLES = """
     CREATE TABLE a AS SELECT i % 7 AS k, (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x, (i * 13) % 17 + i % 5 AS t
@@ -98,7 +100,6 @@ def test_an_l1_path_shows_how_many_weights_are_left(dsn: str) -> None:
     ("more", "said"),
     [
         (("--lambda", "0.1,0.2", "--l1", "0.1,0.2"), "--lambda and --l1 both have several values"),
-        (("--lambda", "0.1,0.2", "--resume"), "--resume continues one training"),
         (("--lambda", "0.1,0.2", "--model-file", "m.json"), "--model-file keeps one model"),
         (("--lambda", "0.1,0.2", "--solver", "descent"), "--solver descent takes one value of --lambda"),
         (("--lambda", "0.1,0"), "it must be a number above 0"),
@@ -122,6 +123,53 @@ def test_one_that_does_not_converge_is_named(dsn: str) -> None:
     code, _, err = train(dsn, "--lambda", "0.1,1e-6", "--tol", "1e-13", "--max-passes", "2")
     assert code == 3
     assert "warning: not converged: the gap of model_1e-06 is " in err
+
+
+def test_several_trainings_go_on(dsn: str) -> None:
+    path = "--lambda", "0.1,1e-3", "--name", "late"
+    code, _, err = train(dsn, *path, "--resume")
+    assert code == 1
+    assert err == (
+        'error: no unfinished training of "late" is kept here\nHINT: leave out --resume to train the models anew\n'
+    )
+    code, out, err = train(dsn, *path, "--tol", "1e-12", "--max-passes", 1, "--json")
+    assert code == 3, err
+    passes = [model["passes"] for model in json.loads(out)]
+    assert f"note: {sum(passes)} passes are kept in {dsn}; the same command with --resume goes on from there" in err
+    code, out, err = train(dsn, *path, "--resume", "--json")
+    assert code == 0, err
+    assert f"note: resuming after {sum(passes)} passes: " in err
+    found = json.loads(out)
+    assert [model["model"] for model in found] == ["late_0.1", "late_0.001"]
+    assert sum(model["passes"] for model in found) == sum(passes) + err.count("\npass ")
+    assert train(dsn, *path, "--resume")[0] == 1
+
+
+def test_quantiles_go_on(dsn: str, tmp_path: Path) -> None:
+    """Each is a loss of its own, and has passes of its own. One that has converged makes none again."""
+    some = "--loss", "quantile", "--quantile", "0.1,0.9", "--name", "t"
+    code, _, err = train(dsn, *some, "--tol", "1e-12", "--max-passes", 1, query=NUMBERS, label="t")
+    assert code == 3
+    assert "note: 2 passes are kept in " in err
+    code, _, err = train(dsn, *some, "--resume", query=NUMBERS, label="t")
+    assert code == 0, err
+    assert err.count("note: resuming after 1 pass: ") == 2
+
+
+def test_an_interrupted_path_is_kept(dsn: str) -> None:
+    path = "--lambda", "0.1,1e-3", "--name", "late", "--solver", "bundle"
+    given = ("train", "--dsn", dsn, "--query", CLASSES, "--label", "y", *path)
+    with started(*given, "--tol", "0", "--max-passes", 100_000, "--json") as child:
+        assert child.stderr
+        lines = list(islice((line for line in child.stderr if line.startswith("pass ")), 3))
+        assert lines[-1].startswith("pass 3 ")
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err
+    assert f"passes are kept in {dsn}; the same command with --resume goes on from there" in err
+    code, _, err = train(dsn, *path, "--resume", "--tol", "0.1")
+    assert code == 0, err
+    assert "note: resuming after " in err
 
 
 def test_a_training_begins_at_a_stored_model(dsn: str) -> None:

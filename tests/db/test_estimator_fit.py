@@ -1,6 +1,8 @@
 """RelationalSVC on a database: what it keeps, and that its scores are those of SQL."""
 
+import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +12,11 @@ from sqlsvm import ConvergenceWarning, RelationalSVC
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
+from sqlsvm.estimator import ParameterError
 from sqlsvm.model.predict import predict, query_rows
-from tests.ground.joins import categories, left_join
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.solve.oracle import Cut
+from tests.ground.joins import categories, chain, left_join
 from tests.ground.opened import build
 
 
@@ -55,6 +60,54 @@ def test_evaluation(engine: Engine) -> None:
     assert svc.evaluate().accuracy.value == pytest.approx(right.mean())
     fewer = svc.evaluate(query=f"{join.query} WHERE t.x > 0")
     assert fewer.accuracy.value == pytest.approx(right[found["x"] > 0].mean())
+
+
+def test_a_path_gives_a_fitted_copy_for_each_value(engine: Engine) -> None:
+    join = chain(np.random.default_rng(1), rows=150, fan_out=3)
+    join.create(engine)
+    svc = RelationalSVC(nulls="mean", sample=200)
+    found = svc.fit_path(engine, join.query, "y", lam=(0.1, 1e-2, 1e-3))
+    alone = [RelationalSVC(lam, nulls="mean", sample=200).fit(engine, join.query, "y") for lam in (0.1, 1e-2, 1e-3)]
+    assert [each.lam for each in found] == [0.1, 1e-2, 1e-3]
+    for one, other in zip(found, alone, strict=True):
+        assert one.lower_bound_ <= other.objective_upper_
+        assert other.lower_bound_ <= one.objective_upper_
+        assert one.evaluate().accuracy.value == pytest.approx(other.evaluate().accuracy.value, abs=0.05)
+    assert sum(each.n_iter_ for each in found) <= sum(each.n_iter_ for each in alone)
+    assert not hasattr(svc, "model_")
+
+
+@pytest.mark.parametrize("values", [{}, {"lam": [1.0], "l1": [1.0]}, {"tol": [0.1]}, {"lam": []}, {"lam": [1, 1.0]}])
+def test_a_path_has_one_option_with_several_values(values: dict[str, list[float]]) -> None:
+    with pytest.raises(ParameterError):
+        RelationalSVC().fit_path("duckdb:", "SELECT y, x FROM f", "y", **values)
+
+
+def test_a_warm_start_goes_on_from_the_passes(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    join = chain(np.random.default_rng(1), rows=150, fan_out=3)
+    join.create(duckdb)
+    svc = RelationalSVC(1e-3, tol=1e-9, max_passes=2, sample=200, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        svc.fit(duckdb, join.query, "y")
+    first = svc.history_
+    svc = pickle.loads(pickle.dumps(svc)).set_params(tol=1e-4, max_passes=100).fit(duckdb, join.query, "y")
+    assert svc.n_iter_ > 2
+    assert svc.history_[:2] == first
+
+    made, pass_ = list[int](), JoinOracle.pass_
+
+    def interrupted(self: JoinOracle, *given: Any) -> Cut:
+        made.append(1)
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        return pass_(self, *given)
+
+    svc = RelationalSVC(1e-3, tol=1e-6, sample=200, warm_start=True)
+    monkeypatch.setattr(JoinOracle, "pass_", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        svc.fit(duckdb, join.query, "y")
+    assert not hasattr(svc, "model_")
+    assert svc.fit(duckdb, join.query, "y").n_iter_ == len(made) - 1  # the third one was lost
 
 
 def test_a_url_is_opened_and_closed(tmp_path: Path) -> None:

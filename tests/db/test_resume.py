@@ -2,6 +2,7 @@
 with a proof that is not one of its own rows."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,8 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run import resume
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.resume import Continuation, Saved, digests
-from sqlsvm.run.train import Training, train
-from sqlsvm.solve.solution import Record
+from sqlsvm.run.train import Training, train, train_each
+from sqlsvm.solve.solution import OnPass, Record
 from sqlsvm.store import open_store
 from tests.ground.joins import Join, categories, chain
 from tests.ground.opened import build, truth
@@ -91,6 +92,64 @@ def test_cuts_serve_another_lambda_and_solver(engine: Engine, join: Join) -> Non
     assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
     with_nothing = train(engine, "m", join.query, asked)
     assert len(model.history) - 2 < len(with_nothing.history)
+
+
+LAMBDAS = 1e-1, 1e-2, 1e-3
+
+
+def path(**options: Any) -> dict[str, Training]:
+    return {f"m_{lam:g}": training(**({"lam": lam, "sample": 200} | options)) for lam in LAMBDAS}
+
+
+def stopping(name: str, after: int) -> Callable[[str], OnPass | None]:
+    """Ends a path in this training, after so many passes in all."""
+
+    def stop(record: Record) -> None:
+        if record.pass_ >= after:
+            raise KeyboardInterrupt
+
+    return lambda here: stop if here == name else None
+
+
+@pytest.mark.parametrize("where", [("m_0.01", 0), ("m_0.001", 0)])
+def test_a_path_goes_on_where_it_ended(engine: Engine, join: Join, where: tuple[str, int]) -> None:
+    """No pass is made again, and each model has its own passes."""
+    trainings = path(tol=1e-4)
+    quiet = train_each(engine, join.query, trainings)
+    first = Continuation()
+    with pytest.raises(KeyboardInterrupt):
+        train_each(engine, join.query, trainings, stopping(*where), dict.fromkeys(trainings, first))
+    assert first.last
+    assert first.last.passes > quiet[0].passes
+    said, made_now = list[str](), list[int]()
+    second = Continuation(Saved.from_json(json.loads(json.dumps(first.last.as_json()))), said.append)
+    counting = dict.fromkeys(trainings, second)
+    found = train_each(engine, join.query, trainings, lambda name: lambda record: made_now.append(1), counting)
+    (sentence,) = said
+    assert sentence == SAME.replace("2 passes", f"{first.last.passes} passes")
+    assert [model.passes for model in found] == [model.passes for model in quiet]
+    assert len(made_now) == sum(model.passes for model in quiet) - first.last.passes
+    assert not second.unfinished
+    for model, asked in zip(found, trainings.values(), strict=True):
+        assert model.converged
+        assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
+
+
+def test_an_unfinished_training_leaves_all_passes_of_a_path(duckdb: Engine) -> None:
+    join = chain(np.random.default_rng(1), rows=150, fan_out=3)
+    join.create(duckdb)
+    trainings = path(tol=1e-9, max_passes=2)
+    first = Continuation()
+    begun = train_each(duckdb, join.query, trainings, continuations=dict.fromkeys(trainings, first))
+    assert first.unfinished
+    assert first.last
+    assert first.last.passes == sum(model.passes for model in begun)
+    longer = path(tol=1e-4)
+    second = Continuation(first.last)
+    found = train_each(duckdb, join.query, longer, continuations=dict.fromkeys(longer, second))
+    assert all(model.converged for model in found)
+    anew = train_each(duckdb, join.query, longer)
+    assert sum(model.passes for model in found) - first.last.passes < sum(model.passes for model in anew)
 
 
 def test_a_proof_about_other_rows_is_none(engine: Engine, join: Join) -> None:
