@@ -315,7 +315,8 @@ def parts(plan: Plan, scale: Scale) -> Iterator[Part]:
 
 def _pass_program(plan: Plan) -> Sequence[Statement]:
     if plan.by_moments:
-        return tuple(s for node in factors(plan) for s in second_moments(plan, node))
+        found = factors(plan)
+        return tuple(s for node in found.factors for program in second_moments(found, node) for s in program)
     return row_count_program(plan) if plan.method == "sketch" else tuple(oracle_pass(plan))
 
 

@@ -44,15 +44,15 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
     """The same with given messages, of which some may be known to be needless."""
-    yield from messages_to(plan, counts, asked(plan, measured))
+    yield from messages_to(counts, asked(plan, measured))
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
 
 
-def messages_to(plan: Plan, counts: Counts, at: Collection[int]) -> Iterator[Statement]:
+def messages_to(counts: Counts, at: Collection[int]) -> Iterator[Statement]:
     """The messages without those down to where nothing is measured."""
     wanted = set(at)
-    idle = {down_table(n) for n, edge in counts.tree.down() if edge and wanted.isdisjoint(plan.tree.beyond(n, edge))}
+    idle = {down_table(n) for n, edge in counts.tree.down() if edge and wanted.isdisjoint(counts.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)
 
 
@@ -67,7 +67,7 @@ def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterato
     another node is part of is their sum of x."""
     counts = _counting_times(plan, c, c.of("n"))
     found = {plan.tree.node_of(other.relation) for other in others}
-    yield from messages_to(plan, counts, found)
+    yield from messages_to(counts, found)
     for at in sorted(found):
         here = [other for other in others if plan.tree.node_of(other.relation) == at]
         yield _products_at(plan, counts, c, at, here)
@@ -77,7 +77,7 @@ def covariances(plan: Plan, c: Coordinate, mean: float) -> Iterator[Statement]:
     """SELECT SUM((x - mean) * other) over the join, for all other coordinates and categories."""
     counts = _counting_times(plan, c, exp.paren(sql.minus(c.of("n"), sql.number(mean))))
     found = [node for node in range(len(plan.tree.nodes)) if plan.featured(node)]
-    yield from messages_to(plan, counts, found)
+    yield from messages_to(counts, found)
     for at in found:
         if here := plan.coordinates(at):
             yield _products_at(plan, counts, c, at, here)

@@ -1,12 +1,13 @@
-"""The sums over the join of all products of two factors: what a squared loss needs, in place of passes.
+"""The sums over the join of all products of two factors: what a squared loss and a correlation need.
 
-A factor is a number that each row of a node has: a coordinate, a category as 0 or 1, or the label. If each row of a
-node counts as often as a factor says, the number of join rows that a row of another node is part of is the sum of that
+A factor is a number that each row of a node has: a coordinate, a category as 0 or 1, the label, a column. If each row of
+a node counts as often as a factor says, the number of join rows that a row of another node is part of is the sum of that
 factor over them. So messages from one node, with a column for each of its factors, give all products with it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -16,17 +17,24 @@ from sqlsvm.compile.moments import messages_to
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Dictionary
+from sqlsvm.plan.join_tree import JoinTree
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
+
+SUMS = 1000
+"""In one statement: PostgreSQL has at most 1664 outputs."""
+CARRIED = 400
+"""Factors in one message."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """`place`: that of its coordinate in theta, or the one after all for the label. `value` is over the rows n of its
-    node."""
+    """`place`: in the matrix of sums. `value` is over the rows n of its node."""
 
     place: int
     value: exp.Expression
+    degree: int = 1
+    """Products of a degree above 2 are not made."""
 
     @property
     def column(self) -> str:
@@ -38,10 +46,32 @@ class Factor:
         return f"f{self.place}"
 
 
-def factors(plan: Plan) -> Mapping[int, list[Factor]]:
-    """Of each node that has some."""
+Pair = tuple[Factor, Factor]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Factored:
+    """A join tree with the factors of each node that has some. `rows` gives a node as an item of FROM, called n."""
+
+    tree: JoinTree
+    rows: Callable[[int], exp.Expr]
+    weighted: Callable[[int], bool]
+    factors: Mapping[int, Sequence[Factor]]
+
+    @property
+    def size(self) -> int:
+        return 1 + max((f.place for own in self.factors.values() for f in own), default=-1)
+
+    def counts(self, node: int, factors: Mapping[str, exp.Expression]) -> Counts:
+        return Counts(self.tree.rerooted(node), self.rows, self.weighted, factors=factors)
+
+
+def factors(plan: Plan) -> Factored:
+    """A coordinate has its place in theta, and the label the one after all."""
     found = {node: list(_of_node(plan, node)) for node in range(len(plan.tree.nodes))}
-    return {node: own for node, own in found.items() if own}
+    own = {node: own for node, own in found.items() if own}
+    return Factored(plan.tree, lambda node: source(plan, node, "n"), plan.weighted, own)
 
 
 def _of_node(plan: Plan, node: int) -> Iterator[Factor]:
@@ -56,19 +86,38 @@ def _is_category(d: Dictionary, place: int) -> exp.Expression:
     return d.listing(lambda n: sql.number(float(n == place + 1)), "n", sql.number(0))
 
 
-def second_moments(plan: Plan, node: int) -> Iterator[Statement]:
-    """For the factors of a node their products with its own, and with those of later nodes."""
-    every = factors(plan)
-    counted = {f.counted: f.value for f in every[node]}
-    counts = Counts(plan.tree.rerooted(node), lambda n: source(plan, n, "n"), plan.weighted, factors=counted)
-    later = [other for other in every if other >= node]
-    yield from messages_to(plan, counts, later)
+def second_moments(found: Factored, node: int) -> Iterator[Sequence[Statement]]:
+    """For the factors of a node their products with its own, and with those of later nodes; as programs that run one
+    after another."""
+    for carried in _batches(found.factors[node], CARRIED):
+        yield tuple(_products(found, node, carried))
+
+
+def _products(found: Factored, node: int, carried: Sequence[Factor]) -> Iterator[Statement]:
+    counted = {f.counted: f.value for f in carried}
+    counts = found.counts(node, counted)
+    later = [other for other in found.factors if other >= node]
+    yield from messages_to(counts, later)
     for at in later:
-        rows = [(f.value.copy(), f.column) for f in every[at]]
-        rows += [(counts.times(at, name), name) for name in counted]
-        pairs = [(f, o) for f in every[node] for o in every[at] if at != node or f.place <= o.place]
-        sums = [(_sum(f, o), product_name(f.place, o.place)) for f, o in pairs]
-        yield statement(second_moments_name(node, at), sql.select(sums, sql.derived(counts.joined(at, rows), "t")))
+        pairs = [(f, o) for f in carried for o in found.factors[at] if _wanted(f, o, own=at == node)]
+        for number, some in enumerate(_batches(pairs, SUMS)):
+            name = second_moments_name(node, at) + (f" part {number}" if number else "")
+            yield statement(name, _sums(counts, at, some))
+
+
+def _batches(every: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [every[first : first + size] for first in range(0, len(every), size)]
+
+
+def _wanted(f: Factor, o: Factor, *, own: bool) -> bool:
+    return f.degree + o.degree <= 2 and (not own or f.place <= o.place)
+
+
+def _sums(counts: Counts, at: int, pairs: Sequence[Pair]) -> exp.Select:
+    here = {o.place: (o.value.copy(), o.column) for _, o in pairs}
+    came = {f.place: (counts.times(at, f.counted), f.counted) for f, _ in pairs}
+    sums = [(_sum(f, o), product_name(f.place, o.place)) for f, o in pairs]
+    return sql.select(sums, sql.derived(counts.joined(at, [*here.values(), *came.values()]), "t"))
 
 
 def _sum(f: Factor, o: Factor) -> exp.Expression:

@@ -7,9 +7,10 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.compile.second_moments import factors, product_name, second_moments
+from sqlsvm.compile.second_moments import Factored, factors, second_moments
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.quadratic import Quadratic
 
@@ -18,7 +19,7 @@ def read_quadratic(problem: Problem) -> Quadratic:
     """With the seconds that it took."""
     began = perf_counter()
     with problem.work.clock.during("passes"):
-        sums = _sums(problem)
+        sums = read_products(problem.work, factors(problem.plan))
     scaled, size, n = problem.scaling.from_raw, problem.plan.design.size, problem.moments.n
     half = np.array([scaled(column) for column in sums[:size, :size]])
     matrix = np.array([scaled(row) for row in half.T]) / n
@@ -28,17 +29,15 @@ def read_quadratic(problem: Problem) -> Quadratic:
     return Quadratic(matrix, scaled(sums[:size, size]) / n, float(sums[size, size]) / n, n, found, seconds)
 
 
-def _sums(problem: Problem) -> Array:
-    """Of all products, with those of the label last."""
-    plan, work = problem.plan, problem.work
-    found = np.zeros((plan.design.size + 1, plan.design.size + 1))
-    every = factors(plan)
-    for node in every:
-        with work.scratch():
-            answers = work.run(second_moments(plan, node))
-        columns = {name: float(values[0]) for rows in answers.values() for name, values in rows.items()}
-        for f in every[node]:
-            for o in (o for own in every.values() for o in own):
-                if (name := product_name(f.place, o.place)) in columns:
-                    found[f.place, o.place] = found[o.place, f.place] = columns[name]
+def read_products(work: Workspace, factored: Factored) -> Array:
+    """The sums over the join of all products of two factors, at their places; 0 for those that are not made."""
+    found = np.zeros((factored.size, factored.size))
+    for node in factored.factors:
+        for program in second_moments(factored, node):
+            with work.scratch():
+                answers = work.run(program)
+            for rows in answers.values():
+                for name, values in rows.items():
+                    f, o = map(int, name.removeprefix("s").split("_"))
+                    found[f, o] = found[o, f] = float(values[0])
     return found
