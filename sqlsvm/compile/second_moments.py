@@ -1,8 +1,8 @@
 """The sums over the join of all products of two factors: what a squared loss and a correlation need.
 
-A factor is a number that each row of a node has: a coordinate, a category as 0 or 1, the label, a column. If each row of
-a node counts as often as a factor says, the number of join rows that a row of another node is part of is the sum of that
-factor over them. So messages from one node, with a column for each of its factors, give all products with it.
+A factor is a number that each row of a node has: a coordinate, a category as 0 or 1, the label, a column. If each row
+of a node counts as often as a factor says, the number of join rows that a row of another node is part of is the sum of
+that factor over them. So messages from one node, with a column for each of its factors, give all products with it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

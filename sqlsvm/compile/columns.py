@@ -1,0 +1,301 @@
+"""What the columns of a query are over its join, without a plan: for what looks at a join and trains nothing.
+
+Each row of a node knows in how many rows of the join it is (`count.py`). A measure of one column is a weighted measure
+over the rows of its node. Next to that total, messages carry the sum of the label over these rows of the join.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.count import Counts, total_table
+from sqlsvm.compile.prepare import Output, node_rows, node_table, prepare_matches
+from sqlsvm.compile.second_moments import Factor, Factored
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan.design import as_number
+from sqlsvm.plan.join_tree import JoinTree
+from sqlsvm.plan.target import Target
+from sqlsvm.query import Feature
+from sqlsvm.sql import Named
+
+LARGEST = 1e100
+"""The squares of larger numbers, added up, may not be doubles. Like NaN they are left out and counted."""
+
+ROWS = "rows of the join"
+TOTAL = "total"
+"""In how many rows of the join a row is."""
+LABELLED, CODED, SQUARED = OF_LABEL = "labelled", "coded", "squared"
+"""In how many of these the label is known, and the sums of the label and of its square there."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """An output that is a number, a term of one, or the label as a number."""
+
+    place: int
+    name: str
+    relation: str
+    value: exp.Expression
+
+    @property
+    def column(self) -> str:
+        return f"x{self.place}"
+
+    def is_known(self, table: str) -> exp.Expression:
+        size = exp.Abs(this=sql.column(self.column, table))
+        return exp.LTE(this=size, expression=sql.number(LARGEST))
+
+    def known(self, table: str, otherwise: exp.Expression | None = None) -> exp.Expression:
+        return sql.case(self.is_known(table), sql.column(self.column, table), otherwise)
+
+
+@dataclass(frozen=True)
+class Category:
+    place: int
+    name: str
+    relation: str
+    value: exp.Expression
+
+    @property
+    def column(self) -> str:
+        return f"v{self.place}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    tree: JoinTree
+    numbers: tuple[Number, ...]
+    categories: tuple[Category, ...]
+    target: Number | None = None
+    """The label as a number: 1 and 0 for two classes, else less a centre. It is one of the numbers."""
+    weight: Feature | None = None
+
+    @cached_property
+    def root(self) -> int:
+        return self.tree.node_of(self.target.relation) if self.target else self.tree.root
+
+    @cached_property
+    def outputs(self) -> tuple[Output, ...]:
+        every: tuple[Number | Category, ...] = (*self.numbers, *self.categories)
+        found = [Output(c.relation, c.value, c.column) for c in every]
+        weight = [Output(self.weight.relation, sql.double(self.weight.expression), "w")] if self.weight else []
+        return (*found, *weight)
+
+    def rows(self, node: int) -> exp.Expr:
+        """A node as an item of FROM. What a cycle joins is joined once."""
+        if len(self.tree.nodes[node]) > 1:
+            return sql.table(node_table(node), "n")
+        return sql.derived(node_rows(self.tree, node, self.outputs), "n")
+
+    def weighted(self, node: int) -> bool:
+        return self.weight is not None and self.weight.relation in self.tree.nodes[node]
+
+    def numbers_of(self, node: int) -> list[Number]:
+        return [c for c in self.numbers if c.relation in self.tree.nodes[node]]
+
+    def categories_of(self, node: int) -> list[Category]:
+        return [c for c in self.categories if c.relation in self.tree.nodes[node]]
+
+
+def columns_of(tree: JoinTree, features: Sequence[Feature], target: Target | None) -> Columns:
+    """The features, in order, and the label at the end."""
+    query, found = tree.query, list(enumerate(features))
+    numbers = [Number(i, f.name, f.relation, as_number(f.expression, f.kind)) for i, f in found if is_number(f)]
+    categories = [Category(i, f.name, f.relation, f.expression) for i, f in found if not is_number(f)]
+    if target is None:
+        return Columns(tree, tuple(numbers), tuple(categories), None, query.weight)
+    code = _as_share(target.code) if target.signed else target.code
+    last = Number(len(features), target.label.name, target.label.relation, code)
+    return Columns(tree, (*numbers, last), tuple(categories), last, query.weight)
+
+
+def is_number(feature: Feature) -> bool:
+    return feature.kind != "categorical"
+
+
+def _as_share(sign: exp.Expression) -> exp.Expression:
+    return sql.by_truth(sql.positive(exp.paren(sign.copy())), sql.number(1), sql.number(0))
+
+
+# -- the rows of each node with their totals ---------------------------------------------------------------------------
+
+
+def prepared(columns: Columns) -> Iterator[Statement]:
+    """What all later statements read."""
+    tree = columns.tree
+    yield from prepare_matches(tree, columns.outputs)
+    for node in (n for n, block in enumerate(tree.nodes) if len(block) > 1):
+        yield Statement(f"rows of {tree.name(node)}", node_rows(tree, node, columns.outputs), node_table(node))
+
+
+def counts_of(columns: Columns) -> Counts:
+    tree = columns.tree.rerooted(columns.root)
+    return Counts(tree, columns.rows, columns.weighted, factors=_label_factors(columns))
+
+
+def totals(columns: Columns, counts: Counts) -> Iterator[Statement]:
+    """The rows of each node that has columns, and of the root, with their totals."""
+    for node, _ in counts.tree.down():
+        if node == columns.root or columns.numbers_of(node) or columns.categories_of(node):
+            yield Statement(f"totals of {counts.tree.name(node)}", _totals(columns, counts, node), total_table(node))
+
+
+def _label_factors(columns: Columns) -> dict[str, exp.Expression]:
+    if columns.target is None:
+        return {}
+    is_known, zero, one = columns.target.is_known("n"), sql.number(0), sql.number(1)
+    y = columns.target.known("n", zero)
+    return {"c": one, LABELLED: sql.case(is_known, one, zero), CODED: y, SQUARED: sql.product(y.copy(), y.copy())}
+
+
+def _totals(columns: Columns, counts: Counts, node: int) -> exp.Select:
+    names = [c.column for c in columns.numbers_of(node)] + [c.column for c in columns.categories_of(node)]
+    sums: Named = [(counts.total(node), TOTAL)]
+    sums += [(counts.times(node, name), name) for name in OF_LABEL if columns.target]
+    rows = counts.joined(node, [*sql.columns(names, "n"), *sums])
+    found = sql.select(sql.columns(rows.named_selects), sql.derived(rows, "t"))
+    return sql.where(found, sql.positive(sql.column(TOTAL)))
+
+
+def rows_of_join(columns: Columns) -> Statement:
+    return statement(ROWS, sql.select([(sql.sum_or_zero(sql.column(TOTAL)), "n")], _kept(columns.root)))
+
+
+def _kept(node: int) -> exp.Expr:
+    return sql.table(total_table(node), "t")
+
+
+# -- one column --------------------------------------------------------------------------------------------------------
+
+
+def numbers_name(node: int) -> str:
+    return f"numbers {node}"
+
+
+def measures(columns: Columns, node: int) -> Statement:
+    """For each number of a node: rows where it is known, NULLs, sum, least and largest."""
+    total, zero = sql.column(TOTAL, "t"), sql.number(0)
+    made: Named = []
+    for c in columns.numbers_of(node):
+        x = sql.column(c.column, "t")
+        made += [
+            (sql.sum_or_zero(sql.case(c.is_known("t"), total, zero)), f"n{c.place}"),
+            (sql.sum_or_zero(sql.case(sql.is_null(x), total, zero)), f"nulls{c.place}"),
+            (sql.sum_or_zero(sql.product(total, c.known("t"))), f"sum{c.place}"),
+            (exp.Min(this=c.known("t")), f"least{c.place}"),
+            (sql.largest(c.known("t")), f"largest{c.place}"),
+        ]
+    return statement(numbers_name(node), sql.select(made, _kept(node)))
+
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+SLACK = 1e-12
+"""Of a count of rows: less is rounding."""
+
+
+def quantiles(columns: Columns, c: Number, n: float) -> Statement:
+    """The least value up to which there are so many of the n rows where the number is known."""
+    x, below = sql.column("x"), sql.column("below")
+    rows = sql.select([(sql.column(c.column, "t"), "x"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
+    values = sql.grouped([(x, "x")], [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
+    running = sql.window(sql.total(sql.column("c")), (), ("x",), running=True)
+    ordered = sql.select([(x.copy(), "x"), (running, "below")], sql.derived(values, "v"))
+
+    def least(q: float) -> exp.Expression:
+        enough = exp.GTE(this=below.copy(), expression=sql.number(q * n * (1.0 - SLACK)))
+        return exp.Min(this=sql.case(enough, x.copy()))
+
+    made = [(least(q), f"q{i}") for i, q in enumerate(QUANTILES)]
+    return statement(f"quantiles {c.place}", sql.select(made, sql.derived(ordered, "o")))
+
+
+BINS = 30
+
+
+def histogram(columns: Columns, c: Number, least: float, width: float) -> Statement:
+    """The rows in each of BINS parts of equal width; the largest value is in the last."""
+    place = exp.Floor(
+        this=exp.Div(
+            this=exp.paren(sql.minus(sql.column(c.column, "t"), sql.number(least))), expression=sql.number(width)
+        )
+    )
+    last = exp.Least(this=sql.double(place), expressions=[sql.number(BINS - 1)])
+    rows = sql.select([(last, "bin"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
+    found = sql.grouped(sql.columns(["bin"]), [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
+    return statement(f"histogram {c.place}", found)
+
+
+def _known(rows: exp.Select, c: Number) -> exp.Select:
+    return sql.where(rows, c.is_known("t"))
+
+
+def _node(columns: Columns, c: Number | Category) -> int:
+    return columns.tree.node_of(c.relation)
+
+
+def categories(columns: Columns, c: Category, most: int) -> Iterator[Statement]:
+    """How many values there are, and the rows without one; then the most frequent values with their rows."""
+    v, size = sql.column("v"), sql.column(TOTAL)
+    names = [TOTAL, *(OF_LABEL if columns.target else ())]
+    sums = [(sql.total(sql.column(name, "t")), name) for name in names]
+    values = sql.grouped([(sql.column(c.column, "t"), "v")], sums, _kept(_node(columns, c)))
+    nulls = sql.sum_or_zero(sql.case(sql.is_null(v), size, sql.number(0)))
+    how_many: Named = [(sql.double(exp.Count(this=v)), "distinct"), (nulls, "nulls")]
+    how_many += _between() if columns.target else []
+    yield statement(f"values {c.place}", sql.select(how_many, sql.derived(values, "g")))
+    found = sql.where(sql.select(sql.columns(["v", *names]), sql.derived(values.copy(), "g")), sql.not_null(v))
+    by_rows = exp.Ordered(this=size.copy(), desc=True, nulls_first=False)
+    ordered = found.order_by(by_rows, exp.Ordered(this=v.copy(), nulls_first=False)).limit(most)
+    yield statement(f"top values {c.place}", ordered)
+
+
+def _between() -> Named:
+    """The sums of the label over the rows with a value, and the squares of its mean in each value."""
+    coded, labelled, zero = sql.column(CODED), sql.column(LABELLED), sql.number(0)
+    squares = exp.Div(this=sql.product(coded, coded.copy()), expression=labelled)
+    has_value, has_label = sql.not_null(sql.column("v")), sql.positive(labelled)
+    between = sql.case(sql.every([has_value.copy(), has_label]), squares, zero)
+    sums = [(sql.sum_or_zero(sql.case(has_value.copy(), sql.column(name), zero.copy())), name) for name in OF_LABEL]
+    return [*sums, (sql.sum_or_zero(between), BETWEEN)]
+
+
+BETWEEN = "between"
+
+
+# -- two columns -------------------------------------------------------------------------------------------------------
+
+
+CONSTANT = 0
+"""The place of the factor that is 1 in every row."""
+
+
+def value_place(number: int) -> int:
+    return 1 + 3 * number
+
+
+def known_place(number: int) -> int:
+    return 2 + 3 * number
+
+
+def square_place(number: int) -> int:
+    return 3 + 3 * number
+
+
+def factors(columns: Columns, means: Mapping[int, float], partial: frozenset[int]) -> Factored:
+    """The i-th number less its mean, and 0 where it is not known. If some of the numbers, `partial`, are not known in
+    all rows, also if it is known, and the square: then each pair is measured over the rows where both are known."""
+    found: dict[int, list[Factor]] = {columns.root: [Factor(CONSTANT, sql.number(1), 0)]}
+    for i, c in enumerate(columns.numbers):
+        zero, one = sql.number(0), sql.number(1)
+        centred = exp.paren(sql.minus(sql.column(c.column, "n"), sql.number(means[i])))
+        made = [Factor(value_place(i), sql.case(c.is_known("n"), centred, zero), 1)]
+        if i in partial:
+            made.append(Factor(known_place(i), sql.case(c.is_known("n"), one, zero), 0))
+        if partial:
+            square = sql.product(centred.copy(), centred.copy())
+            made.append(Factor(square_place(i), sql.case(c.is_known("n"), square, zero), 2))
+        found.setdefault(_node(columns, c), []).extend(made)
+    return Factored(columns.tree, columns.rows, columns.weighted, dict(sorted(found.items())))
