@@ -170,7 +170,7 @@ class Truth:
 
 _TRAIN = ("train", "compile")
 _COUNT = (*_TRAIN, "explain", "count")
-_QUERY = (*_COUNT, "inspect")
+_QUERY = (*_COUNT, "inspect", "describe")
 
 
 @dataclass(frozen=True)
@@ -433,7 +433,7 @@ _TABLE = (
         False,
         Truth(),
         "Copy the columns used from PostgreSQL into a DuckDB of this process, and work there.",
-        ("train", "evaluate", "report"),
+        ("train", "evaluate", "report", "describe"),
         changes=None,
     ),
     Option(

@@ -10,6 +10,7 @@ import numpy as np
 from sqlsvm.compile import columns as compiled
 from sqlsvm.compile.columns import QUANTILES, Category, Columns, columns_of
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
 from sqlsvm.model.model import plain
 from sqlsvm.plan.design import as_categories
 from sqlsvm.plan.join_tree import join_tree
@@ -17,7 +18,7 @@ from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import Target, if_classes, named, numeric
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.columns import CONSTANT, Facts, Joint, read_facts, read_joint
+from sqlsvm.run.columns import CONSTANT, LABEL, Facts, Joint, members_of, read_facts, read_joint
 from sqlsvm.run.offload import brought
 from sqlsvm.run.weight import check_weight_of
 from sqlsvm.run.workspace import Workspace, workspace
@@ -98,7 +99,7 @@ def describe(
         columns, target = _columns(work, query, positive)
         steps.info("reading the columns of the join")
         facts = read_facts(work, columns)
-        members = _members(columns)
+        members = members_of(columns)
         found = tuple(_Reader(work, columns, target, facts, members, top).read(query))
         steps.info("reading the products of the columns")
         joint = read_joint(work, columns, facts, tuple(members.values()))
@@ -114,7 +115,14 @@ def _columns(work: Workspace, query: FeatureQuery, positive: str | None) -> tupl
 
 
 def _target(engine: Engine, query: FeatureQuery, positive: str | None) -> Target:
-    return if_classes(engine, query, positive) or numeric(engine, query, named(query.label))
+    """A number that names no two classes is one, however few values it has."""
+    label = named(query.label)
+    try:
+        return if_classes(engine, query, positive) or numeric(engine, query, label)
+    except DataError:
+        if label.kind != "numeric" or positive is not None:
+            raise
+        return numeric(engine, query, label)
 
 
 def _weighing(work: Workspace, columns: Columns, mark: Feature) -> float:
@@ -125,19 +133,6 @@ def _weighing(work: Workspace, columns: Columns, mark: Feature) -> float:
 
 def _described(query: FeatureQuery) -> tuple[Feature, ...]:
     return (*query.features, *([query.label] if query.label else []))
-
-
-LABEL = ""
-"""The name of the label as a number, among the members: no column has it."""
-
-
-def _members(columns: Columns) -> dict[str, tuple[int, ...]]:
-    """The places of the numbers that add up to each column, by its name."""
-    found: dict[str, tuple[int, ...]] = {}
-    for i, c in enumerate(columns.numbers):
-        name = LABEL if c is columns.target else c.name
-        found[name] = (*found.get(name, ()), i)
-    return found
 
 
 # -- one column --------------------------------------------------------------------------------------------------------
@@ -163,7 +158,7 @@ class _Reader:
     def _number(self, name: str, kind: str, relations: tuple[str, ...]) -> ColumnFacts:
         own = [self.facts.numbers[i] for i in self.members[name]]
         if len(own) > 1:
-            whole = all(f.known == self.facts.rows for f in own)
+            whole = self.facts.rows > 0.0 and all(f.known == self.facts.rows for f in own)
             mean = sum(f.mean for f in own) if whole else None
             return ColumnFacts(name, relations, kind, 0.0 if whole else None, 0.0 if whole else None, mean)
         (f,) = own

@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.ask.alike import Alike, alike_in_join
 from sqlsvm.compile.count import count_pass, total_table
 from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, relation_keys, relation_rows
 from sqlsvm.engine.base import Engine
@@ -62,6 +63,8 @@ class Inspection:
     join_rows: float
     features: tuple[FeatureFacts, ...]
     label: LabelFacts | None
+    alike: tuple[Alike, ...] = ()
+    """Features that are nearly the same in the join."""
 
 
 def inspect(
@@ -80,6 +83,8 @@ def inspect(
         target = if_classes(engine, query, positive) if query.label else None
         catalog = checked(engine, query)
         tree = join_tree(query, catalog)
+        steps.info("comparing the features")
+        pairs = alike_in_join(work, tree)
         steps.info("counting the join")
         outputs = [Output(target.label.relation, target.code, CODE)] if target else []
         work.run(prepare_merged(tree, outputs))
@@ -94,6 +99,7 @@ def inspect(
             join_rows=rows,
             features=_feature_facts(catalog),
             label=label_facts,
+            alike=pairs,
         )
 
 
@@ -239,6 +245,7 @@ def as_json(found: Inspection) -> dict[str, Any]:
             "rows": {"-1": found.label.negative, "1": found.label.positive},
             "nulls": found.label.nulls,
         },
+        "alike": [vars(pair) for pair in found.alike],
     }
 
 

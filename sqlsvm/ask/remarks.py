@@ -29,6 +29,7 @@ def remarks(found: Inspection) -> Iterator[tuple[str, str]]:
     for f in found.features:
         if odd := f.nans + f.infinite:
             yield "warning", f"{printable(f.name)} is NaN or infinite in {row_count(odd)} of {printable(f.relation)}"
+    yield from (("note", pair.said) for pair in found.alike)
     for edge, facts in zip(tree.edges, found.edges, strict=True):
         if not edge_left_join(tree, edge):
             yield from (("warning", line) for line in _dangling_remarks(found, edge, facts))

@@ -69,13 +69,17 @@ def write(found: "Report", output: str) -> None:
     page = html(found, datetime.now())
     for missing in found.missing:
         click.echo(f"note: the report has no {missing.part}: {printable(missing.why)}", err=True)
+    write_page(page, output, "report")
+
+
+def write_page(page: str, output: str, what: str) -> None:
     if is_stdout(output):
         with answering():
             print(page, end="", flush=True)
         return
     with writing(output) as out:
         out.write(page)
-    show_answer(f"the report is in {printable(output)}")
+    show_answer(f"the {what} is in {printable(output)}")
 
 
 def check_place(output: str) -> None:

@@ -1,8 +1,8 @@
-"""The verbs on a query: inspect, explain, count."""
+"""The verbs on a query: inspect, describe, explain, count."""
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,8 +23,12 @@ from sqlsvm.cli.options import (
     typed,
     weights_of,
 )
+from sqlsvm.cli.reporting import check_place, write_page
 from sqlsvm.cli.training import training_of
 from sqlsvm.options import OPTIONS
+
+if TYPE_CHECKING:
+    from sqlsvm.ask.describe import Description
 
 
 @cli.command(
@@ -62,6 +66,47 @@ def inspect(
             engine, query, label=label, weight=weight, positive=positive, categorical=tuple(categorical)
         )
     show_either(as_json, lambda: inspection.as_json(found), lambda: draw(found, sys.stdout))
+
+
+@cli.command(
+    short_help="Show what is in the columns of a join.",
+    epilog=examples(
+        "sqlsvm describe --query features.sql --label late",
+        "sqlsvm describe --query features.sql --label late --html columns.html",
+    ),
+)
+@database
+@query_wanted
+@declared("describe")
+@option("--values", type=click.IntRange(1), default=5, show_default=True, help="Name so many categories of a column.")
+@click.option("--html", "page", metavar="FILE", help="Write a page with histograms and correlations; - is stdout.")
+@json_wanted
+def describe(dsn: str, query: str, values: int, page: str | None, as_json: bool, **options: Any) -> None:
+    """Show what is in the columns of the join, without computing it.
+
+    Prints NULLs, mean, deviation, least and largest value and quantiles of each number, the most frequent categories,
+    and how each column goes with the label: the correlation of a number, the correlation ratio of categories. All are
+    exact. A row of weight w counts as w rows. --json adds histograms and the correlations of all numbers.
+    """
+    from sqlsvm.ask import describe as describing
+    from sqlsvm.show.description import draw
+
+    if page is not None:
+        check_place(page)
+    with opened(dsn) as engine:
+        found = describing.describe(engine, query, top=values, **options)
+    if page is not None:
+        _write_description(found, page)
+        return
+    show_either(as_json, lambda: describing.as_json(found), lambda: draw(found, sys.stdout))
+
+
+def _write_description(found: "Description", output: str) -> None:
+    from datetime import datetime
+
+    from sqlsvm.report.description import html
+
+    write_page(html(found, datetime.now()), output, "description")
 
 
 @cli.command(

@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from importlib.resources import files
 from math import isfinite
 from typing import Any
 
@@ -13,8 +12,8 @@ from sqlsvm.model.model import Model, plain
 from sqlsvm.options import OPTIONS
 from sqlsvm.report.gather import Report
 from sqlsvm.report.join import join_section
-from sqlsvm.report.markup import Element, Sheet, el, page
-from sqlsvm.report.parts import section, table
+from sqlsvm.report.markup import Element, el
+from sqlsvm.report.parts import document, figures, section, table
 from sqlsvm.report.plots import charts
 from sqlsvm.report.scores import scores_section
 from sqlsvm.report.svg import draw
@@ -23,24 +22,12 @@ from sqlsvm.show.models import history
 from sqlsvm.show.training import objective
 from sqlsvm.terminal import amount, memory, row_count, weight
 
-GENERATOR = "sqlsvm report"
-
-
 steps = logging.getLogger(__name__)
 
 
 def html(report: Report, made: datetime) -> str:
     steps.info("drawing the report")
     model = report.model
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="generator", content=GENERATOR),
-        el("meta", name="color-scheme", content="light dark"),
-        el("title", f"{model.name}: a linear model and its certificate"),
-        el("style", Sheet(files("sqlsvm.report").joinpath("report.css").read_text(encoding="utf-8"))),
-    )
     drawn = {name: draw(chart) for name, chart in charts(report).items()}
     parts = (
         _opening(report),
@@ -49,17 +36,7 @@ def html(report: Report, made: datetime) -> str:
         weights_section(report),
         scores_section(report, drawn),
     )
-    footer = el("footer", el("p", f"Made by sqlsvm on {made:%Y-%m-%d at %H:%M}. This file needs no other file."))
-    return page(head, el("body", _fillings(), el("main", parts, _making(model), _absent(report)), footer))
-
-
-def _fillings() -> Element:
-    """The hatching of the second class, for all charts of the page."""
-    line = el("path", d="M0 0V6", class_="hatch")
-    pattern = el(
-        "pattern", line, id="hatched", width=5, height=6, patternUnits="userSpaceOnUse", patternTransform="rotate(45)"
-    )
-    return el("svg", el("defs", pattern), width=0, height=0, aria_hidden="true", class_="defs")
+    return document(f"{model.name}: a linear model and its certificate", made, parts, _making(model), _absent(report))
 
 
 def _opening(report: Report) -> Element:
@@ -70,7 +47,7 @@ def _opening(report: Report) -> Element:
         el("p", f"{_kind(model)}{version}", class_="kicker"),
         el("h1", model.name),
         el("p", _claim(model), class_="claim"),
-        el("dl", [el("div", el("dt", name), el("dd", fact)) for name, fact in _figures(report)], class_="figures"),
+        figures(_figures(report)),
     )
 
 
@@ -132,9 +109,9 @@ def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
     constraints = table(("constraint", "slack"), held, words=1, caption="What the weights satisfy") if held else None
     titles = ("pass", "objective", "at most", "lower bound", "gap", "buckets", "seconds")
     rows = list(history(model))
-    figures = [drawn[name] for name in ("convergence", "gap") if name in drawn]
+    pictures = [drawn[name] for name in ("convergence", "gap") if name in drawn]
     numbers = el("details", el("summary", "The numbers of every pass"), table(titles, rows, words=0)) if rows else None
-    drawings = el("div", figures, class_="figures-row")
+    drawings = el("div", pictures, class_="figures-row")
     return section("proof", "The certificate", el("p", said), drawings, constraints, numbers)
 
 

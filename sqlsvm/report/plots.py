@@ -95,8 +95,8 @@ def scores(report: Report) -> Chart | None:
     names = [f"{name}, {n}" for name, n in zip(classes(report.model), rows, strict=True)]
     x = within("score", shown.edges[0], shown.edges[-1])
     areas = (
-        _steps(shown.edges, shown.negative, names[0], "second"),
-        _steps(shown.edges, shown.positive, names[1], "first"),
+        steps(shown.edges, shown.negative, names[0], "second"),
+        steps(shown.edges, shown.positive, names[1], "first"),
     )
     heights = [y for area in areas for _, y in area.upper]
     here = Rule(0.0, f"predicted {report.model.trained_on.label_values[1]} \u2192", upright=True)
@@ -148,7 +148,7 @@ def _end(rows: Sequence[float], much: float) -> int:
     return 0
 
 
-def _steps(edges: Sequence[float], rows: Sequence[float], name: str, style: Style) -> Area:
+def steps(edges: Sequence[float], rows: Sequence[float], name: str, style: Style) -> Area:
     """Bars as high as their shares of the rows."""
     whole = sum(rows) or 1.0
     tops = [(x, n / whole) for i, n in enumerate(rows) for x in (edges[i], edges[i + 1])]
@@ -231,7 +231,7 @@ def residuals(report: Report) -> Chart | None:
     if not isinstance(found, Residuals) or len(found.edges) < 2:
         return None
     shown, outside = fewer_bars(Histogram(found.edges, found.counts, (0.0,) * len(found.counts)), BARS)
-    bars = _steps(shown.edges, shown.negative, "", "first")
+    bars = steps(shown.edges, shown.negative, "", "first")
     x = within(f"{report.model.label} \u2212 score", shown.edges[0], shown.edges[-1])
     here = Rule(0.0, "label above the score \u2192", upright=True)
     left_out = f" {100 * outside:.1g} % of the rows are outside the chart." if outside > 0 else ""

@@ -55,6 +55,19 @@ def _facts(values: Mapping[str, float], place: int) -> NumberFacts:
     return NumberFacts(n, nulls, float(mean), least, largest)
 
 
+LABEL = ""
+"""The name of the label as a number, among the members: no column has it."""
+
+
+def members_of(columns: Columns) -> dict[str, tuple[int, ...]]:
+    """The places of the numbers that add up to each column, by its name."""
+    found: dict[str, tuple[int, ...]] = {}
+    for i, c in enumerate(columns.numbers):
+        name = LABEL if c is columns.target else c.name
+        found[name] = (*found.get(name, ()), i)
+    return found
+
+
 @dataclass(frozen=True)
 class Joint:
     """The means of products of columns, each less its mean, over the join. A column is a number, or the sum of some."""

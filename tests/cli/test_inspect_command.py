@@ -88,6 +88,7 @@ LEFT_JOIN: dict[str, Any] = {
         {"name": "age", "relation": "m", "kind": "numeric", "nulls": 0, **OF_FEATURES},
     ],
     "label": {"column": "y", "relation": "v", "rows": {"-1": 4, "1": 26}, "nulls": 0},
+    "alike": [],
 }
 
 

@@ -163,4 +163,5 @@ def test_as_json(tables: Engine) -> None:
             {"name": "z", "relation": "b", "kind": "numeric", "nulls": 0, "nans": 0, "infinite": 0},
         ],
         "label": {"column": "y", "relation": "a", "rows": {"-1": 3.0, "1": 3.0}, "nulls": 0},
+        "alike": [],
     }

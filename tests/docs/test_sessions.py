@@ -93,18 +93,35 @@ def test_length() -> None:
 @pytest.mark.slow
 def test_readme() -> None:
     text = README.read_text(encoding="utf-8")
-    wanted = [command for block in blocks(text, "console") for command in commands(block)]
-    assert wanted
     with servers.reachable_folder() as folder:
-        for file, content in files(text):
-            (folder / file).write_text(content, encoding="utf-8")
-        for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
-            assert status == 0 or any(line.startswith("error:") for line in command.printed), f"{command.text}\n{got}"
-            assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
+        write_files(folder)
+        check_session(folder, text)
         run_functions(folder, section(text, "SQL functions"))
         for block in blocks(text, "python"):
             run = typed(folder, [sys.executable, "-W", "error", "-c", block.text])
             assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.slow
+def test_describing(tmp_path: Path) -> None:
+    """With the shop of the demo in a file of DuckDB."""
+    write_files(tmp_path)
+    with connect(f"duckdb:{tmp_path / 'shop.duckdb'}") as engine:
+        make(engine, SCHEMA)
+    check_session(tmp_path, (ROOT / "docs" / "describing.md").read_text(encoding="utf-8"))
+
+
+def write_files(folder: Path) -> None:
+    for file, content in files(README.read_text(encoding="utf-8")):
+        (folder / file).write_text(content, encoding="utf-8")
+
+
+def check_session(folder: Path, text: str) -> None:
+    wanted = [command for block in blocks(text, "console") for command in commands(block)]
+    assert wanted
+    for command, (status, got) in zip(wanted, played(folder, wanted), strict=True):
+        assert status == 0 or any(line.startswith("error:") for line in command.printed), f"{command.text}\n{got}"
+        assert says(got, "\n".join(command.printed)), f"$ {command.text}\n{got}"
 
 
 def run_functions(folder: Path, text: str) -> None:

@@ -1,0 +1,44 @@
+"""Pairs of columns that are nearly the same."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlsvm.compile.columns import columns_of, is_number
+from sqlsvm.plan.join_tree import JoinTree
+from sqlsvm.run.columns import members_of, read_facts, read_joint
+from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.arrays import Array
+from sqlsvm.terminal import printable
+
+SAME = 0.999
+
+
+@dataclass(frozen=True)
+class Alike:
+    first: str
+    second: str
+    correlation: float
+
+    @property
+    def said(self) -> str:
+        both = f"{printable(self.first)} and {printable(self.second)}"
+        return f"{both} are nearly the same: their correlation is {self.correlation:.6g}"
+
+
+def alike(names: Sequence[str], correlations: Array) -> Iterator[Alike]:
+    for i, second in enumerate(names):
+        for j, first in enumerate(names[:i]):
+            if abs(r := float(correlations[i, j])) > SAME:
+                yield Alike(first, second, r)
+
+
+def alike_in_join(work: Workspace, tree: JoinTree) -> tuple[Alike, ...]:
+    """Among the features that are numbers."""
+    features = [f for f in tree.query.features if is_number(f)]
+    if len({f.name for f in features}) < 2:
+        return ()
+    with work.scratch():
+        columns = columns_of(tree, features, None)
+        members = members_of(columns)
+        joint = read_joint(work, columns, read_facts(work, columns), tuple(members.values()))
+    return tuple(alike(tuple(members), joint.correlations))

@@ -1,0 +1,137 @@
+"""A Description as a page: the columns, their histograms, how they go with each other."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from math import isnan
+
+from sqlsvm.ask.describe import ColumnFacts, Description
+from sqlsvm.compile.columns import QUANTILES
+from sqlsvm.report.chart import Chart, linear, within
+from sqlsvm.report.markup import Element, el
+from sqlsvm.report.parts import document, figures, scrolled, section, table
+from sqlsvm.report.plots import steps
+from sqlsvm.report.svg import draw
+from sqlsvm.show.description import category_rows, figure, notes
+from sqlsvm.terminal import amount, memory, share, weight
+
+
+def html(found: Description, made: datetime) -> str:
+    opening = el(
+        "header",
+        el("p", "The columns of a join", class_="kicker"),
+        el("h1", "What is in the join"),
+        el("p", "All figures are exact. The join was never made.", class_="claim"),
+        figures(_figures(found)),
+    )
+    return document(
+        "The columns of a join", made, opening, _notes(found), _numbers(found), _categories(found), _matrix(found)
+    )
+
+
+def _figures(found: Description) -> Iterator[tuple[str, str]]:
+    if found.weighted:
+        yield "total weight of the rows", weight(found.rows)
+    else:
+        yield "rows of the join", amount(found.rows)
+        yield "as one table", f"about {memory(8 * len(found.features) * found.rows)}"
+    yield "columns", f"{len(found.features)}"
+    if found.label:
+        yield "label", found.label
+
+
+def _notes(found: Description) -> Element | None:
+    lines = [el("li", line) for line in notes(found)]
+    return section("notes", "Notes", el("ul", lines, class_="notes")) if lines else None
+
+
+def _size(found: Description, n: float) -> str:
+    return weight(n) if found.weighted else amount(n)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(found: Description) -> Element | None:
+    numbers = [f for f in found.features if f.kind != "categorical"]
+    if not numbers:
+        return None
+    marks = [f"{100 * q:g} %" for q in QUANTILES]
+    titles = ("column", "NULLs", "mean", "deviation", "least", *marks, "largest", *_label_title(found))
+    drawn = [draw(_histogram(f, place)) for place, f in enumerate(numbers) if f.histogram and f.least != f.largest]
+    rows = [_number(found, f) for f in numbers]
+    return section("numbers", "Numbers", table(titles, rows, words=1), el("div", drawn, class_="figures-row"))
+
+
+def _label_title(found: Description) -> list[str]:
+    return [f"correlation with {found.label}"] if found.label else []
+
+
+def _number(found: Description, f: ColumnFacts) -> list[str]:
+    marks = [figure(f.quantiles.get(q)) for q in QUANTILES]
+    middle = [figure(f.mean), figure(f.deviation), figure(f.least), *marks, figure(f.largest)]
+    return [f.name, _size(found, f.nulls) if f.nulls else "", *middle, *_with_label(found, f)]
+
+
+def _with_label(found: Description, f: ColumnFacts) -> list[str]:
+    return ["" if f.correlation is None else f"{f.correlation:.3f}"] if found.label else []
+
+
+def _histogram(f: ColumnFacts, place: int) -> Chart:
+    assert f.histogram
+    area = steps(f.histogram.edges, f.histogram.rows, "", "first")
+    spread = f"Mean {figure(f.mean)}, deviation {figure(f.deviation)}."
+    heights = [y for _, y in area.upper]
+    return Chart(
+        name=f"histogram-{place}",
+        title=f.name,
+        said=f"{spread} Each bar is {figure(f.histogram.edges[1] - f.histogram.edges[0])} wide.",
+        x=within(f.name, f.histogram.edges[0], f.histogram.edges[-1]),
+        y=linear("share of the rows", [0.0, *heights], percent=True),
+        marks=(area,),
+    )
+
+
+# -- categories --------------------------------------------------------------------------------------------------------
+
+
+def _categories(found: Description) -> Element | None:
+    named = [f for f in found.features if f.kind == "categorical"]
+    if not named:
+        return None
+    mean = [f"{'share' if found.classes else 'mean'} of {found.label}"] if found.label else []
+    tables = [table((f.name, "rows", "share", *mean), _values(found, f), words=1, caption=_caption(f)) for f in named]
+    return section("categories", "Categories", tables)
+
+
+def _caption(f: ColumnFacts) -> str:
+    with_label = "" if f.correlation is None else f"; correlation ratio with the label {f.correlation:.3f}"
+    return f"{f.name}: {amount(f.distinct or 0.0)} values{with_label}"
+
+
+def _values(found: Description, f: ColumnFacts) -> Iterator[list[str]]:
+    for value, rows, mean in category_rows(found, f):
+        last = [figure(mean)] if found.label else []
+        yield [value, _size(found, rows), share(rows, found.rows), *last]
+
+
+# -- each with each ----------------------------------------------------------------------------------------------------
+
+
+def _matrix(found: Description) -> Element | None:
+    """As a table: what is shaded can be read too."""
+    if len(found.numbers) < 2:
+        return None
+    numbered = [f"{n}" for n in range(1, len(found.numbers) + 1)]
+    head = el("tr", el("th", "", scope="col"), [el("th", n, scope="col", class_="number") for n in numbered])
+    rows = zip(numbered, found.numbers, found.correlations.tolist(), strict=True)
+    body = [el("tr", el("th", f"{n} {name}", scope="row"), list(map(_cell, row))) for n, name, row in rows]
+    said = el("p", "Each over the rows where both columns have a value. The label is a column like the others.")
+    drawn = el("table", el("thead", head), el("tbody", body), class_="matrix")
+    return section("correlations", "Correlations", said, scrolled(drawn, "Correlations"))
+
+
+def _cell(r: float) -> Element:
+    if isnan(r):
+        return el("td", "", class_="number")
+    shade = f"background: color-mix(in srgb, var(--{'first' if r > 0 else 'second'}) {60 * abs(r):.0f}%, transparent)"
+    return el("td", f"{r:.2f}".replace("-", "\u2212"), class_="number", style=shade)

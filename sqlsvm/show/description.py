@@ -1,0 +1,100 @@
+"""A Description as text: a table of the numbers, a table of the categories, notes."""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sqlsvm.ask.alike import alike
+from sqlsvm.ask.describe import ColumnFacts, Description
+from sqlsvm.compile.columns import QUANTILES
+from sqlsvm.paper import columns, on_paper
+from sqlsvm.terminal import amount, printable, row_count, share, weight
+
+SHOWN = {0.05: "5 %", 0.5: "median", 0.95: "95 %"}
+"""Of the quantiles."""
+assert SHOWN.keys() <= set(QUANTILES)
+
+
+def draw(found: Description, stream: TextIO) -> str:
+    parts: list[RenderableType] = []
+    if any(f.kind != "categorical" for f in found.features):
+        parts += [_numbers(found), ""]
+    if any(f.kind == "categorical" for f in found.features):
+        parts += [_categories(found), ""]
+    parts += [Text.assemble(("note:", "bold yellow"), " ", line) for line in notes(found)]
+    return on_paper(stream, *parts, f"The join has {row_count(found.rows, found.weighted)}; it was not made.")
+
+
+def notes(found: Description) -> Iterator[str]:
+    for f in found.features:
+        if f.odd:
+            rows = row_count(f.odd, found.weighted)
+            yield f"{printable(f.name)} is NaN, infinite or beyond 1e100 in {rows}, which its figures leave out"
+        if len(f.relations) > 1:
+            yield _of_sum(f)
+    for pair in alike(found.numbers, found.correlations):
+        yield pair.said
+
+
+def _of_sum(f: ColumnFacts) -> str:
+    several = f"{printable(f.name)} adds up terms of {printable(' and '.join(f.relations))}"
+    if f.mean is None:
+        return f"{several}, and one is NULL in some rows: its figures are not known from the tables"
+    return f"{several}: its least, its largest and its quantiles are not known from the tables"
+
+
+def _numbers(found: Description) -> Table:
+    label = ["with label"] if found.label else []
+    table = columns("feature", numbers=("NULLs", "mean", "deviation", "least", *SHOWN.values(), "largest", *label))
+    for f in found.features:
+        if f.kind != "categorical":
+            marks = [figure(f.quantiles.get(q)) for q in SHOWN]
+            figures = [figure(f.mean), figure(f.deviation), figure(f.least), *marks, figure(f.largest)]
+            table.add_row(Text(printable(f.name)), _nulls(found, f), *figures, *_correlation(found, f))
+    return table
+
+
+def _nulls(found: Description, f: ColumnFacts) -> str:
+    return (weight(f.nulls) if found.weighted else amount(f.nulls)) if f.nulls else ""
+
+
+def _correlation(found: Description, f: ColumnFacts) -> list[str]:
+    if found.label is None:
+        return []
+    return ["" if f.correlation is None else f"{f.correlation:.3f}"]
+
+
+def figure(value: float | None) -> str:
+    """
+    >>> figure(0.30000000000000004), figure(1234567.0), figure(None)
+    ('0.3', '1.235e+06', '')
+    """
+    return "" if value is None else f"{value + 0.0:.4g}"
+
+
+def _categories(found: Description) -> Table:
+    """Below the named categories of a column, the rows of the others."""
+    of_label = [f"{'share' if found.classes else 'mean'} of {printable(found.label)}"] if found.label else []
+    ratio = ["with label"] if found.label else []
+    table = columns("feature", "category", numbers=("rows", "share", *of_label, *ratio))
+    for f in (f for f in found.features if f.kind == "categorical"):
+        first, also = printable(f.name), _correlation(found, f)
+        for value, rows, mean in category_rows(found, f):
+            last = ["" if mean is None else f"{mean:.4g}", *also] if found.label else []
+            size = weight(rows) if found.weighted else amount(rows)
+            table.add_row(Text(first), Text(value), size, share(rows, found.rows), *last)
+            first, also = "", [""] * len(also)
+    return table
+
+
+def category_rows(found: Description, f: ColumnFacts) -> Iterator[tuple[str, float, float | None]]:
+    yield from ((printable(str(c.value)), c.rows, c.label_mean) for c in f.categories)
+    named, nulls = sum(c.rows for c in f.categories), f.nulls or 0.0
+    others = (f.distinct or 0.0) - len(f.categories)
+    if others:
+        yield f"({amount(others)} more)", found.rows - named - nulls, None
+    if nulls:
+        yield "(NULL)", nulls, None
