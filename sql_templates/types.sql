@@ -12,7 +12,7 @@ BEGIN
 
         CREATE TYPE sqlsvm._problem AS (
             program text, label text, design jsonb, nulls text, weight_negative float8, weight_positive float8,
-            n float8, n_negative float8,
+            n float8, n_negative float8, label_total float8, origin float8,
             size integer, dictionary integer[], total float8[], squares float8[], largest float8[], negative float8[],
             coordinates integer, dimension integer, constant integer,
             kept integer[], missing integer[], scale float8[], mean float8[], centre float8[]
@@ -20,9 +20,15 @@ BEGIN
         COMMENT ON TYPE sqlsvm._problem IS 'A program with working tables: its moments and its scaling';
 
         CREATE TYPE sqlsvm._cut AS (
-            slope float8[], intercept float8, value_low float8, error float8, blur float8, size float8
+            slope float8[], intercept float8, value_low float8, error float8, blur float8,
+            offset_size float8, slope_size float8, rounded float8
         );
-        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error; the slopes of rows have this size';
+        COMMENT ON TYPE sqlsvm._cut IS 'R(b) >= intercept + slope.b for all b; at the point of the pass intercept + slope.b + blur = value_low <= R <= value_low + error; what the rounding of offset and slope is multiplied by, and that of the value';
+
+        CREATE TYPE sqlsvm._rounding AS (
+            share float8, sums float8, lists float8, features float8, sizes float8[]
+        );
+        COMMENT ON TYPE sqlsvm._rounding IS 'As solve/rounding.py has it; where slopes are added up the share is this many times larger, and in running sums';
 
         CREATE TYPE sqlsvm._metric AS (
             places integer[], vectors float8[], inside float8[], outside float8[]
@@ -31,7 +37,7 @@ BEGIN
 
         CREATE TYPE sqlsvm._state AS (
             pass integer, best integer, stalls integer, objective float8, objective_upper float8,
-            bound float8, lower_bound float8, gap float8, size float8, alpha float8[], density float8, width float8, heap boolean, start float8[]
+            bound float8, lower_bound float8, gap float8, alpha float8[], density float8, grain float8, unit float8, width float8, heap boolean, nothing boolean, start float8[]
         );
         COMMENT ON TYPE sqlsvm._state IS 'A training after a pass: its best iterate, its proof, the dual of its bundle, the density at the hinge';
 

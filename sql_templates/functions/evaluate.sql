@@ -1,6 +1,6 @@
 DROP FUNCTION IF EXISTS sqlsvm.evaluate(text, jsonb, integer);
 
-CREATE OR REPLACE FUNCTION sqlsvm.evaluate(model text, beta jsonb DEFAULT NULL, buckets integer DEFAULT 256, trust text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION sqlsvm.evaluate(model text, beta jsonb DEFAULT NULL, buckets integer DEFAULT NULL, trust text DEFAULT NULL)
 RETURNS TABLE (measure text, value float8, lower float8, upper float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -10,15 +10,23 @@ DECLARE
     program sqlsvm.programs := sqlsvm._take_program(model, trust);
     given jsonb := sqlsvm._given_weights(program, beta);
     p sqlsvm._problem;
-    seen sqlsvm._seen;
+    problem CONSTANT jsonb := program.options -> 'problem';
+    numeric CONSTANT boolean := program.description ->> 'numeric';
+    places CONSTANT integer := coalesce(buckets, CASE WHEN numeric THEN 4096 ELSE 256 END);
 BEGIN
-    PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 256');
+    PERFORM sqlsvm._check_option('buckets', places, 1, true, 'buckets => 256');
     p := sqlsvm._open(program, 'none');
-    seen := sqlsvm._scores(p, sqlsvm._theta(p, given), buckets);
+    IF numeric THEN
+        RETURN QUERY SELECT m.measure, m.found[1], m.found[2], m.found[3] FROM sqlsvm._residuals(p, sqlsvm._theta(p, given), places,
+            CASE WHEN problem ->> 'loss' = 'quantile' THEN (problem ->> 'quantile')::float8 ELSE 0.5 END) AS m;
+    ELSE
+        RETURN QUERY SELECT m.measure, m.found[1], m.found[2], m.found[3]
+            FROM sqlsvm._measures(sqlsvm._scores(p, sqlsvm._theta(p, given), places)) AS m;
+    END IF;
+    PERFORM sqlsvm._drop('list', 'list of pairs', 'grid list');
     PERFORM sqlsvm._close();
-    RETURN QUERY SELECT m.measure, m.found[1], m.found[2], m.found[3] FROM sqlsvm._measures(seen) AS m;
 END
 $$;
 
 COMMENT ON FUNCTION sqlsvm.evaluate(text, jsonb, integer, text) IS
-    'Confusion matrix, rates and ROC AUC over all rows of the join as it is now; lower = upper if exact';
+    'Over all rows of the join as it is now: confusion matrix, rates and ROC AUC; or how far scores are off, for a number; lower = upper if exact';

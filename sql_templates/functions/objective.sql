@@ -16,7 +16,6 @@ DECLARE
     cut sqlsvm._cut;
     point float8[];
     penalty float8;
-    rounded float8;
 BEGIN
     PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
@@ -25,9 +24,9 @@ BEGIN
     cut := sqlsvm._pass(p, theta, buckets);
     point := sqlsvm._to_scaled(p, theta);
     penalty := coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._dot(point, point);
-    rounded := cut.size * sqlsvm._rounded(sqlsvm._rounding(p), point, cut.error, penalty);
-    objective := greatest(0, cut.value_low + penalty - rounded);
-    objective_upper := cut.value_low + penalty + cut.error + rounded;
+    cut := sqlsvm._sized(p, sqlsvm._rounding(p), cut, point, 0, penalty);
+    objective := greatest(0, cut.value_low + penalty - cut.rounded);
+    objective_upper := cut.value_low + penalty + cut.error + cut.rounded;
     PERFORM sqlsvm._close();
 END
 $$;

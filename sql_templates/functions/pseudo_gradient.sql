@@ -19,6 +19,7 @@ DECLARE
     slope float8[];
     label integer;
 BEGIN
+    PERFORM sqlsvm._check_classes(program);
     PERFORM sqlsvm._check_option('epsilon', epsilon, 0, false, 'epsilon => 0.1');
     PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
     PERFORM sqlsvm._refuse_sums(program, 'the bounds of the pseudo-gradient are for');

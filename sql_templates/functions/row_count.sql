@@ -15,6 +15,7 @@ DECLARE
     theta float8[];
     answers jsonb;
 BEGIN
+    PERFORM sqlsvm._check_classes(program);
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
     IF bound IS NULL OR bound IN ('NaN', 'Infinity', '-Infinity') THEN
         RAISE EXCEPTION 'bound must be a finite number, not %', coalesce(bound::text, 'NULL')

@@ -7,7 +7,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     -- A first guess; every pass measures it.
-    error_at_one float8 := 2.25 * at.density;
+    error_at_one float8 := 2.25 * at.grain;
     wanted float8 := greatest(3e-4, 0.1 * tol);
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN

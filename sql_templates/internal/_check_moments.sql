@@ -12,6 +12,9 @@ BEGIN
     ELSIF NOT p.n > 0 THEN
         RAISE EXCEPTION 'the join of "%" has no rows', p.program USING ERRCODE = 'SV004',
             HINT = 'sqlsvm inspect shows which key loses them.';
+    ELSIF p.label_total IN ('NaN', 'Infinity', '-Infinity') OR p.origin IN ('NaN', 'Infinity') THEN
+        RAISE EXCEPTION 'the label "%" has numbers that are NaN, infinite or too large for a double to square', p.label
+            USING ERRCODE = 'SV004', HINT = 'Leave those rows out in the query, and compile it again: sqlsvm compile --name ...';
     ELSIF NOT p.n_negative > 0 OR NOT p.n > p.n_negative THEN
         RAISE EXCEPTION 'the label "%" has one class only', p.label USING ERRCODE = 'SV004',
             DETAIL = format('No row of the join is %s.', CASE WHEN p.n_negative > 0 THEN 'positive' ELSE 'negative' END),

@@ -1,28 +1,37 @@
--- E = (1/N) sum over |total| < delta of (delta - |total|), where delta is the sum of the rounding errors; 0 if exact.
-CREATE OR REPLACE FUNCTION sqlsvm._counting_error(p sqlsvm._problem, answers jsonb, h float8)
+-- E = (1/N) sum of e(z), where e is the most that psi is above its tangent at z, within delta, the sum of the rounding errors; 0 if
+-- exact. JoinOracle in run/join_oracle.py has the same formulas. The hinge is a single change, at 0 of the total.
+CREATE OR REPLACE FUNCTION sqlsvm._counting_error(p sqlsvm._problem, answers jsonb, lines jsonb, h float8)
 RETURNS float8
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    delta float8;
     near CONSTANT text := p.design ->> 'near';
+    sharp CONSTANT jsonb := CASE WHEN lines IS NULL THEN '[{"at": 0, "jump": 1, "bend": 0}]' ELSE lines -> 'sharp' END;
+    delta float8;
+    bend float8;
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
         RETURN 0;
     END IF;
-    IF NOT answers ? near THEN  -- without this answer the error would seem to be 0
+    IF sharp <> '[]' AND NOT answers ? near THEN  -- without this answer the error would seem to be 0
         RAISE EXCEPTION 'the program has no statement "%"', near
             USING ERRCODE = 'SV002', HINT = 'Compile it again: sqlsvm compile.';
     END IF;
     delta := (SELECT coalesce(sum((answers -> ('rounding ' || bag) -> 0 ->> 'error')::float8), 0)
         FROM jsonb_array_elements_text(p.design -> 'scored_bags') AS bag);
-    IF delta > (p.design ->> 'reach')::integer + 1 THEN  -- a score beyond all buckets: but |error| <= delta
-        RETURN delta / h;
+    IF delta > (p.design ->> 'reach')::integer + 1 THEN  -- a score beyond all buckets: `near` has too few rows
+        RETURN coalesce((lines ->> 'jumps')::float8, 1) * delta / h + coalesce((lines ->> 'most_bent')::float8, 0) * (delta / h) ^ 2 / 2;
     END IF;
-    RETURN (SELECT coalesce(sum(greatest(0, delta - abs(n.total)) * n.c), 0) / h / p.n
-        FROM jsonb_to_recordset(answers -> near) AS n (total float8, c float8));
+    delta := delta / h;
+    bend := coalesce((lines ->> 'bend')::float8, 0)
+        + coalesce((answers -> 'functions of the join' -> 0 ->> 'bend')::float8, 0) / p.n;
+    RETURN bend * delta ^ 2 / 2 + (
+        SELECT coalesce(sum((s.jump + s.bend * b.beyond / 2) * b.beyond * n.c), 0) / p.n
+        FROM jsonb_to_recordset(coalesce(answers -> near, '[]')) AS n (at float8, z float8, total float8, c float8)
+        JOIN jsonb_to_recordset(sharp) AS s (at float8, jump float8, bend float8) ON s.at = coalesce(n.at, 0),
+            LATERAL (SELECT greatest(0, delta - abs(coalesce(n.z, n.total) / h - s.at)) AS beyond) AS b);
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._counting_error(sqlsvm._problem, jsonb, float8) IS 'How much the value of a pass may be too low';
+COMMENT ON FUNCTION sqlsvm._counting_error(sqlsvm._problem, jsonb, jsonb, float8) IS 'How much the value of a pass may be too low';

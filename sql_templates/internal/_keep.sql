@@ -6,15 +6,16 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     kept sqlsvm.training := (program.name, NULL, at.pass, at.objective, at.objective_upper, at.lower_bound, at.gap,
-        at.gap <= (wanted -> 'effort' ->> 'tol')::float8, seconds);
+        at.nothing OR at.gap <= (wanted -> 'effort' ->> 'tol')::float8, seconds);
     lambda float8 := wanted ->> 'lam';
     solver text := wanted ->> 'solver';
     counting text := p.design ->> 'method';
     -- Without class weights, which belong to the training. A row of weight w counts as w rows.
-    label_rows jsonb := (
+    label_rows jsonb := CASE WHEN p.n_negative IS NULL THEN '{}' ELSE (
         SELECT jsonb_object_agg(r.label, CASE WHEN p.design ->> 'weight' IS NULL THEN round(r.n) ELSE r.n END)
-        FROM (VALUES ('-1', p.n_negative / p.weight_negative), ('1', (p.n - p.n_negative) / p.weight_positive)) AS r (label, n));
-    join_rows float8 := (label_rows ->> '-1')::float8 + (label_rows ->> '1')::float8;
+        FROM (VALUES ('-1', p.n_negative / p.weight_negative), ('1', (p.n - p.n_negative) / p.weight_positive)) AS r (label, n)) END;
+    join_rows float8 := coalesce((label_rows ->> '-1')::float8 + (label_rows ->> '1')::float8,
+        CASE WHEN p.design ->> 'weight' IS NULL THEN round(p.n) ELSE p.n END);
     in_passes float8 := (SELECT sum(c.seconds) FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0);
     engine text := 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1);
     body jsonb;
@@ -30,7 +31,7 @@ BEGIN
                 'buckets', c.buckets, 'seconds', c.seconds) ORDER BY c.pass)
             FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass > 0),
         'seconds', in_passes, 'phases', jsonb_build_object('passes', in_passes, 'other', seconds - in_passes),
-        'options', wanted, 'trained_on', sqlsvm._trained_on(p), 'format', 6)
+        'label_centre', p.design -> 'label_centre', 'options', wanted, 'trained_on', sqlsvm._trained_on(p), 'format', 6)
         || sqlsvm._weights(p, (SELECT c.point FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.best));
     INSERT INTO sqlsvm.versions (name, version, engine, query, label, lam, solver, counting, join_rows, passes, seconds,
         objective, objective_upper, lower_bound, gap, converged, body)

@@ -1,31 +1,26 @@
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
     before sqlsvm._state, metric sqlsvm._metric, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8,
-    rounding float8[], seconds float8)
+    rounding sqlsvm._rounding, seconds float8)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     at sqlsvm._state := before;
-    square float8 := sqlsvm._dot(point, point);
-    objective float8 := cut.value_low + lambda * square;
-    size CONSTANT float8 := greatest(before.size, cut.size);
-    allowed CONSTANT float8[] := size * rounding[1] || rounding[2:];
-    rounded float8 := sqlsvm._rounded(allowed, point, cut.error, lambda * square);
+    objective CONSTANT float8 := cut.value_low + lambda * sqlsvm._dot(point, point);
     image CONSTANT float8[] := CASE WHEN metric IS NOT NULL THEN sqlsvm._image(metric, cut.slope) END;
 BEGIN
     at.pass := before.pass + 1;
-    at.size := size;
-    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, image, value_low, error, buckets, width, seconds)
-    VALUES (at.pass, point, cut.slope, cut.intercept, image, cut.value_low, cut.error, buckets, width, seconds);
+    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, image, offset_size, slope_size, error, buckets, width, seconds)
+    VALUES (at.pass, point, cut.slope, cut.intercept, image, cut.offset_size, cut.slope_size, cut.error, buckets, width, seconds);
     UPDATE pg_temp.sqlsvm_cuts AS c
     SET products = ARRAY(SELECT sqlsvm._dot(o.slope, cut.slope) FROM pg_temp.sqlsvm_cuts AS o ORDER BY o.pass),
         products_of_images = ARRAY(SELECT sqlsvm._dot(o.slope, c.image) FROM pg_temp.sqlsvm_cuts AS o ORDER BY o.pass)
     WHERE c.pass = at.pass;
-    IF before.best IS NULL OR objective + cut.error + rounded < before.objective_upper THEN
+    IF before.best IS NULL OR objective + cut.error + cut.rounded < before.objective_upper THEN
         at.best := at.pass;
-        at.objective := greatest(0, objective - rounded);
-        at.objective_upper := objective + cut.error + rounded;
+        at.objective := greatest(0, objective - cut.rounded);
+        at.objective_upper := objective + cut.error + cut.rounded;
     END IF;
     IF width > 0 THEN
         at.width := width;
@@ -33,7 +28,7 @@ BEGIN
     END IF;
     at.alpha := sqlsvm._simplex(sqlsvm._gram(false), ARRAY(SELECT c.intercept FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass),
         lambda, before.alpha || 0::float8);
-    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda, allowed), 0);
+    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda, rounding), 0);
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
             USING ERRCODE = 'SV004', DETAIL = 'The passes read different rows, so they prove nothing together.',
@@ -41,6 +36,7 @@ BEGIN
     END IF;
     at.lower_bound := least(at.bound, at.objective_upper);
     at.gap := CASE WHEN at.objective_upper > 0 THEN (at.objective_upper - at.lower_bound) / at.objective_upper ELSE 0 END;
+    at.nothing := at.best = at.pass AND objective + cut.error <= cut.rounded OR at.best < at.pass AND before.nothing;
     at.stalls := CASE WHEN at.gap > 0.6 * before.gap THEN before.stalls + 1 ELSE 0 END;
     UPDATE pg_temp.sqlsvm_cuts AS c
     SET objective = at.objective, objective_upper = at.objective_upper, lower_bound = at.lower_bound, gap = at.gap
@@ -52,5 +48,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, sqlsvm._metric, float8[], sqlsvm._cut, integer, float8, float8, float8[], float8) IS
+COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, sqlsvm._metric, float8[], sqlsvm._cut, integer, float8, float8, sqlsvm._rounding, float8) IS
     'Adds the cut of a pass to the bundle and updates the proof';

@@ -1,5 +1,5 @@
--- A global minorant of the loss R, R(b) >= intercept + slope.b. With a width, which is possible with one bag only, rows
--- near the hinge count in part. The blur is the part of R at theta that is then not counted.
+-- A global minorant of the loss R, R(b) >= intercept + slope.b. With a width, rows near a knot count in part. The blur is the part
+-- of R at theta that is then not counted. JoinOracle in run/join_oracle.py has the same formulas.
 CREATE OR REPLACE FUNCTION sqlsvm._pass(p sqlsvm._problem, theta float8[], buckets integer, width float8 DEFAULT 0)
 RETURNS sqlsvm._cut
 LANGUAGE plpgsql VOLATILE
@@ -7,36 +7,39 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given sqlsvm._given := sqlsvm._arguments(p, theta);
-    part text := CASE WHEN width > 0 THEN 'soft pass' ELSE 'pass' END;
+    pass CONSTANT jsonb := sqlsvm._kind_of_pass(p, width);
+    lines CONSTANT jsonb := nullif(pass -> 'lines', 'null');
+    whole CONSTANT boolean := lines IS NULL AND NOT (p.design ->> 'one_bag')::boolean;
     answers jsonb;
     totals jsonb;
-    g float8[];
-    b float8;
+    added jsonb;
     cut sqlsvm._cut;
 BEGIN
-    given.bound := p.design -> 'loss' ->> 'origin';
-    given.buckets := coalesce(buckets, 1);
+    given.bound := coalesce((p.design -> 'loss' ->> 'origin')::float8, 0);
+    given.buckets := coalesce(buckets, 1) / sqlsvm._unit(p);
     given.width := width;
-    answers := sqlsvm._run(part, given);
-    PERFORM sqlsvm._drop(part);
-    g := sqlsvm._sums(p, answers);
+    answers := sqlsvm._run(pass ->> 'part', given);
+    PERFORM sqlsvm._drop(pass ->> 'part');
     totals := answers -> (p.design ->> 'totals') -> 0;
-    b := totals ->> 'b';
-    IF (p.design ->> 'one_bag')::boolean THEN
-        g := (SELECT array_agg(-s.g / p.n ORDER BY s.i) FROM unnest(g) WITH ORDINALITY AS s (g, i));
-        cut.intercept := b / p.n;
-    ELSE
-        g := (SELECT array_agg((s.negative - s.g) / p.n ORDER BY s.i)
-            FROM unnest(g, p.negative) WITH ORDINALITY AS s (g, negative, i));
-        cut.intercept := (p.n_negative + b) / p.n;
-    END IF;
-    cut.slope := g;
+    -- Where rows with a total below 0 were counted, for both labels, those of y = -1 count the other way.
+    SELECT array_agg((CASE WHEN whole THEN s.negative ELSE 0 END - s.g) / p.n ORDER BY s.i) INTO cut.slope
+    FROM unnest(sqlsvm._sums(p, answers), p.negative) WITH ORDINALITY AS s (g, negative, i);
+    cut.intercept := (totals ->> 'b')::float8 / p.n;
     cut.blur := coalesce((totals ->> 'blur')::float8 / p.n, 0);
-    cut.value_low := cut.intercept + sqlsvm._dot(g, theta) + cut.blur;
-    cut.error := sqlsvm._counting_error(p, answers, given.buckets);
-    -- `size` in solve/loss/base.py
-    SELECT (s.growth ->> 0)::float8 + (s.growth ->> 1)::float8 * sqrt(s.mean) + (s.growth ->> 2)::float8 * s.mean INTO cut.size
-    FROM (SELECT p.design -> 'loss' -> 'growth' AS growth, greatest(0, cut.value_low + cut.error) AS mean) AS s;
+    cut.error := sqlsvm._counting_error(p, answers, lines, given.buckets);
+    IF whole THEN
+        cut.intercept := cut.intercept + p.n_negative / p.n;
+    ELSIF lines IS NOT NULL THEN
+        added := coalesce(answers -> 'functions of the join' -> 0, '{}');
+        cut.intercept := coalesce((p.design -> 'loss' ->> 'origin')::float8, 1) * cut.intercept - (lines ->> 'conjugate')::float8
+            - coalesce((added ->> 'dual')::float8, 0) / p.n - (lines ->> 'above')::float8;
+        IF lines ->> 'psi' IS NOT NULL THEN
+            cut.blur := (lines ->> 'psi')::float8 + (added ->> 'psi')::float8 / p.n - (lines ->> 'above')::float8
+                - cut.intercept - sqlsvm._dot(cut.slope, theta);
+        END IF;
+        cut.error := cut.error + (lines ->> 'error')::float8;
+    END IF;
+    cut.value_low := cut.intercept + sqlsvm._dot(cut.slope, theta) + cut.blur;
     RETURN cut;
 END
 $$;

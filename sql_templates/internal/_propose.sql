@@ -1,6 +1,6 @@
 -- The next point and the width of its pass. If the gap hardly shrinks, level steps are made, which converge without a metric.
--- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the hinge. The passes are soft
--- if rows lie in heaps on the hinge, or if as many rows as there are coordinates are a large part of the join.
+-- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
+-- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
     p sqlsvm._problem, at sqlsvm._state, metric sqlsvm._metric, lambda float8, tol float8,
     OUT point float8[], OUT width float8)
@@ -8,8 +8,9 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    soft CONSTANT boolean := (p.design -> 'loss' ->> 'soft')::boolean AND (
-        at.heap OR (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol);
+    size CONSTANT float8 := CASE WHEN (p.design ->> 'numeric')::boolean THEN at.objective_upper ELSE 1 END;
+    soft CONSTANT boolean := at.heap
+        OR (p.design ->> 'one_bag')::boolean AND (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol * size;
     stuck CONSTANT boolean := at.gap > 0.5 * (SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass - 6);
 BEGIN
     width := 0;
@@ -19,7 +20,8 @@ BEGIN
     END IF;
     point := CASE WHEN at.pass = 0 THEN at.start ELSE sqlsvm._metric_point(at, metric, lambda) END;
     IF soft THEN
-        width := least(0.2, nullif(at.width, 0), sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0)));
+        width := sqlsvm._possible_width(p, least(0.2 * at.unit, nullif(at.width, 0),
+            sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0))));
     END IF;
 END
 $$;

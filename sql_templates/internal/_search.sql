@@ -1,5 +1,5 @@
 -- Each pass is at the point that the passes before it suggest: dane steps in the metric of the program, bundle by levels.
--- sqlsvm_cuts is the bundle and the log of the passes. Pass 0 is the zero cut: the hinge is never below 0.
+-- sqlsvm_cuts is the bundle and the log of the passes. Pass 0 is the zero cut: no loss is below 0.
 CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
@@ -8,7 +8,7 @@ AS $$
 DECLARE
     lambda CONSTANT float8 := wanted ->> 'lam';
     tol CONSTANT float8 := wanted -> 'effort' ->> 'tol';
-    rounding CONSTANT float8[] := sqlsvm._rounding(p);
+    rounding CONSTANT sqlsvm._rounding := sqlsvm._rounding(p);
     zero CONSTANT float8[] := array_fill(0::float8, ARRAY[p.dimension]);
     metric sqlsvm._metric;
     at sqlsvm._state;
@@ -20,11 +20,11 @@ DECLARE
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_cuts (
         pass integer PRIMARY KEY, point float8[], slope float8[], intercept float8, products float8[],
-        image float8[], products_of_images float8[], value_low float8, error float8, buckets integer, width float8,
+        image float8[], products_of_images float8[], offset_size float8, slope_size float8, error float8, buckets integer, width float8,
         objective float8, objective_upper float8, lower_bound float8, gap float8, seconds float8
     );
-    INSERT INTO pg_temp.sqlsvm_cuts (pass, slope, intercept, products, image, products_of_images)
-    VALUES (0, zero, 0, ARRAY[0], zero, ARRAY[0]);
+    INSERT INTO pg_temp.sqlsvm_cuts (pass, slope, intercept, products, image, products_of_images, offset_size, slope_size)
+    VALUES (0, zero, 0, ARRAY[0], zero, ARRAY[0], 1, 1);
     at.pass := 0;
     at.stalls := 0;
     at.gap := 1;
@@ -35,13 +35,15 @@ BEGIN
         at.start := sqlsvm._start(p, program, lambda);
         at.objective_upper := program.start ->> 'objective';
         at.density := program.start ->> 'density';
+        at.grain := program.start ->> 'grain';
+        at.unit := program.start ->> 'unit';
         at.width := program.start ->> 'width';
         at.heap := program.start ->> 'heap';
     ELSE
         at.start := zero;
-        at.density := 0.3;
+        at.grain := 0.3;
     END IF;
-    WHILE at.pass = 0 OR at.gap > tol AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
+    WHILE at.pass = 0 OR at.gap > tol AND NOT at.nothing AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
         SELECT s.point, s.width INTO point, width FROM sqlsvm._propose(p, at, metric, lambda, tol) AS s;
         buckets := sqlsvm._buckets(p, at, CASE WHEN metric IS NULL THEN 0.5 ELSE 0.01 END, tol);
         began := clock_timestamp();
@@ -49,6 +51,7 @@ BEGIN
         -- On scaled features, where the value of the cut at the point is the same.
         cut.slope := sqlsvm._from_raw(p, cut.slope);
         cut.value_low := cut.intercept + sqlsvm._dot(cut.slope, point) + cut.blur;
+        cut := sqlsvm._sized(p, rounding, cut, point, width, lambda * sqlsvm._dot(point, point));
         at := sqlsvm._observe(at, metric, point, cut, buckets, width, lambda, rounding,
             extract(epoch FROM clock_timestamp() - began)::float8);
     END LOOP;

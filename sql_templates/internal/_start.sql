@@ -1,5 +1,5 @@
 -- The newest model, if it was trained for this lambda since the program was compiled: an older one may have had another loss. Else
--- the optimum of the sample of that time. F(0) is about 1, so weights whose penalty alone is above 1 are of no use.
+-- the optimum of the sample of that time. Weights whose penalty alone is above F(0), as the sample knows it, are of no use.
 CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, lambda float8)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
@@ -7,6 +7,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     given jsonb := program.start -> 'theta';
+    at_zero CONSTANT float8 := program.start ->> 'at_zero';
     point float8[];
 BEGIN
     BEGIN
@@ -19,7 +20,7 @@ BEGIN
         NULL;  -- a version that cannot be read
     END;
     point := sqlsvm._to_scaled(p, sqlsvm._theta(p, given));
-    RETURN CASE WHEN (SELECT max(abs(x)) FROM unnest(point) AS x) <= 1 / sqrt(lambda) AND lambda * sqlsvm._dot(point, point) <= 1
+    RETURN CASE WHEN (SELECT max(abs(x)) FROM unnest(point) AS x) <= sqrt(at_zero / lambda) AND lambda * sqlsvm._dot(point, point) <= at_zero
         THEN point ELSE array_fill(0::float8, ARRAY[p.dimension]) END;
 END
 $$;

@@ -1,4 +1,4 @@
--- A weight that is not given is 0, also that of an unknown category, unless a weight of all others is given. A category is matched
+-- An intercept is given on the label, and here it is less the centre of the label. A weight that is not given is 0, also that of an unknown category, unless a weight of all others is given. A category is matched
 -- by value, however it is spelled; a real also as the double that the driver reads. Old weights may be of categories that are gone.
 CREATE OR REPLACE FUNCTION sqlsvm._theta(p sqlsvm._problem, given jsonb)
 RETURNS float8[]
@@ -21,6 +21,9 @@ BEGIN
         c := p.design -> 'coordinates' -> (p.kept[j] - 1);
         w := coalesce((CASE WHEN c ->> 'role' = 'intercept' THEN given ->> 'intercept'
             ELSE given -> 'weights' ->> (c ->> 'feature') END)::float8, 0);
+        IF c ->> 'role' = 'intercept' THEN
+            w := w - coalesce(given ->> 'centre', p.design ->> 'label_centre')::float8;
+        END IF;
         theta[p.kept[j]] := w;
         FOREACH term IN ARRAY sqlsvm._ties(p.design, p.kept[j]) LOOP
             theta[term] := w;

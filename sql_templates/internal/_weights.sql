@@ -29,7 +29,7 @@ BEGIN
         INTO one USING dictionary ->> 'feature', theta, sqlsvm._category_type(dictionary);
         categories := categories || one;
     END LOOP;
-    RETURN jsonb_build_object('intercept', coalesce(theta[p.constant], 0), 'weights', numbers || categories,
+    RETURN jsonb_build_object('intercept', coalesce(theta[p.constant], 0) + (p.design ->> 'label_centre')::float8, 'weights', numbers || categories,
         'scaled_intercept', coalesce(beta[array_position(p.kept, p.constant)], 0),
         'scaling', (SELECT coalesce(jsonb_object_agg(c ->> 'feature',
                 jsonb_build_object('centre', p.centre[j], 'width', 1 / p.scale[j])), '{}')

@@ -26,7 +26,8 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
-PAIRS, ABOVE, AREA, BINS, RESIDUALS, SIZE = "pairs", "rows above", "area", "bins", "residuals", "size"
+PAIRS, ABOVE, AREA, BINS, SIZE = "pairs", "rows above", "area", "bins", "size"
+RESIDUALS, COVERED = "residuals", "covered"
 CLASSES = "negative", "positive"
 """Columns with the rows of each label."""
 
@@ -105,6 +106,13 @@ def sums_of_residuals() -> Statement:
     made: Named = [(sql.sum_or_zero(sql.product(*(e.copy() for e in of))), name) for name, of in sizes.items()]
     limits: Named = [(exp.Min(this=s.copy()), "least"), (sql.largest(s.copy()), "largest")]
     return statement(RESIDUALS, sql.select([*made, (sql.sum_or_zero(within), "covered"), *limits], exp.to_table(LIST)))
+
+
+def covered() -> Statement:
+    """SELECT the rows with a residual of at most the shift."""
+    within = exp.LTE(this=sql.column("s"), expression=sql.parameter(SHIFT))
+    rows = sql.sum_or_zero(sql.case(within, sql.column(COUNT), sql.number(0)))
+    return statement(COVERED, sql.select([(rows, "n")], exp.to_table(LIST)))
 
 
 # -- how long it would be, and how coarse it is ------------------------------------------------------------------------

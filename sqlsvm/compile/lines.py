@@ -23,6 +23,7 @@ from sqlsvm import sql
 from sqlsvm.compile.messages import CENTRE_TABLE, TIE, Messages, bag_name
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.parameters import BUCKETS
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Change, Piecewise
 from sqlsvm.solve.loss.arms import Side, Terms, bends, conjugates, slopes, split_of, values
 from sqlsvm.sql import Named
@@ -74,14 +75,24 @@ class Lines:
     def _split(self) -> float:
         return split_of(self.counted)
 
-    def size(self, reach: float) -> tuple[float, float]:
+    def size(self, reach: float, origin: float) -> tuple[float, float]:
         """What the rounding of the running sums is multiplied by: the sizes of the terms of the functions and of u, for
-        scores of which the root of the mean square is at most `reach` on each side: |a| + |s'| has one of at most
-        `far`."""
-        arms = [self.slopes, *self.added.values()]
-        far = 2.0 * reach + abs(self.loss.origin or 0.0) + max(abs(at) for each in arms for at, _ in each)
-        u, *others = (sum(abs(a) + far * (abs(b) + far * abs(c)) for a, b, c in each.values()) for each in arms)
-        return sum(others), u
+        scores of which the root of the mean square is at most `reach` on each side, and that of the origins `origin`:
+        |a| + |s'| has one of at most `far`."""
+        far = 2.0 * reach + origin + self.farthest
+        others, u = (float(np.polyval(sizes[::-1], far)) for sizes in self.sizes)
+        return others, u
+
+    @cached_property
+    def farthest(self) -> float:
+        """The place that is furthest from 0."""
+        return max(abs(at) for each in (self.slopes, *self.added.values()) for at, _ in each)
+
+    @cached_property
+    def sizes(self) -> tuple[Array, Array]:
+        """Of the terms of all functions, and of u: what 1, `far` and its square are multiplied by."""
+        others = [_sizes(each) for each in self.added.values()]
+        return np.sum([np.zeros(3), *others], axis=0), _sizes(self.slopes)
 
     def meet(self, messages: Messages) -> Iterator[Statement]:
         """In place of `Messages.merge`."""
@@ -99,6 +110,11 @@ class Lines:
         at `at`."""
         if self.sharp:
             yield _Meeting(self, messages).near(reach, name)
+
+
+def _sizes(arms: Mapping[Side, Terms]) -> Array:
+    found: Array = np.abs(np.reshape([*arms.values()], (-1, 3))).sum(axis=0)
+    return found
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class JoinOracle:
         if not isinstance(counted, Lines):
             return found, found
         sums, lists = (each.share / self.rounding.share for each in self._of_lines)
-        offset, slope = counted.size(self.rounding.reach(beta))
+        offset, slope = counted.size(self.rounding.reach(beta), self._origin)
         slope = sums * found + lists * slope
         return lists * offset + slope, slope
 

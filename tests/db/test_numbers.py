@@ -1,7 +1,7 @@
 """Labels that are numbers: cuts against the joined rows, trainings against a peer, measures."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,21 +21,21 @@ from sqlsvm import (
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.estimator import ParameterError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import NUMBER_LOSSES, Counting, LossName
-from sqlsvm.psql.stored_program import stored_program
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
 from tests.ground.joins import Join, star
 from tests.ground.opened import build
-from tests.ground.sql_program import call
+from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import training
+from tests.psql import complaint
 from tests.typed import asked, meant, typed
 
 TUBE, QUANTILE, DELTA = 0.3, 0.9, 0.5
@@ -302,10 +302,10 @@ def test_the_certificate_holds_for_hostile_labels(shared_engine: Engine, loss: L
         typed(shared_engine, "DROP TABLE hostile")
 
 
-def checked(engine: Engine, text: str, given: Training) -> None:
+def checked(engine: Engine, text: str, given: Training, trained: Callable[[], Model] | None = None) -> None:
     """The certificate is true for the rows, and no point that a peer finds is below it."""
     rows, psi = rows_of(engine, text), given.problem.named_loss
-    model = train(engine, "m", text, given)
+    model = trained() if trained else train(engine, "m", text, given)
     beta, t = beta_of(model, rows), rows.t - model.label_centre
 
     def objective(beta: Values) -> float:
@@ -430,12 +430,6 @@ def test_a_loss_and_a_label_have_to_fit(engine: Engine) -> None:
         train(engine, "m", "SELECT y, x FROM f", training(loss="huber"))
 
 
-def test_a_stored_program_trains_for_classes(postgres: Engine) -> None:
-    build(postgres, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
-    with pytest.raises(OptionError, match="huber is for numbers"):
-        stored_program(postgres, "SELECT y, x FROM f", training(loss="huber"))
-
-
 @every_loss
 def test_a_constant_target_needs_no_proof(engine: Engine, loss: LossName) -> None:
     """The objective is 0 but for rounding, so no share of it can be proven."""
@@ -463,10 +457,86 @@ def test_features_need_no_intercept(engine: Engine) -> None:
     assert model.weights[0].weight == pytest.approx(2.0, rel=1e-6)
 
 
+@every_loss
+@pytest.mark.parametrize(("bags", "counting"), [(1, "exact"), (2, "exact"), (2, "grid"), (3, "exact")])
+def test_psql_trains_for_numbers(
+    installed: Engine, installed_dsn: str, loss: LossName, bags: int, counting: Counting
+) -> None:
+    """The driver's objective within tol, a proof that holds for the rows, and no more than twice its passes."""
+    join = numbers(np.random.default_rng(7)) if bags == 1 else met(np.random.default_rng(7), bags)
+    given = regression(loss, lam=1e-3, sample=600, counting=counting)
+    with join.created(installed):
+        compiled(installed, "numbers", join.query, given)
+        model = trained(installed, installed_dsn, "numbers")
+        driven, rows = train(installed, "m", join.query, given), rows_of(installed, join.query)
+        value = rows.objective(beta_of(model, rows), loss, given.lam, model.label_centre)
+        (row,) = call(installed_dsn, "objective", "numbers")
+    close = 1e-9 * (1 + value)
+    assert model.converged
+    assert (model.bags, model.label_rows, model.join_rows) == (bags, {}, len(rows.t))
+    assert model.objective - close <= value <= model.objective_upper + close
+    assert model.lower_bound <= driven.objective_upper
+    assert driven.lower_bound <= model.objective_upper
+    assert model.passes <= 2 * driven.passes or loss == "squared"  # which the driver solves by its moments
+    assert row["objective"] <= value + close
+    assert value <= row["objective_upper"] + close
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "quantile", "squared_epsilon_insensitive"])
+def test_psql_proves_hostile_labels(installed: Engine, loss: LossName, case: str) -> None:
+    y, _ = HOSTILE[case]
+    rng = np.random.default_rng(4)
+    build(installed, "DROP TABLE IF EXISTS hostile; CREATE TABLE hostile (y FLOAT8, a FLOAT8, b INT)")
+    rows = {"y": y, "a": y % 5 + rng.normal(size=60), "b": rng.integers(0, 4, 60)}
+    installed.copy_in(meant(installed, "hostile"), rows)
+    given = training(loss=loss, quantile=0.001, tube=0.0, lam=1e-3, max_passes=40)
+    compiled(installed, "hostile", "SELECT y, a, b FROM hostile", given)
+    checked(installed, "SELECT y, a, b FROM hostile", given, lambda: trained_here(installed, "hostile"))
+
+
+def trained_here(engine: Engine, name: str) -> Model:
+    engine.fetch(Text(f"SELECT * FROM sqlsvm.train('{name}')"))
+    return open_store(engine).load(name)
+
+
+@pytest.mark.parametrize("counting", ["exact", "grid"])
+def test_psql_measures_residuals(installed: Engine, installed_dsn: str, counting: Counting) -> None:
+    """The same measures as those of the driver; on a coarse grid they are between their bounds."""
+    join = met(np.random.default_rng(8), 3)
+    given = training(loss="quantile", quantile=0.8, lam=1e-2, counting=counting)
+    with join.created(installed):
+        compiled(installed, "residuals", join.query, given)
+        model = trained(installed, installed_dsn, "residuals")
+        exact = replace(
+            model,
+            counting="exact",
+            options={**model.options, "problem": asdict(replace(given.problem, counting="exact"))},
+        )
+        seen = on_all(installed, exact, lambda problem: residuals(problem, exact))
+        found = {r["measure"]: r for r in call(installed_dsn, "evaluate", "residuals", buckets=64)}
+    wanted = {name: getattr(seen, name) for name in ("mae", "rmse", "r2", "pinball", "coverage")}
+    assert set(found) == set(wanted)
+    for name, value in wanted.items():
+        assert found[name]["lower"] - 1e-12 <= value <= found[name]["upper"] + 1e-12, name
+        assert (found[name]["lower"] == found[name]["upper"]) == (counting == "exact"), name
+
+
+def test_psql_counts_rows_of_classes_alone(installed: Engine, installed_dsn: str) -> None:
+    build(installed, "CREATE TABLE counted (y FLOAT8, x FLOAT8)")
+    typed(installed, "INSERT INTO counted SELECT 2.0 * i, i FROM generate_series(1, 20) AS s (i)")
+    compiled(installed, "counted", "SELECT y, x FROM counted", training(loss="huber"))
+    for function in ("row_count", "generalized_row_count", "pseudo_gradient"):
+        said = complaint(installed_dsn, f"SELECT * FROM sqlsvm.{function}('counted', '{{}}')")
+        assert 'of two classes, and the label "y" is a number' in said["MESSAGE"]
+    typed(installed, "INSERT INTO counted VALUES ('NaN', 1)")
+    assert "NaN, infinite or too large" in complaint(installed_dsn, "SELECT sqlsvm.train('counted')")["MESSAGE"]
+
+
 def test_psql_predicts_a_number(installed: Engine, installed_dsn: str) -> None:
-    build(installed, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
-    typed(installed, "INSERT INTO f SELECT 2.0 * i, i FROM generate_series(1, 20) AS s (i)")
-    model = train(installed, "numbers", "SELECT y, x FROM f", training(loss="huber"))
+    build(installed, "CREATE TABLE predicted (y FLOAT8, x FLOAT8)")
+    typed(installed, "INSERT INTO predicted SELECT 2.0 * i, i FROM generate_series(1, 20) AS s (i)")
+    model = train(installed, "numbers", "SELECT y, x FROM predicted", training(loss="huber"))
     open_store(installed).save(model)
     (row,) = call(installed_dsn, "predict", "numbers", '{"x": 3}')
     assert float(str(row)) == pytest.approx(model.intercept + 3 * model.weights[0].weight)

@@ -58,6 +58,7 @@ class Case:
         slopes = self.rng.normal(size=(self.count, self.dimension))
         offsets = self.rng.uniform(0.0, 1.0, self.count)
         self.slopes, self.offsets = np.vstack([np.zeros(self.dimension), slopes]), np.append(0.0, offsets)
+        self.sizes = np.vstack([np.ones(2), self.rng.uniform(1.0, 9.0, (self.count, 2))]).tolist()
         self.best = self.rng.normal(size=self.dimension)
         root = self.rng.normal(size=(self.dimension, self.dimension))
         self.curvature = root @ root.T * float(self.rng.uniform(0.1, 2.0))
@@ -88,15 +89,15 @@ class Case:
         engine.execute(
             Text(
                 "CREATE TEMPORARY TABLE sqlsvm_cuts (pass integer, point float8[], slope float8[], intercept float8, "
-                "products float8[], image float8[], products_of_images float8[])"
+                "products float8[], image float8[], products_of_images float8[], offset_size float8, slope_size float8)"
             )
         )
-        insert = Text("INSERT INTO pg_temp.sqlsvm_cuts VALUES ($1, $2, $3, $4, $5, $6, $7)")
+        insert = Text("INSERT INTO pg_temp.sqlsvm_cuts VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")
         for i, (slope, offset, image) in enumerate(zip(self.slopes, self.offsets, images, strict=True)):
             known = self.slopes[: i + 1]
             numbers = [self.best, slope, known @ slope, image, known @ image]
             point, slope_, products, image_, scaled = (n.tolist() for n in numbers)
-            engine.execute(insert, [i, point, slope_, float(offset), products, image_, scaled])
+            engine.execute(insert, [i, point, slope_, float(offset), products, image_, scaled, *self.sizes[i]])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -105,9 +106,10 @@ def test_the_dual_bound(engine: Engine, seed: int) -> None:
     alpha = case.rng.dirichlet(np.ones(case.count + 1)) * (1 + 1e-12)
     rounding = Rounding(1e-9, case.rng.uniform(0.1, 2.0, case.dimension), 3)
     case.stored_cuts(engine)
-    call = f"sqlsvm._dual_bound({array('{alpha}')}, ({{lam}})::float8, {array('{rounding}')})"
-    told = [rounding.share, rounding.features, *rounding.sizes.tolist()]
+    call = f"sqlsvm._dual_bound({array('{alpha}')}, ({{lam}})::float8, {record('_rounding', '{rounding}')})"
+    told = {"share": rounding.share, "features": rounding.features, "sizes": rounding.sizes.tolist()}
     found = ask(engine, call, alpha=alpha, lam=case.penalty.lam, rounding=told)
+    rounding = rounding.times(*(alpha @ np.array(case.sizes)).tolist())
     exact = float(case.offsets @ alpha) - case.penalty.conjugate(float(np.linalg.norm(alpha @ case.slopes)))
     assert found == pytest.approx(dual_bound(case.slopes, case.offsets, alpha, case.penalty, rounding), rel=1e-10)
     assert found < exact

@@ -64,7 +64,8 @@ def checks(
     yield from (_merged(query, key) for key in rounded)
     for left_join in query.left_joins:
         yield _ambiguous(query, left_join.relation, [e.right.expression for e in left_join.equalities])
-    yield _other_labels(plan, label_values, label_type)
+    if plan.design.target.signed:
+        yield _other_labels(plan, label_values, label_type)
     if query.weight:
         yield _odd_weights(plan, query.weight)
     may_be_null = {(c.feature, c.relation) for c in plan.design.coordinates if c.role == "missing"}

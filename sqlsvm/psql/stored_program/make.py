@@ -7,24 +7,24 @@ from typing import Any
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import RANGE, moments, multiplied, needed, products, products_name
-from sqlsvm.compile.oracle import NEAR, oracle_pass, reach, totals_name
+from sqlsvm.compile.oracle import NEAR, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding
-from sqlsvm.compile.weighting import Ramp
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
-from sqlsvm.options import NUMBER_LOSSES, Scale
+from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
-from sqlsvm.plan.sums import terms
-from sqlsvm.plan.target import binary, is_single, read_label_values
+from sqlsvm.plan.sums import Terms, met, terms
+from sqlsvm.plan.target import Binary, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
+from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
 from sqlsvm.psql.stored_program.start import start
 from sqlsvm.query import FeatureQuery
@@ -54,37 +54,35 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     asked = training.problem
     _check_training(training)
     query = labelled(engine, text, asked)
-    target = replace(binary(engine, query, asked.positive), class_parameters=asked.class_weight != "none")
+    target = asked.target(engine, query)
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
-    _check_classes(target.label.name, values)
+    if isinstance(target, Binary):
+        _check_classes(target.label.name, values)
+        target = replace(target, class_parameters=asked.class_weight != "none")
     with naming_features(engine, query):
         plan, catalog = lasting(engine, query, asked, target)
-    _check_loss(plan, asked.loss)
+    begun = start(engine, text, training)
+    plan = replace(plan, loss=begun.loss)
     single = engine.abilities.single if is_single(engine, query, target.label) else None
     plan, query = over_own_relations(plan), catalog.query
     checked = checks(plan, rounded_keys(catalog), types(engine, query), values, single)
-    parts = _parts(plan, query, checked, asked.scale)
+    parts = _parts(plan, query, checked, asked.scale, begun.width)
     return StoredProgram(
         text,
         plan.design.target.label.name,
         {
-            **_description(plan),
+            **_description(plan, begun.width),
             "trained_on": facts(query, text, values).as_json(),
             "version": engine.version,
             "statements": sum(map(len, parts.values())),
         },
         plain(asdict(training)),
-        start(engine, text, training),
+        begun.stored,
         {name: tuple(map(numbered, part)) for name, part in parts.items()},
     )
 
 
 def _check_training(training: Training) -> None:
-    if training.problem.loss in NUMBER_LOSSES:
-        raise OptionError(
-            f"a stored program trains for classes, and {training.problem.loss} is for numbers",
-            hint="train with sqlsvm train",
-        )
     if training.solver == "descent" or training.problem.counting == "sketch":
         raise OptionError(
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
@@ -102,23 +100,16 @@ def _check_training(training: Training) -> None:
         )
 
 
-def _check_loss(plan: Plan, name: str) -> None:
-    if plan.centre and not plan.loss.is_step:
-        raise OptionError(
-            f"over many-to-many edges a stored program minimises the hinge, not {name}",
-            hint="compile with --loss hinge, or train with sqlsvm train",
-        )
-
-
 def _check_classes(label: str, values: LabelValues) -> None:
     if None in values:
         hint = "compile when both of its values are in the data"
         raise DataError(f"the label {label} has one class only", hint=hint)
 
 
-def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Scale) -> dict[str, tuple[Statement, ...]]:
+def _parts(
+    plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Scale, width: float
+) -> dict[str, tuple[Statement, ...]]:
     """The statements by the names that the functions of sql_templates/ use."""
-    sketched = replace(plan, method="sketch") if plan.method == "grid" else plan
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
@@ -128,7 +119,17 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),
         "groups": largest_groups(plan),
-        "pass": oracle_pass(plan),
+        **{one.part: one.statements(plan) for one in passes(plan, width)},
+        **(_at_centre(plan) if plan.centre else {"list": (evaluation.list_of_rows(plan),)}),
+        **(_of_classes(plan) if plan.design.target.signed else _of_numbers()),
+    }
+    return {name: tuple(part) for name, part in parts.items()}
+
+
+def _of_classes(plan: Plan) -> dict[str, Iterable[Statement]]:
+    """The counts of the paper, and measures."""
+    sketched = replace(plan, method="sketch") if plan.method == "grid" else plan
+    found: dict[str, Iterable[Statement]] = {
         "row count": row_count(plan),
         "thresholds": thresholds(plan),
         "sizes": sizes(sketched),
@@ -136,14 +137,12 @@ def _parts(plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Sca
         "above": (evaluation.above(),),
         "area": (evaluation.area(),),
         "moved area": (evaluation.moved_area(),),
-        **(_at_centre(plan) if plan.centre else _of_one_bag(plan)),
     }
-    return {name: tuple(part) for name, part in parts.items()}
+    return found | ({"above at centre": (evaluation.above_at_centre(plan),)} if plan.centre else {})
 
 
-def _of_one_bag(plan: Plan) -> dict[str, Iterable[Statement]]:
-    soft = {"soft pass": oracle_pass(plan, Ramp())} if plan.loss.is_step else {}
-    return {"list": (evaluation.list_of_rows(plan),), **soft}
+def _of_numbers() -> dict[str, Iterable[Statement]]:
+    return {"residuals": (evaluation.sums_of_residuals(),), "covered": (evaluation.covered(),)}
 
 
 def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
@@ -152,14 +151,13 @@ def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
         "list": evaluation.towards_centre(plan),
         "pairs": (evaluation.pairs(plan),),
         "list of pairs": (evaluation.list_of_pairs(plan),),
-        "above at centre": (evaluation.above_at_centre(plan),),
         "spans": (evaluation.span(grid, bag) for bag in plan.bags),
         "grid list": (*evaluation.towards_centre(grid), evaluation.list_of_pairs(grid)),
         "roundings": (rounding(plan, bag) for bag in plan.bags),
     }
 
 
-def _description(plan: Plan) -> dict[str, Any]:
+def _description(plan: Plan, width: float) -> dict[str, Any]:
     """The facts about the design and the plan that the functions need."""
     made, tree = plan.design, plan.tree
     caseless = {f.name for f in tree.query.features if f.spelling == "caseless"}
@@ -185,23 +183,24 @@ def _description(plan: Plan) -> dict[str, Any]:
         "links": [list(link.bags) for link in plan.links],
         "method": plan.method,
         "one_bag": plan.centre is None,
-        "loss": {
-            "origin": plan.loss.origin,
-            "soft": plan.centre is None and plan.loss.is_step,
-            "growth": list(plan.loss.growth(plan.loss.origin or 0.0)),
-        },
+        "numeric": not made.target.signed,
+        "label_centre": made.target.centre,
+        "loss": facts_of_loss(plan.loss),
+        "passes": [one.facts(plan) for one in passes(plan, width)],
         "reach": reach(plan),
         "near": NEAR,
-        "sums": [
-            {"relations": [rows.name for rows in of.factors], "most": of.most, "weighted": of.weighted}
-            for of in terms(plan)
-        ],
+        "sums": list(map(_of_sum, terms(plan))),
+        "met": list(map(_of_sum, met(plan))) if plan.centre else [],
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],
         "label_node": plan.label_node,
         "totals": totals_name(plan),
         "weight": made.weight.name if made.weight else None,
         "weighted": made.weighted,
     }
+
+
+def _of_sum(of: Terms) -> dict[str, Any]:
+    return {"relations": [rows.name for rows in of.factors], "most": of.most, "weighted": of.weighted}
 
 
 def _ties(plan: Plan) -> dict[str, list[int]]:

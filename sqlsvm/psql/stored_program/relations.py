@@ -11,7 +11,7 @@ from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.parameters import IN_ORDER, family
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.sums import terms
+from sqlsvm.plan.sums import met, terms
 from sqlsvm.query import FeatureQuery
 
 
@@ -46,7 +46,8 @@ def row_counts(plan: Plan) -> Iterator[Statement]:
 def largest_groups(plan: Plan) -> Iterator[Statement]:
     """SELECT how many rows with one key there are at most, for the keys that bound the sums of messages."""
     query, variables = plan.tree.query, plan.tree.variables
-    for rows in dict.fromkeys(rows for of in terms(plan) for rows in of.factors if rows.on):
+    every = (*terms(plan), *(met(plan) if plan.centre else ()))
+    for rows in dict.fromkeys(rows for of in every for rows in of.factors if rows.on):
         keys = [(variables[v].at(rows.relation)[0].expression.copy(), key(v)) for v in rows.on]
         brought = sql.derived(rows_of(query, rows.relation, keys), "r")
         sizes = sql.grouped(sql.columns([name for _, name in keys]), [(sql.count(), "c")], brought)

@@ -7,6 +7,7 @@ of its rows, which each run counts again.
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sqlsvm.run.train import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices
 from sqlsvm.solve.local import LocalProblem
+from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.threads import fitting_threads
@@ -33,28 +35,42 @@ HEAP_WIDTHS = 8.0
 """A heap on the knot is narrow, and so is the region where its curvature holds: this many widths of a soft pass."""
 
 
-def start(engine: Engine, text: str, training: Training) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Start:
+    stored: dict[str, Any]
     """What _check_start.sql describes."""
+    loss: Loss
+    """The one that was asked for, with pieces near it that are close enough there."""
+    width: float
+    """Of a soft pass there."""
+
+
+def start(engine: Engine, text: str, training: Training) -> Start:
     with open_problem(engine, text, training.problem) as problem:
         run: Run[Oracle] = Run(JoinOracle(problem), training.penalising.of(problem), training.effort)
         local, whole = dane.sampled(run)
         with fitting_threads(local.columns):
             search = dane.Search(run, local, whole)
             point, width = search.first
-            heap = problem.plan.centre is None and local.density(point, dane.WIDTHS[-1]) > dane.CROWD
-            columns, curved = _dense(local), HEAP_WIDTHS * width if heap else dane.METRIC_WIDTH
+            local, unit, nothing = search.local, search.local.unit, np.zeros_like(search.first[0])
+            heap = run.oracle.soft and local.density(point, dane.WIDTHS[-1]) > dane.CROWD
+            columns, curved = _dense(local), HEAP_WIDTHS * width if heap and width else dane.METRIC_WIDTH * unit
             found = _eigen(local.loss_curvature(point, curved, columns))
-    value, blur = local.value(point, np.zeros_like(point), 0.0), local.blur(point, width)
-    return found | {
+    value, near = local.value(point, nothing, 0.0), width or dane.NEAR * unit
+    stored = found | {
         "theta": _by_name(problem, problem.scaling.to_raw(point)),
         "objective": value,
+        "at_zero": local.value(nothing, nothing, 0.0),
         "width": width,
-        "density": 6.0 * blur / width**2 if width else local.density(point),
+        "density": 6.0 * max(0.0, local.blur(point, near)) / near**2,
+        "grain": search.density(point),
+        "unit": unit,
         "heap": heap,
         "columns": len(columns),
         "places": _by_name(problem, _places(problem, columns)),
         "curvature": local.mean_curvature(point, curved),
     }
+    return Start(stored, problem.plan.loss.finer(value - run.penalty.value(point)), width or dane.WIDTHS[0] * unit)
 
 
 def _dense(local: LocalProblem) -> Indices:
@@ -86,8 +102,9 @@ def _places(problem: Problem, columns: Indices) -> Array:
 
 
 def _by_name(problem: Problem, theta: Array) -> Mapping[str, Any]:
-    """{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}} for _theta.sql, without zeros."""
-    found: dict[str, Any] = {"weights": {}, "old": True}
+    """{"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}} for _theta.sql, without zeros.
+    The label has been centred already."""
+    found: dict[str, Any] = {"weights": {}, "old": True, "centre": 0.0}
     for e in problem.scaling.elements():
         if not (value := float(theta[e.index])):
             continue

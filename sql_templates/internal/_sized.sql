@@ -1,0 +1,37 @@
+-- `size` in solve/loss/base.py, `Lines.size` and `Run.add` have the same formulas. `point` and the slope are on scaled features.
+CREATE OR REPLACE FUNCTION sqlsvm._sized(
+    p sqlsvm._problem, rounding sqlsvm._rounding, given sqlsvm._cut, point float8[], width float8, penalty float8)
+RETURNS sqlsvm._cut
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    cut sqlsvm._cut := given;
+    lines CONSTANT jsonb := nullif(sqlsvm._kind_of_pass(p, width) -> 'lines', 'null');
+    mean CONSTANT float8 := greatest(0, cut.value_low + cut.error);
+    numbers CONSTANT integer := cardinality(rounding.sizes);
+    reach CONSTANT float8 := (SELECT coalesce(sum(abs(b.v) * rounding.sizes[b.i]), 0)
+        + coalesce(rounding.features * max(abs(b.v)) FILTER (WHERE b.i > numbers), 0) FROM unnest(point) WITH ORDINALITY AS b (v, i));
+    growth float8[];
+    far float8;
+BEGIN
+    growth := ARRAY(SELECT g.v::float8 + g.more::float8 * greatest(0, p.origin - 1)
+        FROM ROWS FROM (jsonb_array_elements_text(p.design -> 'loss' -> 'growth'),
+            jsonb_array_elements_text(p.design -> 'loss' -> 'growth_by_origin')) WITH ORDINALITY AS g (v, more, i) ORDER BY g.i);
+    cut.slope_size := growth[1] + growth[2] * sqrt(mean) + growth[3] * mean;
+    cut.offset_size := cut.slope_size;
+    IF lines IS NOT NULL THEN
+        far := 2 * reach + p.origin + (lines ->> 'farthest')::float8;
+        cut.slope_size := rounding.sums * cut.slope_size + rounding.lists * sqlsvm._polynomial(lines -> 'sizes' -> 1, far);
+        cut.offset_size := rounding.lists * sqlsvm._polynomial(lines -> 'sizes' -> 0, far) + cut.slope_size;
+    END IF;
+    cut.slope_size := greatest(1, cut.slope_size);
+    cut.offset_size := greatest(1, cut.offset_size);
+    cut.rounded := rounding.share * (cut.offset_size + cut.error + penalty
+        + CASE WHEN lines IS NOT NULL AND width > 0 THEN mean ELSE cut.slope_size * reach END);
+    RETURN cut;
+END
+$$;
+
+COMMENT ON FUNCTION sqlsvm._sized(sqlsvm._problem, sqlsvm._rounding, sqlsvm._cut, float8[], float8, float8) IS
+    'What rounding may have changed in a cut, and in the value of its pass';

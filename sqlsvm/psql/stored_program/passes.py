@@ -1,0 +1,76 @@
+"""The passes of a program, and what _pass.sql has to know of each.
+
+A soft pass with one bag and the hinge has its width as a parameter. Otherwise the width is a part of the SQL, so there
+is a soft pass for each of a few widths, around the one that the sample asks for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.compile.lines import CONJUGATE, PSI, Lines
+from sqlsvm.compile.oracle import counting, oracle_pass
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.weighting import Ramp, Weighting
+from sqlsvm.plan.plan import Plan
+from sqlsvm.solve.loss import Loss
+
+WIDTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
+"""Of soft passes, as shares of the width that the sample asks for."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    part: str
+    width: float | None = 0.0
+    """None: it is a parameter."""
+
+    def statements(self, plan: Plan) -> Iterator[Statement]:
+        return oracle_pass(plan, self._counted(plan))
+
+    def _counted(self, plan: Plan) -> Weighting | Lines:
+        return Ramp() if self.width is None else counting(plan, plan.loss, self.width)
+
+    def facts(self, plan: Plan) -> dict[str, Any]:
+        counted = self._counted(plan)
+        lines = _facts_of_lines(counted, plan.loss) if isinstance(counted, Lines) else None
+        return {"part": self.part, "width": self.width, "lines": lines}
+
+
+def passes(plan: Plan, width: float) -> Iterator[Pass]:
+    """`width`: that of the first soft pass, as the sample asks for it."""
+    yield Pass("pass")
+    if not plan.loss.knots or plan.method != "exact" or len(plan.bags) > 2:
+        return
+    if plan.centre is None and plan.loss.is_step:
+        yield Pass("soft pass", None)
+        return
+    for place, share in enumerate(WIDTHS):
+        yield Pass(f"soft pass {place}", width * share)
+
+
+def _facts_of_lines(lines: Lines, loss: Loss) -> dict[str, Any]:
+    """`loss` is that of the plan; `lines` count by what is near it."""
+    near, of, sharp = loss.near, lines.loss, lines.sharp
+    return {
+        "conjugate": lines.constants[CONJUGATE],
+        "psi": lines.constants[PSI] if PSI in lines.added else None,
+        "farthest": lines.farthest,
+        "sizes": [sizes.tolist() for sizes in lines.sizes],
+        "above": near.above,
+        "error": near.error,
+        "sharp": [{"at": c.at, "jump": c.jump, "bend": abs(c.bend)} for c in sharp],
+        "bend": sum(abs(c.bend) for c in of.changes if c not in sharp),
+        "jumps": sum(c.jump for c in of.changes),
+        "most_bent": max(p.bend for p in of.pieces),
+    }
+
+
+def facts_of_loss(loss: Loss) -> dict[str, Any]:
+    """The growth of the rounding with the mean loss, for origins of the size 1, and what each unit of it adds. Labels
+    that have classes have one origin."""
+    origins = (1.0, 2.0) if loss.origin is None else (loss.origin, loss.origin)
+    growth, more = (np.array(loss.growth(origin)) for origin in origins)
+    return {"origin": loss.origin, "growth": growth.tolist(), "growth_by_origin": (more - growth).tolist()}
