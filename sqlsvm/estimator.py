@@ -87,6 +87,7 @@ class Relational:
     positive: str | float | None = None
     categorical: Sequence[str] = ()
     top: Sequence[str] | Mapping[str, int] = ()
+    map: Sequence[str] = ()
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
     holdout: float | None = None
@@ -405,7 +406,7 @@ def _as_option(name: str, value: Any) -> Any:
             return REHLINE.get(value, value) if isinstance(value, str) else value
         case "pieces":
             return given(() if value is None else value)
-        case "categorical" | "constrain":
+        case "categorical" | "constrain" | "map":
             return value if isinstance(value, str) else tuple(value or ())
         case "top":
             listed = (f"{column}:{number}" for column, number in value.items()) if isinstance(value, Mapping) else value

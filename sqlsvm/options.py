@@ -134,6 +134,29 @@ _CONSTRAINT = re.compile(
 )
 
 
+MAP_FORMS = {
+    "spline": "spline:COLUMN[:KNOTS[:DEGREE[:constant|linear]]]",
+    "bins": "bins:COLUMN:K",
+    "poly2": "poly2:TABLE",
+    "fourier": "fourier:TABLE:D[:GAMMA]",
+    "nystroem": "nystroem:TABLE:D[:GAMMA]",
+    "hash": "hash:COLUMN:K",
+}
+
+
+class Maps:
+    """Texts such as spline:age:5. What columns there are is not known here."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, tuple) and all(isinstance(text, str) and _MAP.fullmatch(text) for text in value)
+
+    def __str__(self) -> str:
+        return f"a list of maps, each of the form {', '.join(MAP_FORMS.values())} or auto"
+
+
+_MAP = re.compile(rf"auto|({'|'.join(MAP_FORMS)}):.+", re.DOTALL)
+
+
 class Pieces:
     """Tuples (u, v) and (tau, s, t), where tau may be None."""
 
@@ -240,6 +263,14 @@ _TABLE = (
         "Only the NUMBER most frequent categories of this column get a weight of their own; all others share one. "
         "Repeatable.",
         _COUNT,
+    ),
+    Option(
+        "map",
+        (),
+        Maps(),
+        f"Turn columns of one table into more columns: {', '.join(MAP_FORMS.values())}, or auto, which is a spline for "
+        "every number. Repeatable.",
+        (*_TRAIN, "explain"),
     ),
     Option(
         "nulls",

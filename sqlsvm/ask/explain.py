@@ -181,7 +181,7 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
     Near the optimum of the sample, scores differ, and about as many rows count as in later passes. At 0, where all
     scores are equal, a pass may take a fifth of the time."""
     done: list[tuple[Phase, Statement, float, float]] = []
-    query = labelled(engine, text, training.problem)
+    query = labelled(engine, text, training.problem, training.effort.seed)
     with naming_features(engine, query), workspace(engine) as work:
         work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
         problem = prepared(work, query, training.problem)

@@ -56,7 +56,7 @@ def on_parts(
 def _rows(
     engine: Engine, model: Model, offload: bool, holdout: Holdout | None = None
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
-    query = labelled(engine, stored_query(engine, model), options_of(model))
+    query = labelled(engine, stored_query(engine, model), options_of(model), model.maps)
     query = marked(query, holdout) if holdout else query
     with brought(engine, query, offload) as (here, query), workspace(here) as work:
         yield work, query

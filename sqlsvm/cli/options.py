@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, Choice, ClassWeight, Constraints, Limits, Name, Number, Option, Pieces, Truth
+from sqlsvm.options import OPTIONS, Choice, ClassWeight, Constraints, Limits, Maps, Name, Number, Option, Pieces, Truth
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -143,6 +143,14 @@ def _constraints(_context: click.Context, parameter: click.Parameter, value: tup
     return value
 
 
+def _maps(_context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for text in value:
+        if not OPTIONS["map"].allows((text,)):
+            must = str(OPTIONS["map"].domain).removeprefix("a list of maps, each ")
+            raise click.BadParameter(f"{text!r} is not {must}.", param=parameter)
+    return value
+
+
 def _pieces(context: click.Context, _parameter: click.Parameter, value: str) -> Any:
     from sqlsvm.solve.loss.custom import given
 
@@ -246,6 +254,8 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"metavar": "COLUMN:NUMBER", "multiple": True, "callback": _limits}
         case Constraints():
             return {"metavar": "CONSTRAINT", "multiple": True, "callback": _constraints}
+        case Maps():
+            return {"metavar": "MAP", "multiple": True, "callback": _maps}
         case Pieces():
             return {"metavar": "FILE|JSON", "default": "", "callback": _pieces}
         case Name(of, repeated):

@@ -11,6 +11,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Spelling, Values
 from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, Term, Weight
 
 
@@ -22,16 +23,35 @@ class Frame(Protocol):
 
 def scores(model: Model, frame: Frame) -> Values:
     """One for each row; nan for a row with a NULL that the model does not replace."""
-    names = _names(frame)
+    names, inputs = _names(frame), {term.feature: term for term in model.inputs}
     if names and not _column(frame, names[0]).shape:
         raise OptionError(f"the rows have one {names[0]}, not a column of them", hint="for one row write [value]")
     total = np.full(len(_column(frame, names[0])) if names else 0, model.intercept)
-    for term in model.terms:
-        found = _column(frame, _found(term.feature, names))
+    columns = {feature: _column(frame, _found(feature, names)) for feature in inputs}
+    for feature, found in columns.items():
         if found.shape != total.shape:
-            raise OptionError(f"the columns differ in length: {term.feature} has the shape {found.shape}")
-        total = total + _term(term, found, model.nulls)
+            raise OptionError(f"the columns differ in length: {feature} has the shape {found.shape}")
+    columns |= {name: values for each in model.maps for name, values in _mapped(each, columns).items()}
+    for term in model.terms:
+        total = total + _term(term, columns[term.feature], model.nulls)
     return total
+
+
+def _mapped(each: Mapped, columns: Mapping[str, Values]) -> dict[str, Values]:
+    """The new columns; nan where a column that the map reads is missing."""
+    own = [columns[name] for name in each.columns]
+    if each.kind == "numeric":
+        numbers = [_numbers(name, values) for name, values in zip(each.columns, own, strict=True)]
+        missing = np.isnan(numbers).any(axis=0)
+        return {name: np.where(missing, np.nan, values) for name, values in each.values(numbers).items()}
+    missing = np.array([_is_missing(value) for value in own[0].tolist()], dtype=bool)
+    texts = np.array(["" if gone else _as_text(value) for gone, value in zip(missing, own[0].tolist(), strict=True)])
+    return {name: np.where(missing, np.nan, values) for name, values in each.values([texts]).items()}
+
+
+def _as_text(value: object) -> str:
+    """As a database writes it; 7.0 is what a data frame with missing values has for 7."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _names(frame: Frame) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.probability import Probability, StoredProbability
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.design import OTHER, without_other
@@ -18,7 +19,7 @@ from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 6
+FORMAT = 7
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -256,6 +257,8 @@ class Model:
     """Of each feature that is a number."""
     constraints: tuple[Held, ...] = ()
     """What the weights had to satisfy."""
+    maps: tuple[Mapped, ...] = ()
+    """What makes some of the features of columns of the query."""
     validation: Mapping[str, Validated] = field(default_factory=dict)
     """Each measure, if the training had folds."""
     probability: StoredProbability | None = None
@@ -300,6 +303,19 @@ class Model:
         groups = groupby(self.weights, key=lambda w: w.feature)
         return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)
 
+    @property
+    def mapped(self) -> Mapping[str, Mapped]:
+        """The features that maps make, each with its map."""
+        return {name: each for each in self.maps for name in each.formulas}
+
+    @property
+    def inputs(self) -> tuple[Term, ...]:
+        """What rows must have: the features that no map makes, and the columns that maps read."""
+        own = {term.feature: term for term in self.terms if term.feature not in self.mapped}
+        read = {name: each.kind for each in self.maps for name in each.columns if name not in own}
+        more = (Term(name, (), kind, self.trained_on.spelling(name)) for name, kind in read.items())
+        return (*own.values(), *more)
+
     def _term(self, feature: str, weights: tuple[Weight, ...]) -> Term:
         kind: TermKind = "categorical" if isinstance(weights[0].category, str) else "numeric"
         if feature in self.trained_on.booleans:
@@ -328,7 +344,7 @@ def plain(value: object) -> Any:
         return value  # first, for speed: a category may have 100,000 weights
     if value is OTHER:
         return dict(_OTHER_IN_JSON)
-    if isinstance(value, Weight | FeatureScale | Held | Probability | Validated):
+    if isinstance(value, Weight | FeatureScale | Held | Mapped | Probability | Validated):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

@@ -8,7 +8,7 @@ by the stored mean, and a NULL in a category has weight 0. If rows with a NULL w
 is NULL.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
@@ -16,6 +16,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind
+from sqlsvm.maps import formula
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, Term
 from sqlsvm.model.probability import STEEPEST, Probability
 from sqlsvm.plan.design import as_number
@@ -115,11 +117,34 @@ def _curve(p: Probability, s: exp.Expression) -> exp.Expression:
 
 
 def score(model: Model, operands: Operands) -> exp.Expression:
-    """intercept + the sum of weight * value."""
+    """intercept + the sum of weight * value. The operands are those of the inputs of the model."""
+    found = {term.feature: operands(term) for term in model.inputs}
     total = exact(model.intercept)
-    for term in model.terms:
-        total = exp.Add(this=total, expression=_term(term, operands(term), model.nulls))
+    terms = {term.feature: term for term in model.terms}
+    parts = [_term(term, found[name], model.nulls) for name, term in terms.items() if name not in model.mapped]
+    parts += (part for each in model.maps for part in _map_terms(model, each, terms, found))
+    for part in parts:
+        total = exp.Add(this=total, expression=part)
     return total
+
+
+def _map_terms(
+    model: Model, each: Mapped, terms: Mapping[str, Term], found: Mapping[str, Operand]
+) -> Iterator[exp.Expression]:
+    """If the map has steps, (SELECT sum FROM (SELECT steps)): then each step is computed once for a row."""
+    columns = [found[name] for name in each.columns]
+    present = sql.every(sql.not_null(column.value) for column in columns)
+    is_number = each.kind == "numeric"
+    operands = [as_number(c.value, c.kind) if is_number else sql.text(c.value.copy()) for c in columns]
+    rows, operands = each.stepped(operands, "m")
+    made = []
+    for name, text in each.formulas.items():
+        value = sql.case(present.copy(), formula.applied(text, operands))
+        made.append(_term(terms[name], Operand(value, "numeric"), model.nulls))
+    if rows is None:
+        yield from made
+    else:
+        yield sql.select([(sql.plus(*made), SCORE)], sql.derived(rows, "m")).subquery(copy=False)
 
 
 def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:

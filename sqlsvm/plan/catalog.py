@@ -21,12 +21,6 @@ from sqlsvm.query.variables import Variable
 Outputs = Sequence[tuple[exp.Expression, str]]
 
 
-def own_rows_of(relation: Relation, outputs: Outputs) -> exp.Select:
-    """SELECT outputs over the rows of a relation that meet its conditions."""
-    conditions = (f.copy() for f in (*relation.filters, *relation.late_filters))
-    return sql.select(outputs, relation.source).where(*conditions)
-
-
 def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
     """SELECT outputs over the rows that a relation brings to the join.
 
@@ -34,7 +28,7 @@ def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
     is an inner join. Conditions of WHERE on that side apply to this row too, as they do after the join.
     """
     relation = query.relation(alias)
-    matched = own_rows_of(relation, outputs)
+    matched = relation.rows(outputs)
     if not query.is_optional(alias):
         return matched
     missing = no_match(relation).select(*(exp.alias_(e, name) for e, name in outputs))
@@ -126,7 +120,7 @@ class Catalog:
     def own_rows(self, alias: str, terms: tuple[Term, ...], *, before_where: bool = False) -> exp.Query:
         """The keys of the rows of the relation itself, without the one that stands for no match of a LEFT JOIN."""
         relation = self.query.relation(alias)
-        return own_rows_of(replace(relation, late_filters=()) if before_where else relation, _keyed(terms))
+        return (replace(relation, late_filters=()) if before_where else relation).rows(_keyed(terms))
 
     def table_rows(self, alias: str) -> float:
         """All rows of the table, before any filter."""
@@ -212,7 +206,7 @@ class Catalog:
         """NULL, NaN and infinity in each feature over the rows of its relation, without the one for no match."""
         relation = self.query.relation(alias)
         counts = [(_how_many(odd), f"{name}{i}") for i, f in enumerate(features) for name, odd in _odd(f).items()]
-        found = _one(self.engine, own_rows_of(relation, counts))
+        found = _one(self.engine, relation.rows(counts))
         return {f.name: Oddities(**{name: found[f"{name}{i}"] for name in _odd(f)}) for i, f in enumerate(features)}
 
     def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, QueryError
-from sqlsvm.plan.catalog import Catalog, own_rows_of
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.query import FeatureQuery, Term
 from sqlsvm.query.variables import Variable, inner_variables
 
@@ -29,7 +29,7 @@ class Rounded:
 
     def counts(self, query: FeatureQuery) -> exp.Select:
         """SELECT how many different values there are, and how many after rounding."""
-        first, *others = (own_rows_of(query.relation(t.relation), [(t.expression.copy(), "k")]) for t in self.exact)
+        first, *others = (query.relation(t.relation).rows([(t.expression.copy(), "k")]) for t in self.exact)
         rows: exp.Query = first
         for other in others:
             rows = exp.union(rows, other, distinct=False)

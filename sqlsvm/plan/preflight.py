@@ -39,6 +39,7 @@ class ProblemOptions:
     positive: str | None = DEFAULTS["positive"]
     categorical: tuple[str, ...] = DEFAULTS["categorical"]
     top: tuple[str, ...] = DEFAULTS["top"]
+    map: tuple[str, ...] = DEFAULTS["map"]
     counting: Counting = DEFAULTS["counting"]
     scale: Scale = DEFAULTS["scale"]
     intercept: Intercept = DEFAULTS["intercept"]

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind, Spelling
 
 Fold = Callable[[str, bool], str]
@@ -25,6 +27,11 @@ class Relation:
     """Conjuncts over this relation alone, applied before it is joined: from WHERE, or from ON of its LEFT JOIN."""
     late_filters: tuple[exp.Expression, ...] = ()
     """For the optional side of a LEFT JOIN: conjuncts of WHERE. They see the NULLs of a missing match."""
+
+    def rows(self, outputs: sql.Outputs) -> exp.Select:
+        """SELECT outputs over its rows that meet its conditions."""
+        conditions = (f.copy() for f in (*self.filters, *self.late_filters))
+        return sql.select(outputs, self.source).where(*conditions)
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,8 @@ class FeatureQuery:
     held_out: exp.Expression | None = None
     """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
     decide this are not copied."""
+    maps: tuple[Any, ...] = ()
+    """What has computed some of the features from others (maps/mapped.py)."""
 
     @property
     def outputs(self) -> tuple[Feature, ...]:

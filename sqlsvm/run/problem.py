@@ -1,6 +1,6 @@
 """From a feature query to a problem: the first steps of training, counting and explaining."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
@@ -9,6 +9,8 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
+from sqlsvm.maps.mapped import Mapped, mapped
+from sqlsvm.maps.resolve import resolved
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.constraints import Covariances, audited
@@ -23,6 +25,9 @@ from sqlsvm.run.auditing import audit
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
+
+MapsOrSeed = Sequence[Mapped] | int
+"""Those of a stored model, or the seed of those that the options ask for."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +52,18 @@ class Problem:
 
 
 @contextmanager
-def open_problem(engine: Engine, text: str, options: ProblemOptions) -> Iterator[Problem]:
+def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> Iterator[Problem]:
     """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
-    query = labelled(engine, text, options)
+    query = labelled(engine, text, options, maps)
     with naming_features(engine, query), workspace(engine) as work:
         yield prepared(work, query, options)
 
 
-def labelled(engine: Engine, text: str, options: ProblemOptions) -> FeatureQuery:
+def labelled(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> FeatureQuery:
+    """The query as it is trained on."""
     roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
-    return read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
+    query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
+    return mapped(query, resolved(engine, query, options.map, maps) if isinstance(maps, int) else maps)
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None = None) -> Problem:

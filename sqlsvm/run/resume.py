@@ -26,7 +26,6 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.options import Number
-from sqlsvm.plan.catalog import own_rows_of
 from sqlsvm.plan.design import Design, without_other
 from sqlsvm.query import FeatureQuery
 from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
@@ -187,7 +186,7 @@ def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
     for relation in query.relations:
         found = {e.sql(query.dialect): e for e in _made(query, relation.alias)}
         values = [(e, f"c{place}") for place, e in enumerate(found.values())] or [(sql.integer(1), "one")]
-        yield relation.alias, engine.digest(own_rows_of(relation, values))
+        yield relation.alias, engine.digest(relation.rows(values))
 
 
 def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:

@@ -145,7 +145,7 @@ def train_each(
     if they have one. The first pass looks at the weights of `start`. `on_fold` measures the weights that each training
     finds without a fold."""
     clock, training = Clock(), next(iter(trainings.values()))
-    query = labelled(engine, text, training.problem)
+    query = labelled(engine, text, training.problem, training.effort.seed)
     if training.solver == "descent":
         check_bounded(query)
     if training.held:
@@ -316,6 +316,7 @@ def model_of(
         notes=tuple(_notes(problem, training, penalty, solution, trained_on.label_values)),
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
+        maps=problem.query.maps,
         trained_on=trained_on,
     )
 
@@ -356,6 +357,7 @@ def _notes(
     """What the command line says after a training, and what to try."""
     beta, proof = solution.beta, solution.certificate
     yield from constants(problem, beta)
+    yield from (each.note for each in problem.query.maps if each.note)
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
         yield f"the objective is at most {proof.objective_upper:.2g}, which is 0 as far as sums of doubles can tell"
     if only := only_class(problem, solution, penalty):

@@ -23,6 +23,7 @@ LAYERS = (
     "solve",
     "engine",
     "query",
+    "maps",
     "plan",
     "model",
     "compile",

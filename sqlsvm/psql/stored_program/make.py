@@ -53,7 +53,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     """Compile a program. This reads names, types, keys and sizes, like `explain`, and a sample of the join."""
     asked = training.problem
     _check_training(training)
-    query = labelled(engine, text, asked)
+    query = labelled(engine, text, asked, training.effort.seed)
     target = asked.target(engine, query)
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     if isinstance(target, Binary):
@@ -61,7 +61,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
         target = replace(target, class_parameters=asked.class_weight != "none")
     with naming_features(engine, query):
         plan, catalog = lasting(engine, query, asked, target)
-    begun = start(engine, text, training)
+    begun = start(engine, text, training, query.maps)
     plan = replace(plan, loss=begun.loss)
     single = engine.abilities.single if is_single(engine, query, target.label) else None
     plan, query = over_own_relations(plan), catalog.query

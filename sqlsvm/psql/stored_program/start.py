@@ -6,13 +6,14 @@ of its rows, which each run counts again.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import plain
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.scaling import Element
@@ -45,8 +46,8 @@ class Start:
     """Of a soft pass there."""
 
 
-def start(engine: Engine, text: str, training: Training) -> Start:
-    with open_problem(engine, text, training.problem) as problem:
+def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped]) -> Start:
+    with open_problem(engine, text, training.problem, maps) as problem:
         run: Run[Oracle] = Run(JoinOracle(problem), training.penalising.of(problem), training.effort)
         local, whole = dane.sampled(run)
         with fitting_threads(local.columns):

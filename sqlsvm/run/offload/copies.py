@@ -178,6 +178,7 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
         weight=features[query.weight] if query.weight else None,
         audited=tuple(features[f] for f in query.audited),
         held_out=of[query.label.relation].value(HELD) if query.label and query.held_out else None,
+        maps=query.maps,
     )
 
 

@@ -1,0 +1,222 @@
+"""What a map is asked to do, and the facts about its columns that become its constants.
+
+Facts are read from the rows of the relation that meet its conditions, each once, before anything is planned. A row
+counts once here, however many join rows it is in: to count those takes a plan, and a knot or a landmark need not be
+anywhere exactly.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.options import MAP_FORMS
+from sqlsvm.query import Feature, FeatureQuery
+
+Array = NDArray[np.float64]
+
+MEDIAN_OF = 500
+"""Rows whose distances have the median that gamma follows from."""
+
+_ARGUMENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?|constant|linear")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One --map, on a query and its data."""
+
+    engine: Engine
+    query: FeatureQuery
+    seed: int
+    map: str
+    """As it was typed."""
+
+    @property
+    def kind(self) -> str:
+        return self.map.partition(":")[0]
+
+    # -- what was typed ------------------------------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> tuple[str, list[str]]:
+        """The name of a column or a table, and the arguments after it. A name may have a colon."""
+        names, arguments = self.map.split(":")[1:], list[str]()
+        most = MAP_FORMS[self.kind].count(":") - 1
+        while len(names) > 1 and len(arguments) < most and _ARGUMENT.fullmatch(names[-1]):
+            arguments.insert(0, names.pop())
+        return ":".join(names), arguments
+
+    def refusal(self, why: str, hint: str | None = None) -> OptionError:
+        return OptionError(f"--map {self.map}: {why}", hint=hint or f"write {MAP_FORMS[self.kind]}")
+
+    def whole(self, place: int, name: str, low: int, high: int, default: int | None = None) -> int:
+        """An argument that is a whole number."""
+        arguments = self.parts[1]
+        if place >= len(arguments) and default is not None:
+            return default
+        if place >= len(arguments):
+            raise self.refusal(f"{name} is missing")
+        if not arguments[place].isdigit() or not low <= int(arguments[place]) <= high:
+            raise self.refusal(f"{name} must be a whole number from {low} to {high}, not {arguments[place]}")
+        return int(arguments[place])
+
+    def gamma(self, place: int) -> float | None:
+        """An argument that is a number above 0; None if it is not there."""
+        arguments = self.parts[1]
+        if place >= len(arguments):
+            return None
+        try:
+            found = float(arguments[place])
+        except ValueError:
+            found = 0.0
+        if not found > 0.0:
+            raise self.refusal(f"GAMMA must be a number above 0, not {arguments[place]}")
+        return found
+
+    # -- its columns ---------------------------------------------------------------------------------------------------
+
+    def number(self) -> Feature:
+        """The column, which is a number."""
+        found = self._column()
+        if found.kind != "numeric":
+            other = f"--map hash:{found.name}:16 is for categories" if found.kind == "categorical" else None
+            what = "has categories" if found.kind == "categorical" else "is true or false"
+            raise self.refusal(f"{found.name} is no number, it {what}", other or "a boolean has two values already")
+        return found
+
+    def category(self) -> Feature:
+        found = self._column()
+        if found.kind != "categorical":
+            raise self.refusal(f"{found.name} has no categories", f"--categorical {found.name} makes some of numbers")
+        if found.spelling == "caseless":
+            raise self.refusal(f"{found.name} is of a type that ignores case", f"select lower({found.name}) as text")
+        if found.top:
+            raise self.refusal(f"{found.name} has a --top as well", "a hash is for all of its categories: use one")
+        return found
+
+    def _column(self) -> Feature:
+        name, _ = self.parts
+        by_name = {f.name.casefold(): f for f in self.query.features} | {f.name: f for f in self.query.features}
+        found = by_name.get(name) or by_name.get(name.casefold())
+        if found is None:
+            names = list(dict.fromkeys(f.name for f in self.query.features))
+            hint = nearest(name, names) or f"the query has the features {', '.join(names[:20])}"
+            raise self.refusal(f"{name} is no feature of the query", hint)
+        if found.name in self.query.sums:
+            hint = "give each relation an output column of its own"
+            raise self.refusal(f"{found.name} adds up columns of several relations", hint)
+        return found
+
+    def numbers(self) -> list[Feature]:
+        """The outputs of the table that are numbers."""
+        name, _ = self.parts
+        aliases = {r.alias.casefold(): r.alias for r in self.query.relations}
+        aliases |= {r.table.split(".")[-1].casefold(): r.alias for r in self.query.relations if r.table} | aliases
+        if name.casefold() not in aliases:
+            raise self.refusal(
+                f"{name} is no relation of the query",
+                nearest(name, aliases.values()) or f"its relations are {', '.join(aliases.values())}",
+            )
+        alias = aliases[name.casefold()]
+        found = numbers_of(self.query, alias)
+        if not found:
+            raise self.refusal(f"the query selects no number of {alias}", "select the columns that it is to combine")
+        return found
+
+    # -- facts ---------------------------------------------------------------------------------------------------------
+
+    def quantiles(self, column: Feature, shares: Sequence[float]) -> list[float]:
+        """Values of the column with these shares of the rows below, each value once."""
+        rows = self._spread([column])[0]
+        ranks = {1 + round(share * (rows - 1)) for share in shares}
+        placed = sql.select([(sql.column("x0"), "x"), (sql.row_number("x0"), "n")], self._rows([column]))
+        chosen = exp.In(this=sql.column("n"), expressions=[sql.integer(rank) for rank in sorted(ranks)])
+        found = sql.where(sql.select([(sql.column("x"), "x")], sql.derived(placed, "p")), chosen)
+        return sorted(set(self._fetch(found)["x"].tolist()))
+
+    def spread(self, columns: Sequence[Feature]) -> tuple[Array, Array]:
+        """The mean and the deviation of each column. No deviation is 0."""
+        return self._spread(columns)[1:]
+
+    def _spread(self, columns: Sequence[Feature]) -> tuple[int, Array, Array]:
+        names = [f"x{n}" for n in range(len(columns))]
+        means: sql.Named = [(exp.Avg(this=sql.column(x)), f"m{x}") for x in names]
+        deviations: sql.Named = [(exp.StddevPop(this=sql.column(x)), f"d{x}") for x in names]
+        answer = self._fetch(sql.select([*means, *deviations, (sql.count(), "n")], self._rows(columns)))
+        *found, rows = (float(value[0]) for value in answer.values())
+        if not rows:
+            named = " and ".join(column.name for column in columns)
+            raise DataError(f"--map {self.map}: no row of {columns[0].relation} has a value in {named}")
+        for column, mean, deviation in zip(columns, found, found[len(columns) :], strict=False):
+            self._check(column, mean, deviation)
+        return int(rows), *np.array(found).reshape(2, -1)
+
+    def _check(self, column: Feature, mean: float, deviation: float) -> None:
+        if not np.isfinite(mean) or not np.isfinite(deviation):
+            hint = f"leave those rows out in WHERE, or write NULLIF({column.name}, 'NaN')"
+            raise DataError(f"--map {self.map}: {column.name} is NaN or infinite in some rows", hint=hint)
+        if not deviation > 1e-12 * abs(mean):
+            raise DataError(f"--map {self.map}: {column.name} is constant", hint="leave out the map, or the column")
+
+    def points(self, columns: Sequence[Feature], number: int) -> Array:
+        """Different rows of these columns, in an order that the seed decides; at most so many."""
+        names = [f"x{n}" for n in range(len(columns))]
+        rows = exp.select(*names).distinct().from_(self._rows(columns), copy=False)
+        text = exp.Concat(expressions=[sql.integer(self.seed), *(sql.text(sql.column(x)) for x in names)], safe=True)
+        place = [exp.MD5(this=text), *map(sql.column, names)]
+        chosen = sql.select(sql.columns(names), sql.derived(rows, "d")).order_by(*place, copy=False).limit(number)
+        return np.array(list(self._fetch(chosen).values()), dtype=float).T
+
+    def scaled_points(self, columns: Sequence[Feature], number: int) -> tuple[Array, Array, Array]:
+        """The same on columns of mean 0 and deviation 1, with the means and the deviations."""
+        means, deviations = self.spread(columns)
+        return (self.points(columns, number) - means) / deviations, means, deviations
+
+    def median_gamma(self, points: Array) -> float:
+        """1 / (2 d^2) for the median distance d of two of the points."""
+        few = points[:MEDIAN_OF]
+        above = np.triu_indices(len(few), 1)
+        return float(0.5 / np.median(squared_distances(few, few)[above]))
+
+    def different(self, column: Feature, most: int | None = None) -> int:
+        """How many values the column has, counted up to `most`."""
+        value = self.query.relation(column.relation).rows([(column.expression.copy(), "v")])
+        distinct = sql.distinct(sql.derived(value, "r"))
+        rows = sql.derived(distinct.limit(most) if most else distinct, "d")
+        return int(self.engine.fetch(sql.select([(sql.count(), "n")], rows))["n"][0])
+
+    def _rows(self, columns: Sequence[Feature]) -> exp.Subquery:
+        """x0, x1, ... over the rows of the relation in which none of them is NULL."""
+        outputs = [(sql.double(c.expression.copy()), f"x{n}") for n, c in enumerate(columns)]
+        there = [sql.not_null(c.expression) for c in columns]
+        return sql.derived(sql.where(self.query.relation(columns[0].relation).rows(outputs), *there), "r")
+
+    def _fetch(self, query: exp.Query) -> dict[str, Any]:
+        try:
+            return dict(self.engine.fetch(query))
+        except StatementError as error:
+            if error.kind != "value":
+                raise
+            hint = "change the size of the column in the query, or leave such rows out in WHERE"
+            raise DataError(f"--map {self.map}: {error.message}", detail=error.detail, hint=hint) from error
+
+    def _named(self, columns: Sequence[Feature]) -> str:
+        return " and ".join(column.name for column in columns)
+
+
+def numbers_of(query: FeatureQuery, alias: str) -> list[Feature]:
+    """The outputs of one relation that are numbers, but no terms of sums."""
+    own = (f for f in query.features if f.relation == alias and f.kind == "numeric")
+    return [f for f in own if f.name not in query.sums]
+
+
+def squared_distances(a: Array, b: Array) -> Array:
+    found: Array = np.square(a[:, None, :] - b[None, :, :]).sum(axis=2)
+    return found

@@ -1,0 +1,33 @@
+"""fourier:TABLE:D: random Fourier features of the numbers of one table. Their inner products are about those of the
+kernel exp(-gamma |a - b|^2), where a and b are scaled to mean 0 and deviation 1."""
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.maps import formula
+from sqlsvm.maps.asked import MEDIAN_OF, Asked
+from sqlsvm.maps.mapped import Mapped
+
+
+def fourier(asked: Asked) -> Mapped:
+    """sqrt(2 / D) cos(w.x + b), with a normal w and a uniform b. The columns themselves stay."""
+    columns, size = asked.numbers(), asked.whole(0, "D", 1, 1000)
+    points, means, deviations = asked.scaled_points(columns, MEDIAN_OF)
+    gamma = asked.gamma(1) or asked.median_gamma(points)
+    random = np.random.RandomState(asked.seed)  # the numbers that scikit-learn's RBFSampler draws
+    w = np.sqrt(2.0 * gamma) * random.normal(size=(len(columns), size)).T / deviations
+    b = random.uniform(0.0, 2.0 * np.pi, size) - w @ means
+    made = {
+        f"{columns[0].relation}_fourier{n}": formula.text_of(
+            sql.product(formula.number(np.sqrt(2.0 / size)), _cosine(weights, shift))
+        )
+        for n, (weights, shift) in enumerate(zip(w.tolist(), b.tolist(), strict=True), 1)
+    }
+    return Mapped(
+        f"fourier:{columns[0].relation}:{size}:{gamma!r}", tuple(c.name for c in columns), made, replaces=False
+    )
+
+
+def _cosine(weights: list[float], shift: float) -> exp.Expression:
+    return exp.Cos(this=formula.affine(weights, shift))

@@ -1,0 +1,113 @@
+"""A map with all its constants: what it adds to a query, and what a stored model keeps of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import QueryError
+from sqlsvm.maps import formula
+from sqlsvm.maps.formula import Values
+from sqlsvm.query import Feature, FeatureQuery, Relation
+
+Formula = Annotated[str, formula.read]
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """New columns of one relation. The formulas read `columns` as $1, $2, ... With `steps` the first step does, each
+    later step reads what the step before it has computed, and the formulas read the last step. A new column is NULL
+    where one of `columns` is."""
+
+    map: str
+    """As --map has it, with the defaults written out."""
+    columns: tuple[str, ...]
+    """Outputs of the query."""
+    formulas: Mapping[str, Formula]
+    """By the name of the new column."""
+    steps: tuple[tuple[Formula, ...], ...] = ()
+    kind: Literal["numeric", "categorical"] = "numeric"
+    """Of `columns`."""
+    replaces: bool = True
+    """Are `columns` no features of their own any more?"""
+    note: str = ""
+    """What its user should know."""
+
+    def operand(self, value: exp.Expression) -> exp.Expression:
+        """A value of one of `columns` as the formulas read it."""
+        return sql.double(value.copy()) if self.kind == "numeric" else sql.text(value.copy())
+
+    def values(self, operands: Sequence[Values]) -> dict[str, Values]:
+        """The new columns of rows in memory; nan where one of the numbers is. Texts are not missing."""
+        for step in self.steps:
+            operands = [formula.values(text, operands) for text in step]
+        return {name: np.asarray(formula.values(text, operands), float) for name, text in self.formulas.items()}
+
+    def stepped(self, operands: Sequence[exp.Expression], alias: str) -> tuple[exp.Select | None, list[exp.Expression]]:
+        """The steps as a SELECT of one row, and what the formulas then read of it; None if there are no steps."""
+        rows: exp.Select | None = None
+        for step in self.steps:
+            named = [(formula.applied(text, operands), f"s{place}") for place, text in enumerate(step)]
+            rows = sql.select(named, rows and sql.derived(rows, alias)).offset(0)
+            operands = [sql.column(name, alias) for _, name in named]
+        return rows, list(operands)
+
+
+def mapped(query: FeatureQuery, maps: Sequence[Mapped]) -> FeatureQuery:
+    """The query with the new columns in place of those that they replace."""
+    if not maps:
+        return query
+    _check_names(query, maps)
+    by_name = {f.name: f for f in query.features}
+    replaced = {name for each in maps if each.replaces for name in each.columns}
+    kept = tuple(f for f in query.features if f.name not in replaced)
+    made: list[Feature] = []
+    for number, each in enumerate(maps):
+        columns = [by_name[name] for name in each.columns]
+        query, operands = _stepped(query, each, columns, f"sqlsvm_map{number}")
+        present = sql.every(sql.not_null(column.expression) for column in columns)
+        for name, text in each.formulas.items():
+            value = sql.case(present.copy(), formula.applied(text, operands))
+            made.append(Feature(name, columns[0].relation, value, "numeric"))
+    return replace(query, features=(*kept, *made), maps=tuple(maps))
+
+
+def _check_names(query: FeatureQuery, maps: Sequence[Mapped]) -> None:
+    seen = {f.name for f in query.outputs}
+    for each in maps:
+        for name in each.formulas:
+            if name in seen:
+                raise QueryError(
+                    f"two columns are called {name}: one is of --map {each.map}",
+                    hint="rename the column of the query with AS, or leave out one of the maps",
+                )
+            seen.add(name)
+
+
+def _stepped(
+    query: FeatureQuery, each: Mapped, columns: Sequence[Feature], prefix: str
+) -> tuple[FeatureQuery, list[exp.Expression]]:
+    """What the formulas read. What a step computes is a column of a sub-query, so that it is computed once."""
+    operands = [each.operand(column.expression) for column in columns]
+    relation = query.relation(columns[0].relation)
+    for place, step in enumerate(each.steps):
+        names = [f"{prefix}_{place}_{n}" for n in range(len(step))]
+        relation = _with_columns(relation, [formula.applied(text, operands) for text in step], names)
+        operands = [sql.named(name, relation.alias) for name in names]
+    relations = tuple(relation if r.alias == relation.alias else r for r in query.relations)
+    return replace(query, relations=relations), operands
+
+
+def _with_columns(relation: Relation, values: Sequence[exp.Expression], names: Sequence[str]) -> Relation:
+    """(SELECT r.*, values FROM relation AS r) AS r"""
+    everything = exp.Column(this=exp.Star(), table=exp.to_identifier(relation.alias, quoted=True))
+    more = (exp.alias_(value, name, quoted=True) for value, name in zip(values, names, strict=True))
+    rows = sql.fenced(exp.select(everything, *more).from_(relation.source.copy()))
+    source = rows.subquery(copy=False)
+    source.set("alias", exp.TableAlias(this=exp.to_identifier(relation.alias, quoted=True)))
+    columns = (Column(name, "double precision", "numeric") for name in names)
+    return replace(relation, source=source, columns=(*relation.columns, *columns))

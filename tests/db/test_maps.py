@@ -1,0 +1,288 @@
+"""Maps (--map): their columns are those of scikit-learn, and a model of them is proven on the materialised join."""
+
+import json
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sqlglot import exp, parse_one
+
+from sqlsvm import RelationalSVC
+from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import DataError, OptionError, QueryError, SqlsvmError
+from sqlsvm.maps import formula
+from sqlsvm.maps.asked import Asked
+from sqlsvm.maps.mapped import Mapped, mapped
+from sqlsvm.maps.resolve import resolved
+from sqlsvm.model.memory import scores
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict, query_rows, score_sql
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.train import train
+from tests.ground.joins import JOINS, categories, left_join, star
+from tests.ground.opened import build, truth
+from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.typed import asked, meant
+
+ROWS = 400
+
+
+def table(engine: Engine) -> tuple[str, dict[str, Values]]:
+    """One table, and its columns. Numbers repeat, and some lie far away."""
+    rng = np.random.default_rng(5)
+    x, z = np.round(rng.normal(50, 20, ROWS)), rng.exponential(3, ROWS)
+    city = np.array([f"n° {n}" for n in rng.integers(0, 9, ROWS).tolist()], dtype=object)
+    y = np.sin(x / 12) + np.log1p(z) + 0.3 * rng.normal(size=ROWS) > 1.2
+    build(engine, "CREATE TABLE rows_t (i INT, y BOOLEAN, x FLOAT8, z FLOAT8, city TEXT)")
+    columns: dict[str, Values] = {"i": np.arange(ROWS), "y": y, "x": x, "z": z, "city": city}
+    engine.copy_in(meant(engine, "rows_t"), columns)
+    return "SELECT t.y, t.x, t.z, t.city FROM rows_t t", columns
+
+
+def made(engine: Engine, text: str, maps: Sequence[str], seed: int = 3) -> tuple[tuple[Mapped, ...], dict[str, Values]]:
+    """The maps, and the columns that they make, as the database computes them, in the order of i."""
+    query = read_query(engine, text, label="y")
+    found = resolved(engine, query, maps, seed)
+    changed = mapped(query, found)
+    kept = {name for each in found for name in each.formulas}
+    outputs = [(f.expression.copy(), f.name) for f in changed.features if f.name in kept]
+    named = [exp.alias_(value, name, quoted=True) for value, name in outputs]
+    rows = exp.select(*named).from_(changed.relations[0].source).order_by('"t"."i"')
+    return found, dict(engine.fetch(rows))
+
+
+def same(found: dict[str, Values], expected: Values) -> None:
+    np.testing.assert_allclose(np.column_stack(list(found.values())), expected, rtol=1e-9, atol=1e-9)
+
+
+def quantiles(x: Values, shares: Values) -> Values:
+    return np.unique(np.sort(x)[np.round(shares * (len(x) - 1)).astype(int)])
+
+
+def test_splines_are_those_of_scikit_learn(engine: Engine) -> None:
+    """Also outside of the knots."""
+    text, columns = table(engine)
+    x = columns["x"]
+    for knots, degree, outside in product((2, 5), (1, 2, 3), ("constant", "linear")):
+        places = quantiles(x, np.linspace(0, 1, knots))
+        peer: Any = SplineTransformer(degree=degree, knots=places[:, None], extrapolation=outside, include_bias=False)
+        peer.fit(x[:, None])
+        (one,), found = made(engine, text, [f"spline:x:{knots}:{degree}:{outside}"])
+        same(found, peer.transform(x[:, None]))
+        anywhere = np.concatenate([x, places, [-1e3, 1e3]])
+        same(one.values([anywhere]), peer.transform(anywhere[:, None]))
+
+
+def test_bins_are_those_of_scikit_learn(engine: Engine) -> None:
+    text, columns = table(engine)
+    _, found = made(engine, text, ["bins:x:4"])
+    edges = quantiles(columns["x"], np.linspace(0, 1, 5))
+    steps = np.digitize(columns["x"], edges[1:-1])
+    same(found, np.eye(4)[steps][:, :3])
+
+
+def test_products_are_those_of_scikit_learn(engine: Engine) -> None:
+    text, columns = table(engine)
+    both = np.column_stack([columns["x"], columns["z"]])
+    _, found = made(engine, text, ["poly2:rows_t"])
+    assert list(found) == ["x_x_x", "x_x_z", "z_x_z"]
+    same(found, PolynomialFeatures(2, include_bias=False).fit_transform(both - both.mean(axis=0))[:, 2:])
+
+
+@pytest.mark.parametrize("gamma", ["", ":0.3"])
+def test_fourier_features_are_those_of_scikit_learn(engine: Engine, gamma: str) -> None:
+    text, columns = table(engine)
+    scaled = StandardScaler().fit_transform(np.column_stack([columns["x"], columns["z"]]))
+    (one,), found = made(engine, text, [f"fourier:t:9{gamma}"])
+    width = float(one.map.rpartition(":")[2])
+    assert gamma in ("", f":{width}")
+    same(found, RBFSampler(gamma=width, n_components=9, random_state=3).fit_transform(scaled))
+    assert width == pytest.approx(0.3, rel=0.7)  # 1 / (2 median^2), of a sample
+
+
+def test_landmarks_are_those_of_scikit_learn(engine: Engine) -> None:
+    text, columns = table(engine)
+    scaled = StandardScaler().fit_transform(np.column_stack([columns["x"], columns["z"]]))
+    _, found = made(engine, text, ["nystroem:t:7:0.4"])
+    query = read_query(engine, text, label="y")
+    wanted = Asked(engine, query, 3, "nystroem:t:7:0.4")
+    landmarks, *_ = wanted.scaled_points(wanted.numbers(), 7)
+    peer = Nystroem(gamma=0.4, n_components=7, random_state=0).fit(landmarks)
+    same(
+        dict(zip(found, np.column_stack(list(found.values()))[:, peer.component_indices_].T, strict=True)),
+        peer.transform(scaled),
+    )
+
+
+def test_with_all_rows_as_landmarks_inner_products_are_the_kernel(duckdb: Engine) -> None:
+    join = star(np.random.default_rng(0))
+    join.create(duckdb)
+    (one,) = resolved(duckdb, read_query(duckdb, join.query, label="y"), ["nystroem:st:40:0.5"], 0)
+    sizes = join.rows["stores"]["size"]
+    found = np.column_stack(list(one.values([sizes]).values()))
+    expected = rbf_kernel(((sizes - sizes.mean()) / sizes.std())[:, None], gamma=0.5)
+    np.testing.assert_allclose(found @ found.T, expected, atol=1e-6)
+
+
+def test_a_hash_keeps_categories_apart(engine: Engine) -> None:
+    """And it is the same on both engines and in memory."""
+    text, columns = table(engine)
+    (one,), found = made(engine, text, ["hash:city:70"])
+    same(one.values([columns["city"]]), np.column_stack(list(found.values())))
+    _, places = np.unique(columns["city"].astype(str), return_index=True)
+    vectors = np.column_stack(list(found.values()))[places]
+    products = vectors @ vectors.T
+    np.testing.assert_allclose(np.diag(products), 1.0)
+    most = float(one.note.split("at most ")[1].split()[0])
+    assert 0.1 < most < 1.0
+    assert np.abs(products - np.eye(9)).max() <= most
+    assert len({tuple(row) for row in vectors}) == 9
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def with_maps(engine: Engine, query: str, model: Model) -> str:
+    """A query over the joined rows with the columns of the maps. Those that are replaced are gone."""
+    gone = {name for each in model.maps if each.replaces for name in each.columns}
+    first = [f for f in read_query(engine, query).features if f.name not in gone]
+    kept = dict.fromkeys(f'"{f.name}"' for f in first)
+    more = []
+    for each in model.maps:
+        columns = [each.operand(exp.column(name, "q", quoted=True)) for name in each.columns]
+        rows, operands = each.stepped(columns, "m")
+        there = " AND ".join(f'q."{name}" IS NOT NULL' for name in each.columns)
+        for name, text in each.formulas.items():
+            value = formula.applied(text, operands)
+            inner = f"SELECT {value.sql(engine.dialect)}"
+            if rows is not None:
+                inner += f" FROM ({rows.sql(engine.dialect)}) AS m"
+            more.append(f'CASE WHEN {there} THEN ({inner}) END AS "{name}"')
+    return f"SELECT {', '.join([*kept, *more])} FROM ({query}) AS q"
+
+
+SHAPES: dict[str, tuple[Any, list[str]]] = {
+    "star": (star, ["spline:size:4", "bins:qty:5", "poly2:i", "fourier:s:6"]),
+    "landmarks": (star, ["nystroem:st:8", "auto"]),
+    "chain": (JOINS["chain"], ["spline:a:4", "poly2:l", "fourier:m:5"]),
+    "left join": (left_join, ["spline:rate:4:2", "bins:x:3", "poly2:c"]),
+    "categories": (categories, ["hash:city:6", "spline:price:3:1"]),
+}
+
+
+@pytest.mark.parametrize("nulls", ["mean", "drop"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_model_is_proven_on_the_joined_rows(engine: Engine, shape: str, nulls: str) -> None:
+    make, maps = SHAPES[shape]
+    join = make(np.random.default_rng(2))
+    join.create(engine)
+    wanted = training(map=tuple(maps), nulls=nulls, categorical=join.categorical, lam=1e-2, sample=1000)
+    model = train(engine, "m", join.query, wanted)
+    assert model.converged
+    rows = truth(engine, with_maps(engine, join.query, model), wish_of(wanted))
+    assert_proven(engine, model, rows)
+    assert_beside_liblinear(model, rows)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scores_are_the_same_everywhere(engine: Engine, shape: str) -> None:
+    """A stored model in memory, as a prediction, as an expression over outputs and over the query's own."""
+    make, maps = SHAPES[shape]
+    join = make(np.random.default_rng(2))
+    join.create(engine)
+    wanted = training(map=tuple(maps), nulls="mean", categorical=join.categorical, lam=1e-2, sample=1000)
+    trained = train(engine, "m", join.query, wanted)
+    model = Model.from_json(json.loads(json.dumps(trained.as_json())))
+    assert (model.maps, model.as_json()) == (trained.maps, trained.as_json())
+    found = engine.fetch(predict(engine, model))
+    np.testing.assert_allclose(scores(model, found), found["score"], rtol=1e-9, atol=1e-9)
+    score = parse_one(score_sql(model), read=engine.dialect).as_("s")
+    again = engine.fetch(exp.select(score).from_(query_rows(engine, model).subquery("r")))["s"]
+    np.testing.assert_allclose(np.sort(again), np.sort(found["score"]), rtol=1e-9, atol=1e-9)
+    own = join.query.replace("SELECT ", f"SELECT {score_sql(model, of='query')} AS score, ", 1)
+    np.testing.assert_allclose(np.sort(asked(engine, own)["score"]), np.sort(found["score"]), rtol=1e-9, atol=1e-9)
+    right = (found["score"] > 0) == (np.asarray(found["y"]) > 0)
+    assert evaluate_model(engine, model).accuracy.value == pytest.approx(right.mean(), abs=2e-3)
+
+
+def test_a_curve_is_found(engine: Engine) -> None:
+    """The label is inside of a band, where a line is of no use."""
+    text, _ = table(engine)
+    band = text.replace("t.y", "ABS(t.x - 50) < 14 AS y")
+    line, curve = (train(engine, "m", band, training(map=maps)) for maps in ((), ("spline:x:8",)))
+    assert curve.objective < 0.3 * line.objective
+
+
+def test_the_estimator(engine: Engine) -> None:
+    join = star(np.random.default_rng(0))
+    join.create(engine)
+    svc = RelationalSVC(map=["auto"], lam=1e-3).fit(engine, join.query, "y")
+    assert {"size_spline1", "qty_spline3"} <= set(svc.feature_names_in_)
+    found = engine.fetch(predict(engine, svc.model_))
+    np.testing.assert_allclose(svc.decision_function(found), found["score"], rtol=1e-9, atol=1e-9)
+    assert svc.evaluate(part=None).accuracy.value > 0.8
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+BAD: list[tuple[str, type[SqlsvmError], str]] = [
+    ("spline:sise", OptionError, "sise is no feature of the query"),
+    ("spline:size:1", OptionError, "KNOTS must be a whole number from 2 to 1000, not 1"),
+    ("spline:size:5:9", OptionError, "DEGREE must be a whole number from 1 to 5, not 9"),
+    ("spline:open", OptionError, "open is no number, it is true or false"),
+    ("bins:size", OptionError, "K is missing"),
+    ("poly2:shops", OptionError, "shops is no relation of the query"),
+    ("fourier:st:0", OptionError, "D must be a whole number from 1 to 1000, not 0"),
+    ("fourier:st:5:0", OptionError, "GAMMA must be a number above 0, not 0"),
+    ("nystroem:st:5:-1", OptionError, "GAMMA must be a number above 0, not -1"),
+    ("nystroem:st:41", OptionError, "st has 40 different rows, and so at most as many landmarks"),
+    ("hash:size:5", OptionError, "size has no categories"),
+]
+
+
+def test_bad_maps_are_refused(engine: Engine) -> None:
+    star(np.random.default_rng(0)).create(engine)
+    query = star(np.random.default_rng(0)).query
+    for map, kind, said in BAD:
+        with pytest.raises(kind) as raised:
+            train(engine, "m", query, training(map=(map,)))
+        assert said in raised.value.message
+        assert raised.value.hint
+    with pytest.raises(OptionError, match="a list of maps, each of the form"):
+        training(map=("splines:size",))
+    with pytest.raises(QueryError, match="two columns are called size_spline1"):
+        train(engine, "m", query, training(map=("spline:size", "spline:size:4")))
+
+
+def test_maps_of_odd_columns_are_refused(engine: Engine) -> None:
+    build(engine, "CREATE TABLE odd (y BOOLEAN, c FLOAT8, n FLOAT8, e FLOAT8, t TEXT)")
+    columns = {
+        "y": np.arange(9) % 2 == 0,
+        "c": np.ones(9),
+        "n": np.array([np.nan, *range(8)], dtype=float),
+        "e": np.ma.array(np.zeros(9), mask=True),
+        "t": np.array(["a"] * 9, dtype=object),
+    }
+    engine.copy_in(meant(engine, "odd"), columns)
+    for map, said in (("c", "c is constant"), ("n", "n is NaN or infinite"), ("e", "no row of odd has a value in e")):
+        with pytest.raises(DataError, match=said):
+            train(engine, "m", "SELECT y, c, n, e, t FROM odd", training(map=(f"spline:{map}",)))
+    with pytest.raises(OptionError, match="t is no number, it has categories"):
+        train(engine, "m", "SELECT y, c, t FROM odd", training(map=("bins:t:3",)))
+    with pytest.raises(DataError, match="no row of odd has a value in c and e"):
+        train(engine, "m", "SELECT y, c, e FROM odd", training(map=("poly2:odd",)))
+
+
+def test_a_null_stays_null(engine: Engine) -> None:
+    """Unless --nulls says otherwise, it is refused under the name of the new column."""
+    left_join(np.random.default_rng(1)).create(engine)
+    query = left_join(np.random.default_rng(1)).query.replace("NULLIF(c.z, 0) AS z, ", "")
+    with pytest.raises(DataError, match="feature rate_spline1 is NULL in"):
+        train(engine, "m", query, training(map=("spline:rate:4",), nulls="error"))
