@@ -2,12 +2,17 @@ CREATE OR REPLACE FUNCTION sqlsvm._may_be_left_out(features jsonb, feature text,
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
-    SELECT bool_or(w.entry ->> 'feature' = feature
-            AND (w.entry ->> 'missing' IS NOT NULL OR w.entry ->> 'category' IS NOT NULL AND body ->> 'nulls' <> 'drop'))
+    WITH known (name, may_be_missing) AS (
+        SELECT w ->> 'feature', w ->> 'missing' IS NOT NULL OR w ->> 'category' IS NOT NULL AND body ->> 'nulls' <> 'drop'
+        FROM jsonb_array_elements(body -> 'weights') AS w
+        UNION ALL
+        SELECT c, body ->> 'nulls' = 'mean'
+        FROM jsonb_array_elements(body -> 'maps') AS m, jsonb_array_elements_text(m -> 'columns') AS c
+    )
+    SELECT bool_or(name = feature AND may_be_missing)
         AND NOT EXISTS (
-            SELECT FROM jsonb_object_keys(features) AS k (name)
-            WHERE lower(k.name) NOT IN (SELECT lower(e ->> 'feature') FROM jsonb_array_elements(body -> 'weights') AS e))
-    FROM jsonb_array_elements(body -> 'weights') AS w (entry)
+            SELECT FROM jsonb_object_keys(features) AS k (name) WHERE lower(k.name) NOT IN (SELECT lower(n.name) FROM known AS n))
+    FROM known
 $$;
 
 COMMENT ON FUNCTION sqlsvm._may_be_left_out(jsonb, text, jsonb) IS

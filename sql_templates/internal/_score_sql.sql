@@ -8,15 +8,24 @@ BEGIN
     RETURN (
         WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._stored_weights(body)),
         given AS MATERIALIZED (
-            SELECT w.*, sqlsvm._feature_value(features, w.feature, body) AS value
+            SELECT w.*, m.map, m.operand, m.source,
+                CASE WHEN m.map IS NULL THEN sqlsvm._feature_value(features, w.feature, body) END AS value
             FROM (SELECT * FROM weights WHERE is_first ORDER BY place) AS w
+            LEFT JOIN sqlsvm._map_sql(body, features) AS m USING (feature)
         ),
         terms (place, term) AS (
             SELECT 0, format('CAST(%L AS double precision)', body ->> 'intercept')
             UNION ALL
             SELECT g.place, format('CAST(%L AS double precision) * %s', g.weight,
                 sqlsvm._value_sql(g.feature, g.value, g.missing, g.is_boolean))
-            FROM given AS g WHERE g.category IS NULL
+            FROM given AS g WHERE g.category IS NULL AND g.map IS NULL
+            UNION ALL
+            -- What a map computes in steps is one sub-query, so that each step is computed once.
+            SELECT min(g.place), format(CASE WHEN g.source IS NULL THEN '%s' ELSE '(SELECT %s FROM %s)' END,
+                string_agg(format('CAST(%L AS double precision) * %s', g.weight, sqlsvm._or_missing(g.operand, g.missing)),
+                           ' + ' ORDER BY g.place), g.source)
+            FROM given AS g WHERE g.map IS NOT NULL
+            GROUP BY g.map, g.source
             UNION ALL
             -- The category that is spelled as the value is comes before one that only means the same.
             SELECT g.place, sqlsvm._category_sql(sqlsvm._operand_sql(g.feature, g.value, g.category, g.spelling),

@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION sqlsvm._value_sql(feature text, value jsonb, missing 
 RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 AS $$
-    SELECT format(CASE WHEN missing IS NULL THEN '%s' ELSE 'coalesce(%s, CAST(%L AS double precision))' END, CASE
+    SELECT sqlsvm._or_missing(CASE
         WHEN value IS NOT NULL THEN format('CAST(%L AS double precision)', sqlsvm._number_of(feature, value, is_boolean))
         WHEN is_boolean THEN format('CASE WHEN %1$I THEN 1 WHEN NOT %1$I THEN 0 END', feature)
         ELSE format('CAST(%I AS double precision)', feature)

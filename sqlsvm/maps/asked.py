@@ -95,8 +95,9 @@ class Asked:
         found = self._column()
         if found.kind != "categorical":
             raise self.refusal(f"{found.name} has no categories", f"--categorical {found.name} makes some of numbers")
-        if found.spelling == "caseless":
-            raise self.refusal(f"{found.name} is of a type that ignores case", f"select lower({found.name}) as text")
+        if found.spelling != "exact":
+            hint = f"select it as text: CAST({found.name} AS text) AS {found.name}"
+            raise self.refusal(f"{found.name} is of a type with texts that differ and are equal", hint)
         if found.top:
             raise self.refusal(f"{found.name} has a --top as well", "a hash is for all of its categories: use one")
         return found

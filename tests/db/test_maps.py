@@ -15,7 +15,7 @@ from sqlglot import exp, parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.errors import DataError, OptionError, QueryError, SqlsvmError
+from sqlsvm.errors import DataError, EngineError, OptionError, QueryError, SqlsvmError
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Asked
 from sqlsvm.maps.mapped import Mapped, mapped
@@ -27,6 +27,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
 from tests.ground.joins import JOINS, categories, left_join, star
 from tests.ground.opened import build, truth
+from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
 from tests.typed import asked, meant
 
@@ -197,9 +198,9 @@ def test_scores_are_the_same_everywhere(engine: Engine, shape: str) -> None:
     join = make(np.random.default_rng(2))
     join.create(engine)
     wanted = training(map=tuple(maps), nulls="mean", categorical=join.categorical, lam=1e-2, sample=1000)
-    trained = train(engine, "m", join.query, wanted)
-    model = Model.from_json(json.loads(json.dumps(trained.as_json())))
-    assert (model.maps, model.as_json()) == (trained.maps, trained.as_json())
+    first = train(engine, "m", join.query, wanted)
+    model = Model.from_json(json.loads(json.dumps(first.as_json())))
+    assert (model.maps, model.as_json()) == (first.maps, first.as_json())
     found = engine.fetch(predict(engine, model))
     np.testing.assert_allclose(scores(model, found), found["score"], rtol=1e-9, atol=1e-9)
     score = parse_one(score_sql(model), read=engine.dialect).as_("s")
@@ -286,3 +287,37 @@ def test_a_null_stays_null(engine: Engine) -> None:
     query = left_join(np.random.default_rng(1)).query.replace("NULLIF(c.z, 0) AS z, ", "")
     with pytest.raises(DataError, match="feature rate_spline1 is NULL in"):
         train(engine, "m", query, training(map=("spline:rate:4",), nulls="error"))
+
+
+# -- psql --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["star", "landmarks", "left join", "hash"])
+def test_psql_trains_and_predicts(installed: Engine, installed_dsn: str, shape: str) -> None:
+    """Without Python: the same optimum, and to the last bits the same scores."""
+    make, maps = (star, ["hash:store:5", "bins:price:3"]) if shape == "hash" else SHAPES[shape]
+    join = make(np.random.default_rng(4))
+    query = join.query.replace("SELECT s.y", "SELECT s.y, s.store") if shape == "hash" else join.query
+    categorical = ("store",) if shape == "hash" else ()
+    with join.created(installed):
+        wanted = training(map=tuple(maps), nulls="mean", lam=1e-2, sample=1000, categorical=categorical)
+        compiled(installed, "mapped", query, wanted)
+        model = trained(installed, installed_dsn, "mapped")
+        driven = train(installed, "driven", query, wanted)
+        assert model.maps == driven.maps
+        assert max(model.lower_bound, driven.lower_bound) <= min(model.objective_upper, driven.objective_upper)
+        found = installed.fetch(predict(installed, model))
+        for name, theirs in psql_scores(installed, "mapped", query).items():
+            np.testing.assert_allclose(np.sort(theirs), np.sort(found["score"]), rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def psql_scores(engine: Engine, name: str, query: str) -> dict[str, Values]:
+    (text,) = asked(engine, f"SELECT sqlsvm.score_sql('{name}') AS s")["s"]
+    row = f"sqlsvm.decision_function('{name}', to_jsonb(q))"
+    return {of: asked(engine, f"SELECT {of} AS score FROM ({query}) AS q")["score"] for of in (text, row)}
+
+
+@pytest.mark.parametrize("formula", ["pg_sleep($1)", "$1; DROP TABLE x", "'a'", '"a"', "md5($1)"])
+def test_psql_computes_formulas_alone(installed: Engine, formula: str) -> None:
+    with pytest.raises(EngineError, match="this is no formula of a map"):
+        asked(installed, "SELECT sqlsvm._formula_sql($1, ARRAY['x'])", [formula])

@@ -74,6 +74,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             **_description(plan, begun.width),
             "trained_on": facts(query, text, values).as_json(),
             "version": engine.version,
+            **({"maps": plain(query.maps)} if query.maps else {}),
             "statements": sum(map(len, parts.values())),
         },
         plain(asdict(training)),
