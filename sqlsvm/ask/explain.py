@@ -42,7 +42,7 @@ from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_si
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
-from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.problem import Problem, labelled, maps_of, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training
@@ -181,7 +181,7 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
     Near the optimum of the sample, scores differ, and about as many rows count as in later passes. At 0, where all
     scores are equal, a pass may take a fifth of the time."""
     done: list[tuple[Phase, Statement, float, float]] = []
-    query = labelled(engine, text, training.problem, training.effort.seed)
+    query = labelled(engine, text, training.problem, maps_of(beta) or training.effort.seed)
     with naming_features(engine, query), workspace(engine) as work:
         work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
         problem = prepared(work, query, training.problem)

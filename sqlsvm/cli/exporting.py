@@ -62,8 +62,9 @@ def export(wanted: Which, form: str, output: str | None, overwrite: bool) -> Non
     """Write a stored model.
 
     sklearn: a pickled pipeline for data frames with the columns of the features. Load a pickle only if you trust who
-    has written it. onnx: a graph with an input for each feature, and the outputs score, label and, if the model has
-    one, probability. json: everything, which --model-file reads. sql: the score as one expression.
+    has written it; that of a model with maps needs sqlsvm. onnx: a graph with an input for each feature, and the
+    outputs score, label and, if the model has one, probability. json: everything, which --model-file reads. sql: the
+    score as one expression.
     """
     if output is None and form not in TEXTS:
         raise click.UsageError(f"--format {form} writes no text: name a file with -o FILE.")

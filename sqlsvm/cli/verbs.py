@@ -205,7 +205,7 @@ def count(
     from sqlsvm.ask import counting
     from sqlsvm.plan.by_name import read_beta
     from sqlsvm.plan.preflight import ProblemOptions
-    from sqlsvm.run.problem import open_problem
+    from sqlsvm.run.problem import maps_of, open_problem
     from sqlsvm.show import counts as answers
 
     if beta is None:
@@ -216,7 +216,7 @@ def count(
         raise click.UsageError("--bound and --generalized exclude each other", click.get_current_context())
     with opened(dsn) as engine:
         asked = weights_of(engine, beta)
-        with open_problem(engine, query, ProblemOptions(**options, scale="none")) as problem:
+        with open_problem(engine, query, ProblemOptions(**options, scale="none"), maps_of(asked)) as problem:
             weights = read_beta(problem.scaling, asked)
             if generalized:
                 thresholds = list(counting.generalised(problem, weights, epsilon, buckets))

@@ -67,7 +67,8 @@ _ALLOWED = (
 
 
 @cache
-def _parsed(text: str) -> exp.Expr:
+def tree(text: str) -> exp.Expr:
+    """It must not be changed: all callers share it."""
     try:
         found = sqlglot.parse_one(text, dialect=DIALECT)
     except (SqlglotError, ValueError, RecursionError) as error:
@@ -86,13 +87,13 @@ def _is_place(node: Any) -> bool:
 
 def read(text: str) -> str:
     """The text, if it is a formula and nothing else."""
-    _parsed(text)
+    tree(text)
     return text
 
 
 def arguments(text: str) -> frozenset[int]:
     """The places of the arguments that a formula reads."""
-    return frozenset(int(node.this.name) for node in _parsed(text).find_all(exp.Parameter))
+    return frozenset(int(node.this.name) for node in tree(text).find_all(exp.Parameter))
 
 
 def applied(text: str, operands: Sequence[exp.Expression]) -> exp.Expression:
@@ -105,7 +106,7 @@ def applied(text: str, operands: Sequence[exp.Expression]) -> exp.Expression:
         is_simple = isinstance(operand, exp.Column | exp.Cast | exp.Literal | exp.Paren | exp.Func)
         return operand if is_simple else exp.paren(operand, copy=False)
 
-    found: exp.Expression = _parsed(text).copy().transform(put, copy=False)
+    found: exp.Expression = tree(text).copy().transform(put, copy=False)
     return found
 
 
@@ -115,13 +116,13 @@ def applied(text: str, operands: Sequence[exp.Expression]) -> exp.Expression:
 def values(text: str, operands: Sequence[Values]) -> Values:
     """For each row of some columns in memory, the value of the formula."""
     with np.errstate(all="ignore"):
-        found: Values = _value(_parsed(text), operands)
+        found: Values = _value(tree(text), operands)
     return found
 
 
 def _value(node: Any, operands: Sequence[Values]) -> Any:
-    if isinstance(node, exp.Add):  # a long sum is a deep tree
-        total, *others = reversed(list(_addends(node)))
+    if isinstance(node, exp.Add):
+        total, *others = addends(node)
         found = _value(total, operands)
         for other in others:
             found = found + _value(other, operands)
@@ -151,12 +152,13 @@ def _value(node: Any, operands: Sequence[Values]) -> Any:
     return _OPERATIONS[type(node)](*(_value(part, operands) for part in node.iter_expressions()))
 
 
-def _addends(node: Any) -> Any:
-    """From the last one to the first."""
+def addends(node: Any) -> list[Any]:
+    """The terms of a sum. A long one is a deep tree."""
+    found: list[Any] = []
     while isinstance(node, exp.Add):
-        yield node.expression
+        found.append(node.expression)
         node = node.this
-    yield node
+    return [node, *reversed(found)]
 
 
 def _case(node: exp.Case, operands: Sequence[Values]) -> Any:

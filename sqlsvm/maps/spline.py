@@ -47,9 +47,9 @@ def _pieces(t: Array, j: int, degree: int) -> dict[int, Array]:
         return {j: np.ones(1)}
     found: dict[int, Array] = {}
     sides = ((j, 1.0, t[j], t[j + degree] - t[j]), (j + 1, -1.0, t[j + degree + 1], t[j + degree + 1] - t[j + 1]))
-    for lower, sign, origin, width in sides:
+    for lower, way, origin, width in sides:
         for place, polynomial in _pieces(t, lower, degree - 1).items():
-            factor = np.array([sign * (t[place] - origin), sign]) / width
+            factor = np.array([way * (t[place] - origin), way]) / width
             found[place] = found.get(place, np.zeros(degree + 1)) + np.convolve(polynomial, factor)
     return found
 

@@ -31,15 +31,15 @@ def scores(model: Model, frame: Frame) -> Values:
     for feature, found in columns.items():
         if found.shape != total.shape:
             raise OptionError(f"the columns differ in length: {feature} has the shape {found.shape}")
-    columns |= {name: values for each in model.maps for name, values in _mapped(each, columns).items()}
+    columns |= {name: values for each in model.maps for name, values in mapped_columns(each, columns).items()}
     for term in model.terms:
         total = total + _term(term, columns[term.feature], model.nulls)
     return total
 
 
-def _mapped(each: Mapped, columns: Mapping[str, Values]) -> dict[str, Values]:
+def mapped_columns(each: Mapped, frame: Frame) -> dict[str, Values]:
     """The new columns; nan where a column that the map reads is missing."""
-    own = [columns[name] for name in each.columns]
+    own = [_column(frame, name) for name in each.columns]
     if each.kind == "numeric":
         numbers = [_numbers(name, values) for name, values in zip(each.columns, own, strict=True)]
         missing = np.isnan(numbers).any(axis=0)

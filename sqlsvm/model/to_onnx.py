@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sqlglot import exp
 
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
+from sqlsvm.maps import formula
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, Term
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.to_sklearn import check_texts
@@ -27,15 +30,17 @@ def graph(model: Model) -> Any:
     check_texts(model)
     made = _Graph()
     score = made.constant(np.array([[model.intercept]]))
+    columns = {name: column for each in model.maps for name, column in _mapped(made, each).items()}
     for term in model.terms:
-        score = made.node("Add", score, _category(made, term) if term.number is None else _number(made, term))
+        value = columns.get(term.feature, term.feature)
+        score = made.node("Add", score, _category(made, term) if term.number is None else _number(made, term, value))
     outputs: list[tuple[str, int]] = [(made.node("Identity", score, name="score"), TensorProto.DOUBLE)]
     if not model.of_numbers:
         outputs.append((_label(made, score, model), _type(np.array(model.trained_on.label_values))))
     if model.probability:
         outputs.append((_probability(made, score, model.probability), TensorProto.DOUBLE))
     inputs: list[tuple[str, int]] = [
-        (term.feature, TensorProto.STRING if _is_text(term) else TensorProto.DOUBLE) for term in model.terms
+        (term.feature, TensorProto.STRING if _is_text(term) else TensorProto.DOUBLE) for term in model.inputs
     ]
     given, found = ([helper.make_tensor_value_info(n, t, [None, 1]) for n, t in side] for side in (inputs, outputs))
     body = helper.make_graph(made.nodes, "sqlsvm", given, found, initializer=made.constants)
@@ -67,13 +72,64 @@ class _Graph:
 
 
 def _is_text(term: Term) -> bool:
-    return term.number is None and isinstance(term.categories[0].category, str)
+    return bool(term.weights) and term.number is None and isinstance(term.categories[0].category, str)
 
 
-def _number(made: _Graph, term: Term) -> str:
+def _mapped(made: _Graph, each: Mapped) -> dict[str, str]:
+    """The new columns of a map; NaN where a column that it reads is."""
+    if each.kind != "numeric":
+        raise OptionError(f"ONNX has no MD5, which --map {each.map} computes", hint="export it as sql, json or sklearn")
+    missing = made.node("IsNaN", made.node("Sum", *each.columns))
+    operands = list(each.columns)
+    for step in each.steps:
+        operands = [_formula(made, formula.tree(text), operands) for text in step]
+    nan = made.constant(np.array([[np.nan]]))
+    values = {name: _formula(made, formula.tree(text), operands) for name, text in each.formulas.items()}
+    return {name: made.node("Where", missing, nan, value) for name, value in values.items()}
+
+
+_OPERATORS = {
+    exp.Sub: "Sub",
+    exp.Mul: "Mul",
+    exp.Div: "Div",
+    exp.Neg: "Neg",
+    exp.Greatest: "Max",
+    exp.Least: "Min",
+    exp.Sin: "Sin",
+    exp.Cos: "Cos",
+    exp.Exp: "Exp",
+    exp.Abs: "Abs",
+    exp.Sqrt: "Sqrt",
+    exp.LT: "Less",
+    exp.LTE: "LessOrEqual",
+    exp.GT: "Greater",
+    exp.GTE: "GreaterOrEqual",
+    exp.And: "And",
+}
+
+
+def _formula(made: _Graph, node: Any, operands: list[str]) -> str:
+    if isinstance(node, exp.Parameter):
+        return operands[int(node.this.name) - 1]
+    if isinstance(node, exp.Literal):
+        return made.constant(np.array([[float(node.name)]]))
+    if isinstance(node, exp.Paren):
+        return _formula(made, node.this, operands)
+    if isinstance(node, exp.Add):
+        return made.node("Sum", *(_formula(made, part, operands) for part in formula.addends(node)))
+    if isinstance(node, exp.Case):
+        found = _formula(made, node.args["default"], operands)
+        for branch in reversed(node.args["ifs"]):
+            then = _formula(made, branch.args["true"], operands)
+            found = made.node("Where", _formula(made, branch.this, operands), then, found)
+        return found
+    parts = [_formula(made, part, operands) for part in node.iter_expressions()]
+    return made.node(_OPERATORS[type(node)], *parts)
+
+
+def _number(made: _Graph, term: Term, value: str) -> str:
     weight = term.number
     assert weight is not None
-    value = term.feature
     if weight.missing is not None:
         is_missing = made.node("IsNaN", value)
         value = made.node("Where", is_missing, made.constant(np.array([[weight.missing]])), value)

@@ -1,10 +1,14 @@
 """A model as a pipeline of scikit-learn, for data frames whose columns have the names of its features."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sqlsvm.errors import OptionError
+from sqlsvm.maps.mapped import Mapped
+from sqlsvm.model.memory import mapped_columns
 from sqlsvm.model.model import Model, Term
 
 MISSING = (None, np.nan)
@@ -22,10 +26,12 @@ def pipeline(model: Model) -> Any:
     except ImportError as error:
         raise OptionError("scikit-learn or pandas is not installed", hint="pip install 'sqlsvm[export]'") from error
     check_texts(model)
-    parts = [_part(term) for term in model.terms]
-    names = [term.feature for term in model.terms]
-    steps = [(f"f{n}", step, [name]) for n, (name, (step, _)) in enumerate(zip(names, parts, strict=True))]
-    columns = ColumnTransformer(steps).fit(pd.DataFrame({term.feature: [_example(term)] for term in model.terms}))
+    terms = {term.feature: term for term in model.terms}
+    own = [name for name in terms if name not in model.mapped]
+    parts = [_part(terms[name]) for name in own] + [_map_part(each, terms) for each in model.maps]
+    columns_of = [[name] for name in own] + [list(each.columns) for each in model.maps]
+    steps = [(f"f{n}", step, names) for n, (names, (step, _)) in enumerate(zip(columns_of, parts, strict=True))]
+    columns = ColumnTransformer(steps).fit(pd.DataFrame({term.feature: [_example(term)] for term in model.inputs}))
     weights = np.concatenate([weights for _, weights in parts]) if parts else np.zeros(0)
     last: Any = LinearRegression() if model.of_numbers else LinearSVC()
     constant = model.intercept + sum(term.others or 0.0 for term in model.terms)
@@ -67,6 +73,31 @@ def _part(term: Term) -> tuple[Any, Any]:
     return encoder if is_text else make_pipeline(as_float, encoder), weights
 
 
+def _map_part(each: Mapped, terms: Mapping[str, Term]) -> tuple[Any, Any]:
+    """The step for the columns that a map reads. Where it is loaded, sqlsvm must be installed."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    numbers = [number for name in each.formulas if (number := terms[name].number)]
+    makes = FunctionTransformer(partial(_made, each))
+    weights = np.array([number.weight for number in numbers])
+    if numbers[0].missing is None:
+        return makes, weights
+    fills = [
+        (f"f{n}", SimpleImputer(strategy="constant", fill_value=number.missing, keep_empty_features=True), [n])
+        for n, number in enumerate(numbers)
+    ]
+    return make_pipeline(makes, ColumnTransformer(fills)), weights
+
+
+def _made(each: Mapped, frame: Any) -> Any:
+    return np.column_stack(list(mapped_columns(each, frame).values()))
+
+
 def _example(term: Term) -> object:
     """A value that it knows."""
+    if not term.weights:
+        return 0.0 if term.kind == "numeric" else ""
     return 0.0 if term.number else term.categories[0].category

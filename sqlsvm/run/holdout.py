@@ -59,7 +59,8 @@ def marked(query: FeatureQuery, holdout: Holdout) -> FeatureQuery:
     """The query with the condition by which rows of the label's relation are held out."""
     alias = label_relation(query)
     end = exp.Literal.string(threshold(holdout.fraction))
-    held_out = exp.LT(this=digest(query.used_columns(alias), alias, holdout.seed), expression=end)
+    own = (c for c in query.used_columns(alias) if not c.name.startswith(sql.WORKING))  # without the steps of maps
+    held_out = exp.LT(this=digest(own, alias, holdout.seed), expression=end)
     return replace(query, held_out=held_out)
 
 

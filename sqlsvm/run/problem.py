@@ -1,9 +1,10 @@
 """From a feature query to a problem: the first steps of training, counting and explaining."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
+from typing import Any
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
@@ -21,6 +22,7 @@ from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values, sc
 from sqlsvm.plan.target import Binary, Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
+from sqlsvm.reading import made
 from sqlsvm.run.auditing import audit
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
 from sqlsvm.run.weight import check_weight
@@ -57,6 +59,11 @@ def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsO
     query = labelled(engine, text, options, maps)
     with naming_features(engine, query), workspace(engine) as work:
         yield prepared(work, query, options)
+
+
+def maps_of(beta: Any) -> tuple[Mapped, ...]:
+    """Those of weights that a user gives, if they are the JSON of a model."""
+    return made(tuple[Mapped, ...], beta.get("maps", []) if isinstance(beta, Mapping) else [], "beta")
 
 
 def labelled(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> FeatureQuery:

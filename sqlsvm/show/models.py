@@ -95,6 +95,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "lower bound", f"{model.lower_bound:.6g}"
     yield "gap", gap(model)
     yield "features", f"{len(model.terms)}, with {len(model.weights)} weights"
+    yield from (("map", printable(f"{each.map} of {', '.join(each.columns)}")) for each in model.maps)
     yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
     yield from (("note", printable(note)) for note in model.notes)

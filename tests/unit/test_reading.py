@@ -19,6 +19,7 @@ from sqlsvm.ask.rows import options_of
 from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, TrainedOn, Validated, Weight, _Pass
 from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
@@ -141,12 +142,13 @@ _FORM_6 = (
     | {"probability", "method", "slope", "offset", "scores", "shares"}
     | {"validation", "mean", "standard_error", "folds"}
 )
-FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_5, 6: _FORM_6}
+_FORM_7 = _FORM_6 | {"maps", "map", "columns", "formulas", "steps", "kind", "replaces", "note"}
+FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_5, 6: _FORM_6, 7: _FORM_7}
 """In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
-    kinds = (Model, Weight, FeatureScale, Held, Probability, Validated, TrainedOn, _Pass)
+    kinds = (Model, Weight, FeatureScale, Held, Mapped, Probability, Validated, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 
 
