@@ -194,6 +194,7 @@ class Truth:
 _TRAIN = ("train", "compile")
 _COUNT = (*_TRAIN, "explain", "count")
 _QUERY = (*_COUNT, "inspect", "describe")
+_COLUMNS = (*_QUERY, "components")
 
 
 @dataclass(frozen=True)
@@ -250,12 +251,12 @@ REHLINE = {
 """The names that losses have in ReHLine."""
 
 _TABLE = (
-    Option("label", None, Name("column"), "The column of the query to predict.", _QUERY),
-    Option("weight", None, Name("column"), "The column of the query that says how much a row counts.", _QUERY),
+    Option("label", None, Name("column"), "The column of the query to predict.", _COLUMNS),
+    Option("weight", None, Name("column"), "The column of the query that says how much a row counts.", _COLUMNS),
     Option(
         "positive", None, Name("value"), "The label's value for the positive class, if it is not true or 1.", _QUERY
     ),
-    Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories; repeatable.", _QUERY),
+    Option("categorical", (), Name("column", repeated=True), "Take its numbers as categories; repeatable.", _COLUMNS),
     Option(
         "top",
         (),
@@ -277,13 +278,14 @@ _TABLE = (
         "error",
         Choice(get_args(Nulls)),
         "What to do about a NULL in a feature: stop, take the column's mean, or drop the row.",
-        _COUNT,
+        (*_COUNT, "components"),
     ),
     Option(
         "scale",
         "standard",
         Choice(get_args(Scale)),
         "How to scale numbers: to mean 0 and deviation 1, to at most 1, or not at all.",
+        (*_TRAIN, "components"),
         descent="maxabs",
     ),
     Option(
@@ -464,7 +466,7 @@ _TABLE = (
         False,
         Truth(),
         "Copy the columns used from PostgreSQL into a DuckDB of this process, and work there.",
-        ("train", "evaluate", "report", "describe"),
+        ("train", "evaluate", "report", "describe", "components"),
         changes=None,
     ),
     Option(

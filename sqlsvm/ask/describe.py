@@ -18,7 +18,7 @@ from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import Target, if_classes, named, numeric
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.columns import CONSTANT, LABEL, Facts, Joint, members_of, read_facts, read_joint
+from sqlsvm.run.columns import CONSTANT, LABEL, Facts, Joint, members_of, read_facts, read_joint, weighing
 from sqlsvm.run.offload import brought
 from sqlsvm.run.weight import check_weight_of
 from sqlsvm.run.workspace import Workspace, workspace
@@ -108,10 +108,10 @@ def describe(
 
 def _columns(work: Workspace, query: FeatureQuery, positive: str | None) -> tuple[Columns, Target | None]:
     target = _target(work.engine, query, positive) if query.label else None
-    columns = columns_of(join_tree(query, checked(work.engine, query)), _described(query), target)
+    tree = join_tree(query, checked(work.engine, query))
     if query.weight:
-        check_weight_of(work, query, query.weight, lambda mark: _weighing(work, columns, mark))
-    return columns, target
+        check_weight_of(work, query, query.weight, lambda mark: weighing(work, tree, mark))
+    return columns_of(tree, _described(query), target), target
 
 
 def _target(engine: Engine, query: FeatureQuery, positive: str | None) -> Target:
@@ -123,12 +123,6 @@ def _target(engine: Engine, query: FeatureQuery, positive: str | None) -> Target
         if label.kind != "numeric" or positive is not None:
             raise
         return numeric(engine, query, label)
-
-
-def _weighing(work: Workspace, columns: Columns, mark: Feature) -> float:
-    """The rows of the join if the rows of a relation weigh this."""
-    with work.scratch():
-        return read_facts(work, Columns(columns.tree, (), (), None, mark)).rows
 
 
 def _described(query: FeatureQuery) -> tuple[Feature, ...]:

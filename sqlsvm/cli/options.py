@@ -177,7 +177,7 @@ def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     declared = OPTIONS[name]
     found = {"help": declared.help, "default": declared.default, **_kind(declared), **settings}
     shown: bool | str = found["default"] not in (None, (), "") and not found.get("is_flag")
-    if declared.descent is not None:
+    if declared.descent is not None and "default" not in settings:
         found["default"], shown = None, f"{declared.default}, {declared.descent} for descent"
     return option(declared.flag, declared.name, show_default=shown, **found)
 
@@ -269,6 +269,8 @@ def declared(verb: str) -> Callable[[Decorated], Decorated]:
 
 
 def _of_verb(found: Option, verb: str) -> dict[str, Any]:
+    if found.descent is not None and verb not in OPTIONS["solver"].verbs:
+        return {"default": found.default}
     if verb != "train" or not found.several:
         return {}
     return {"type": Several(found), "callback": None, "help": f"{found.help} {SEVERAL[found.several]}"}

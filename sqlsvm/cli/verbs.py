@@ -1,4 +1,4 @@
-"""The verbs on a query: inspect, describe, explain, count."""
+"""The verbs on a query: inspect, describe, components, explain, count."""
 
 import sys
 from collections.abc import Iterable
@@ -28,6 +28,7 @@ from sqlsvm.cli.training import training_of
 from sqlsvm.options import OPTIONS
 
 if TYPE_CHECKING:
+    from sqlsvm.ask.components import Components
     from sqlsvm.ask.describe import Description
 
 
@@ -99,6 +100,46 @@ def describe(dsn: str, query: str, values: int, page: str | None, as_json: bool,
         _write_description(found, page)
         return
     show_either(as_json, lambda: describing.as_json(found), lambda: draw(found, sys.stdout))
+
+
+@cli.command(
+    short_help="Show the principal components of the numbers of a join.",
+    epilog=examples(
+        "sqlsvm components --query features.sql --label late",
+        "sqlsvm components --query features.sql --k 3 --scale none --json",
+    ),
+)
+@database
+@query_wanted
+@declared("components")
+@option("--k", type=click.IntRange(1), default=5, show_default=True, help="How many components.")
+@click.option("--html", "page", metavar="FILE", help="Write a page with the scree plot and all loadings; - is stdout.")
+@json_wanted
+def components(dsn: str, query: str, k: int, page: str | None, as_json: bool, **options: Any) -> None:
+    """Show the principal components of the features that are numbers, without computing the join.
+
+    They come from the exact covariance over the join. Prints the variance of each component, its share of all variance,
+    and its loadings: how much of each scaled feature it takes. The label is no feature.
+    """
+    from sqlsvm.ask import components as finding
+    from sqlsvm.show.components import draw
+
+    if page is not None:
+        check_place(page)
+    with opened(dsn) as engine:
+        found = finding.components(engine, query, k=k, **options)
+    if page is not None:
+        _write_components(found, page)
+        return
+    show_either(as_json, lambda: finding.as_json(found), lambda: draw(found, sys.stdout))
+
+
+def _write_components(found: "Components", output: str) -> None:
+    from datetime import datetime
+
+    from sqlsvm.report.components import html
+
+    write_page(html(found, datetime.now()), output, "page")
 
 
 def _write_description(found: "Description", output: str) -> None:

@@ -98,14 +98,18 @@ def lasting(engine: Engine, query: FeatureQuery, options: ProblemOptions, target
 
 
 def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Catalog:
-    if options.scale == "maxabs":
+    check_scale(query, options.scale)
+    return checked(engine, drop_nulls(query) if options.nulls == "drop" else query)
+
+
+def check_scale(query: FeatureQuery, scale: Scale) -> None:
+    if scale == "maxabs":
         for name in query.sums:
             raise OptionError(
                 f"maxabs cannot scale {name}: its terms are of several relations",
                 detail="the largest sum in the join is not known from the tables",
                 hint="use --scale standard, or none",
             )
-    return checked(engine, drop_nulls(query) if options.nulls == "drop" else query)
 
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:

@@ -203,13 +203,18 @@ def check_values(design: Design, moments: Moments, nulls: Nulls) -> None:
 def _check_nulls(c: Coordinate, rows: float, nulls: Nulls, terms: int) -> None:
     """Where one term of a sum is NULL the sum is, so no mean of that term alone could replace it."""
     if nulls == "error" or terms > 1:
-        raise DataError(
-            f"feature {c.feature} is NULL in {rows:,.0f} rows of the join",
-            detail=f"there its term over {c.relation} is NULL" if terms > 1 else None,
-            hint="say what that means: --nulls drop (leave the row out), or COALESCE in that term"
-            if terms > 1
-            else "say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
-        )
+        raise null_feature(c.feature, c.relation, rows, several=terms > 1)
+
+
+def null_feature(name: str, relation: str, rows: float, *, several: bool) -> DataError:
+    """`several`: the feature adds up terms, and that over the relation is NULL."""
+    return DataError(
+        f"feature {name} is NULL in {rows:,.0f} rows of the join",
+        detail=f"there its term over {relation} is NULL" if several else None,
+        hint="say what that means: --nulls drop (leave the row out), or COALESCE in that term"
+        if several
+        else "say what that means: --nulls mean (the mean of the others) or --nulls drop (leave the row out)",
+    )
 
 
 def odd_squares(feature: str, size: str, remedy: str) -> DataError:

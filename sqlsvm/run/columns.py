@@ -8,6 +8,8 @@ import numpy as np
 
 from sqlsvm.compile import columns as compiled
 from sqlsvm.compile.columns import Columns
+from sqlsvm.plan.join_tree import JoinTree
+from sqlsvm.query import Feature
 from sqlsvm.run.second_moments import read_products
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -47,6 +49,12 @@ def read_facts(work: Workspace, columns: Columns) -> Facts:
             values = {name: float(np.nan if v[0] is None else v[0]) for name, v in answer.items()}
             found |= {c.place: _facts(values, c.place) for c in own}
     return Facts(rows, tuple(found[c.place] for c in columns.numbers))
+
+
+def weighing(work: Workspace, tree: JoinTree, mark: Feature) -> float:
+    """The rows of the join if the rows of a relation weigh this."""
+    with work.scratch():
+        return read_facts(work, Columns(tree, (), (), None, mark)).rows
 
 
 def _facts(values: Mapping[str, float], place: int) -> NumberFacts:

@@ -1,7 +1,9 @@
-"""The verb describe, as it is typed."""
+"""The verbs describe and components, as they are typed."""
 
 import json
 from pathlib import Path
+
+import pytest
 
 from tests.cli.command import sqlsvm
 
@@ -23,3 +25,14 @@ def test_json_and_a_page(tmp_path: Path) -> None:
     refused = sqlsvm(*asked, "--html", str(page))
     assert (refused.returncode, "is not a report" in refused.stderr) == (1, True)
     assert page.read_text(encoding="utf-8") == "mine"
+
+
+def test_components(tmp_path: Path) -> None:
+    page, rows = tmp_path / "components.html", tmp_path / "rows.csv"
+    rows.write_text(ROWS, encoding="utf-8")
+    asked = ["components", "--dsn", "duckdb:", "--query", f"SELECT * FROM '{rows}' t", "--label", "y"]
+    found = json.loads(sqlsvm(*asked, "--json").stdout)
+    assert (found["scale"], [list(c["loadings"]) for c in found["components"]]) == ("standard", [["x", "z"]] * 2)
+    assert sum(c["ratio"] for c in found["components"]) == pytest.approx(1.0)
+    assert sqlsvm(*asked, "--k", "1", "--html", str(page)).stdout == f"the page is in {page}\n"
+    assert "Share of the variance" in page.read_text(encoding="utf-8")

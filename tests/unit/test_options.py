@@ -58,7 +58,9 @@ def test_the_estimator_has_the_options_of_train() -> None:
     assert {name: parameter.default for name, parameter in parameters.items()} == given | own
 
 
-@pytest.mark.parametrize("verb", ["train", "compile", "inspect", "explain", "count", "evaluate", "report"])
+@pytest.mark.parametrize(
+    "verb", ["train", "compile", "inspect", "describe", "components", "explain", "count", "evaluate", "report"]
+)
 def test_a_verb_has_its_options(verb: str) -> None:
     """And a name in the environment that follows from the flag."""
     named = {parameter.name: (parameter.opts, parameter.envvar) for parameter in cli.commands[verb].params}

@@ -1,0 +1,143 @@
+"""`sqlsvm components`: the principal components of the numbers of a join, from their covariance over the join."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.compile.columns import Columns, columns_of, is_number
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.options import DEFAULTS, Nulls, Scale
+from sqlsvm.plan.design import drop_nulls
+from sqlsvm.plan.join_tree import join_tree
+from sqlsvm.plan.preflight import check_scale, checked
+from sqlsvm.plan.scaling import null_feature
+from sqlsvm.query import FeatureQuery
+from sqlsvm.query.read_query import read_query
+from sqlsvm.run.columns import Facts, members_of, read_facts, read_joint, weighing
+from sqlsvm.run.offload import brought
+from sqlsvm.run.weight import check_weight_of
+from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.solve import eigen
+from sqlsvm.solve.arrays import Array
+
+steps = logging.getLogger(__name__)
+
+K = 5
+
+
+@dataclass(frozen=True)
+class Component:
+    variance: float
+    ratio: float
+    """The share of the variance of all features."""
+    loadings: Mapping[str, float]
+    """Of the scaled features. Their squares add up to 1."""
+
+
+@dataclass(frozen=True)
+class Components:
+    rows: float
+    scale: Scale
+    variance: float
+    """Of all scaled features together."""
+    components: tuple[Component, ...]
+    residual: float
+    """Each variance is so near an eigenvalue of the covariance."""
+    steps: int
+    means: Mapping[str, float]
+    widths: Mapping[str, float]
+    """A scaled feature is (x - mean) / width."""
+
+
+def components(
+    engine: Engine,
+    text: str,
+    *,
+    k: int = K,
+    label: str | None = None,
+    weight: str | None = None,
+    categorical: Sequence[str] = (),
+    nulls: Nulls = DEFAULTS["nulls"],
+    scale: Scale = DEFAULTS["scale"],
+    offload: bool = False,
+) -> Components:
+    """From one snapshot of the tables. The label is no feature, nor are categories."""
+    query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
+    check_scale(query, scale)
+    if not any(map(is_number, query.features)):
+        raise OptionError("the query has no feature that is a number", hint="components are of numbers and booleans")
+    query = drop_nulls(query) if nulls == "drop" else query
+    with brought(engine, query, offload) as (here, query), workspace(here) as work:
+        columns = _columns(work, query)
+        steps.info("reading the products of the columns")
+        facts = read_facts(work, columns)
+        _check(columns, facts, nulls)
+        members = members_of(columns)
+        joint = read_joint(work, columns, facts, tuple(members.values()), pairwise=False)
+    return _components(facts, members, joint.covariance, k, scale)
+
+
+def _columns(work: Workspace, query: FeatureQuery) -> Columns:
+    tree = join_tree(query, checked(work.engine, query))
+    if query.weight:
+        check_weight_of(work, query, query.weight, lambda mark: weighing(work, tree, mark))
+    return columns_of(tree, [f for f in query.features if is_number(f)], None)
+
+
+def _check(columns: Columns, facts: Facts, nulls: Nulls) -> None:
+    if not facts.rows > 0.0:
+        raise DataError("the join has no rows", hint="sqlsvm inspect shows which key loses them")
+    for c, f in zip(columns.numbers, facts.numbers, strict=True):
+        if facts.rows > f.known + f.nulls:
+            raise DataError(
+                f"feature {c.name} is NaN, infinite or beyond 1e100 in some rows of the join",
+                hint=f"leave those rows out: WHERE {c.name} BETWEEN -1e100 AND 1e100",
+            )
+        if f.nulls and (nulls == "error" or c.name in columns.tree.query.sums):
+            raise null_feature(c.name, c.relation, f.nulls, several=c.name in columns.tree.query.sums)
+
+
+def _components(
+    facts: Facts, members: Mapping[str, Sequence[int]], covariance: Array, k: int, scale: Scale
+) -> Components:
+    widths = _widths(facts, members, covariance, scale)
+    usable = np.where(widths > 0.0, widths, np.inf)
+    scaled = covariance / np.outer(usable, usable)
+    found, total = eigen.largest(scaled, min(k, len(scaled))), float(np.trace(scaled))
+    made = tuple(
+        Component(float(v), float(v) / total if total else 0.0, dict(zip(members, column.tolist(), strict=True)))
+        for v, column in zip(found.values, found.vectors.T, strict=True)
+    )
+    means = {name: float(sum(facts.numbers[i].mean for i in own)) for name, own in members.items()}
+    return Components(
+        facts.rows,
+        scale,
+        total,
+        made,
+        found.residual,
+        found.steps,
+        means,
+        dict(zip(members, widths.tolist(), strict=True)),
+    )
+
+
+def _widths(facts: Facts, members: Mapping[str, Sequence[int]], covariance: Array, scale: Scale) -> Array:
+    """0 for a constant, which has no part in any component."""
+    spread = (np.diag(covariance) > 0.0).astype(float)
+    if scale == "none":
+        return spread
+    if scale == "standard":
+        found: Array = np.sqrt(spread * np.diag(covariance))
+        return found
+    ends = [facts.numbers[own[0]] for own in members.values()]
+    sizes: Array = spread * [max(abs(f.least), abs(f.largest)) for f in ends]
+    return sizes
+
+
+def as_json(found: Components) -> dict[str, Any]:
+    """The object that `components --json` prints."""
+    return {**vars(found), "components": [vars(c) for c in found.components]}

@@ -1,0 +1,110 @@
+"""Principal components of a join, next to those of scikit-learn on its rows."""
+
+import io
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from sqlsvm.ask.components import Components, as_json, components
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.options import Scale
+from sqlsvm.show.components import draw
+from tests.ground.opened import build
+from tests.ground.reference import Reference
+from tests.ground.schemas import random_world
+from tests.typed import meant, typed
+
+
+def agrees(found: Components, rows: Values) -> None:
+    """Up to the sign, where an eigenvalue is apart from the others."""
+    widths = np.array(list(found.widths.values()))
+    scaled = (rows - rows.mean(axis=0)) / np.where(widths > 0.0, widths, np.inf)
+    peer = PCA(svd_solver="full").fit(scaled) if len(rows) > 1 else None
+    values = np.zeros(len(widths))
+    if peer is not None:
+        some = peer.explained_variance_ * (len(rows) - 1) / len(rows)
+        values[: len(some)] = some
+    np.testing.assert_allclose([c.variance for c in found.components], values[: len(found.components)], atol=1e-8)
+    assert found.variance == pytest.approx(values.sum(), abs=1e-8)
+    for n, c in enumerate(found.components):
+        apart = np.abs(np.delete(values, n) - values[n]).min(initial=np.inf)
+        if peer is not None and apart > 1e-4 * max(found.variance, 1e-9) and n < len(peer.components_):
+            own = np.array(list(c.loadings.values()))
+            assert abs(own @ peer.components_[n]) == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(930, 934))
+@pytest.mark.parametrize("scale", ["standard", "none"])
+def test_components_of_random_worlds(shared_engine: Engine, seed: int, scale: Scale) -> None:
+    with random_world(np.random.default_rng(seed), max_relations=3, nulls=False).created(shared_engine) as live:
+        rows = Reference(shared_engine, live).joined
+        names = [f.name for f in live.features if f.kind != "categorical"]
+        if not names or not rows.rows:
+            return
+        label = live.label.name if live.label else None
+        text = live.query(shared_engine.dialect)
+        x = np.column_stack([rows.features[name].astype(float) for name in names])
+        if np.isnan(x).any():  # of a LEFT JOIN
+            x = np.where(np.isnan(x), np.nan_to_num(np.nanmean(x, axis=0)), x)
+        agrees(components(shared_engine, text, k=3, label=label, nulls="mean", scale=scale), x)
+
+
+TABLES = """CREATE TABLE f (k INT, y INT, x FLOAT8, z FLOAT8, b BOOLEAN, c TEXT); CREATE TABLE g (k INT, v FLOAT8)"""
+QUERY = "SELECT f.y, f.x, f.z, f.b, f.c, g.v, f.x - 2 * g.v AS s FROM f JOIN g ON g.k = f.k"
+
+
+def made(engine: Engine) -> Values:
+    rng = np.random.default_rng(4)
+    build(engine, TABLES)
+    k, b = rng.integers(0, 5, 40), rng.random(40) < 0.3
+    x = rng.normal(5.0, 2.0, 40)
+    z = x + rng.normal(size=40)
+    engine.copy_in(meant(engine, "f"), {"k": k, "y": b.astype(int), "x": x, "z": z, "b": b, "c": np.full(40, "a")})
+    other = rng.integers(0, 5, 15)
+    v = rng.normal(size=15) + other
+    engine.copy_in(meant(engine, "g"), {"k": other, "v": v})
+    i, j = (k[:, None] == other[None, :]).nonzero()
+    return np.column_stack([x[i], z[i], b[i], v[j], x[i] - 2 * v[j]])
+
+
+@pytest.mark.parametrize("scale", ["standard", "none"])
+def test_many_to_many_with_a_sum(engine: Engine, scale: Scale) -> None:
+    rows = made(engine)
+    found = components(engine, QUERY, k=5, label="y", scale=scale)
+    assert list(found.means) == ["x", "z", "b", "v", "s"]
+    agrees(found, rows)
+    assert "share" in draw(found, io.StringIO())
+    assert sum(c["ratio"] for c in as_json(found)["components"]) == pytest.approx(1.0)
+
+
+def test_it_takes_nulls_as_a_training_does(engine: Engine) -> None:
+    rows = made(engine)
+    text = "SELECT f.y, f.x, f.z, g.v FROM f JOIN g ON g.k = f.k"
+    typed(engine, "UPDATE f SET x = NULL WHERE z > 6")
+    x = np.where(rows[:, 1] > 6, np.nan, rows[:, 0])
+    rows = np.column_stack([x, rows[:, 1], rows[:, 3]])
+    with pytest.raises(DataError, match="feature x is NULL in"):
+        components(engine, text, label="y")
+    agrees(components(engine, text, k=3, label="y", nulls="drop"), rows[~np.isnan(x)])
+    rows[np.isnan(x), 0] = np.nanmean(x)
+    agrees(components(engine, text, k=3, label="y", nulls="mean"), rows)
+
+
+def test_what_it_refuses(duckdb: Engine) -> None:
+    made(duckdb)
+    with pytest.raises(OptionError, match="maxabs cannot scale s"):
+        components(duckdb, QUERY, label="y", scale="maxabs")
+    with pytest.raises(OptionError, match="no feature that is a number"):
+        components(duckdb, "SELECT f.y, f.c FROM f", label="y")
+    with pytest.raises(DataError, match="the join has no rows"):
+        components(duckdb, f"{QUERY} WHERE f.k > 9", label="y")
+
+
+def test_a_constant_has_no_part(duckdb: Engine) -> None:
+    made(duckdb)
+    typed(duckdb, "UPDATE f SET z = 7")
+    found = components(duckdb, "SELECT f.x, f.z, g.v FROM f JOIN g ON g.k = f.k", k=3)
+    assert [abs(c.loadings["z"]) < 1e-9 for c in found.components[:2]] == [True, True]
+    assert found.variance == pytest.approx(2.0)
