@@ -66,7 +66,7 @@ def steps_needed(d: int, wanted: float, left_out: float) -> float:
 
 
 def _eigen(matrix: Array, values: Array, vectors: Array, steps: int) -> Eigen:
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
-    vectors = vectors * np.where(signs == 0.0, 1.0, signs)
+    tallest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    vectors = vectors * np.where(tallest < 0.0, -1.0, 1.0)
     residual = np.linalg.norm(matrix @ vectors - vectors * values, axis=0).max(initial=0.0)
     return Eigen(np.maximum(values, 0.0), vectors, float(residual), steps)
