@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
+from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.probabilities import with_probabilities
@@ -18,6 +19,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError, nearest
 from sqlsvm.model import predict as predicting
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
@@ -43,7 +45,7 @@ from sqlsvm.solve.loss.custom import given
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Found = TypeVar("Found", bound=Evaluation | Residuals)
+Found = TypeVar("Found")
 
 
 class NotFittedError(SqlsvmError, ValueError, AttributeError):
@@ -141,7 +143,7 @@ class Relational:
         return Tags(
             estimator_type="regressor" if self.of_numbers else "classifier",
             target_tags=TargetTags(required=True),
-            classifier_tags=None if self.of_numbers else ClassifierTags(multi_class=False),
+            classifier_tags=None if self.of_numbers else ClassifierTags(multi_class=True),
             regressor_tags=RegressorTags() if self.of_numbers else None,
             input_tags=InputTags(two_d_array=False, string=True, dict=True, allow_nan=True),
         )
@@ -217,9 +219,9 @@ class Relational:
 
     def _take(self, model: Model) -> None:
         self.model_ = model
-        self.coef_ = np.array([[w.weight for w in model.weights]])
-        self.intercept_ = np.array([model.intercept])
-        self.feature_names_in_ = np.array([_name(w) for w in model.weights], dtype=object)
+        self.coef_ = np.array([[w.weight for w in part.weights] for part in model.parts])
+        self.intercept_ = np.array([part.intercept for part in model.parts])
+        self.feature_names_in_ = np.array([_name(w) for w in model.parts[0].weights], dtype=object)
         self.n_iter_ = model.passes
         for name in ("objective", "objective_upper", "lower_bound", "gap", "history"):
             setattr(self, f"{name}_", getattr(model, name))
@@ -227,8 +229,11 @@ class Relational:
     # -- use -----------------------------------------------------------------------------------------------------------
 
     def decision_function(self, frame: Frame) -> Values:
-        """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it."""
-        return scores(self._fitted(), frame)
+        """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it. With more
+        than two classes, one column for each of classes_."""
+        model = self._fitted()
+        found = [scores(part, frame) for part in model.parts]
+        return np.column_stack(found) if model.classes else found[0]
 
     def score_sql(
         self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
@@ -249,16 +254,13 @@ class Relational:
         if where is None:
             raise OptionError("this model came without its database", hint="evaluate(URL or engine)")
 
-        def measured(problem: Problem, model: Model) -> Found:
-            return with_fairness(measure(problem, model), problem, model)
-
         with _opened(where) as engine:
             offload = bool(self.offload) and not engine.abilities.in_process
             if query is not None:
                 model = replace(model, query=query, dialect=engine.dialect)
             if part is None:
-                return on_all(engine, model, lambda problem: measured(problem, model), offload=offload)
-            return on_parts(engine, model, lambda problem: measured(problem, model), [part], offload=offload)[part]
+                return on_all(engine, model, lambda problem: measure(problem, model), offload=offload)
+            return on_parts(engine, model, lambda problem: measure(problem, model), [part], offload=offload)[part]
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -282,13 +284,15 @@ class RelationalSVC(Relational):
     with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
 
     After `fit`:
-        coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n)
-        intercept_          its shape is (1,)
+        coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n),
+                            or (K, n) if the label has K classes, more than two
+        intercept_          its shape is (1,) or (K,)
         feature_names_in_   the name of a number, or name=category; name=(other) where all others share a weight
-        classes_            the label's own values, the negative one first
+        classes_            the label's own values, the negative one first; of more than two, in their order
         n_iter_             passes made
         objective_, objective_upper_, lower_bound_, gap_
-                            the certificate: objective_ <= F(model) <= objective_upper_ and lower_bound_ <= min F
+                            the certificate: objective_ <= F(model) <= objective_upper_ and lower_bound_ <= min F;
+                            of more than two classes the means, and the largest gap: model_.classes has those of each
         history_            the certificate after every pass
         model_              all of it, also the seconds of each phase
     """
@@ -302,12 +306,14 @@ class RelationalSVC(Relational):
         self.classes_ = np.array(model.trained_on.label_values)
 
     def predict(self, frame: Frame) -> Values:
-        """The label's own value for each row: the positive one where the score is above 0."""
+        """The label's own value for each row: the positive one where the score is above 0; of more classes, that with
+        the largest score."""
         found = self.decision_function(frame)
-        if (lost := int(np.isnan(found).sum())) > 0:
+        if (lost := int(np.isnan(found if found.ndim == 1 else found.sum(axis=1)).sum())) > 0:
             hint = "train with nulls='mean'"
             raise DataError(f"{lost:,} rows have no score: a feature is missing in them", hint=hint)
-        return np.asarray(self.classes_[(found > 0).astype(int)])
+        place = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
+        return np.asarray(self.classes_[place])
 
     def predict_proba(self, frame: Frame) -> Values:
         """For each row the probability of each of classes_, if there is one: `probability` asks for it. nan for a row
@@ -317,10 +323,12 @@ class RelationalSVC(Relational):
 
     def evaluate(
         self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
-    ) -> Evaluation:
+    ) -> Evaluation | Confusion:
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
-        one part if `holdout` has split them."""
-        return self._measured(evaluate, database, query, part)
+        one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions."""
+        if self._fitted().classes:
+            return self._measured(confusion_of, database, query, part)
+        return self._measured(_evaluated, database, query, part)
 
 
 @dataclass(eq=False, repr=False)
@@ -341,7 +349,7 @@ class RelationalSVR(Relational):
         self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
     ) -> Residuals:
         """How far its scores are off, on the rows of its query, of another, or of one part."""
-        return self._measured(residuals, database, query, part)
+        return self._measured(_residuals, database, query, part)
 
 
 # -- the losses that have estimators of their own in scikit-learn ------------------------------------------------------
@@ -373,6 +381,14 @@ class RelationalRidge(RelationalSVR):
     """RelationalSVR with the squared loss. With `l1` above 0 it is an elastic net."""
 
     loss: LossName = "squared"
+
+
+def _evaluated(problem: Problem, model: Model) -> Evaluation:
+    return with_fairness(evaluate(problem, model), problem, model)
+
+
+def _residuals(problem: Problem, model: Model) -> Residuals:
+    return with_fairness(residuals(problem, model), problem, model)
 
 
 def _opened(database: str | Engine) -> AbstractContextManager[Engine]:

@@ -5,17 +5,24 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     body CONSTANT jsonb := sqlsvm._body(model, version);
-    score CONSTANT double precision := sqlsvm._score(body, features);
+    several CONSTANT boolean := coalesce(body @@ '$.classes.size() > 0', false);
+    score double precision;
+    place integer;
 BEGIN
+    IF several THEN
+        SELECT s.score, s.n INTO score, place
+        FROM (SELECT sqlsvm._score(body || c.class || '{"classes": []}', features) AS score, c.n
+            FROM jsonb_array_elements(body -> 'classes') WITH ORDINALITY AS c (class, n)) AS s
+        ORDER BY s.score DESC NULLS FIRST, s.n
+        LIMIT 1;
+        RETURN CASE WHEN score < 'NaN' THEN sqlsvm._label_text(body #> ARRAY['classes', (place - 1)::text, 'value']) END;
+    END IF;
+    score := sqlsvm._score(body, features);
     IF body #> '{trained_on,label_values}' = '[null, null]' THEN  -- the label is a number
         RETURN nullif(score, 'NaN')::text;
     END IF;
-    RETURN (
-        SELECT CASE jsonb_typeof(l.value) WHEN 'number' THEN trim_scale((l.value #>> '{}')::numeric)::text
-            ELSE l.value #>> '{}' END
-        FROM (SELECT coalesce(body #> '{trained_on,label_values}', '[-1, 1]')
-            -> CASE WHEN score <= 0 THEN 0 WHEN score < 'NaN' THEN 1 END) AS l (value)  -- NaN is greater than all numbers
-    );
+    RETURN sqlsvm._label_text(coalesce(body #> '{trained_on,label_values}', '[-1, 1]')
+        -> CASE WHEN score <= 0 THEN 0 WHEN score < 'NaN' THEN 1 END);  -- NaN is greater than all numbers
 END
 $$;
 

@@ -13,6 +13,7 @@ BEGIN
     END IF;
     body := sqlsvm._body(model, NULL);
     PERFORM sqlsvm._check_body(model, (body ->> 'version')::integer, body);
+    PERFORM sqlsvm._refuse_classes(body);
     RETURN jsonb_build_object('intercept', body -> 'intercept',
         'weights', (SELECT coalesce(jsonb_object_agg(f.feature, f.weight), '{}') FROM (
             SELECT w ->> 'feature' AS feature, w -> 'weight' AS weight

@@ -5,6 +5,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+    PERFORM sqlsvm._refuse_classes(body);
     RETURN (
         WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._stored_weights(body)),
         given AS MATERIALIZED (

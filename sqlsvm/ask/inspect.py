@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -18,7 +18,7 @@ from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog, EdgeFacts, Oddities, edge_facts
 from sqlsvm.plan.join_tree import Edge, JoinTree, join_tree
 from sqlsvm.plan.preflight import checked
-from sqlsvm.plan.target import CODE, if_classes
+from sqlsvm.plan.target import CODE, Classes, Target, if_classes
 from sqlsvm.query import Feature, FeatureQuery, LeftJoin, Term
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.workspace import Workspace, workspace
@@ -41,6 +41,8 @@ class LabelFacts:
     negative: float
     positive: float
     nulls: float
+    classes: Mapping[str, float] = field(default_factory=dict)
+    """The rows of each, if there are more than two."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def inspect(
         work.run(count_pass(tree))
         facts = tuple(_edge_facts(catalog, tree, edge) for edge in tree.edges)
         marked = tuple(_marked(tree, edge, found) for edge, found in zip(tree.edges, facts, strict=True))
-        rows, label_facts = _join_rows(work, tree, query.label if target else None)
+        rows, label_facts = _join_rows(work, tree, target)
         return Inspection(
             tree=replace(tree, edges=marked),
             relations=tuple(_relation_facts(work, catalog, tree, r.alias) for r in query.relations),
@@ -187,17 +189,20 @@ def _marked(tree: JoinTree, edge: Edge, facts: EdgeFacts) -> Edge:
 # -- the join ----------------------------------------------------------------------------------------------------------
 
 
-def _join_rows(work: Workspace, tree: JoinTree, label: Feature | None) -> tuple[float, LabelFacts | None]:
+def _join_rows(work: Workspace, tree: JoinTree, target: Target | None) -> tuple[float, LabelFacts | None]:
     root = exp.to_table(total_table(tree.root))
     total = sql.column("total")
-    if label is None:
+    if target is None:
         return float(work.engine.fetch(sql.select([(sql.sum_or_zero(total), "n")], root))["n"][0]), None
     y = sql.column(CODE)
     counted = sql.select([(sql.double(y), CODE), (sql.sum_or_zero(total), "n")], root)
     found = work.engine.fetch(sql.group(counted, [y.copy()]))
     rows = {float(value): float(n) for value, n in zip(found[CODE], found["n"], strict=True)}
     nulls = sum(n for value, n in rows.items() if value != value)
-    facts = LabelFacts(label.name, label.relation, rows.get(-1.0, 0.0), rows.get(1.0, 0.0), nulls)
+    label, names = target.label, target.names if isinstance(target, Classes) else ()
+    classes = {name: rows.get(float(code), 0.0) for code, name in enumerate(names, 1)}
+    of_two = (0.0, 0.0) if classes else (rows.get(-1.0, 0.0), rows.get(1.0, 0.0))
+    facts = LabelFacts(label.name, label.relation, *of_two, nulls, classes)
     return sum(rows.values(), 0.0), facts
 
 
@@ -242,7 +247,7 @@ def as_json(found: Inspection) -> dict[str, Any]:
         else {
             "column": found.label.column,
             "relation": found.label.relation,
-            "rows": {"-1": found.label.negative, "1": found.label.positive},
+            "rows": found.label.classes or {"-1": found.label.negative, "1": found.label.positive},
             "nulls": found.label.nulls,
         },
         "alike": [vars(pair) for pair in found.alike],

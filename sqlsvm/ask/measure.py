@@ -1,14 +1,25 @@
 """How good a model is on the rows of a problem, whatever its label is."""
 
+from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.residuals import residuals
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.run.problem import Problem
 
+Measured = Evaluation | Residuals | Confusion
 
-def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation | Residuals:
+
+def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
+    if model.classes:
+        return confusion_of(problem, model)
+    return measure_of_two(problem, model, buckets=buckets, bins=bins)
+
+
+def measure_of_two(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation | Residuals:
+    """Of a model that has one vector of weights."""
     if model.of_numbers:
         return with_fairness(residuals(problem, model, bins), problem, model)
     return with_fairness(evaluate(problem, model, buckets=buckets, bins=bins), problem, model)

@@ -38,9 +38,11 @@ def remarks(found: Inspection) -> Iterator[tuple[str, str]]:
 def _label_remarks(found: Inspection) -> Iterator[str]:
     label = found.label
     assert label
-    for n, value in ((label.positive, "+1"), (label.negative, "-1")):
+    of_two = ((label.positive, "+1"), (label.negative, "-1"))
+    for n, value in tuple((n, printable(name)) for name, n in label.classes.items()) or of_two:
         if not n:
-            yield f"no row of the join has the label {value}: training needs rows of both classes"
+            which = "each class" if label.classes else "both classes"
+            yield f"no row of the join has the label {value}: training needs rows of {which}"
     if label.nulls:
         yield f"the label is NULL in {row_count(label.nulls)} of the join"
 

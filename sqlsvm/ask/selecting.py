@@ -5,15 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from sqlsvm.ask.confusion import confusion
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Scaling
+from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
@@ -24,6 +27,9 @@ BUCKETS = 256
 SMALLER = "loss", "mae", "rmse"
 """Of these the least is the best."""
 
+OF_SEVERAL = {"accuracy": "accuracy", "balanced_accuracy": "balanced_accuracy", "f1": "macro_f1"}
+"""The measures that there are of more than two classes."""
+
 Measures = Mapping[str, float]
 
 
@@ -31,13 +37,17 @@ def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool = False
     """What each model does on the rows held out, which are read once."""
 
     def measures(problem: Problem) -> list[Measures]:
-        return [measures_of(problem, theta_of(problem.plan, model), options_of(model)) for model in models]
+        plan = problem.plan
+        return [measures_of(problem, [theta_of(plan, p) for p in m.parts], options_of(m)) for m in models]
 
     return on_parts(engine, models[0], measures, ["holdout"], offload=offload)["holdout"]
 
 
 def best(measures: Sequence[Measures], by: str) -> int:
     """The place of the best. Of several, the first."""
+    if by not in measures[0]:
+        hint = f"take {', '.join(measures[0])}"
+        raise OptionError(f"there is no {by} of a label with more than two classes", hint=hint)
     values = [found[by] for found in measures]
     return values.index(min(values) if by in SMALLER else max(values))
 
@@ -54,14 +64,20 @@ def means(found: Mapping[str, Validated]) -> Measures:
     return {name: measure.mean for name, measure in found.items()}
 
 
-def measures_of(problem: Problem, theta: Array, options: ProblemOptions) -> Measures:
-    """Of raw weights, without class weights."""
-    own = {"loss": _loss(problem, theta, options)}
+def measures_of(problem: Problem, thetas: Sequence[Array], options: ProblemOptions) -> Measures:
+    """Of raw weights, without class weights. Of several classes: the mean loss over all of them, the accuracies, and
+    the mean of F1."""
+    each = zip(against_others(problem), thetas, strict=True)
+    own = {"loss": float(np.mean([_loss(problem, theta, options) for problem, theta in each]))}
+    if len(thetas) > 1:
+        rates = confusion(problem, thetas).measures
+        return own | {name: rates[said] for name, said in OF_SEVERAL.items()}
+    (theta,) = thetas
     if options.loss in NUMBER_LOSSES:
         found = residuals_of(problem, theta, options.quantile)
         return own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
-    rates = evaluate_plan(problem.work, problem.plan, theta)
-    known = ((name, getattr(rates, name)) for name in MEASURES_OF_CLASSES if name != "loss")
+    of_two = evaluate_plan(problem.work, problem.plan, theta)
+    known = ((name, getattr(of_two, name)) for name in MEASURES_OF_CLASSES if name != "loss")
     return own | {name: rate.value if rate else 0.0 for name, rate in known}
 
 

@@ -1,6 +1,6 @@
 """Cross-validation: what the trainings without each fold do on that fold, and the probabilities of the scores there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,12 +22,13 @@ class Validation:
         self._measures: dict[str, list[Measures]] = {name: [] for name in trainings}
         self._bins: dict[str, list[ScoreBins]] = {name: [] for name in trainings}
 
-    def measure(self, problem: Problem, weights: Mapping[str, Array]) -> None:
-        for name, theta in weights.items():
+    def measure(self, problem: Problem, weights: Mapping[str, Sequence[Array]]) -> None:
+        """One vector of weights, or one for each class."""
+        for name, thetas in weights.items():
             training = self._trainings[name]
-            self._measures[name].append(measures_of(problem, theta, training.problem))
+            self._measures[name].append(measures_of(problem, thetas, training.problem))
             if training.probability:
-                self._bins[name].append(bins_of(problem, theta))
+                self._bins[name].append(bins_of(problem, thetas[0]))
 
     def of(self, model: Model) -> Model:
         """The model with what was found; the same if there were no folds."""

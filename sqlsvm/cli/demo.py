@@ -9,7 +9,7 @@ import click
 from sqlsvm.cli.group import cli, examples, show_answer, writing
 from sqlsvm.cli.reporting import REPORT, check_place, write
 from sqlsvm.cli.resuming import Keeper
-from sqlsvm.cli.training import on_pass, train_and_keep
+from sqlsvm.cli.training import code_of, on_pass, train_and_keep
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.terminal import printable
 
@@ -73,7 +73,7 @@ def _play(engine: "Engine", query: str) -> int:
     show_answer(draw(inspect(engine, query, label=LABEL), sys.stdout))
     show_answer("\nNow a support vector machine is trained on that join, in place:\n")
     training = Training.of(label=LABEL, nulls="mean")
-    return train_and_keep(engine, Keeper(open_store(engine), engine.url), MODEL, query, training)
+    return code_of(train_and_keep(engine, Keeper(open_store(engine), engine.url), MODEL, query, training))
 
 
 def _offloaded(engine: "Engine", query: str) -> None:

@@ -332,7 +332,11 @@ def weights_of(engine: "Engine", beta: Any) -> Any:
     """The weights of a stored model, if --beta is its name."""
     from sqlsvm.store import open_store
 
-    return open_store(engine).load(beta).as_json() if isinstance(beta, str) else beta
+    if not isinstance(beta, str):
+        return beta
+    model = open_store(engine).load(beta)
+    model.must_be_one("rows are counted for one vector of weights")
+    return model.as_json()
 
 
 json_wanted = option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -42,6 +42,9 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
     --json adds the histogram of the scores of each class. MODEL may be left out if there is only one. If the label is a
     number, prints how far scores are off: mean absolute and root mean square error, R^2, pinball loss, coverage.
 
+    With more than two classes, prints how many rows of each class are predicted as each class, accuracy, and the means
+    of F1.
+
     A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out.
     """
     from functools import partial
@@ -88,7 +91,12 @@ targets = together(
 @click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
 @targets
 @click.option("--probability", is_flag=True, help="Add the probability of the positive class; with --sql, print it.")
-@click.option("--sql", "as_sql", is_flag=True, help="Print only the score, as an SQL expression.")
+@click.option(
+    "--sql",
+    "as_sql",
+    is_flag=True,
+    help="Print only the score as an SQL expression; of more than two classes, the class.",
+)
 def predict(
     wanted: Which,
     rows: str | None,

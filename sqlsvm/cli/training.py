@@ -22,7 +22,7 @@ from sqlsvm.cli.options import (
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
+from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS, Option
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ def train(
             model = finished(store, name, query, training)
             _answer(model, f"kept in {keeper.place}", as_json)
             return 0
-        code = train_and_keep(engine, keeper, name, query, training, before, as_json, begun)
+        model = train_and_keep(engine, keeper, name, query, training, before, as_json, begun)
         if store and not as_json:
-            _say_next(name, training, model_file, engine.url)
-        return code
+            _say_next(model, model_file, engine.url)
+        return code_of(model)
 
 
 def train_and_keep(
@@ -155,8 +155,8 @@ def train_and_keep(
     before: "Saved | None" = None,
     as_json: bool = False,
     start: "Model | None" = None,
-) -> int:
-    """The exit code. The answer is given even where the model could not be stored."""
+) -> "Model":
+    """The answer is given even where the model could not be stored."""
     from sqlsvm.ask.probabilities import with_probabilities
     from sqlsvm.ask.validation import Validation
     from sqlsvm.run.resume import Continuation
@@ -179,7 +179,11 @@ def train_and_keep(
     if not model.converged:
         _warn(model, training)
     keeper.close({name: continuation})
-    return 0 if model.converged else NOT_CONVERGED
+    return model
+
+
+def code_of(*models: "Model") -> int:
+    return 0 if all(model.converged for model in models) else NOT_CONVERGED
 
 
 def on_pass(record: "Record") -> None:
@@ -247,15 +251,15 @@ def _code(models: "Sequence[Model]", training: "Training") -> int:
             say(f"{model.name}: {note}")
         if not model.converged:
             _warn(model, training, f" of {printable(model.name)}")
-    return 0 if all(model.converged for model in models) else NOT_CONVERGED
+    return code_of(*models)
 
 
-def _say_next(name: str, training: "Training", model_file: str | None, url: str) -> None:
+def _say_next(model: "Model", model_file: str | None, url: str) -> None:
     """The places are options only where the commands would not find them by themselves."""
     places = {"--dsn": url if typed("dsn") else None, "--model-file": model_file}
     options = [word for option, place in places.items() if place for word in (option, place)]
-    named = shlex.join([name, *options])
-    drawn = "" if training.problem.loss in NUMBER_LOSSES else f", sqlsvm report {named} draws it"
+    named = shlex.join([model.name, *options])
+    drawn = "" if model.classes else f", sqlsvm report {named} draws it"
     click.echo(f"next: sqlsvm evaluate {named} measures it{drawn}", err=True)
 
 

@@ -258,6 +258,8 @@ def count(
     with opened(dsn) as engine:
         asked = weights_of(engine, beta)
         with open_problem(engine, query, ProblemOptions(**options, scale="none"), maps_of(asked)) as problem:
+            hint = "make two of them in the query: label = 'x' AS label_is_x"
+            problem.plan.design.target.must_be_one("rows are counted for two", hint)
             weights = read_beta(problem.scaling, asked)
             if generalized:
                 thresholds = list(counting.generalised(problem, weights, epsilon, buckets))

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.prepare import key, node_table
-from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
@@ -68,10 +68,10 @@ class Counts:
         order = list(self.tree.down())
         for node, parent in reversed(order):
             if parent and not parent.unique_at(node):
-                yield Statement(f"count up from {self.tree.name(node)}", self._up(node, parent), up_table(node))
+                yield statement(f"count up from {self.tree.name(node)}", self._up(node, parent), up_table(node))
         for node, parent in order:
             if parent:
-                yield Statement(f"count down to {self.tree.name(node)}", self.down(node, parent), down_table(node))
+                yield statement(f"count down to {self.tree.name(node)}", self.down(node, parent), down_table(node))
 
     def joined(self, node: int, outputs: Named, but: str | None = None) -> exp.Select:
         """SELECT outputs FROM node n JOIN every message that arrives there, except one."""

@@ -18,6 +18,7 @@ from sqlsvm.plan.target import CODE
 EVERY = frozenset(("total", "squares", "largest", "negative"))
 RANGE = frozenset(("least", "most"))
 """Zeros aside: a number that is missing is 0."""
+OF_CODES = "rows of each class"
 TIMES = "c"
 """What messages call the only factor that there is."""
 
@@ -129,6 +130,9 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     counted += [(counts.negative(node), "negative")] if by_class else []
     columns = [*number_columns(plan, node), *(d.column for d in dictionaries), *([CODE] if root else [])]
     rows = counts.joined(node, [*sql.columns(columns, "n"), *counted])
+    if root and plan.design.target.classes:
+        of_codes = [(sql.total(sql.column("total")), "n")]
+        yield statement(OF_CODES, sql.grouped(sql.columns([CODE]), of_codes, sql.derived(rows.copy(), "t")))
     if sums := [*_measures(plan, node, measured), *(_sizes(plan) if root else ())]:
         yield statement(moments_name(node), sql.select(sums, sql.derived(rows, "t")))
     for d in dictionaries:

@@ -41,7 +41,7 @@ def partners(counts: Counts, children: Children) -> Iterator[Statement]:
     alone = counts.without(edge.other(tree.root) for edge in tree.edges_of(tree.root))
     for child, edge in children.items():
         name = f"keys of {tree.name(tree.root)} for {tree.name(child)}"
-        yield Statement(name, alone.down(child, edge), down_table(child))
+        yield statement(name, alone.down(child, edge), down_table(child))
     if found := [(_lost(counts, child, edge), lost(child)) for child, edge in children.items()]:
         yield statement(PARTNERS, sql.select(found))
 

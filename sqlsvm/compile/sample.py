@@ -53,11 +53,16 @@ def whole(plan: Plan) -> Statement | None:
     too wide for one answer."""
     if len(_parts(plan)) > 1:
         return None
+    found = joined(plan)
+    return statement(f"join {plan.label_node}", found.order_by(*map(sql.column, found.named_selects)))
+
+
+def joined(plan: Plan) -> exp.Select:
+    """SELECT times, y, x.., category numbers: each row of the join, with its weight as times."""
     root = plan.label_node
     times = sql.column("w", "l") if plan.weighted(root) else sql.number(1)
     rows = sql.select([*sql.columns(_root_columns(plan), "l"), (times, TIMES)], source(plan, root, "l"))
-    found = _met_everywhere(plan, rows)
-    return statement(f"join {root}", found.order_by(*map(sql.column, found.named_selects)))
+    return _met_everywhere(plan, rows)
 
 
 def _parts(plan: Plan) -> list[list[int]]:
@@ -247,8 +252,7 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
     """What each node, under its name there, adds to a row."""
     for node, name in names.items():
         if node == plan.label_node:
-            y, target = sql.column(CODE, name), plan.design.target
-            found = sql.also(found, [(target.sign(y) if target.signed else y, CODE)])
+            found = sql.also(found, [(sql.column(CODE, name), CODE)])
         found = sql.also(found, sql.columns(number_columns(plan, node), name))
         for d in plan.dictionaries(node):
             found, n = placed(found, d, name)

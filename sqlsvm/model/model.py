@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,16 +10,17 @@ import numpy as np
 
 from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
+from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.probability import Probability, StoredProbability
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.plan import Method
-from sqlsvm.reading import INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
+from sqlsvm.reading import EDITED, INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 7
+FORMAT = 8
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -157,8 +158,8 @@ class TrainedOn:
     """Features of type character(n)."""
     caseless: tuple[str, ...] = ()
     """Features of type citext."""
-    label_values: tuple[object, object] = (-1, 1)
-    """The label's own values for -1 and +1."""
+    label_values: tuple[object, ...] = (-1, 1)
+    """The label's own values for -1 and +1, or for all classes where there are more."""
     database: str | None = None
     versions: Mapping[str, str | None] = field(default_factory=dict)
     """Of sqlsvm and sqlglot."""
@@ -222,9 +223,52 @@ def _check_options(found: Mapping[str, Any], path: str) -> None:
 
 
 @dataclass(frozen=True)
+class OfClass:
+    """What a model with more than two classes knows of one of them: its weights against all others, with their
+    certificate."""
+
+    value: object
+    """The label's own."""
+    rows: float
+    """Of the join, without class weights."""
+    held_out: float
+    """The rows that the training did not see."""
+    passes: Count
+    seconds: float
+    objective: Bound
+    objective_upper: Bound
+    lower_bound: Bound
+    gap: Bound
+    converged: bool
+    intercept: float
+    weights: Annotated[tuple[Weight, ...], _agreeing]
+    scaled_intercept: float | None = None
+    constraints: tuple[Held, ...] = ()
+    history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
+
+
+_SHARED = frozenset(f.name for f in fields(OfClass)) - {"value", "rows", "held_out"}
+"""Fields that a model of two classes has itself."""
+
+
+def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
+    """Two classes are a model of another kind. All have weights for the same columns."""
+    if len(found) in (1, 2):
+        raise unexpected("no class, or 3 or more", [None] * len(found))
+    columns = [[(w.feature, w.category) for w in each.weights] for each in found]
+    for place, each in enumerate(columns):
+        if each != columns[0]:
+            raise Misread("are not for the same columns as those of the first class").at("weights").at(place)
+    return found
+
+
+@dataclass(frozen=True)
 class Model:
     """Its fields are also those of its JSON. A new one needs a default, or older models cannot be read, and a new
-    FORMAT."""
+    FORMAT.
+
+    A model with more than two classes has its weights in `classes`. Its certificate is that of the mean of all
+    objectives; its gap is the largest of them."""
 
     name: str = field(metadata={"key": "model"})
     engine: str
@@ -261,6 +305,8 @@ class Model:
     """What makes some of the features of columns of the query."""
     validation: Mapping[str, Validated] = field(default_factory=dict)
     """Each measure, if the training had folds."""
+    classes: Annotated[tuple[OfClass, ...], _distinct] = ()
+    """If there are more than two."""
     probability: StoredProbability | None = None
     """Of the positive class, fitted to the scores of rows that the training has not seen."""
     phases: Mapping[str, float] = field(default_factory=dict)
@@ -294,13 +340,41 @@ class Model:
         return self.loss in NUMBER_LOSSES
 
     @property
+    def parts(self) -> "tuple[Model, ...]":
+        """The vectors of weights, each as a model of two classes: that of each class against all others, or of the
+        model itself."""
+        return tuple(map(self._part, self.classes)) or (self,)
+
+    def must_be_one(self, what: str) -> None:
+        """Refuse what is for one vector of weights."""
+        if self.classes:
+            raise OptionError(
+                f"model {self.name} has {len(self.classes)} classes, and {what}",
+                hint="sqlsvm predict and sqlsvm evaluate take any number of classes",
+            )
+
+    @property
+    def used(self) -> int:
+        """How many weights are not 0."""
+        return sum(w.weight != 0.0 for part in self.parts for w in part.weights)
+
+    def _part(self, of: OfClass) -> "Model":
+        own = {name: getattr(of, name) for name in _SHARED}
+        rows: ByLabel = {"-1": self.join_rows - of.rows, "1": of.rows}
+        values = f"not {of.value}", of.value
+        return replace(
+            self, **own, classes=(), label_rows=rows, trained_on=replace(self.trained_on, label_values=values)
+        )
+
+    @property
     def weighted(self) -> bool:
         """Did rows have weights? Then a number of rows is the total weight of these rows."""
         return bool(self.options.get("problem", {}).get("weight"))
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        groups = groupby(self.weights, key=lambda w: w.feature)
+        weights = self.classes[0].weights if self.classes else self.weights
+        groups = groupby(weights, key=lambda w: w.feature)
         return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)
 
     @property
@@ -331,7 +405,16 @@ class Model:
     @classmethod
     def from_json(cls, found: Mapping[str, Any], where: str = "the model") -> "Model":
         form_of(found, where, FORMAT)
-        return made(cls, found, where)
+        return _agreed(made(cls, found, where), where)
+
+
+def _agreed(model: Model, where: str) -> Model:
+    """Each class has a value of the label."""
+    values, number = model.trained_on.label_values, len(model.classes) or 2
+    if len(values) != number:
+        wrong = unexpected(f"a list of {number}", list(values)).at("label_values").at("trained_on")
+        raise wrong.error(where, EDITED)
+    return model
 
 
 def plain(value: object) -> Any:
@@ -344,7 +427,7 @@ def plain(value: object) -> Any:
         return value  # first, for speed: a category may have 100,000 weights
     if value is OTHER:
         return dict(_OTHER_IN_JSON)
-    if isinstance(value, Weight | FeatureScale | Held | Mapped | Probability | Validated):
+    if isinstance(value, Weight | FeatureScale | Held | Mapped | OfClass | Probability | Validated):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

@@ -17,7 +17,19 @@ from sqlsvm.engine.base import Column, Engine, StatementError
 from sqlsvm.errors import OptionError, nearest
 from sqlsvm.model.model import Model, Term
 from sqlsvm.model.probability import Probability
-from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE, Operand, Operands, chance_of, numbers, predictions, score
+from sqlsvm.model.score import (
+    PREDICTION,
+    PROBABILITY,
+    SCORE,
+    Operand,
+    Operands,
+    chance_of,
+    class_of,
+    numbers,
+    predictions,
+    predictions_of_classes,
+    score,
+)
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import Feature, parse
 from sqlsvm.query.guards import as_typed, fragment
@@ -42,12 +54,26 @@ def predict(engine: Engine, model: Model, rows: str | None = None, *, probabilit
         if engine.fold(column.name, True) in (SCORE, PREDICTION, *([PROBABILITY] if curve else [])):
             hint = "give it another name in a SELECT of your own"
             raise OptionError(f"the rows have a column {column.name} already", hint=hint)
-    made = score(model, _operands(engine, model, columns))
+    operands = _operands(engine, model, columns)
+    if model.classes:
+        _check_distinct(columns)
+        scores, values = [score(part, operands) for part in model.parts], [each.value for each in model.classes]
+        return predictions_of_classes(source, [c.name for c in columns], scores, values)
+    made = score(model, operands)
     if model.of_numbers:
         return numbers(source, made)
     single = engine.abilities.single  # 0.9 is equal to no real, but the real that is written 0.9 is
     type = next((single for c in columns if (c.name, c.type) == (model.label, single)), None)
     return predictions(source, made, model.trained_on.label_values, type, curve)
+
+
+def _check_distinct(columns: tuple[Column, ...]) -> None:
+    """The columns are named one by one, because the scores of the classes do not belong to the answer."""
+    names = [column.name for column in columns]
+    for name in names:
+        if names.count(name) > 1:
+            hint = "give one of them another name in a SELECT of your own"
+            raise OptionError(f"the rows have two columns with the name {name}", hint=hint)
 
 
 def probability_of(model: Model) -> Probability:
@@ -72,7 +98,7 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
 
 def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, probability: bool = False) -> str:
     """The score, or the probability, as one expression: over columns named as the features are, or over the query's
-    own expressions."""
+    own expressions. Of a model with more than two classes, the class."""
     curve = probability_of(model) if probability else None
     own = _own_expressions(model) if of == "query" else {}
 
@@ -80,6 +106,9 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, 
         value = own.get(term.feature) or own.get(term.feature.lower()) or exp.column(term.feature, quoted=True)
         return Operand(value, term.kind)
 
+    if model.classes:
+        scores, values = [score(part, operand) for part in model.parts], [each.value for each in model.classes]
+        return class_of(scores, values).sql(dialect=dialect or model.dialect)
     found = score(model, operand)
     return (chance_of(curve, found) if curve else found).sql(dialect=dialect or model.dialect)
 

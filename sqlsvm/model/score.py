@@ -8,7 +8,7 @@ by the stored mean, and a NULL in a category has weight 0. If rows with a NULL w
 is NULL.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -23,6 +23,8 @@ from sqlsvm.model.probability import STEEPEST, Probability
 from sqlsvm.plan.design import as_number
 
 SCORE, PREDICTION, PROBABILITY = "score", "prediction", "probability"
+HIDDEN = "sqlsvm_s"
+"""With a number, the score of a class."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ Operands = Callable[[Term], Operand]
 def predictions(
     rows: exp.Query,
     score: exp.Expression,
-    labels: tuple[object, object],
+    labels: tuple[object, ...],
     type: str | None = None,
     probability: Probability | None = None,
 ) -> exp.Select:
@@ -56,13 +58,42 @@ def numbers(rows: exp.Query, score: exp.Expression) -> exp.Select:
     return _with_more(_with_more(rows, [(score, SCORE)], "r"), [(exp.column(SCORE, table="s"), PREDICTION)], "s")
 
 
-def prediction(score: exp.Expression, labels: tuple[object, object]) -> exp.Expression:
+def prediction(score: exp.Expression, labels: tuple[object, ...]) -> exp.Expression:
     """The label's own value, from (negative, positive): negative for a score of 0, NULL for NULL or NaN. On both
     engines NaN is greater than all numbers."""
     negative, positive = (literal(value) for value in labels)
     is_negative = exp.LTE(this=score.copy(), expression=sql.integer(0))
     is_number = exp.LT(this=score.copy(), expression=sql.double(exp.Literal.string("NaN")))
     return exp.Case(ifs=[exp.If(this=is_negative, true=negative), exp.If(this=is_number, true=positive)])
+
+
+def predictions_of_classes(
+    rows: exp.Query, names: Sequence[str], scores: Sequence[exp.Expression], values: Sequence[object]
+) -> exp.Select:
+    """SELECT the columns of these names, the largest score, the class that has it FROM (rows) AS r."""
+    scored = _with_more(rows, [(e, f"{HIDDEN}{k}") for k, e in enumerate(scores, 1)], "r")
+    each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
+    kept = [exp.column(name, table="s", quoted=True) for name in names]
+    best = exp.Greatest(this=each[0].copy(), expressions=[e.copy() for e in each[1:]])
+    found = exp.select(*kept, exp.alias_(best, SCORE), exp.alias_(best_class(each, values), PREDICTION))
+    return found.from_(sql.derived(scored, "s"), copy=False)
+
+
+def class_of(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.Expression:
+    """The class as one expression, in which that of each score stands once."""
+    named = [exp.alias_(score, f"{HIDDEN}{k}") for k, score in enumerate(scores, 1)]
+    each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
+    found = exp.select(best_class(each, values)).from_(sql.derived(exp.select(*named), "s"), copy=False)
+    return found.subquery(copy=False)
+
+
+def best_class(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.Expression:
+    """The value of the largest score, of equal ones the first; NULL for NULL or NaN."""
+    first, *others = scores
+    best = exp.Greatest(this=first.copy(), expressions=[score.copy() for score in others])
+    is_number = exp.LT(this=best, expression=sql.double(exp.Literal.string("NaN")))
+    branches = [exp.If(this=s.copy(), true=literal(v)) for s, v in zip(scores, values, strict=True)]
+    return sql.case(is_number, exp.Case(this=best.copy(), ifs=branches))
 
 
 def _with_more(rows: exp.Query, outputs: sql.Outputs, alias: str) -> exp.Select:

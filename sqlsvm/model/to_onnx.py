@@ -4,6 +4,7 @@ Each feature is an input of one column: numbers, booleans as 0 or 1, and categor
 texts are strings. NaN stands for a NULL. The outputs are the score, the label and the probability, if there is one.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,20 +30,20 @@ def graph(model: Model) -> Any:
         raise OptionError("onnx is not installed", hint="pip install 'sqlsvm[export]'") from error
     check_texts(model)
     made = _Graph()
-    score = made.constant(np.array([[model.intercept]]))
     columns = {name: column for each in model.maps for name, column in _mapped(made, each).items()}
-    for term in model.terms:
-        value = columns.get(term.feature, term.feature)
-        score = made.node("Add", score, _category(made, term) if term.number is None else _number(made, term, value))
+    each = [_score(made, part, columns) for part in model.parts]
+    score = made.node("Concat", *each, axis=1) if model.classes else each[0]
     outputs: list[tuple[str, int]] = [(made.node("Identity", score, name="score"), TensorProto.DOUBLE)]
     if not model.of_numbers:
-        outputs.append((_label(made, score, model), _type(np.array(model.trained_on.label_values))))
+        label = _best if model.classes else _label
+        outputs.append((label(made, score, model), _type(np.array(model.trained_on.label_values))))
     if model.probability:
         outputs.append((_probability(made, score, model.probability), TensorProto.DOUBLE))
     inputs: list[tuple[str, int]] = [
         (term.feature, TensorProto.STRING if _is_text(term) else TensorProto.DOUBLE) for term in model.inputs
     ]
-    given, found = ([helper.make_tensor_value_info(n, t, [None, 1]) for n, t in side] for side in (inputs, outputs))
+    given = [helper.make_tensor_value_info(name, type, [None, 1]) for name, type in inputs]
+    found = [helper.make_tensor_value_info(n, t, [None, len(each) if n == "score" else 1]) for n, t in outputs]
     body = helper.make_graph(made.nodes, "sqlsvm", given, found, initializer=made.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     result = helper.make_model(body, producer_name="sqlsvm", opset_imports=opsets, ir_version=9)
@@ -69,6 +70,23 @@ class _Graph:
         output = name or f"value {len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **more))
         return output
+
+
+def _score(made: _Graph, model: Model, columns: Mapping[str, str]) -> str:
+    """`columns` are those that maps make."""
+    score = made.constant(np.array([[model.intercept]]))
+    for term in model.terms:
+        value = columns.get(term.feature, term.feature)
+        score = made.node("Add", score, _category(made, term) if term.number is None else _number(made, term, value))
+    return score
+
+
+def _best(made: _Graph, scores: str, model: Model) -> str:
+    """The class with the largest score."""
+    place = made.node("ArgMax", scores, axis=1, keepdims=1)
+    values = np.array(model.trained_on.label_values)
+    values = values.astype(object) if values.dtype.kind == "U" else values
+    return made.node("Gather", made.constant(values), place, name="label")
 
 
 def _is_text(term: Term) -> bool:

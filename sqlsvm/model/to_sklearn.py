@@ -1,6 +1,6 @@
 """A model as a pipeline of scikit-learn, for data frames whose columns have the names of its features."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,22 +26,27 @@ def pipeline(model: Model) -> Any:
     except ImportError as error:
         raise OptionError("scikit-learn or pandas is not installed", hint="pip install 'sqlsvm[export]'") from error
     check_texts(model)
-    terms = {term.feature: term for term in model.terms}
-    own = [name for name in terms if name not in model.mapped]
-    parts = [_part(terms[name]) for name in own] + [_map_part(each, terms) for each in model.maps]
+    own = [term.feature for term in model.terms if term.feature not in model.mapped]
+    each = [_parts(part, own) for part in model.parts]
     columns_of = [[name] for name in own] + [list(each.columns) for each in model.maps]
-    steps = [(f"f{n}", step, names) for n, (names, (step, _)) in enumerate(zip(columns_of, parts, strict=True))]
+    steps = [(f"f{n}", step, names) for n, (names, (step, _)) in enumerate(zip(columns_of, each[0], strict=True))]
     columns = ColumnTransformer(steps).fit(pd.DataFrame({term.feature: [_example(term)] for term in model.inputs}))
-    weights = np.concatenate([weights for _, weights in parts]) if parts else np.zeros(0)
+    weights = np.array([np.concatenate([np.zeros(0), *(own for _, own in parts)]) for parts in each])
+    constants = np.array([part.intercept + sum(term.others or 0.0 for term in part.terms) for part in model.parts])
     last: Any = LinearRegression() if model.of_numbers else LinearSVC()
-    constant = model.intercept + sum(term.others or 0.0 for term in model.terms)
-    last.n_features_in_ = len(weights)
+    last.n_features_in_ = weights.shape[1]
     if model.of_numbers:
-        last.coef_, last.intercept_ = weights, constant
+        last.coef_, last.intercept_ = weights[0], constants[0]
     else:
-        last.coef_, last.intercept_ = weights[None, :], np.array([constant])
+        last.coef_, last.intercept_ = weights, constants
         last.classes_ = np.array(model.trained_on.label_values)
     return make_pipeline(columns, last)
+
+
+def _parts(model: Model, own: Sequence[str]) -> list[tuple[Any, Any]]:
+    """The steps for these columns and for the maps, each with the weights of what it makes."""
+    terms = {term.feature: term for term in model.terms}
+    return [_part(terms[name]) for name in own] + [_map_part(each, terms) for each in model.maps]
 
 
 def check_texts(model: Model) -> None:

@@ -15,6 +15,9 @@ WIDTH = "width"
 LABEL = "label"
 """The code of the rows to count, where one class is counted at a time."""
 
+CLASS = "class"
+"""The code of the class that is +1, where a label has more than two: each of them is trained against all others."""
+
 WEIGHT_NEGATIVE, WEIGHT_POSITIVE = "weight_negative", "weight_positive"
 """How much a row of each class counts."""
 

@@ -36,6 +36,8 @@ class Moments:
     """Where the label is a number."""
     products: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """For each pair of terms of one sum, the sum of x_i x_j."""
+    of_codes: tuple[float, ...] = ()
+    """The rows of each code, where the label has more than two classes."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """The label of a query as passes need it: a code for each row, and what the code means.
 
 Working tables store only this code of the label, in the column y. A row of the join has the residual
-z = origin - sign * score. If the label has two classes, the code is the sign. If it is a number, there are no signs,
-and the code is the origin.
+z = origin - sign * score. If the label has two classes, the code is the sign. If it has more, the code is the number of
+the class, and a parameter says which class is +1: so all of them share the tables. If it is a number, there are no
+signs, and the code is the origin.
 """
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from math import frexp
@@ -21,7 +22,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.options import NUMBER_LOSSES
 from sqlsvm.plan.catalog import rows_of
-from sqlsvm.plan.parameters import BOUND, LABEL, WEIGHT_NEGATIVE, WEIGHT_POSITIVE
+from sqlsvm.plan.parameters import BOUND, CLASS, LABEL, WEIGHT_NEGATIVE, WEIGHT_POSITIVE
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
@@ -38,11 +39,13 @@ class Target(ABC):
     code: exp.Expression
     """Over the columns of the label's relation."""
 
-    class_weights: tuple[float, float] = (1.0, 1.0)
-    """What a row of each class counts: negative, positive."""
+    class_weights: tuple[float, ...] = (1.0, 1.0)
+    """What a row of each class counts: negative, positive; or that of each code, where there are more."""
 
     signed: ClassVar[bool]
-    """Do rows have signs, so that there are two classes?"""
+    """Do rows have signs, so that there are two classes, or one against the others?"""
+    classes: ClassVar[int] = 0
+    """How many classes there are, if each of them is +1 in a training of its own."""
     weighted = False
     """Do rows of one class count more?"""
     centre = 0.0
@@ -71,7 +74,17 @@ class Target(ABC):
         """How much a row counts because of its class, over the columns of the label's relation."""
         return sql.number(1)
 
-    def by_class(self, n: float, n_negative: float) -> "ByClass":
+    def must_be_one(self, what: str, hint: str) -> None:
+        """Refuse what is for two classes, if there are more."""
+        if self.classes:
+            raise OptionError(f"the label {self.label.name} has {self.classes} classes, and {what}", hint=hint)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What statements need to know of it when they run."""
+        return {}
+
+    def by_class(self, n: float, n_negative: float, of_codes: Sequence[float] = ()) -> "ByClass":
         """The rows of each class, -1 and 1, without class weights, from those with them."""
         return {}
 
@@ -107,9 +120,55 @@ class Binary(Target):
         negative, positive = weights
         return sql.case(sql.positive(exp.paren(self.sign(self.code))), positive, negative)
 
-    def by_class(self, n: float, n_negative: float) -> ByClass:
+    def by_class(self, n: float, n_negative: float, of_codes: Sequence[float] = ()) -> ByClass:
         negative, positive = self.class_weights
         return {"-1": n_negative / negative, "1": (n - n_negative) / positive}
+
+
+@dataclass(frozen=True)
+class Classes(Target):
+    """A label with more than two values. The code of a row is the number of its class, from 1."""
+
+    names: tuple[str, ...] = ()
+    """The values in the order of their codes, as text."""
+    chosen: int = 1
+    """The code of the class that is +1."""
+
+    signed = True
+
+    @property
+    def classes(self) -> int:  # type: ignore[override]
+        return len(self.names)
+
+    def sign(self, y: exp.Expression) -> exp.Expression:
+        is_chosen = sql.equal(y, sql.parameter(CLASS))
+        return sql.case(is_chosen, sql.integer(1), exp.Neg(this=sql.integer(1)))
+
+    def origin(self, y: exp.Expression) -> exp.Expression:
+        return sql.parameter(BOUND)
+
+    def as_rows(self, codes: Array, bound: float) -> tuple[Array, Array]:
+        return np.where(codes == self.chosen, 1.0, -1.0), np.full(len(codes), bound)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return {CLASS: float(self.chosen)}
+
+    @property
+    def weighted(self) -> bool:  # type: ignore[override]
+        return any(weight != 1.0 for weight in self.class_weights)
+
+    def factor(self) -> exp.Expression:
+        return exp.Case(
+            this=exp.paren(self.code.copy()),
+            ifs=[exp.If(this=sql.integer(k), true=sql.number(w)) for k, w in enumerate(self.class_weights, 1)],
+        )
+
+    def by_class(self, n: float, n_negative: float, of_codes: Sequence[float] = ()) -> ByClass:
+        weights = self.class_weights if self.weighted else (1.0,) * self.classes
+        rows = [n / weight for n, weight in zip(of_codes, weights, strict=True)]
+        positive = rows[self.chosen - 1]
+        return {"-1": sum(rows) - positive, "1": positive}
 
 
 @dataclass(frozen=True)
@@ -131,7 +190,7 @@ def target_of(engine: Engine, query: FeatureQuery, loss: str, *, positive: str |
     """The label as the loss needs it. This reads its values."""
     label = named(query.label)
     if loss not in NUMBER_LOSSES:
-        return binary(engine, query, positive)
+        return _classes(engine, query, label, positive) or binary(engine, query, positive)
     if label.kind != "numeric":
         raise OptionError(
             f"the loss {loss} needs a label that is a number, and {label.name} is not",
@@ -176,12 +235,49 @@ def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> 
     return Binary(label, _sign_of(engine, query, label, positive))
 
 
+MOST = 100
+"""Classes that are trained."""
+
+
+def _classes(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> Classes | None:
+    """The label as a target of more than two classes; None if it has fewer. Numbers are names of classes if they are
+    whole."""
+    if label.kind == "boolean" or positive is not None:
+        return None
+    rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])
+    values = _label_values(engine, rows, MOST + 1)
+    if len(values) <= 2:
+        return None
+    if label.kind == "numeric":
+        if len(values) > MOST or any(not float(value).is_integer() for value in values):
+            raise _no_class(label, values)
+        values.sort(key=float)
+    if len(values) > MOST:
+        raise DataError(
+            f"the label {label.name} has more than {MOST} values in {label.relation}",
+            detail=f"among them {_quoted(values[:4])}",
+            hint="put rare values together in the query: CASE WHEN ... THEN ... ELSE 'other' END",
+        )
+    branches = [exp.If(this=_literal(label, v), true=sql.integer(k)) for k, v in enumerate(values, 1)]
+    return Classes(label, exp.Case(this=label.expression.copy(), ifs=branches), names=tuple(values))
+
+
+def _no_class(label: Feature, values: Sequence[str]) -> DataError:
+    return DataError(
+        f"the label {label.name} has more than two values in {label.relation}",
+        detail=f"among them {_quoted(values[:4])}",
+        hint="to predict a number, use a loss for numbers, such as --loss huber; to predict a class, "
+        f"make two of them: {label.name} > 0 AS {label.name}_is_positive",
+    )
+
+
 MANY = 4
 """A number with more values is probably no name of a class."""
 
 
-def if_classes(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary | None:
-    """The same, or None for a number with many values: no class was asked for, and it may be predicted."""
+def if_classes(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Target | None:
+    """The label as a target of classes, or None for a number with many values: no class was asked for, and it may be
+    predicted."""
     label = named(query.label)
     is_number = label.kind == "numeric" and positive is None
     if (
@@ -189,7 +285,7 @@ def if_classes(engine: Engine, query: FeatureQuery, positive: str | None = None)
         and len(_label_values(engine, rows_of(query, label.relation, [(label.expression.copy(), "v")]))) > MANY
     ):
         return None
-    return binary(engine, query, positive)
+    return _classes(engine, query, label, positive) or binary(engine, query, positive)
 
 
 def named(label: T | None) -> T:
@@ -205,13 +301,15 @@ def is_single(engine: Engine, query: FeatureQuery, label: Feature) -> bool:
 
 def read_label_values(
     engine: Engine, query: FeatureQuery, target: Target, *, shortest: bool = False
-) -> tuple[Any, Any]:
-    """The label's own values for -1 and +1, to be kept with a model; None for one that never occurs, and for both where
-    the label is a number. `shortest` is the ability of the engine that the user knows."""
+) -> tuple[Any, ...]:
+    """The label's own values for -1 and +1, or for each code, to be kept with a model; None for one that never occurs,
+    and for both where the label is a number. `shortest` is the ability of the engine that the user knows."""
     if not target.signed:
         return None, None
     columns = [(target.code.copy(), "s"), (target.label.typed.copy(), "v")]
     rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
+    if target.classes:
+        return _values_of_codes(engine, rows)
 
     def first(sign: int) -> Any:
         """From the first row with this sign: all others with it have the same value."""
@@ -225,6 +323,14 @@ def read_label_values(
     return negative, positive
 
 
+def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:
+    """Values that are equal for the engine have one code: the least of their texts stands for them."""
+    s, v = sql.column("s"), sql.column("v")
+    found = sql.grouped(sql.columns(["s"]), [(exp.Min(this=v), "v")], rows).where(sql.not_null(s))
+    values = engine.fetch(found.order_by(s.copy()))["v"].tolist()
+    return tuple(int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
+
+
 def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> exp.Expression:
     """The label as +1, -1 or NULL."""
     if label.kind == "boolean" and positive is None:  # the data need not be read
@@ -232,12 +338,7 @@ def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str 
     rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])
     values = _label_values(engine, rows)
     if len(values) > MANY and positive is None and label.kind == "numeric":
-        raise DataError(
-            f"the label {label.name} has more than two values in {label.relation}",
-            detail=f"among them {_quoted(values[:4])}",
-            hint="to predict a number, use a loss for numbers, such as --loss huber; to predict a class, "
-            f"make two of them: {label.name} > 0 AS {label.name}_is_positive",
-        )
+        raise _no_class(label, values)
     if not values:  # there are no rows: a caller that needs some complains
         return exp.cast(exp.null(), exp.DType.INT)
     if len(values) > 2:
@@ -262,9 +363,9 @@ def _likely(values: Sequence[str]) -> Iterator[str]:
     return (f"--positive {shlex.quote(value)}" for value in (meant if len(meant) == 1 else values))
 
 
-def _label_values(engine: Engine, rows: exp.Query) -> list[str]:
-    """At most five distinct values, as text. The engine says which are equal: 1 is 1.00."""
-    seen = sql.distinct(sql.derived(rows.copy(), "r")).limit(5)
+def _label_values(engine: Engine, rows: exp.Query, most: int = MANY + 1) -> list[str]:
+    """At most so many distinct values, as text. The engine says which are equal: 1 is 1.00."""
+    seen = sql.distinct(sql.derived(rows.copy(), "r")).limit(most)
     return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from sqlsvm.ask.inspect import Inspection, inspect_model
-from sqlsvm.ask.measure import measure
+from sqlsvm.ask.measure import measure_of_two
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
@@ -19,6 +19,8 @@ PLACES, BINS = 4096, 4000
 """Finer than for a table: it costs no more, and the bounds in the charts are narrower."""
 
 TREE, SCORES, RESIDUALS = "join tree", "scores, ROC curve and confusion matrix", "residuals"
+
+DRAWN = "a report draws one vector of weights"
 
 Found = TypeVar("Found")
 
@@ -52,6 +54,7 @@ def gather(
     model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool = False
 ) -> Report:
     """A report with as many parts as possible: tables or the server may be gone, or no database may be given."""
+    model.must_be_one(DRAWN)
     both = f"{TREE}, {_quality(model)}"
     if database is None:
         return Report(model, missing=(Missing(both, "no database was named; --dsn URL names one"),))
@@ -67,6 +70,7 @@ def _quality(model: Model) -> str:
 
 
 def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Report:
+    model.must_be_one(DRAWN)
     missing: list[Missing] = []
 
     def attempt(part: str, read: Callable[[], Found]) -> Found | None:
@@ -84,7 +88,7 @@ def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Repor
 def _evaluated(
     engine: Engine, model: Model, offload: bool
 ) -> tuple[Evaluation | Residuals, Evaluation | Residuals | None]:
-    measured = partial(measure, model=model, buckets=PLACES, bins=BINS)
+    measured = partial(measure_of_two, model=model, buckets=PLACES, bins=BINS)
     if not Holdout.of(model.options):
         return on_all(engine, model, measured, offload=offload), None
     parts = on_parts(engine, model, measured, offload=offload)

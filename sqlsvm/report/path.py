@@ -24,7 +24,7 @@ def _charts(found: Sequence[Trained], x: Axis) -> Iterator[Chart]:
     said = "The objective of each model, and the lower bound that is proven for it."
     marks = Line(upper, "objective", "first", True), Line(lower, "lower bound", "second", True)
     yield Chart("path", "Objective between its bounds", said, x, _axis("objective", *upper, *lower), marks)
-    weights = tuple((t.value, float(sum(w.weight != 0.0 for w in t.model.weights))) for t in found)
+    weights = tuple((t.value, float(t.model.used)) for t in found)
     said = "How many weights of each model are not 0."
     yield Chart(
         "path_weights", "Weights", said, x, _axis("weights", (1.0, 0.0), *weights), (Line(weights, "", "first", True),)

@@ -18,7 +18,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.run.clock import Phase
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_lists, rounding
-from sqlsvm.run.sampling import drawn_sample, whole_join
+from sqlsvm.run.sampling import Drawn, drawn_sample, whole_join
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
@@ -31,8 +31,8 @@ WIDEST = 1.0
 """Any width: it only says that there is one."""
 
 
-Samples = dict[tuple[int, int, float | None], Sample | None]
-"""Those that were read, by size, seed and the origin of the loss. A join that is read whole has the seed WHOLE."""
+Samples = dict[tuple[int, int], Drawn | None]
+"""Those that were read, by size and seed. A join that is read whole has the seed WHOLE."""
 WHOLE = -1
 
 
@@ -124,6 +124,7 @@ class JoinOracle:
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         h, theta = (buckets or 1) / self._unit, self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
         parameters = {THETA: theta, BOUND: self.loss.origin or 0.0, BUCKETS: h, WIDTH: width}
+        parameters |= self.plan.design.target.parameters
         work = self.problem.work
         with work.clock.during(self.phase):
             answers = work.run_and_drop(self._soft(width) if width else self.program, parameters)
@@ -144,16 +145,19 @@ class JoinOracle:
             self.__dict__.pop("program", None)
 
     def sample(self, size: int, seed: int) -> Sample:
-        asked = size, seed, self.loss.origin
-        found = self._samples.get(asked) or drawn_sample(self.problem, size, seed)
-        self._samples[asked] = found
-        return found
+        found = self._samples.get((size, seed)) or drawn_sample(self.problem, size, seed)
+        self._samples[size, seed] = found
+        return self._labelled(found)
 
     def whole(self, most: int) -> Sample | None:
-        asked = most, WHOLE, self.loss.origin
-        if asked not in self._samples:
-            self._samples[asked] = whole_join(self.problem, most) if self.plan.centre else None
-        return self._samples[asked]
+        if (most, WHOLE) not in self._samples:
+            self._samples[most, WHOLE] = whole_join(self.problem, most) if self.plan.centre else None
+        found = self._samples[most, WHOLE]
+        return None if found is None else self._labelled(found)
+
+    def _labelled(self, drawn: Drawn) -> Sample:
+        signs, origins = self.plan.design.target.as_rows(drawn.codes, self.loss.origin or 0.0)
+        return Sample(drawn.rows, signs, origins, drawn.weights)
 
     def _slope(self, answers: Answers, counted: Weighting | Lines) -> Array:
         signed = self.problem.moments.total_negative if self._whole(counted) else 0.0

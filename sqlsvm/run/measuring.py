@@ -11,6 +11,7 @@ from sqlsvm import sql
 from sqlsvm.compile.count import down_table
 from sqlsvm.compile.moments import (
     EVERY,
+    OF_CODES,
     RANGE,
     category_moments_name,
     counts_of,
@@ -23,17 +24,19 @@ from sqlsvm.compile.moments import (
 )
 from sqlsvm.compile.partners import PARTNERS, looked, lost, missing, partners
 from sqlsvm.compile.statement import Statement
+from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError
 from sqlsvm.plan.design import OTHER, Coordinate, as_categories
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, cancelling, flat
+from sqlsvm.plan.target import CODE
 from sqlsvm.run.workspace import Workspace
 
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
     """N, N- and the moments of every coordinate; nan for what was not measured. A number has no class to measure."""
     with work.scratch():
-        answers = work.run(_known_moments(work, plan, measured))
+        answers = work.run(_known_moments(work, plan, measured), plan.design.target.parameters)
     measured = measured if plan.design.target.signed else measured - {"negative"}
     design, size = plan.design, plan.design.size
     found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}
@@ -58,7 +61,14 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
     n_negative = float(root["n_negative"][0]) if signed else 0.0
     label = None if signed else LabelMoments(float(root["label"][0]), float(root["label_squares"][0]))
     total, squares, largest, negative = (found[m] for m in ("total", "squares", "largest", "negative"))
-    return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative, label)
+    of_codes = _of_codes(plan, answers[OF_CODES]) if design.target.classes else ()
+    return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative, label, of_codes=of_codes)
+
+
+def _of_codes(plan: Plan, rows: Rows) -> tuple[float, ...]:
+    """A class may have no row in the join."""
+    found = {int(y): float(n) for y, n in zip(rows[CODE], rows["n"], strict=True) if y == y}
+    return tuple(found.get(code, 0.0) for code in range(1, plan.design.target.classes + 1))
 
 
 def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:
@@ -85,7 +95,7 @@ def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
     if not suspects:
         return found
     with work.scratch():
-        answers = work.run(moments(plan, RANGE))
+        answers = work.run(moments(plan, RANGE), plan.design.target.parameters)
     squares = found.squares.copy()
     for c in suspects:
         rows = answers[moments_name(plan.tree.node_of(c.relation))]

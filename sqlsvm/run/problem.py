@@ -9,7 +9,7 @@ from typing import Any
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError
+from sqlsvm.errors import DataError, OptionError
 from sqlsvm.maps.mapped import Mapped, mapped
 from sqlsvm.maps.resolve import resolved
 from sqlsvm.plan.at_fault import naming_features
@@ -19,7 +19,7 @@ from sqlsvm.plan.design import with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values, scaling
-from sqlsvm.plan.target import Binary, Target, named
+from sqlsvm.plan.target import Classes, Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
@@ -49,8 +49,9 @@ class Problem:
     @property
     def rows(self) -> float:
         """The rows of the join; infinite with weights of the user, because N does not tell then."""
-        by_class = self.plan.design.target.by_class(self.moments.n, self.moments.n_negative)
-        return inf if self.plan.design.weight else sum(by_class.values()) if by_class else self.moments.n
+        moments = self.moments
+        by_class = self.plan.design.target.by_class(moments.n, moments.n_negative, moments.of_codes)
+        return inf if self.plan.design.weight else sum(by_class.values()) if by_class else moments.n
 
 
 @contextmanager
@@ -79,6 +80,9 @@ def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
     plan, catalog = planned(work.engine, query, options, target)
     covariances = _audited(work, query, options, plan.design.target)
     if isinstance(options.class_weight, tuple):
+        if plan.design.target.classes:
+            hint = "--class-weight balanced gives all classes the same total weight"
+            raise OptionError("--class-weight W-:W+ is for two classes, and this label has more", hint=hint)
         plan = _weighted(plan, options.class_weight)
     if options.class_weight == "balanced":
         with work.scratch():
@@ -95,8 +99,7 @@ def _audited(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
         return {name: found.covariances(name) for name in found.columns}
 
 
-def _weighted(plan: Plan, weights: tuple[float, float]) -> Plan:
-    assert isinstance(plan.design.target, Binary)
+def _weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
     target = replace(plan.design.target, class_weights=weights)
     return replace(plan, design=replace(plan.design, target=target))
 
@@ -130,11 +133,24 @@ def check_rows(plan: Plan, moments: Moments) -> None:
     if moments.label:
         check_label(plan, moments.label)
         return
+    if isinstance(plan.design.target, Classes):
+        check_classes(plan.design.target, moments)
+        return
     for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
         if not n > 0:
             raise DataError(
                 f"the label {label} has one class only: no row of the join is {missing}",
                 hint="sqlsvm inspect shows the classes before and after the join",
+            )
+
+
+def check_classes(target: Classes, moments: Moments) -> None:
+    """Refuse a class that the join has lost."""
+    for name, n in zip(target.names, moments.of_codes, strict=True):
+        if not n > 0:
+            raise DataError(
+                f"no row of the join has the {target.label.name} {name!r}, so nothing can be learnt of that class",
+                hint=f"leave it out in WHERE: {target.label.name} <> '{name}'",
             )
 
 
@@ -153,7 +169,8 @@ def check_label(plan: Plan, found: LabelMoments) -> None:
         )
 
 
-def balanced(moments: Moments) -> tuple[float, float]:
-    """(W-, W+) such that both classes have the same total weight, and the average weight of a row is 1."""
-    negative = moments.n_negative
-    return moments.n / (2 * negative), moments.n / (2 * (moments.n - negative))
+def balanced(moments: Moments) -> tuple[float, ...]:
+    """(W-, W+), or one for each class, such that all classes have the same total weight, and the average weight of a
+    row is 1."""
+    rows = moments.of_codes or (moments.n_negative, moments.n - moments.n_negative)
+    return tuple(moments.n / (len(rows) * n) for n in rows)

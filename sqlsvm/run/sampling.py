@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import ceil
 from typing import TypeVar
 
@@ -19,7 +20,6 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array, Indices, Singles
-from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.rows import SampleRows
 
 steps = logging.getLogger(__name__)
@@ -32,7 +32,16 @@ MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
 
-def drawn_sample(problem: Problem, size: int, seed: int) -> Sample:
+@dataclass(frozen=True)
+class Drawn:
+    """Rows of the join with the codes of their labels: what these mean is up to each training."""
+
+    rows: SampleRows
+    codes: Array
+    weights: Array
+
+
+def drawn_sample(problem: Problem, size: int, seed: int) -> Drawn:
     """Rows drawn in proportion to their weights, so that all have weight 1 here. There are fewer than asked for if so
     many would not fit in memory."""
     work, plan, moments = problem.work, problem.plan, problem.moments
@@ -45,10 +54,10 @@ def drawn_sample(problem: Problem, size: int, seed: int) -> Sample:
         work.run((s for s in statements if s.table), places)
         reader, rows = _Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
         numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, rows), strict=True))
-    return _sample(problem, numbers, ones, labels, np.ones(len(labels)))
+    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
 
 
-def whole_join(problem: Problem, most: int) -> Sample | None:
+def whole_join(problem: Problem, most: int) -> Drawn | None:
     """Every row of the join with its weight; None if there are more than so many, or too many for memory."""
     design = problem.plan.design
     columns = len(design.coordinates) + len(design.dictionaries)
@@ -58,12 +67,7 @@ def whole_join(problem: Problem, most: int) -> Sample | None:
     with problem.work.clock.during("sampling"):
         answers, reader = problem.work.run([found])[found.name], _Reader(problem.scaling)
         numbers, ones, labels = reader.read_once(answers, np.float64)
-    return _sample(problem, numbers, ones, labels, answers[TIMES].astype(float))
-
-
-def _sample(problem: Problem, numbers: Singles | Array, ones: Indices, labels: Array, weights: Array) -> Sample:
-    signs, origins = problem.plan.design.target.as_rows(labels, problem.plan.loss.origin or 0.0)
-    return Sample(SampleRows(numbers, ones, problem.scaling.dimension), signs, origins, weights)
+    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, answers[TIMES].astype(float))
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:

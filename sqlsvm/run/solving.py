@@ -1,9 +1,12 @@
-"""Solving one problem, or several that differ in the penalty or in the loss: these share the sample, and those with the
-same loss share their cuts. A cut bounds the mean loss, so it does not know the penalty."""
+"""Solving one problem, or several that differ in the penalty, in the loss or in the class that is +1: these share the
+sample, and those with the same loss and class share their cuts. A cut bounds the mean loss, so it does not know the
+penalty."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import WHOLE, JoinOracle, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
@@ -11,9 +14,11 @@ from sqlsvm.run.second_moments import read_quadratic
 from sqlsvm.solve import bundle, dane, descent, quadratic
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
+from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.quadratic import Quadratic
-from sqlsvm.solve.solution import Going, Solution, State
+from sqlsvm.solve.run import Passes, Proposal, Run, follow_together
+from sqlsvm.solve.solution import Effort, Going, Solution, State
 
 if TYPE_CHECKING:
     from sqlsvm.run.train import Training
@@ -31,11 +36,6 @@ class Solving:
         """The problem with this loss."""
         return replace(self._problem, plan=replace(self._problem.plan, loss=loss))
 
-    def on(self, problem: Problem) -> "Solving":
-        """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing. A
-        join that was read whole does, so each reads its own."""
-        return Solving(problem, {asked: found for asked, found in self._samples.items() if asked[1] != WHOLE})
-
     def known(self, loss: Loss) -> int:
         """How many passes were made for it so far."""
         return len(self._states.get(loss, ()))
@@ -44,29 +44,90 @@ class Solving:
         self, training: "Training", penalty: Penalty, start: Array | None = None, **going: Unpack[Going]
     ) -> Solution:
         """The first pass looks at `start`. Passes that are known do not count against max_passes."""
-        loss = training.problem.named_loss
-        state = self._states.get(loss) if going.get("state") is None else going.get("state")
-        if start is not None:
-            state = State.at(start) if state is None else replace(state, start=start)
-        effort = training.effort
-        effort = replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
-        going["state"] = state
+        loss, effort = training.problem.named_loss, self._begin(training, start, going)
         if training.solver == "descent":
             assert isinstance(penalty, L2)  # a training by descent has no other
             return descent.solve(PseudoJoinOracle(self._problem), penalty, effort, **going)
-        if self.of(loss).plan.by_moments and not state:
+        if self.of(loss).plan.by_moments and not going["state"]:
             alone: Going = {"on_pass": going.get("on_pass")}  # its cuts are rounded in another way than those of passes
             solution = quadratic.solve(self._quadratic(loss), penalty, effort, **alone)
             self._known = replace(self._quadratic(loss), seconds=0.0)  # they are those of the first training
             if solution.converged:
                 return solution
             going["state"] = State.at(solution.beta)  # rounding leaves a gap, and passes keep more digits
-        chosen = dane.solve if training.solver == "dane" else bundle.solve
-        solution = chosen(JoinOracle(self.of(loss), samples=self._samples), penalty, effort, **going)
-        self._states[loss] = solution.state
+        run = self._run(training, penalty, effort, going)
+        return self.keep(training, run.follow(proposals(training, run)))
+
+    def run(self, training: "Training", penalty: Penalty, start: Array | None) -> Run[JoinOracle]:
+        """What `solve` follows, to be followed together with others."""
+        going = Going()
+        effort = self._begin(training, start, going)
+        return self._run(training, penalty, effort, going)
+
+    def keep(self, training: "Training", solution: Solution) -> Solution:
+        """For the trainings to come."""
+        self._states[training.problem.named_loss] = solution.state
         return solution
+
+    def _begin(self, training: "Training", start: Array | None, going: Going) -> Effort:
+        state = going.get("state") or self._states.get(training.problem.named_loss)
+        if start is not None:
+            state = State.at(start) if state is None else replace(state, start=start)
+        going["state"] = state
+        effort = training.effort
+        return replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
+
+    def _run(self, training: "Training", penalty: Penalty, effort: Effort, going: Going) -> Run[JoinOracle]:
+        oracle = JoinOracle(self.of(training.problem.named_loss), samples=self._samples)
+        return Run(oracle, penalty, effort, **going)
 
     def _quadratic(self, loss: Loss) -> Quadratic:
         if self._known is None:
             self._known = read_quadratic(self.of(loss))
         return self._known
+
+
+def proposals(training: "Training", run: Run[Any]) -> Iterator[Proposal]:
+    return dane.proposals(run) if training.solver == "dane" else bundle.proposals(run)
+
+
+class Each:
+    """Each class against all others; or the problem itself, if its label has no more than two."""
+
+    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
+        self._samples: Samples = {} if samples is None else samples
+        self._each = [Solving(part, self._samples) for part in against_others(problem)]
+
+    def of(self, loss: Loss) -> list[Problem]:
+        return [solving.of(loss) for solving in self._each]
+
+    def on(self, problem: Problem) -> "Each":
+        """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing. A
+        join that was read whole does, so each reads its own."""
+        return Each(problem, {asked: found for asked, found in self._samples.items() if asked[1] != WHOLE})
+
+    def known(self, loss: Loss) -> int:
+        """How many passes were made for it so far, for the first class."""
+        return self._each[0].known(loss)
+
+    def solve(
+        self,
+        training: "Training",
+        penalties: Sequence[Penalty],
+        starts: Sequence[Array | None] | None = None,
+        **going: Unpack[Going],
+    ) -> list[Solution]:
+        starts = starts or [None] * len(self._each)
+        if len(self._each) == 1:
+            return [self._each[0].solve(training, penalties[0], starts[0], **going)]
+        asked = zip(self._each, penalties, starts, strict=True)
+        runs = [solving.run(training, penalty, start) for solving, penalty, start in asked]
+        follow_together(runs, [proposals(training, run) for run in runs], _passes(runs), going.get("on_pass"))
+        return [s.keep(training, run.solution()) for s, run in zip(self._each, runs, strict=True)]
+
+
+def _passes(runs: Sequence[Run[JoinOracle]]) -> Passes:
+    def passes(asked: Mapping[int, Proposal]) -> dict[int, Cut]:
+        return {n: runs[n].oracle.pass_(each.point, each.buckets, each.width) for n, each in asked.items()}
+
+    return passes

@@ -1,36 +1,33 @@
 """Training from end to end: open a problem, let a solver make passes, return a model with its certificate."""
 
-import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
+from sqlsvm.model.model import Model
 from sqlsvm.model.raw import start_of
+from sqlsvm.model.several import together
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, ProbabilityMethod, Scale, Solver, check
 from sqlsvm.plan.constraints import audited, given
-from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.plan.scaling import Moments, means
-from sqlsvm.plan.target import read_label_values
+from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.clock import Clock
 from sqlsvm.run.folding import Folds, folded
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.notes import constants, only_class
+from sqlsvm.run.modelling import database_of, model_of, trained_on
 from sqlsvm.run.offload import brought
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.problem import Problem, labelled, prepared
 from sqlsvm.run.resume import Continuation
-from sqlsvm.run.solving import Solving
+from sqlsvm.run.solving import Each
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import custom
@@ -43,8 +40,8 @@ NOTE = logging.INFO + 1
 """The level of what is worth keeping in a log of steps."""
 
 
-OnFold = Callable[[Problem, Mapping[str, Array]], None]
-"""It gets the rows of a fold, and the raw weights of each training without them."""
+OnFold = Callable[[Problem, Mapping[str, list[Array]]], None]
+"""It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
 
 
 @dataclass(frozen=True)
@@ -155,29 +152,35 @@ def train_each(
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(problem, training.problem.scale)
-        solving, models, laps, found = Solving(problem), list[Model](), list[dict[str, float]](), dict[str, Array]()
+        check_classes(problem, training, resumes=any(each.before for each in continuations.values()))
+        continuations = {} if problem.plan.design.target.classes else continuations
+        solving, models, laps = Each(problem), list[Model](), list[dict[str, float]]()
+        facts, found = trained_on(engine, text, problem), dict[str, list[Array]]()
         for name, training in trainings.items():
             laps += [clock.lap()] if models else []
             loss = training.problem.named_loss
-            problem = solving.of(loss)
+            problems = solving.of(loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
             going: Going = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
-            begin = problem.scaling.to_scaled(start_of(problem.plan, start)) if start else None
-            penalty = training.penalising.of(problem)
+            begins = begins_of(problems, start) if start else None
+            penalties = [training.penalising.of(each) for each in problems]
             if keeping := continuations.get(name):
-                described = objective(_engine(engine, here), text, training)
-                state = None if solving.known(loss) else keeping.begin(problem, described, penalty)
+                described = objective(database_of(engine, here), text, training)
+                state = None if solving.known(loss) else keeping.begin(problems[0], described, penalties[0])
                 going |= {"state": state, "on_state": keeping.remember}
-                begin = begin if state is None else None
+                begins = begins if state is None else None
             clock.begin("solving")
-            solution = solving.solve(training, penalty, begin, **going)
-            found[name] = solution.beta
+            solutions = solving.solve(training, penalties, begins, **going)
+            found[name] = [solution.beta for solution in solutions]
             clock.begin("finishing")
             if keeping:
                 more = len(found) < len(trainings) or any(each.unfinished for each in continuations.values())
-                keeping.ended(solution, more=(more or bool(training.folds)) and solving.known(loss) > 0)
-            model = model_of(engine, name, text, problem, training, penalty, solution, left_out)
-            models.append(model if len(trainings) == 1 else _own(model, solution, penalty))
+                keeping.ended(solutions[0], more=(more or bool(training.folds)) and solving.known(loss) > 0)
+            asked = zip(problems, penalties, solutions, strict=True)
+            parts = [model_of(engine, name, text, training, *each, facts, left_out) for each in asked]
+            if len(trainings) > 1:
+                parts = [_own(*each) for each in zip(parts, solutions, penalties, strict=True)]
+            models.append(together(parts, facts.label_values))
         laps.append(clock.lap())
         if on_fold and training.folds:
             in_folds(problem, solving, trainings, found, on_fold)
@@ -185,11 +188,30 @@ def train_each(
     return [replace(model, phases=seconds) for model, seconds in zip(models, laps, strict=True)]
 
 
+def begins_of(problems: Sequence[Problem], start: Model) -> list[Array | None]:
+    """The weights of a model as the first points; of each class, if it has the same classes."""
+    parts = start.parts
+    if len(parts) != len(problems):
+        return [None] * len(problems)
+    return [each.scaling.to_scaled(start_of(each.plan, part)) for each, part in zip(problems, parts, strict=True)]
+
+
+def check_classes(problem: Problem, training: Training, *, resumes: bool) -> None:
+    """Refuse what is for two classes, if the label has more."""
+    target = problem.plan.design.target
+    if resumes:
+        target.must_be_one("--resume continues a training of two", "leave it out")
+    if training.solver == "descent":
+        target.must_be_one("descent trains two", "use --solver dane")
+    if training.probability:
+        target.must_be_one("--probability is for two", "leave it out")
+
+
 def in_folds(
     problem: Problem,
-    solving: Solving,
+    solving: Each,
     trainings: Mapping[str, Training],
-    found: Mapping[str, Array],
+    found: Mapping[str, list[Array]],
     on_fold: OnFold,
 ) -> None:
     """The same trainings without each fold, from what they found on all rows."""
@@ -199,13 +221,13 @@ def in_folds(
     rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
     for fold in range(folds.number):
         steps.info("training without fold %s of %s", fold + 1, folds.number)
-        weights: dict[str, Array] = {}
+        weights: dict[str, list[Array]] = {}
         with rows.without(fold) as rest:
             here = solving.on(rest)
             for name, training in trainings.items():
-                own = here.of(training.problem.named_loss)
-                solution = here.solve(training, training.penalising.of(own), found[name])
-                weights[name] = problem.scaling.to_raw(solution.beta)
+                penalties = [training.penalising.of(each) for each in here.of(training.problem.named_loss)]
+                solutions = here.solve(training, penalties, found[name])
+                weights[name] = [problem.scaling.to_raw(solution.beta) for solution in solutions]
         with rows.within(fold) as part:
             on_fold(part, weights)
 
@@ -266,135 +288,3 @@ def objective(database: str, text: str, training: Training) -> dict[str, Any]:
     columns = audited(training.problem.constrain)
     found |= {"fair to": columns} if columns else {}
     return {"query": text, "database": database, **found, "seed": seed, "solver": solver}
-
-
-# -- the model ---------------------------------------------------------------------------------------------------------
-
-
-def model_of(
-    engine: Engine,
-    name: str,
-    text: str,
-    problem: Problem,
-    training: Training,
-    penalty: Penalty,
-    solution: Solution,
-    left_out: Moments | None = None,
-) -> Model:
-    proof, design = solution.certificate, problem.plan.design
-    rows = _label_rows(problem.moments, design)
-    unweighted = replace(design, target=replace(design.target, class_weights=(1.0, 1.0)))
-    held_out: ByLabel = {} if left_out is None else _label_rows(left_out, unweighted)
-    scaling, beta = problem.scaling, solution.beta
-    constant = next((e for e in scaling.numbers if not e.feature), None)
-    trained_on = replace(_trained_on(engine, text, problem), held_out=held_out)
-    return Model(
-        name=name,
-        engine=_engine(engine, problem.work.engine),
-        query=text,
-        dialect=engine.dialect,
-        label=design.target.label.name,
-        positive=training.problem.positive,
-        lam=training.lam,
-        solver=training.solver,
-        counting=problem.plan.method,
-        nulls=training.problem.nulls,
-        bags=len(problem.plan.bags),
-        join_rows=sum(rows.values()) if rows else _whole(problem.moments.n, design),
-        label_rows=rows,
-        passes=len(solution.history),
-        seconds=sum(record.seconds for record in solution.history),
-        **asdict(proof),
-        gap=proof.gap,
-        converged=solution.converged,
-        intercept=float(scaling.to_raw(beta)[constant.index]) + design.target.centre if constant else 0.0,
-        weights=tuple(_weights(problem, beta, training.problem.nulls)),
-        label_centre=design.target.centre,
-        scaled_intercept=float(beta[constant.place]) if constant else 0.0,
-        constraints=tuple(Held(*row) for row in penalty.held(beta)),
-        scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
-        notes=tuple(_notes(problem, training, penalty, solution, trained_on.label_values)),
-        history=tuple(as_json(record) for record in solution.history),
-        options=asdict(training),
-        maps=problem.query.maps,
-        trained_on=trained_on,
-    )
-
-
-def _engine(engine: Engine, here: Engine) -> str:
-    return engine.version if here is engine else f"{here.version}, offloaded from {engine.version}"
-
-
-def as_json(record: Record) -> dict[str, Any]:
-    found = asdict(record)
-    return {"pass": found.pop("pass_"), **found}
-
-
-def _label_rows(moments: Moments, design: Design) -> ByLabel:
-    """The rows of each class, without class weights. A row of weight w counts as w rows."""
-    by_class = design.target.by_class(moments.n, moments.n_negative)
-    return {label: _whole(n, design) for label, n in by_class.items()}
-
-
-def _whole(rows: float, design: Design) -> float:
-    return rows if design.weight else float(round(rows))
-
-
-def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
-    """On the user's columns: the weight of each raw coordinate, and the number that replaces a NULL in it."""
-    scaling = problem.scaling
-    theta = scaling.to_raw(beta)
-    filled = means(scaling.design, problem.moments) if nulls == "mean" else {}
-    for e in scaling.elements():
-        if e.feature:
-            weight, scaled = float(theta[e.index]), float(beta[e.place])
-            yield Weight(e.feature, e.category, weight, scaled, filled.get(e.feature))
-
-
-def _notes(
-    problem: Problem, training: Training, penalty: Penalty, solution: Solution, label_values: tuple[object, object]
-) -> Iterator[str]:
-    """What the command line says after a training, and what to try."""
-    beta, proof = solution.beta, solution.certificate
-    yield from constants(problem, beta)
-    yield from (each.note for each in problem.query.maps if each.note)
-    if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
-        yield f"the objective is at most {proof.objective_upper:.2g}, which is 0 as far as sums of doubles can tell"
-    if only := only_class(problem, solution, penalty):
-        said = f"the model predicts {label_values[only > 0]} for every row of the join"
-        as_they_are = training.problem.class_weight == "none"
-        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
-
-
-def _trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
-    query, target = problem.query, problem.plan.design.target
-    values = read_label_values(problem.work.engine, query, target, shortest=engine.abilities.shortest)
-    rows = {r.alias: problem.catalog.rows(r.alias) for r in query.relations}
-    return replace(facts(query, text, values), rows=rows, database=engine.url)
-
-
-def facts(query: FeatureQuery, text: str, label_values: tuple[object, object]) -> TrainedOn:
-    """What is known of every training of a query."""
-    return TrainedOn(
-        fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16],
-        relations=_relations(query),
-        booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
-        padded=tuple(f.name for f in query.features if f.spelling == "padded"),
-        caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
-        label_values=label_values,
-        versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
-    )
-
-
-def _relations(query: FeatureQuery) -> dict[str, str]:
-    """Of each feature, also of a category. A sum has several."""
-    return {f.name: f.relation for f in query.features} | {
-        name: ", ".join(term.relation for term in terms) for name, terms in query.sums.items()
-    }
-
-
-def package_version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

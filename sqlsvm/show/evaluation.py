@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from sqlsvm.model.confusion import Confusion, f1, precision, recall
 from sqlsvm.model.evaluation import Bounded, Evaluation, Fairness, Residuals
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.run.holdout import Part
@@ -15,10 +16,15 @@ from sqlsvm.terminal import amount, printable, weight
 RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc", "brier", "log_loss")
 
 
+Measured = Evaluation | Residuals | Confusion
+
+
 def draw_evaluation(
-    found: Evaluation | Residuals, label: str, classes: tuple[object, object], stream: TextIO, *, weighted: bool = False
+    found: Measured, label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool = False
 ) -> str:
     """`classes` are the values of the label, the negative one first."""
+    if isinstance(found, Confusion):
+        return on_paper(stream, _classes(found, label, weighted), "", _measures(found), "", _looked_at(found))
     fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
         return on_paper(stream, _residuals(found, label, weighted), *fair)
@@ -27,9 +33,9 @@ def draw_evaluation(
 
 
 def draw_parts(
-    parts: Mapping[Part, Evaluation | Residuals],
+    parts: Mapping[Part, Measured],
     label: str,
-    classes: tuple[object, object],
+    classes: tuple[object, ...],
     stream: TextIO,
     *,
     weighted: bool = False,
@@ -38,6 +44,38 @@ def draw_parts(
     titles = {"train": "the rows that it was trained on", "holdout": "the rows held out"}
     drawn = {part: draw_evaluation(found, label, classes, stream, weighted=weighted) for part, found in parts.items()}
     return "\n\n\n".join(f"{titles[part]}\n\n{text}" for part, text in drawn.items())
+
+
+WIDE = 12
+"""Classes that a matrix has room for."""
+
+
+def _classes(found: Confusion, label: str, weighted: bool) -> Table:
+    """A row for each class; if there are many, without the predictions of each of them."""
+    number, names = weight if weighted else amount, [printable(str(value)) for value in found.values]
+    shown = names if len(names) <= WIDE else []
+    predicted = (f"predicted {escape(name)}" for name in shown)
+    rates = precision(found.matrix), recall(found.matrix), f1(found.matrix)
+    unit = "weight" if weighted else "rows"
+    table = columns(escape(printable(label)), numbers=(unit, *predicted, "precision", "recall", "f1"))
+    for i, name in enumerate(names):
+        cells = (number(cell) for cell in found.matrix[i][: len(shown)])
+        table.add_row(Text(name), number(found.rows[i]), *cells, *(f"{rate[i]:.4f}" for rate in rates))
+    return table
+
+
+def _measures(found: Confusion) -> Table:
+    table = columns("measure", numbers=("value", *([] if found.exact else ["standard error"])))
+    errors = found.errors
+    for name, value in found.measures.items():
+        table.add_row(name.replace("_", " "), f"{value:.4f}", *([] if found.exact else [f"{errors[name]:.4f}"]))
+    return table
+
+
+def _looked_at(found: Confusion) -> str:
+    if found.drawn is None:
+        return "exact"
+    return f"from {amount(float(found.drawn.sum()))} rows that were drawn from the join"
 
 
 def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
@@ -68,7 +106,7 @@ def _fairness(columns_: Sequence[Fairness]) -> Table:
     return table
 
 
-def _matrix(found: Evaluation, label: str, classes: tuple[object, object], weighted: bool) -> Table:
+def _matrix(found: Evaluation, label: str, classes: tuple[object, ...], weighted: bool) -> Table:
     negative, positive = (printable(str(value)) for value in classes)
     predicted = (f"predicted {escape(name)}" for name in (negative, positive))
     unit, number = ("weight", weight) if weighted else ("rows", amount)

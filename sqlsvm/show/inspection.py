@@ -126,8 +126,9 @@ def _sentences(found: Inspection) -> Iterator[str]:
 
 
 def _balance(label: LabelFacts) -> str:
-    known = label.positive + label.negative
-    classes = ((label.positive, "+1"), (label.negative, "-1"))
+    of_two = ((label.positive, "+1"), (label.negative, "-1"))
+    classes = tuple((n, printable(name)) for name, n in label.classes.items()) or of_two
+    known = sum(n for n, _ in classes)
     said = [f"{row_count(n)} {value}" + (f" ({share(n, known)})" if known else "") for n, value in classes]
     said += [f"{amount(label.nulls)} NULL"] if label.nulls else []
     return f"label {printable(label.column)} of {printable(label.relation)}: {', '.join(said)}"

@@ -48,10 +48,34 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
 
 def draw_model(model: Model, stream: TextIO) -> str:
     found = facts(_facts(model))
+    if model.classes:
+        return on_paper(stream, found, "", Text(draw_classes(model, stream)))
     return on_paper(stream, found, "", _history(model)) if model.history else on_paper(stream, found)
 
 
+def draw_classes(model: Model, stream: TextIO) -> str:
+    """A line for each class against all others."""
+    unit, number = ("weight", weight) if model.weighted else ("rows", amount)
+    table = columns(
+        printable(model.label), "converged", numbers=(unit, "objective", "lower bound", "gap", "passes", "weights")
+    )
+    for each in model.classes:
+        weights = sum(w.weight != 0.0 for w in each.weights)
+        found = f"{each.objective:.6g}", f"{each.lower_bound:.6g}", f"{each.gap:.2g}"
+        name, converged = Text(printable(str(each.value))), "yes" if each.converged else "no"
+        table.add_row(name, converged, number(each.rows), *found, str(each.passes), str(weights))
+    return on_paper(stream, table)
+
+
 def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
+    """Of a model with several classes those of each class, one table after the other."""
+    if not model.classes:
+        return _weights(model, top, stream)
+    drawn = zip(model.classes, (_weights(part, top, stream) for part in model.parts), strict=True)
+    return "\n\n".join(f"{printable(model.label)} = {printable(str(each.value))}\n\n{text}" for each, text in drawn)
+
+
+def _weights(model: Model, top: int | None, stream: TextIO) -> str:
     table = columns("feature", "category", numbers=("weight", "scaled weight"))
     table.add_row("(intercept)", "", f"{model.intercept:.6g}", "")
     shown = heaviest(model, top)
@@ -72,8 +96,15 @@ def heaviest(model: Model, top: int | None = None) -> tuple[Weight, ...]:
 
 def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
     found = model.as_json()
-    kept = {name: found[name] for name in ("model", "version", "label", "intercept")}
-    return kept | {"weights": [plain(vars(w)) for w in heaviest(model, top)]}
+    kept = {name: found[name] for name in ("model", "version", "label")}
+    if not model.classes:
+        return kept | _of_one(model, top)
+    each = zip(model.classes, model.parts, strict=True)
+    return kept | {"classes": [{"value": plain(of.value), **_of_one(part, top)} for of, part in each]}
+
+
+def _of_one(model: Model, top: int | None) -> dict[str, Any]:
+    return {"intercept": plain(model.intercept), "weights": [plain(vars(w)) for w in heaviest(model, top)]}
 
 
 def _facts(model: Model) -> Iterator[tuple[str, str]]:
@@ -93,8 +124,11 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "NULLs", model.nulls
     yield "objective", f"{model.objective:.6g} to {model.objective_upper:.6g}"
     yield "lower bound", f"{model.lower_bound:.6g}"
+    if model.classes:
+        yield "classes", f"{len(model.classes)}, each against all others; these are the means, and the largest gap"
     yield "gap", gap(model)
-    yield "features", f"{len(model.terms)}, with {len(model.weights)} weights"
+    weights = sum(len(part.weights) for part in model.parts)
+    yield "features", f"{len(model.terms)}, with {weights} weights"
     yield from (("map", printable(f"{each.map} of {', '.join(each.columns)}")) for each in model.maps)
     yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))

@@ -44,9 +44,8 @@ def draw_several(
     table.add_column("")
     for t in found:
         model = t.model
-        weights = sum(w.weight != 0.0 for w in model.weights)
         row = [f"{t.value:g}", f"{model.objective:.6g}", f"{model.lower_bound:.6g}", f"{model.gap:.2g}"]
-        row += [str(model.passes), str(weights), *(f"{value:.6g}" for value in (t.holdout or {}).values())]
+        row += [str(model.passes), str(model.used), *(f"{value:.6g}" for value in (t.holdout or {}).values())]
         row += [_percent(t.above_next)] if crossed else []
         table.add_row(*row, Text("" if by and not t.selected else printable(t.model.name)))
     return on_paper(stream, table, "", *_said(found, option, by, simplest, place))

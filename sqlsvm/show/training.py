@@ -5,7 +5,7 @@ from typing import TextIO
 
 from sqlsvm.model.model import Model
 from sqlsvm.paper import facts, on_paper
-from sqlsvm.show.models import constraints, draw_weights, gap, held_out, times, trained, validated
+from sqlsvm.show.models import constraints, draw_classes, draw_weights, gap, held_out, times, trained, validated
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, memory, printable, row_count
 
@@ -31,7 +31,8 @@ def pass_line(record: Record) -> str:
 
 def draw_training(model: Model, place: str, stream: TextIO) -> str:
     """`place` says where the model is stored."""
-    return f"{draw_certificate(model, place, stream)}\n\n{draw_weights(model, TOP, stream)}"
+    drawn = draw_classes(model, stream) if model.classes else draw_weights(model, TOP, stream)
+    return f"{draw_certificate(model, place, stream)}\n\n{drawn}"
 
 
 def draw_certificate(model: Model, place: str, stream: TextIO) -> str:
@@ -41,8 +42,9 @@ def draw_certificate(model: Model, place: str, stream: TextIO) -> str:
 def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     version = f", version {model.version}" if model.version else ""
     yield "model", f"{printable(model.name)}{version}, {place}"
-    yield "objective", objective(model)
-    yield "lower bound", f"{model.lower_bound:.6g}: no weights have a lower objective"
+    mean = f", the mean of {len(model.classes)} classes" if model.classes else ""
+    yield "objective", f"{objective(model)}{mean}"
+    yield "lower bound", f"{model.lower_bound:.6g}{mean}: no weights have a lower objective"
     yield "gap", gap(model)
     yield "trained", trained(model)
     yield from (("time", line) for line in times(model))
@@ -55,7 +57,7 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
 
 def _join(model: Model) -> str:
     """Of rows with weights only the total weight is known, not the number."""
-    features = len({w.feature for w in model.weights})
+    features = len(model.terms)
     rows = row_count(model.join_rows, model.weighted)
     if model.weighted:
         return f"{rows}, with {amount(features)} features"

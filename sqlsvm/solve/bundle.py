@@ -1,5 +1,6 @@
 """The solver without a sample: a level bundle. It converges on every instance, but needs more passes than dane."""
 
+from collections.abc import Iterator
 from typing import Unpack
 
 import numpy as np
@@ -8,7 +9,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.grain import choose_buckets
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.run import Run
+from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
 
 HOPE = 0.5
@@ -19,11 +20,14 @@ LEVEL = 0.7
 def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
     """Minimise F until the certified gap is at most effort.tol."""
     run = Run(oracle, penalty, effort, **going)
+    return run.follow(proposals(run))
+
+
+def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     while not run.finished:
-        first = np.zeros(oracle.dimension) if run.start is None else run.start
+        first = np.zeros(run.oracle.dimension) if run.start is None else run.start
         point = level_point(run) if run.cuts else first
-        run.observe(point, choose_buckets(run, HOPE, DENSITY))
-    return run.solution()
+        yield Proposal(point, choose_buckets(run, HOPE, DENSITY))
 
 
 def level_point(run: Run[Oracle]) -> Array:

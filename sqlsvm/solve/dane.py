@@ -14,6 +14,7 @@ and no fixed curvature knows it. Then the sample is solved again in each step, w
 """
 
 import logging
+from collections.abc import Iterator
 from functools import cached_property
 from math import ceil, inf
 from typing import Unpack
@@ -27,7 +28,7 @@ from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.run import Run
+from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
 from sqlsvm.solve.threads import fitting_threads
 
@@ -61,15 +62,21 @@ MUCH = 1.5
 def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
     """Minimise F until the certified gap is at most effort.tol."""
     run = Run(oracle, penalty, effort, **going)
-    if not run.finished:
-        local, whole = sampled(run)
+    return run.follow(proposals(run))
+
+
+def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
+    if run.finished:
+        return
+    local, whole = sampled(run)
+    with fitting_threads(local.columns):
+        search = Search(run, local, whole)
+    while not run.finished:
         with fitting_threads(local.columns):
-            search = Search(run, local, whole)
-            while not run.finished:
-                point, width = search.propose()
-                share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-                run.observe(point, choose_buckets(run, HOPE, search.density(point), share), width)
-    return run.solution()
+            point, width = search.propose()
+            share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
+            buckets = choose_buckets(run, HOPE, search.density(point), share)
+        yield Proposal(point, buckets, width)
 
 
 def sample_size(dimension: int, join_rows: float) -> int:

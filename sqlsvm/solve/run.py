@@ -1,7 +1,15 @@
-"""One run of a solver that works by cuts: the log of its passes, and the bundle of their cuts."""
+"""One run of a solver that works by cuts: the log of its passes, and the bundle of their cuts.
 
+A solver is a function from a run to its proposals: where to look next, as long as the run is not finished. `follow`
+makes a pass for each. Several runs can be followed at once, and then their passes can share scans.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
-from typing import Generic, TypeVar, Unpack
+from time import perf_counter
+from typing import Any, Generic, TypeVar, Unpack
 
 import numpy as np
 
@@ -11,7 +19,7 @@ from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.log import Log
 from sqlsvm.solve.oracle import Cut, CutOracle
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, Going
+from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
 
 Asked = TypeVar("Asked", bound=CutOracle)
 
@@ -20,6 +28,15 @@ STALL = 0.6
 
 ROUNDING, TINY = 1e-6, 1e-9
 """More than rounding can change a value, relative and absolute."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Where a pass is to be made, and how."""
+
+    point: Array
+    buckets: int | None
+    width: float = 0.0
 
 
 class Run(Log, Generic[Asked]):
@@ -68,6 +85,11 @@ class Run(Log, Generic[Asked]):
             count += 1
         return count
 
+    def follow(self, proposals: Iterator[Proposal]) -> Solution:
+        for asked in proposals:
+            self.observe(asked.point, asked.buckets, asked.width)
+        return self.solution()
+
     def observe(self, point: Array, buckets: int | None, width: float = 0.0, spent: float = 0.0) -> None:
         """`spent`: seconds that this pass has taken already."""
         self.make(self.penalty.feasible(point), lambda beta: self.oracle.pass_(beta, buckets, width), spent)
@@ -92,3 +114,45 @@ class Run(Log, Generic[Asked]):
                 detail="so they were not of the same rows, and prove nothing together",
                 hint="keep what changes while it is read, such as a file or a foreign table, in a table first",
             )
+
+
+Passes = Callable[[Mapping[int, Proposal]], Mapping[int, Cut]]
+"""The cuts of several runs, by their numbers."""
+
+
+def follow_together(
+    runs: Sequence[Run[Any]], proposals: Sequence[Iterator[Proposal]], passes: Passes, on_pass: OnPass | None = None
+) -> None:
+    """All runs that are not finished make their next pass at once. `on_pass` is told of the mean of their objectives,
+    and of the largest gap."""
+    going, made = dict(enumerate(proposals)), 0
+    while asked := _asked(runs, going):
+        began = perf_counter()
+        cuts = passes(asked)
+        seconds, made = perf_counter() - began, made + 1
+        for place, cut in cuts.items():
+            runs[place].make(asked[place].point, partial(_known, cut), seconds / len(cuts))
+        if on_pass:
+            on_pass(_record(made, [run.certificate for run in runs], cuts.values(), seconds))
+
+
+def _asked(runs: Sequence[Run[Any]], going: dict[int, Iterator[Proposal]]) -> dict[int, Proposal]:
+    """Runs that are finished go no more."""
+    found = {place: next(each, None) for place, each in going.items()}
+    for place, asked in found.items():
+        if asked is None:
+            del going[place]
+    return {n: replace(each, point=runs[n].penalty.feasible(each.point)) for n, each in found.items() if each}
+
+
+def _known(cut: Cut, point: Array) -> Cut:
+    return cut
+
+
+def _record(made: int, proofs: Sequence[Certificate], cuts: Iterable[Cut], seconds: float) -> Record:
+    def mean(name: str) -> float:
+        return float(sum(getattr(proof, name) for proof in proofs) / len(proofs))
+
+    buckets = max((cut.buckets for cut in cuts if cut.buckets), default=None)
+    gap = max(proof.gap for proof in proofs)
+    return Record(made, mean("objective"), mean("objective_upper"), mean("lower_bound"), gap, buckets, seconds)

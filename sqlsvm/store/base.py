@@ -90,8 +90,12 @@ class Store(Protocol):
 
 def without_weights(found: Mapping[str, Any], where: str) -> Model:
     """A model with its first weight only, for lists: to read 100,000 weights takes a quarter of a second."""
-    weights = found.get("weights")
-    return Model.from_json({**found, "weights": weights[:1]} if isinstance(weights, list) else found, where)
+    weights, classes = found.get("weights"), found.get("classes")
+    if isinstance(weights, list):
+        found = {**found, "weights": weights[:1]}
+    if isinstance(classes, list):
+        found = {**found, "classes": [{**c, "weights": []} if isinstance(c, dict) else c for c in classes]}
+    return Model.from_json(found, where)
 
 
 def check_name(name: str) -> None:

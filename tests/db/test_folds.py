@@ -37,8 +37,8 @@ def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple
     found: Found = []
     validation = Validation(trainings)
 
-    def on_fold(problem: Problem, weights: Mapping[str, Values]) -> None:
-        found.append((problem.moments.n, dict(weights)))
+    def on_fold(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
+        found.append((problem.moments.n, {name: own for name, (own,) in weights.items()}))
         validation.measure(problem, weights)
 
     models = train_each(engine, join.query, trainings, on_fold=on_fold)
@@ -191,7 +191,7 @@ def test_the_tables_of_the_user_and_of_the_work(engine: Engine) -> None:
         made(engine, join, {"m": training(lam=1e-2, folds=2)})
         assert sorted(engine.table_names()) == before
 
-        def fails(problem: Problem, weights: Mapping[str, Values]) -> None:
+        def fails(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
             raise DataError("enough")
 
         with pytest.raises(DataError, match="enough"):

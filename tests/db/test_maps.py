@@ -20,6 +20,7 @@ from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Asked
 from sqlsvm.maps.mapped import Mapped, mapped
 from sqlsvm.maps.resolve import resolved
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
@@ -227,7 +228,9 @@ def test_the_estimator(engine: Engine) -> None:
     assert {"size_spline1", "qty_spline3"} <= set(svc.feature_names_in_)
     found = engine.fetch(predict(engine, svc.model_))
     np.testing.assert_allclose(svc.decision_function(found), found["score"], rtol=1e-9, atol=1e-9)
-    assert svc.evaluate(part=None).accuracy.value > 0.8
+    rates = svc.evaluate(part=None)
+    assert isinstance(rates, Evaluation)
+    assert rates.accuracy.value > 0.8
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -382,6 +382,7 @@ def test_the_estimator_evaluates_where_it_was_fitted(postgres: Engine, statement
     svc = RelationalSVC(lam=1e-2, sample=500, offload=True).fit(postgres, join.query, "y")
     found = svc.evaluate()
     assert not any(text.startswith("CREATE") for text in statements)
+    assert isinstance(found, Evaluation)
     assert found.accuracy == evaluate_model(postgres, svc.model_).accuracy
 
 

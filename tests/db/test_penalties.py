@@ -14,6 +14,7 @@ from sqlsvm.ask.fairness import fairness
 from sqlsvm.ask.rows import on_all
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError, QueryError
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.options import LossName
 from sqlsvm.psql.stored_program import stored_program
@@ -376,7 +377,9 @@ def test_the_estimator(duckdb: Engine) -> None:
     found.fit(duckdb, QUERY, "y")
     assert (found.coef_ >= 0.0).all()
     assert len(found.model_.constraints) == found.coef_.size + 2
-    (said,) = found.evaluate().fairness
+    measured = found.evaluate()
+    assert isinstance(measured, Evaluation)
+    (said,) = measured.fairness
     assert said.covariance <= 0.02 + CLOSE
 
 

@@ -71,7 +71,8 @@ def assert_between(engine: Engine, query: str, given: Training) -> None:
     names = [c.feature for c in problem.plan.design.coordinates]
     weights = dict(zip(names, problem.scaling.to_raw(solution.beta).tolist(), strict=True))
     compute = objective if len(rows["y"]) < 10_000 else objective_of_many
-    found = compute(rows, weights, problem.plan.design.target.class_weights, solution.beta)
+    negative, positive = problem.plan.design.target.class_weights
+    found = compute(rows, weights, (negative, positive), solution.beta)
     proof = solution.certificate
     assert proof.objective <= found <= proof.objective_upper
     assert proof.lower_bound <= found

@@ -185,6 +185,7 @@ ROOMS = {
     "sign": ("plan/target.py", "compile/"),
     "lam": (
         *("options.py", "estimator.py", "solve/penalty.py", "solve/elastic.py", "solve/descent.py", "run/train.py"),
+        "run/modelling.py",
         *("model/model.py", "store/base.py", "show/models.py", "report/page.py"),
     ),
 }

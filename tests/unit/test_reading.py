@@ -20,7 +20,7 @@ from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, TrainedOn, Validated, Weight, _Pass
+from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, OfClass, TrainedOn, Validated, Weight, _Pass
 from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
 from sqlsvm.reading import in_json, parsed
@@ -100,7 +100,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "trained_on.booleans": ("heavy", 'trained_on.booleans: expected a list, found "heavy"'),
     "zoo": (["hinge"], "zoo: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
     "owner": ("postgres", "owner: unknown field\nHINT: remove it. If a newer sqlsvm wrote it, upgrade this one"),
-    "losses": (["hinge"], "losses: unknown field\nHINT: did you mean passes? If a newer sqlsvm wrote it, upgrade"),
+    "losses": (["hinge"], "losses: unknown field\nHINT: did you mean classes? If a newer sqlsvm wrote it, upgrade"),
     "format": (99, f"made by a newer sqlsvm (format 99; this one reads up to {FORMAT})\nHINT: upgrade sqlsvm"),
 }
 
@@ -143,12 +143,13 @@ _FORM_6 = (
     | {"validation", "mean", "standard_error", "folds"}
 )
 _FORM_7 = _FORM_6 | {"maps", "map", "columns", "formulas", "steps", "kind", "replaces", "note"}
-FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_5, 6: _FORM_6, 7: _FORM_7}
+_FORM_8 = _FORM_7 | {"classes", "value"}
+FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_5, 6: _FORM_6, 7: _FORM_7, 8: _FORM_8}
 """In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
-    kinds = (Model, Weight, FeatureScale, Held, Mapped, Probability, Validated, TrainedOn, _Pass)
+    kinds = (Model, Weight, FeatureScale, Held, Mapped, OfClass, Probability, Validated, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 
 

@@ -28,9 +28,10 @@ from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
 from sqlsvm.psql.stored_program.start import start
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.modelling import facts
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
-from sqlsvm.run.train import Training, facts
+from sqlsvm.run.train import Training
 
 SOURCES = "sources"
 
@@ -55,6 +56,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     _check_training(training)
     query = labelled(engine, text, asked, training.effort.seed)
     target = asked.target(engine, query)
+    target.must_be_one("a stored program trains two", "train with sqlsvm train: sqlsvm.predict knows its model")
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     if isinstance(target, Binary):
         _check_classes(target.label.name, values)

@@ -1,0 +1,88 @@
+"""How good a model with more than two classes is: which class it predicts for the rows of each class."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.solve.arrays import Array
+
+REPEATS = 400
+"""Samples that are drawn again to see how far the measures vary."""
+
+
+@dataclass(frozen=True)
+class Confusion:
+    values: tuple[object, ...]
+    """The classes: the label's own values."""
+    matrix: Array
+    """Rows of the join: of class i that are predicted as class j."""
+    drawn: Array | None = None
+    """How many rows of each class were looked at; None if all were."""
+    seed: int = 0
+
+    @property
+    def exact(self) -> bool:
+        return self.drawn is None
+
+    @property
+    def rows(self) -> Array:
+        """Of each class."""
+        return np.asarray(self.matrix.sum(axis=1))
+
+    @property
+    def measures(self) -> dict[str, float]:
+        return {name: measure(self.matrix) for name, measure in MEASURES.items()}
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The standard error of each measure, which comes from looking at some of the rows only."""
+        if self.drawn is None:
+            return dict.fromkeys(MEASURES, 0.0)
+        rng, rows = np.random.default_rng(self.seed), self.rows
+        again = np.zeros((REPEATS, *self.matrix.shape))
+        for i, drawn in enumerate(self.drawn.astype(int).tolist()):
+            if drawn:
+                again[:, i] = rng.multinomial(drawn, self.matrix[i] / rows[i], REPEATS) / drawn * rows[i]
+        return {name: float(np.std([measure(m) for m in again])) for name, measure in MEASURES.items()}
+
+    def as_json(self) -> dict[str, Any]:
+        rates = precision(self.matrix), recall(self.matrix), f1(self.matrix)
+        of_classes = zip(self.values, self.rows.tolist(), *(r.tolist() for r in rates), strict=True)
+        names = ("value", "rows", "precision", "recall", "f1")
+        found: dict[str, Any] = {"exact": self.exact, "confusion": self.matrix.tolist()}
+        found |= {"classes": [dict(zip(names, row, strict=True)) for row in of_classes], **self.measures}
+        if self.drawn is not None:
+            found |= {"rows_drawn": float(self.drawn.sum()), "standard_errors": self.errors}
+        return found
+
+
+def accuracy(matrix: Array) -> float:
+    return float(_share(np.trace(matrix), matrix.sum()))
+
+
+def precision(matrix: Array) -> Array:
+    """Of each class; 0 if it is never predicted."""
+    return np.asarray(_share(np.diag(matrix), matrix.sum(axis=0)))
+
+
+def recall(matrix: Array) -> Array:
+    return np.asarray(_share(np.diag(matrix), matrix.sum(axis=1)))
+
+
+def f1(matrix: Array) -> Array:
+    return np.asarray(_share(2.0 * np.diag(matrix), matrix.sum(axis=0) + matrix.sum(axis=1)))
+
+
+MEASURES: dict[str, Callable[[Array], float]] = {
+    "accuracy": accuracy,
+    "balanced_accuracy": lambda m: float(recall(m).mean()),
+    "macro_f1": lambda m: float(f1(m).mean()),
+    "weighted_f1": lambda m: float(f1(m) @ _share(m.sum(axis=1), m.sum())),
+}
+"""Macro: the mean over the classes. Weighted: each class counts as much as it has rows."""
+
+
+def _share(part: Any, whole: Any) -> Any:
+    return np.divide(part, whole, out=np.zeros(np.shape(part)), where=np.asarray(whole) > 0)

@@ -1,0 +1,154 @@
+"""From what a solver found to a model, on the columns of the user."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.scaling import Moments, means
+from sqlsvm.plan.target import read_label_values
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.notes import constants, only_class
+from sqlsvm.run.problem import Problem
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.penalty import Penalty
+from sqlsvm.solve.solution import Record, Solution
+
+if TYPE_CHECKING:
+    from sqlsvm.run.train import Training
+
+
+def model_of(
+    engine: Engine,
+    name: str,
+    text: str,
+    training: "Training",
+    problem: Problem,
+    penalty: Penalty,
+    solution: Solution,
+    known: TrainedOn,
+    left_out: Moments | None = None,
+) -> Model:
+    """`left_out`: of the rows held out."""
+    proof, design = solution.certificate, problem.plan.design
+    rows = _label_rows(problem.moments, design)
+    unweighted = replace(design, target=replace(design.target, class_weights=(1.0, 1.0)))
+    held_out: ByLabel = {} if left_out is None else _label_rows(left_out, unweighted)
+    scaling, beta = problem.scaling, solution.beta
+    constant = next((e for e in scaling.numbers if not e.feature), None)
+    return Model(
+        name=name,
+        engine=database_of(engine, problem.work.engine),
+        query=text,
+        dialect=engine.dialect,
+        label=design.target.label.name,
+        positive=training.problem.positive,
+        lam=training.lam,
+        solver=training.solver,
+        counting=problem.plan.method,
+        nulls=training.problem.nulls,
+        bags=len(problem.plan.bags),
+        join_rows=sum(rows.values()) if rows else _whole(problem.moments.n, design),
+        label_rows=rows,
+        passes=len(solution.history),
+        seconds=sum(record.seconds for record in solution.history),
+        **asdict(proof),
+        gap=proof.gap,
+        converged=solution.converged,
+        intercept=float(scaling.to_raw(beta)[constant.index]) + design.target.centre if constant else 0.0,
+        weights=tuple(_weights(problem, beta, training.problem.nulls)),
+        label_centre=design.target.centre,
+        scaled_intercept=float(beta[constant.place]) if constant else 0.0,
+        constraints=tuple(Held(*row) for row in penalty.held(beta)),
+        scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
+        notes=tuple(_notes(problem, training, penalty, solution, known.label_values)),
+        history=tuple(as_json(record) for record in solution.history),
+        options=asdict(training),
+        maps=problem.query.maps,
+        trained_on=replace(known, held_out=held_out),
+    )
+
+
+def database_of(engine: Engine, here: Engine) -> str:
+    return engine.version if here is engine else f"{here.version}, offloaded from {engine.version}"
+
+
+def as_json(record: Record) -> dict[str, Any]:
+    found = asdict(record)
+    return {"pass": found.pop("pass_"), **found}
+
+
+def _label_rows(moments: Moments, design: Design) -> ByLabel:
+    """The rows of each class, without class weights. A row of weight w counts as w rows."""
+    by_class = design.target.by_class(moments.n, moments.n_negative, moments.of_codes)
+    return {label: _whole(n, design) for label, n in by_class.items()}
+
+
+def _whole(rows: float, design: Design) -> float:
+    return rows if design.weight else float(round(rows))
+
+
+def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
+    """On the user's columns: the weight of each raw coordinate, and the number that replaces a NULL in it."""
+    scaling = problem.scaling
+    theta = scaling.to_raw(beta)
+    filled = means(scaling.design, problem.moments) if nulls == "mean" else {}
+    for e in scaling.elements():
+        if e.feature:
+            weight, scaled = float(theta[e.index]), float(beta[e.place])
+            yield Weight(e.feature, e.category, weight, scaled, filled.get(e.feature))
+
+
+def _notes(
+    problem: Problem, training: "Training", penalty: Penalty, solution: Solution, label_values: tuple[object, ...]
+) -> Iterator[str]:
+    """What the command line says after a training, and what to try."""
+    beta, proof = solution.beta, solution.certificate
+    yield from constants(problem, beta)
+    yield from (each.note for each in problem.query.maps if each.note)
+    if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
+        yield f"the objective is at most {proof.objective_upper:.2g}, which is 0 as far as sums of doubles can tell"
+    if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
+        return
+    if only := only_class(problem, solution, penalty):
+        said = f"the model predicts {label_values[only > 0]} for every row of the join"
+        as_they_are = training.problem.class_weight == "none"
+        yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
+
+
+def trained_on(engine: Engine, text: str, problem: Problem) -> TrainedOn:
+    query, target = problem.query, problem.plan.design.target
+    values = read_label_values(problem.work.engine, query, target, shortest=engine.abilities.shortest)
+    rows = {r.alias: problem.catalog.rows(r.alias) for r in query.relations}
+    return replace(facts(query, text, values), rows=rows, database=engine.url)
+
+
+def facts(query: FeatureQuery, text: str, label_values: tuple[object, ...]) -> TrainedOn:
+    """What is known of every training of a query."""
+    return TrainedOn(
+        fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16],
+        relations=_relations(query),
+        booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
+        padded=tuple(f.name for f in query.features if f.spelling == "padded"),
+        caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
+        label_values=label_values,
+        versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
+    )
+
+
+def _relations(query: FeatureQuery) -> dict[str, str]:
+    """Of each feature, also of a category. A sum has several."""
+    return {f.name: f.relation for f in query.features} | {
+        name: ", ".join(term.relation for term in terms) for name, terms in query.sums.items()
+    }
+
+
+def package_version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

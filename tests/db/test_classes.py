@@ -1,0 +1,317 @@
+"""A label with more than two values: each class against all others, next to LIBLINEAR on the materialised join, and the
+predictions next to those rows."""
+
+import io
+import json
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+from sqlglot import exp, parse_one
+
+from sqlsvm import RelationalSVC
+from sqlsvm.ask.inspect import as_json, inspect
+from sqlsvm.ask.measure import measure
+from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.validation import Validation
+from sqlsvm.engine.base import Engine, Rows, StatementError, Text
+from sqlsvm.errors import DataError, OptionError
+from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict, score_sql
+from sqlsvm.model.to_onnx import graph
+from sqlsvm.model.to_sklearn import pipeline
+from sqlsvm.report.gather import gather
+from sqlsvm.run.train import train, train_each
+from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
+from sqlsvm.store import open_store
+from tests.ground.joins import Join, categories, chain, star
+from tests.ground.opened import build, truth
+from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.typed import asked
+
+LABELS = {
+    "star": ("s.y", "CASE WHEN NOT s.y THEN 'a' WHEN s.price > 0.4 THEN 'b''s' ELSE 'c' END"),
+    "categories": ("t.y", "CASE WHEN t.y THEN 3 WHEN t.x > 0 THEN 10 ELSE -1 END"),
+    "chain": ("m.y", "CASE WHEN m.y = 1 THEN 'one' WHEN m.v > 0 THEN 'two' WHEN m.u > 0 THEN 'three' ELSE 'four' END"),
+}
+SHAPES = {"star": star, "categories": categories, "chain": chain}
+
+
+def classed(shape: str, seed: int = 3) -> Join:
+    join, (label, classes) = SHAPES[shape](np.random.default_rng(seed)), LABELS[shape]
+    return replace(join, query=join.query.replace(f"SELECT {label}", f"SELECT {classes} AS y", 1))
+
+
+def against(join: Join, shape: str, value: object) -> str:
+    """The query of one class against all others."""
+    spelled = exp.convert(value).sql("postgres")
+    classes = LABELS[shape][1]
+    return join.query.replace(f"{classes} AS y", f"({classes}) = {spelled} AS y", 1)
+
+
+def materialised(engine: Engine, join: Join) -> Rows:
+    return asked(engine, parse_one(join.query, read=engine.dialect))
+
+
+OTHERS = {"lam": 1e-3, "loss": "squared_hinge"}, {"l1": 0.01}, {"intercept": "free", "counting": "grid"}
+
+
+@pytest.mark.parametrize(
+    "options", [{"lam": 1e-2}, *(pytest.param(o, marks=pytest.mark.slow) for o in OTHERS)], ids=str
+)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_class_is_a_training_of_its_own(engine: Engine, shape: str, options: dict[str, Any]) -> None:
+    """Bounds on both sides; with the hinge also next to LIBLINEAR on the materialised join."""
+    join, wanted = classed(shape), training(**{"lam": 1e-2, **options})
+    wanted = replace(wanted, problem=replace(wanted.problem, categorical=join.categorical))
+    with join.created(engine):
+        model = train(engine, "m", join.query, wanted)
+        assert model.converged
+        assert [each.value for each in model.classes] == list(model.trained_on.label_values)
+        for each, part in zip(model.classes, model.parts, strict=True):
+            own = against(join, shape, each.value)
+            alone = train(engine, "m", own, wanted)
+            assert (part.label_rows, part.join_rows) == (alone.label_rows, alone.join_rows)
+            assert part.lower_bound <= alone.objective_upper
+            assert alone.lower_bound <= part.objective_upper
+            if options == {"lam": 1e-2}:
+                rows = truth(engine, own, wish_of(wanted))
+                assert_proven(engine, part, rows)
+                assert_beside_liblinear(part, rows)
+    assert model.gap == max(each.gap for each in model.classes)
+    assert model.objective == pytest.approx(np.mean([each.objective for each in model.classes]))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_predictions_and_the_matrix_are_those_of_the_rows(engine: Engine, shape: str) -> None:
+    join = classed(shape)
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(lam=1e-2, categorical=join.categorical))
+        found = on_all(engine, model, lambda problem: measure(problem, model))
+        predicted = asked(engine, predict(engine, model))
+        by_text = exp.alias_(parse_one(score_sql(model, of="features"), read=engine.dialect), "p")
+        again = asked(engine, exp.select("prediction", by_text).from_(predict(engine, model).subquery("rows")))
+        rows = materialised(engine, join)
+    assert isinstance(found, Confusion)
+    assert again["prediction"].tolist() == again["p"].tolist()
+    values = [each.value for each in model.classes]
+    svc = RelationalSVC()
+    svc._take(model)
+    frame = {name: column for name, column in predicted.items() if name not in ("score", "prediction", "y")}
+    scores = svc.decision_function(frame)
+    assert scores.shape == (len(rows["y"]), len(values))
+    np.testing.assert_allclose(scores.max(axis=1), predicted["score"].astype(float), rtol=1e-12)
+    assert svc.predict(frame).tolist() == predicted["prediction"].tolist()
+    assert svc.coef_.shape == (len(values), len(svc.feature_names_in_))
+    y, p = predicted["y"].tolist(), predicted["prediction"].tolist()
+    np.testing.assert_allclose(found.matrix, confusion_matrix(y, p, labels=values))
+    assert found.exact
+    measures = found.measures
+    assert measures["accuracy"] == pytest.approx(accuracy_score(y, p))
+    for average in ("macro", "weighted"):
+        assert measures[f"{average}_f1"] == pytest.approx(f1_score(y, p, average=average))
+    assert found.as_json()["confusion"] == found.matrix.tolist()
+
+
+def test_a_sampled_matrix_says_how_far_off_it_may_be(duckdb: Engine) -> None:
+    """Over several bags, if the join is too large to be read whole. The rows of each class are known."""
+    join = chain(np.random.default_rng(3), rows=3000, fan_out=14)
+    join = replace(join, query=join.query.replace("SELECT m.y", f"SELECT {LABELS['chain'][1]} AS y", 1))
+    with join.created(duckdb):
+        model = train(duckdb, "m", join.query, training(lam=1e-2))
+        found = on_all(duckdb, model, lambda problem: measure(problem, model))
+        predicted = asked(duckdb, predict(duckdb, model))
+    assert isinstance(found, Confusion)
+    assert not found.exact
+    assert model.join_rows > 3e5
+    truth = confusion_matrix(predicted["y"], predicted["prediction"], labels=[c.value for c in model.classes])
+    np.testing.assert_allclose(found.rows, truth.sum(axis=1))
+    exact = Confusion(found.values, truth.astype(float))
+    for name, value in found.measures.items():
+        assert 0.0 < found.errors[name] < 0.01
+        assert abs(value - exact.measures[name]) < 5 * found.errors[name]
+
+
+@pytest.mark.parametrize("options", [{"class_weight": "balanced"}, {"weight": "w"}], ids=str)
+def test_weights(engine: Engine, options: dict[str, Any]) -> None:
+    """Balanced: all classes have the same total weight. The rows that are counted have none."""
+    join = classed("star")
+    weighing = replace(join, query=join.query.replace("SELECT ", "SELECT 1 + s.store % 3 AS w, ", 1))
+    text = weighing.query if "weight" in options else join.query
+    with join.created(engine):
+        model = train(engine, "m", text, training(lam=1e-2, **options))
+        rows, found = materialised(engine, weighing), on_all(engine, model, lambda problem: measure(problem, model))
+    weights = rows["w"].astype(float) if "weight" in options else np.ones(len(rows["y"]))
+    counts = {value: weights[rows["y"] == value].sum() for value in model.trained_on.label_values}
+    assert [each.rows for each in model.classes] == pytest.approx([counts[c.value] for c in model.classes])
+    assert isinstance(found, Confusion)
+    np.testing.assert_allclose(found.rows, list(counts.values()))
+    if "class_weight" in options:
+        size = {value: len(weights) / (len(counts) * n) for value, n in counts.items()}
+        weights = np.array([size[y] for y in rows["y"].tolist()])
+    for part, each in zip(model.parts, model.classes, strict=True):
+        z = np.maximum(0.0, 1.0 - np.where(rows["y"] == each.value, 1.0, -1.0) * scored(part, rows))
+        penalty = sum(w.scaled_weight**2 for w in part.weights) + (part.scaled_intercept or 0.0) ** 2
+        value = float(weights @ z / weights.sum()) + 1e-2 * penalty
+        assert part.objective - 1e-9 <= value <= part.objective_upper + 1e-9
+
+
+def scored(part: Model, rows: Rows) -> Any:
+    return part.intercept + sum(w.weight * rows[w.feature].astype(float) for w in part.weights)
+
+
+def test_holdout_and_folds(engine: Engine) -> None:
+    join, wanted = classed("star"), training(lam=1e-2, holdout=0.25)
+    with join.created(engine):
+        model = train(engine, "m", join.query, wanted)
+        found = on_parts(engine, model, lambda problem: measure(problem, model))
+        folded = {"m": training(lam=1e-2, folds=3)}
+        validation = Validation(folded)
+        (whole,) = train_each(engine, join.query, folded, on_fold=validation.measure)
+    sizes = {part: float(each.rows.sum()) for part, each in found.items() if isinstance(each, Confusion)}
+    assert sizes["train"] == sum(each.rows for each in model.classes)
+    assert sizes["holdout"] == sum(each.held_out for each in model.classes)
+    assert sum(sizes.values()) == whole.join_rows
+    measured = validation.of(whole).validation
+    assert set(measured) == {"loss", "accuracy", "balanced_accuracy", "f1"}
+    seen = found["holdout"]
+    assert isinstance(seen, Confusion)
+    assert measured["accuracy"].mean == pytest.approx(seen.measures["accuracy"], abs=0.05)
+
+
+def test_offload_is_the_same(postgres: Engine) -> None:
+    join = classed("star")
+    with join.created(postgres):
+        here, there = (train(postgres, "m", join.query, training(lam=1e-2, offload=o)) for o in (False, True))
+    for one, other in zip(here.parts, there.parts, strict=True):
+        assert one.lower_bound <= other.objective_upper
+        assert other.lower_bound <= one.objective_upper
+    assert [each.value for each in here.classes] == [each.value for each in there.classes]
+
+
+def test_a_path_and_a_start(duckdb: Engine) -> None:
+    join = classed("star")
+    with join.created(duckdb):
+        found = train_each(duckdb, join.query, {f"m{lam}": training(lam=lam) for lam in (0.1, 0.01, 0.001)})
+        alone = train(duckdb, "m", join.query, training(lam=0.001))
+        again = train(duckdb, "m", join.query, training(lam=0.001), start=alone)
+    assert all(model.converged for model in found)
+    assert found[2].passes <= alone.passes
+    for one, other in zip(found[2].parts, alone.parts, strict=True):
+        assert one.lower_bound <= other.objective_upper
+        assert other.lower_bound <= one.objective_upper
+    assert all(len(each.history) == each.passes for model in found for each in model.classes)
+    assert again.passes <= alone.passes
+
+
+def test_a_model_is_read_as_it_was_written(duckdb: Engine, tmp_path: Any) -> None:
+    join = classed("categories")
+    with join.created(duckdb):
+        model = train(duckdb, "m", join.query, training(lam=1e-2, categorical=join.categorical))
+    store = open_store(tmp_path / "m.json")
+    store.save(model)
+    read = store.load("m")
+    assert read.classes == model.classes
+    assert read.as_json() == replace(model, version=1).as_json()
+    assert store.models()[0].gap == model.gap
+    for text in (draw_model(read, io.StringIO()), draw_weights(read, 3, io.StringIO())):
+        assert all(str(each.value) in text for each in model.classes)
+    assert [each["value"] for each in weights_as_json(read, 2)["classes"]] == [-1, 3, 10]
+    broken = json.loads(json.dumps(model.as_json()))
+    broken["classes"] = broken["classes"][:2]
+    with pytest.raises(OptionError, match="classes"):
+        Model.from_json(broken)
+
+
+def test_exports(duckdb: Engine) -> None:
+    join = classed("categories")
+    with join.created(duckdb):
+        model = train(duckdb, "m", join.query, training(lam=1e-2, categorical=join.categorical))
+        rows = asked(duckdb, predict(duckdb, model))
+    frame = pd.DataFrame({name: column.tolist() for name, column in rows.items()})
+    assert pipeline(pickle.loads(pickle.dumps(model))).predict(frame).tolist() == rows["prediction"].tolist()
+    given = {t.feature: rows[t.feature][:, None] for t in model.terms}
+    given = {n: v if v.dtype == object else v.astype(float) for n, v in given.items()}
+    session = onnxruntime.InferenceSession(graph(model).SerializeToString())
+    score, label = session.run(["score", "label"], given)
+    assert label[:, 0].tolist() == rows["prediction"].tolist()
+    np.testing.assert_allclose(score.max(axis=1), rows["score"].astype(float), rtol=1e-12)
+
+
+def test_the_first_of_equal_scores_wins(engine: Engine) -> None:
+    """A NULL has no class."""
+    build(engine, "CREATE TABLE f (y TEXT, x FLOAT8); INSERT INTO f VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4)")
+    model = train(engine, "m", "SELECT f.y, f.x FROM f", training(lam=1e-1))
+    same = replace(model, classes=tuple(replace(model.classes[0], value=each.value) for each in model.classes))
+    rows = asked(engine, predict(engine, same, "SELECT f.x FROM f UNION ALL SELECT NULL"))
+    assert sorted(map(str, rows["prediction"].tolist())) == ["None", "a", "a", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "said"),
+    [
+        ([f"v{n}" for n in range(101)], {}, "the label y has more than 100 values in f"),
+        (["a"], {}, "the label y has the value 'a'"),
+        (["a", "b", "c"], {"positive": "a"}, "the label y has more than two values in f"),
+        (["a", "b", "c"], {"solver": "descent", "scale": "maxabs"}, "y has 3 classes, and descent trains two"),
+        (["a", "b", "c"], {"class_weight": (1.0, 2.0)}, "--class-weight W-:W\\+ is for two classes"),
+        (["a", "b", "c"], {"probability": "sigmoid", "folds": 2}, "has 3 classes, and --probability is for two"),
+        (["a", "b", "c"], {"loss": "huber"}, "the loss huber needs a label that is a number"),
+        ([0.5, 1.5, 2.5], {}, "the label y has more than two values in f"),
+        (["a", "b", None, "c"], {}, "the label y is NULL in 1 rows"),
+    ],
+)
+def test_bad_input(engine: Engine, values: list[Any], options: dict[str, Any], said: str) -> None:
+    """One clear error, and nothing is left."""
+    kind = "FLOAT8" if isinstance(values[0], float) else "TEXT"
+    build(engine, f"CREATE TABLE f (y {kind}, x FLOAT8)")
+    rows = ", ".join(f"({exp.convert(v).sql('postgres')}, {n})" for n, v in enumerate(values))
+    build(engine, f"INSERT INTO f VALUES {rows}")
+    before = engine.table_names()
+    with pytest.raises((DataError, OptionError), match=said):
+        train(engine, "m", "SELECT f.y, f.x FROM f", training(**options))
+    assert engine.table_names() == before
+
+
+def test_a_class_that_the_join_loses(engine: Engine) -> None:
+    build(
+        engine,
+        """CREATE TABLE f (y TEXT, k INT, x FLOAT8); INSERT INTO f VALUES ('a', 1, 1), ('b', 1, 2), ('c', 2, 3);
+        CREATE TABLE d (k INT PRIMARY KEY, z FLOAT8); INSERT INTO d VALUES (1, 1)""",
+    )
+    text = "SELECT f.y, f.x, d.z FROM f JOIN d ON d.k = f.k"
+    with pytest.raises(DataError, match="no row of the join has the y 'c'"):
+        train(engine, "m", text, training())
+    assert as_json(inspect(engine, text, label="y"))["label"]["rows"] == {"a": 1.0, "b": 1.0, "c": 0.0}
+
+
+def test_a_report_is_refused(duckdb: Engine) -> None:
+    build(duckdb, "CREATE TABLE f (y INT, x FLOAT8); INSERT INTO f VALUES (1, 1), (2, 2), (3, 3)")
+    model = train(duckdb, "m", "SELECT f.y, f.x FROM f", training(lam=1e-1))
+    with pytest.raises(OptionError, match="model m has 3 classes, and a report draws one vector of weights"):
+        gather(model, None)
+
+
+def test_functions_in_psql(installed: Engine) -> None:
+    """predict gives the class of the driver; what is for one vector of weights says so."""
+    join = classed("categories")
+    with join.created(installed):
+        model = train(installed, "kinds", join.query, training(lam=1e-2, categorical=join.categorical))
+        open_store(installed).save(model)
+        rows = predict(installed, model).subquery("q")
+        by_function = "sqlsvm.predict('kinds', to_jsonb(q.*)) AS p"
+        found = asked(installed, exp.select("q.prediction", by_function, dialect="postgres").from_(rows))
+    assert found["p"].tolist() == [str(value) for value in found["prediction"].tolist()]
+    assert len(set(found["p"].tolist())) == 3
+    for call in ("sqlsvm.score_sql('kinds')", "sqlsvm.decision_function('kinds', '{}')", "sqlsvm.weights('kinds')"):
+        with pytest.raises(StatementError, match='model "kinds" has 3 classes, so it has no one score'):
+            installed.fetch(Text(f"SELECT {call}"))
+    unknown = "jsonb_build_object('x', NULL, 'city', NULL, 'month', NULL, 'colour', NULL, 'price', NULL)"
+    null = installed.fetch(Text(f"SELECT sqlsvm.predict('kinds', {unknown}) AS p"))
+    assert null["p"].tolist() == [None]
