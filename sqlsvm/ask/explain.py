@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError
 
 from sqlsvm.ask.counting import EPSILON, row_count_program
 from sqlsvm.ask.estimates import estimates
-from sqlsvm.ask.inspect import edge_text
+from sqlsvm.ask.inspect import edge_text, shared_terms
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import (
     category_moments_name,
@@ -31,11 +31,12 @@ from sqlsvm.compile.second_moments import factors, second_moments
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import plain
 from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.by_name import Given, read_beta
-from sqlsvm.plan.catalog import Catalog
-from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.catalog import Catalog, Heaviest
+from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.plan.parameters import BUCKETS, LEVELS
 from sqlsvm.plan.plan import Link, Plan
 from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_sizes, node_rows, why_copied
@@ -89,6 +90,8 @@ class LinkFacts:
     """The rows that exact counting sorts."""
     cost: float
     """The entries that counting on the grid reads."""
+    heaviest: Heaviest | None = None
+    """Not known of nodes of several relations, nor of a cross product."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ class Explanation:
             "keys": facts.keys,
             "half_join_rows": facts.half_join_rows,
             "cost": facts.cost,
+            "heaviest": facts.heaviest and {name: plain(value) for name, value in vars(facts.heaviest).items()},
         }
 
 
@@ -266,7 +270,16 @@ def _node(plan: Plan, catalog: Catalog, node: int) -> NodeFacts:
 def _link(plan: Plan, catalog: Catalog, link: Link) -> LinkFacts:
     tree = plan.tree
     keys, cost = distinct_keys(tree, catalog, link), list_sizes(tree, catalog, link).cost
-    return LinkFacts(link, keys, half_joins(tree, catalog, link), cost)
+    return LinkFacts(link, keys, half_joins(tree, catalog, link), cost, _heaviest(tree, catalog, link.edge))
+
+
+def _heaviest(tree: JoinTree, catalog: Catalog, edge: Edge) -> Heaviest | None:
+    left, right = tree.nodes[edge.left], tree.nodes[edge.right]
+    if not edge.on or len(left) + len(right) > 2:
+        return None
+    sizes = [len(tree.variables[v].at(left[0])) * len(tree.variables[v].at(right[0])) for v in edge.on]
+    firsts = [sum(sizes[:place]) for place in range(len(sizes))]
+    return catalog.heaviest(left[0], right[0], shared_terms(tree, edge), firsts)
 
 
 # -- statements --------------------------------------------------------------------------------------------------------

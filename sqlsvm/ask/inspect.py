@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.ask.alike import Alike, alike_in_join
+from sqlsvm.ask.heavy import HeavyKeys, heavy_keys
 from sqlsvm.compile.count import count_pass, total_table
 from sqlsvm.compile.prepare import Output, key, node_table, prepare_merged, relation_keys, relation_rows
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.plan.at_fault import naming_features
@@ -67,6 +69,8 @@ class Inspection:
     label: LabelFacts | None
     alike: tuple[Alike, ...] = ()
     """Features that are nearly the same in the join."""
+    heavy: Mapping[int, HeavyKeys] = field(default_factory=dict)
+    """Of many-to-many edges, by their place, if they were asked for."""
 
 
 def inspect(
@@ -77,8 +81,13 @@ def inspect(
     weight: str | None = None,
     positive: str | None = None,
     categorical: Sequence[str] = (),
+    heavy: int = 0,
+    approximate: bool = False,
 ) -> Inspection:
-    """Read the facts of a feature query from one snapshot. The join is counted, not built."""
+    """Read the facts of a feature query from one snapshot. The join is counted, not built. `heavy`: how many keys of
+    each many-to-many edge to list; `approximate`: find them by a sketch of the engine."""
+    if approximate and engine.abilities.frequent is None:
+        raise OptionError("this database has no sketch of frequent values", hint="leave --approximate out")
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     with naming_features(engine, query), workspace(engine) as work:
         steps.info("looking at rows and keys of the tables")
@@ -94,14 +103,16 @@ def inspect(
         facts = tuple(_edge_facts(catalog, tree, edge) for edge in tree.edges)
         marked = tuple(_marked(tree, edge, found) for edge, found in zip(tree.edges, facts, strict=True))
         rows, label_facts = _join_rows(work, tree, target)
+        measured = replace(tree, edges=marked)
         return Inspection(
-            tree=replace(tree, edges=marked),
+            tree=measured,
             relations=tuple(_relation_facts(work, catalog, tree, r.alias) for r in query.relations),
             edges=facts,
             join_rows=rows,
             features=_feature_facts(catalog),
             label=label_facts,
             alike=pairs,
+            heavy=heavy_keys(work, measured, rows, heavy, approximate=approximate) if heavy and rows else {},
         )
 
 
@@ -163,11 +174,17 @@ def _edge_facts(catalog: Catalog, tree: JoinTree, edge: Edge) -> EdgeFacts:
         pairs = [(e.left, e.right) if e.left.relation in left else (e.right, e.left) for e in left_join.equalities]
         return catalog.edge(pairs[0][0].relation, pairs[0][1].relation, pairs, before_where=True)
     if len(left) == len(right) == 1:
-        shared = [tree.variables[v] for v in edge.on]  # with the equalities that are implied
-        return catalog.edge(left[0], right[0], [(a, b) for v in shared for a in v.at(left[0]) for b in v.at(right[0])])
+        return catalog.edge(left[0], right[0], shared_terms(tree, edge))
     ours, theirs = (_node_keys(node, edge) for node in (edge.left, edge.right))
     places = [(i, i) for i in range(len(edge.on))]
     return edge_facts(catalog.engine, ours, theirs, places, size=sql.sum_or_zero(sql.column("w")))
+
+
+def shared_terms(tree: JoinTree, edge: Edge) -> list[tuple[Term, Term]]:
+    """Of an edge between two relations, with the equalities that are implied."""
+    (left,), (right,) = tree.nodes[edge.left], tree.nodes[edge.right]
+    shared = [tree.variables[v] for v in edge.on]
+    return [(a, b) for v in shared for a in v.at(left) for b in v.at(right)]
 
 
 def edge_left_join(tree: JoinTree, edge: Edge) -> LeftJoin | None:
@@ -234,8 +251,9 @@ def as_json(found: Inspection) -> dict[str, Any]:
                 "kind": edge.kind,
                 "join": "left" if edge_left_join(tree, edge) else "inner" if edge.on else "cross",
                 **_whole({name: getattr(facts, name) for name in _EDGE}),
+                **(found.heavy[place].as_json() if place in found.heavy else {}),
             }
-            for edge, facts in zip(tree.edges, found.edges, strict=True)
+            for place, (edge, facts) in enumerate(zip(tree.edges, found.edges, strict=True))
         ],
         "bags": [[alias for node in bag for alias in tree.nodes[node]] for bag in tree.bags],
         "root": tree.name(tree.root),

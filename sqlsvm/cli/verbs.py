@@ -38,11 +38,20 @@ if TYPE_CHECKING:
         "sqlsvm inspect --dsn postgresql://localhost/flights --label late --query '",
         "  SELECT f.arr_delay > 15 AS late, f.distance, p.seats",
         "  FROM flights f JOIN planes p USING (tailnum)'",
+        "sqlsvm inspect --query features.sql --heavy 20",
     ),
 )
 @database
 @query_wanted
 @declared("inspect")
+@option(
+    "--heavy",
+    type=click.IntRange(0),
+    metavar="NUMBER",
+    default=0,
+    help="For each many-to-many edge, list so many keys that make the most rows of the join.",
+)
+@click.option("--approximate", is_flag=True, help="Find these keys by a sketch of the database (DuckDB).")
 @json_wanted
 def inspect(
     dsn: str,
@@ -51,6 +60,8 @@ def inspect(
     weight: str | None,
     positive: str | None,
     categorical: Iterable[str],
+    heavy: int,
+    approximate: bool,
     as_json: bool,
 ) -> None:
     """Show what a query joins, how, and how many rows the join has.
@@ -62,10 +73,11 @@ def inspect(
     from sqlsvm.engine import connect
     from sqlsvm.show.inspection import draw
 
+    if approximate and not heavy:
+        raise click.UsageError("--approximate needs --heavy", click.get_current_context())
+    roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
     with connect(dsn) as engine:
-        found = inspection.inspect(
-            engine, query, label=label, weight=weight, positive=positive, categorical=tuple(categorical)
-        )
+        found = inspection.inspect(engine, query, **roles, heavy=heavy, approximate=approximate)
     show_either(as_json, lambda: inspection.as_json(found), lambda: draw(found, sys.stdout))
 
 

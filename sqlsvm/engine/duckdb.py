@@ -92,7 +92,12 @@ class DuckDB(Engine):
 
     dialect = "duckdb"
     abilities = Abilities(
-        in_process=True, columnar=True, foreign_keys=False, inexact=frozenset(("FLOAT", "DOUBLE")), single="FLOAT"
+        in_process=True,
+        columnar=True,
+        foreign_keys=False,
+        inexact=frozenset(("FLOAT", "DOUBLE")),
+        single="FLOAT",
+        frequent="approx_top_k",
     )
     turn = _TURN
 

@@ -95,6 +95,18 @@ class EdgeFacts:
 
 
 @dataclass(frozen=True)
+class Heaviest:
+    """The key on which most pairs of rows of two relations meet."""
+
+    key: tuple[object, ...]
+    left: float
+    right: float
+    """Rows with it on each side."""
+    share: float
+    """Of all pairs."""
+
+
+@dataclass(frozen=True)
 class Oddities:
     """In how many rows of its relation a feature is not a finite number."""
 
@@ -202,6 +214,14 @@ class Catalog:
         a, b = (self.own_rows(*side, before_where=before_where) for side in ((left, ours), (right, theirs)))
         return edge_facts(self.engine, a, b, equal)
 
+    def heaviest(
+        self, left: str, right: str, pairs: Sequence[tuple[Term, Term]], named: Sequence[int]
+    ) -> Heaviest | None:
+        """None if no rows meet. The key is named by some of the pairs, given by their places."""
+        ours, theirs, equal = _sides(pairs)
+        a, b = (_grouped(self.own_rows(*side), _names(len(side[1]))) for side in ((left, ours), (right, theirs)))
+        return _heaviest(self.engine, a, b, equal, [equal[place][0] for place in named])
+
     def oddities(self, alias: str, features: Sequence[Feature]) -> dict[str, Oddities]:
         """NULL, NaN and infinity in each feature over the rows of its relation, without the one for no match."""
         relation = self.query.relation(alias)
@@ -308,6 +328,24 @@ def edge_facts(
     met = sql.select(measures, sql.derived(_grouped(left, ours, size), "l"))
     f = _one(engine, sql.join(met, sql.derived(_grouped(right, theirs, size), "r"), on, "full"))
     return EdgeFacts(f["max_l"], f["max_r"], f["dangling_l"], f["dangling_r"], f["null_l"], f["null_r"])
+
+
+def _heaviest(
+    engine: Engine, left: exp.Query, right: exp.Query, equal: Sequence[tuple[int, int]], named: Sequence[int]
+) -> Heaviest | None:
+    pairs = sql.product(sql.column("c", "l"), sql.column("c", "r"))
+    keys = [(sql.column(f"k{i}", "l"), f"k{n}") for n, i in enumerate(named)]
+    sizes = [(sql.column("c", side), name) for side, name in (("l", "left"), ("r", "right"))]
+    on = [sql.equal(sql.column(f"k{i}", "l"), sql.column(f"k{j}", "r")) for i, j in equal]
+    met = sql.select([*keys, *sizes, (pairs, "pairs"), (sql.window(sql.total(pairs.copy())), "total")])
+    met = sql.join(met.from_(sql.derived(left, "l")), sql.derived(right, "r"), on)
+    heaviest = exp.Ordered(this=sql.column("pairs"), desc=True, nulls_first=False)
+    found = engine.fetch(met.order_by(heaviest, *(sql.column(name) for _, name in keys)).limit(1))
+    if not len(found["pairs"]):
+        return None
+    key = tuple(value for _, name in keys for value in found[name].tolist())
+    n, m, own, total = (float(found[name][0]) for name in ("left", "right", "pairs", "total"))
+    return Heaviest(key, n, m, own / total)
 
 
 def _side_measures(side: str, other: str, names: Sequence[str]) -> Outputs:

@@ -27,7 +27,8 @@ def draw(found: Inspection, stream: TextIO) -> str:
     lines = [Text(line) for line in _sentences(found)]
     lines += [Text.assemble((f"{kind}:", "bold yellow"), " ", line) for kind, line in remarks(found)]
     tree = drawn(found.tree, lambda node: _node(found, node), lambda edge: _edge(found, edge))
-    return on_paper(stream, tree, "", _features(found), "", *lines)
+    heavy = [_heavy(found, place) for place in found.heavy]
+    return on_paper(stream, tree, "", _features(found), *(part for table in heavy for part in ("", table)), "", *lines)
 
 
 def drawn(tree: JoinTree, said_of_node: Callable[[int], Text], said_of_edge: Callable[[Edge], Text]) -> Tree:
@@ -113,6 +114,21 @@ def _features(found: Inspection) -> Table:
             if f.relation == relation.alias:
                 table.add_row(Text(first), Text(printable(f.name)), f.kind, amount(f.nulls) if f.nulls else "")
                 first = ""
+    return table
+
+
+def _heavy(found: Inspection, place: int) -> Table:
+    """The keys on which most rows come together, and the rows without them."""
+    keys = found.heavy[place]
+    found_by = " (found by a sketch)" if keys.approximate else ""
+    table = columns(
+        f"heavy keys of {condition(found.tree, found.tree.edges[place])}{found_by}", numbers=("rows", "share")
+    )
+    for k in keys.keys:
+        value = ", ".join(printable(str(part)) for part in k.key)
+        table.add_row(Text(value), amount(k.rows), share(k.rows, found.join_rows))
+    rest = "(the others: no key has more)" if keys.approximate else "(the join without them)"
+    table.add_row(rest, amount(keys.others), share(keys.others, found.join_rows))
     return table
 
 

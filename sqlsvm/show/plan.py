@@ -11,7 +11,7 @@ from sqlsvm.ask.remarks import node_name
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.show.inspection import bags, condition, drawn
-from sqlsvm.terminal import amount, duration, printable, row_count
+from sqlsvm.terminal import amount, duration, printable, row_count, share
 
 
 def draw_plan(found: Explanation, stream: TextIO) -> str:
@@ -46,7 +46,17 @@ def _link(found: Explanation, facts: LinkFacts, on: str) -> Text:
     is_centre = facts.link == found.plan.centre
     text = Text("  ").append("centre " if is_centre else "messages ", "cyan").append(f"on {on}")
     keys = "1 key" if facts.keys == 1 else f"{amount(facts.keys)} keys"
-    return text.append(f"\n  {keys}; half-joins of about {row_count(facts.half_join_rows)}")
+    text.append(f"\n  {keys}; half-joins of about {row_count(facts.half_join_rows)}")
+    return text.append(f"\n  {_heaviest(found, facts)}") if facts.heaviest else text
+
+
+def _heaviest(found: Explanation, facts: LinkFacts) -> str:
+    tree, edge, heaviest = found.plan.tree, facts.link.edge, facts.heaviest
+    assert heaviest
+    key = printable(", ".join(str(part) for part in heaviest.key))
+    left, right = (node_name(tree, node) for node in (edge.left, edge.right))
+    sizes = f"{amount(heaviest.left)} {left} with {amount(heaviest.right)} {right}"
+    return f"heaviest key {key}: {sizes}, {share(heaviest.share, 1.0)} of the pairs"
 
 
 def _sentences(found: Explanation) -> Iterator[str]:

@@ -1,0 +1,59 @@
+"""Does a key that has most rows of the join cost more than others? python -m bench.heavy [URL]
+
+A pass over a chain of tables with keys that are spread evenly, and over the same tables where one key has a share of
+the rows on both sides of each edge. The time of each is the least of some turns.
+"""
+
+import sys
+from time import perf_counter
+
+import numpy as np
+
+from bench.tasks import Tables, load, parsed, task, unload
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import open_problem
+
+SHARES = (0.0, 0.1, 0.5, 0.9)
+TURNS = 3
+
+
+def main(url: str = "duckdb:") -> None:
+    with connect(url) as engine:
+        for tables in (2, 3):
+            made = task("chain", tables=tables).tables()
+            for share in SHARES:
+                rows, seconds = measured(engine, tables, skewed(made, share))
+                print(f"{tables} tables, one key with {share:.0%} of the rows: {rows:.2g} join rows, {seconds:.2f} s")
+
+
+def skewed(tables: Tables, share: float) -> Tables:
+    rng = np.random.default_rng(5)
+    found: Tables = {}
+    for name, columns in tables.items():
+        heavy = rng.random(len(next(iter(columns.values())))) < share
+        found[name] = {c: np.where(heavy, 0, v) if c.startswith("k") else v for c, v in columns.items()}
+    return found
+
+
+def measured(engine: Engine, tables: int, made: Tables) -> tuple[float, float]:
+    load(engine, made)
+    try:
+        text = parsed(task("chain", tables=tables), engine).sql(engine.dialect)
+        with open_problem(engine, text, ProblemOptions("y")) as problem:
+            oracle = JoinOracle(problem)
+            beta = np.random.default_rng(6).normal(size=oracle.dimension) / 5.0
+            seconds = []
+            for _ in range(TURNS):
+                began = perf_counter()
+                oracle.pass_(beta, None if oracle.exact else 32)
+                seconds.append(perf_counter() - began)
+            return problem.moments.n, min(seconds)
+    finally:
+        unload(engine, made)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
