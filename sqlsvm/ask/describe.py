@@ -15,7 +15,7 @@ from sqlsvm.model.model import plain
 from sqlsvm.plan.design import as_categories
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.preflight import checked
-from sqlsvm.plan.target import Target, if_classes, named, numeric
+from sqlsvm.plan.target import Binary, Classes, Target, if_classes, named, numeric
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.columns import CONSTANT, LABEL, Facts, Joint, members_of, read_facts, read_joint, weighing
@@ -72,6 +72,8 @@ class Description:
     rows: float
     weighted: bool
     label: str | None
+    compared: str | None
+    """The label if columns are compared with it: not if it has more than two classes."""
     classes: bool
     """Has the label two classes? Then its number is 1 in the positive one and 0 in the other."""
     features: tuple[ColumnFacts, ...]
@@ -114,15 +116,19 @@ def _columns(work: Workspace, query: FeatureQuery, positive: str | None) -> tupl
     return columns_of(tree, _described(query), target), target
 
 
-def _target(engine: Engine, query: FeatureQuery, positive: str | None) -> Target:
-    """A number that names no two classes is one, however few values it has."""
+def _target(engine: Engine, query: FeatureQuery, positive: str | None) -> Target | None:
+    """A number that names no two classes is one, however few values it has. Other labels of several classes are no
+    number at all."""
     label = named(query.label)
     try:
-        return if_classes(engine, query, positive) or numeric(engine, query, label)
+        found = if_classes(engine, query, positive)
     except DataError:
         if label.kind != "numeric" or positive is not None:
             raise
-        return numeric(engine, query, label)
+        found = None
+    if isinstance(found, Classes) and label.kind != "numeric":
+        return None
+    return found if isinstance(found, Binary) else numeric(engine, query, label)
 
 
 def _described(query: FeatureQuery) -> tuple[Feature, ...]:
@@ -257,6 +263,7 @@ def _description(
         rows=rows,
         weighted=query.weight is not None,
         label=query.label.name if query.label else None,
+        compared=target.label.name if target else None,
         classes=target is not None and target.signed,
         features=tuple(map(joined, found)),
         numbers=tuple(names[place] for place in shown),

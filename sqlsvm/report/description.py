@@ -63,7 +63,7 @@ def _numbers(found: Description) -> Element | None:
 
 
 def _label_title(found: Description) -> list[str]:
-    return [f"correlation with {found.label}"] if found.label else []
+    return [f"correlation with {found.compared}"] if found.compared else []
 
 
 def _number(found: Description, f: ColumnFacts) -> list[str]:
@@ -73,7 +73,7 @@ def _number(found: Description, f: ColumnFacts) -> list[str]:
 
 
 def _with_label(found: Description, f: ColumnFacts) -> list[str]:
-    return ["" if f.correlation is None else f"{f.correlation:.3f}"] if found.label else []
+    return ["" if f.correlation is None else f"{f.correlation:.3f}"] if found.compared else []
 
 
 def _histogram(f: ColumnFacts, place: int) -> Chart:
@@ -98,7 +98,7 @@ def _categories(found: Description) -> Element | None:
     named = [f for f in found.features if f.kind == "categorical"]
     if not named:
         return None
-    mean = [f"{'share' if found.classes else 'mean'} of {found.label}"] if found.label else []
+    mean = [f"{'share' if found.classes else 'mean'} of {found.compared}"] if found.compared else []
     tables = [table((f.name, "rows", "share", *mean), _values(found, f), words=1, caption=_caption(f)) for f in named]
     return section("categories", "Categories", tables)
 
@@ -110,7 +110,7 @@ def _caption(f: ColumnFacts) -> str:
 
 def _values(found: Description, f: ColumnFacts) -> Iterator[list[str]]:
     for value, rows, mean in category_rows(found, f):
-        last = [figure(mean)] if found.label else []
+        last = [figure(mean)] if found.compared else []
         yield [value, _size(found, rows), share(rows, found.rows), *last]
 
 

@@ -47,7 +47,7 @@ def _of_sum(f: ColumnFacts) -> str:
 
 
 def _numbers(found: Description) -> Table:
-    label = ["with label"] if found.label else []
+    label = ["with label"] if found.compared else []
     table = columns("feature", numbers=("NULLs", "mean", "deviation", "least", *SHOWN.values(), "largest", *label))
     for f in found.features:
         if f.kind != "categorical":
@@ -62,7 +62,7 @@ def _nulls(found: Description, f: ColumnFacts) -> str:
 
 
 def _correlation(found: Description, f: ColumnFacts) -> list[str]:
-    if found.label is None:
+    if found.compared is None:
         return []
     return ["" if f.correlation is None else f"{f.correlation:.3f}"]
 
@@ -77,13 +77,13 @@ def figure(value: float | None) -> str:
 
 def _categories(found: Description) -> Table:
     """Below the named categories of a column, the rows of the others."""
-    of_label = [f"{'share' if found.classes else 'mean'} of {printable(found.label)}"] if found.label else []
-    ratio = ["with label"] if found.label else []
+    of_label = [f"{'share' if found.classes else 'mean'} of {printable(found.compared)}"] if found.compared else []
+    ratio = ["with label"] if found.compared else []
     table = columns("feature", "category", numbers=("rows", "share", *of_label, *ratio))
     for f in (f for f in found.features if f.kind == "categorical"):
         first, also = printable(f.name), _correlation(found, f)
         for value, rows, mean in category_rows(found, f):
-            last = ["" if mean is None else f"{mean:.4g}", *also] if found.label else []
+            last = ["" if mean is None else f"{mean:.4g}", *also] if found.compared else []
             size = weight(rows) if found.weighted else amount(rows)
             table.add_row(Text(first), Text(value), size, share(rows, found.rows), *last)
             first, also = "", [""] * len(also)

@@ -108,3 +108,13 @@ def test_many_columns_take_several_statements(duckdb: Engine) -> None:
     duckdb.copy_in(meant(duckdb, "f"), rows)
     found = describe(duckdb, "SELECT * FROM f")
     np.testing.assert_allclose(found.correlations, np.corrcoef(np.array(list(rows.values()))), atol=1e-9)
+
+
+def test_a_label_of_several_classes_is_a_column_like_others(engine: Engine) -> None:
+    build(engine, TABLES)
+    typed(engine, "INSERT INTO f VALUES (2, 9, 3, 6, 'c', 1)")
+    found = describe(engine, "SELECT f.c, f.x, g.z FROM f JOIN g ON g.k = f.k", label="c")
+    assert (found.label, found.compared) == ("c", None)
+    assert [f.correlation for f in found.features] == [None, None, None]
+    assert [(c.value, c.rows) for c in found.features[-1].categories] == [("a", 4), ("b", 2), ("c", 2)]
+    assert "with label" not in draw(found, io.StringIO())
