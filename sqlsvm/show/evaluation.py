@@ -125,11 +125,11 @@ def _cell(found: Bounded, number: Callable[[float], str]) -> str:
 
 
 def _rates(found: Evaluation) -> Table:
-    bounds = () if found.exact else ("at least", "at most")
+    """With bounds where there are some."""
+    rates: dict[str, Bounded] = {name: rate for name in RATES if (rate := getattr(found, name)) is not None}
+    bounds = () if all(rate.exact for rate in rates.values()) else ("at least", "at most")
     table = columns("measure", numbers=("value", *bounds))
-    for name in RATES:
-        rate: Bounded | None = getattr(found, name)
-        if rate is not None:
-            values = (rate.value, rate.lower, rate.upper)[: 1 + len(bounds)]
-            table.add_row(name.replace("_", " "), *(f"{value:.4f}" for value in values))
+    for name, rate in rates.items():
+        values = (rate.value,) if rate.exact else (rate.value, rate.lower, rate.upper)
+        table.add_row(name.replace("_", " "), *(f"{value:.4f}" for value in values))
     return table

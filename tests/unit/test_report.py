@@ -1,5 +1,6 @@
 """A report as text: what it says, that it needs no other file, and that no name of a user becomes markup."""
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,13 +11,14 @@ from math import inf
 
 import pytest
 
-from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Probabilities
 from sqlsvm.model.model import TrainedOn, Weight
 from sqlsvm.report import Report, html
 from sqlsvm.report.chart import Area, Line, linear, logarithmic, round_step
 from sqlsvm.report.gather import Missing
 from sqlsvm.report.markup import el
 from sqlsvm.report.plots import charts, fewer_bars
+from sqlsvm.show.evaluation import draw_evaluation
 from tests.ground.models import HOSTILE, model, record
 
 NOW = datetime(2026, 1, 2, 3, 4)
@@ -288,3 +290,18 @@ def test_steps_are_round() -> None:
     for span in (0.011, 0.3, 1.0, 2.2, 7.0, 99.0, 1e6):
         assert f"{round_step(span):e}"[0] in "125"
         assert 3 <= span / round_step(span) <= 8
+
+
+# -- the same on a terminal
+
+
+def test_bounds_are_shown_where_there_are_some() -> None:
+    """A probability is read from bins, so its measures have bounds where counts have none."""
+    probabilities = Probabilities(Bounded(0.1, 0.09, 0.11), Bounded(0.3, 0.29, 0.31), ())
+    text = draw_evaluation(replace(evaluation(), probabilities=probabilities), "late", ("no", "yes"), io.StringIO())
+    rates = {line.split("  ")[0]: line.split()[-3:] for line in text.splitlines() if "  0." in line}
+    assert rates["brier"] == ["0.1000", "0.0900", "0.1100"]
+    assert rates["auc"][-1] == "0.9000"
+    assert rates["auc"][0] == "auc"
+    assert "at least" not in draw_evaluation(evaluation(), "late", ("no", "yes"), io.StringIO())
+    assert "at least" in draw_evaluation(evaluation(blur=0.1), "late", ("no", "yes"), io.StringIO())
