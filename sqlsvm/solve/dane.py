@@ -51,6 +51,11 @@ CROWD = 2.0
 NARROWEST = 1e-8
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
+CLOSE = 0.03
+"""If passes for other penalties leave at most this gap, their cuts know the next point better than the sample does."""
+SHARPER = 0.5
+"""Then the point is good at once and only the proof needs passes: soft ones, of which each may miss this part of what
+others may."""
 FAR = 0.5
 """If scores are further off than this where the nearest cut was made, its slope is no better guide than the sample."""
 ROWS_EACH = 3
@@ -112,7 +117,9 @@ class Search:
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / self._size(point)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
         self.tilts = soft and heap and bias <= run.effort.tol
-        self.soft = soft and (heap or (run.oracle.soft_is_cheap and bias > BIAS_SHARE * run.effort.tol))
+        self.follows = bool(run.strengths) and run.strengths[0] != run.penalty.strength and not self.tilts
+        late = self.follows or bias > BIAS_SHARE * run.effort.tol  # only the proof is
+        self.soft = soft and (heap or (run.oracle.soft_is_cheap and late))
         if whole:
             point, width = self._soft_optimum(point, nothing, WIDTHS[-1] * local.unit)
             cut = self.local.cut(point, width)
@@ -154,6 +161,10 @@ class Search:
             return level_point(run), 0.0
         if self.tilts:
             return self._tilted_optimum(self._latest_soft)
+        return self._step()
+
+    def _step(self) -> tuple[Array, float]:
+        run = self.run
         best, tilt = run.points[run.best], self._tilt(run.best)
         point = run.bundle.step(best, self.metric)
         longer = self.local.value(point, tilt, 0.0) > self.local.value(
@@ -164,10 +175,13 @@ class Search:
         return point, self._fitting_width(point)
 
     def _beginning(self) -> tuple[Array, float]:
-        """The optimum of the sample; with the slope of the join, if a pass was made nearby for another penalty."""
+        """The optimum of the sample; with the slope of the join, if a pass was made nearby for another penalty. Where
+        those passes leave a small gap, a step from the best of their points."""
         run = self.run
         if run.start is not None:
             return run.start, self._fitting_width(run.start)
+        if self.follows and run.gap <= CLOSE:
+            return self._step()
         away = [self.local.spread(point - self._optimum) for point in run.points]
         if min(away, default=inf) > FAR:
             return self.first
@@ -224,7 +238,8 @@ class Search:
 
     def _narrower(self, point: Array, tilt: Array, width: float) -> float:
         """A width with which a cut may be good enough; the same if it is with this one."""
-        wanted = BLUR_SHARE * self._tol * abs(self.local.value(point, tilt, 0.0))
+        share = BLUR_SHARE * (SHARPER if self.follows else 1.0)
+        wanted = share * self._tol * abs(self.local.value(point, tilt, 0.0))
         blur = self.local.blur(point, width)
         return (
             width
