@@ -117,7 +117,7 @@ class Search:
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / self._size(point)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
         self.tilts = soft and heap and bias <= run.effort.tol
-        self.follows = bool(run.strengths) and run.strengths[0] != run.penalty.strength and not self.tilts
+        self.follows = bool(run.strengths) and run.strengths[0] != run.penalty.strength and not (whole or self.tilts)
         late = self.follows or bias > BIAS_SHARE * run.effort.tol  # only the proof is
         self.soft = soft and (heap or (run.oracle.soft_is_cheap and late))
         if whole:
