@@ -35,6 +35,11 @@ def resolved(engine: Engine, query: FeatureQuery, maps: Sequence[str], seed: int
     return tuple(found)
 
 
+def columns_of(maps: Sequence[str]) -> list[str]:
+    """The columns, or tables, that are named."""
+    return [map.split(":")[1] for map in maps if map != "auto"]
+
+
 def _auto(engine: Engine, query: FeatureQuery, seed: int) -> Iterator[Asked]:
     """A spline of each number that has three values or more."""
     for column in (column for r in query.relations for column in numbers_of(query, r.alias)):

@@ -14,6 +14,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
+from sqlsvm.query.meeting import is_declared_unique
 from sqlsvm.query.variables import Variable
 
 # -- the rows of one relation ------------------------------------------------------------------------------------------
@@ -124,7 +125,6 @@ class Catalog:
         self._keys: dict[tuple[str, tuple[Term, ...]], KeyFacts] = {}
         self._unique: dict[tuple[str, tuple[Term, ...]], bool] = {}
         self._variables: dict[int, list[Column]] = {}
-        self._declared: dict[str, tuple[frozenset[str], ...]] = {}
 
     def rows_of(self, alias: str, outputs: Outputs) -> exp.Query:
         return rows_of(self.query, alias, outputs)
@@ -177,8 +177,12 @@ class Catalog:
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if (alias, terms) not in self._unique:
-            self._unique[alias, terms] = self._declared_unique(alias, terms) or self._found_unique(alias, terms)
+            self._unique[alias, terms] = self._declared(alias, terms) or self._found_unique(alias, terms)
         return self._unique[alias, terms]
+
+    def _declared(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        """Then a constraint saves the scan."""
+        return is_declared_unique(self.engine, self.query.relation(alias), terms)
 
     def _found_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if terms and (alias, terms) not in self._keys:  # if a key repeats among the first rows, read no others
@@ -186,16 +190,6 @@ class Catalog:
             if key_facts(self.engine, first, len(terms)).largest > 1:
                 return False
         return self.key(alias, terms).largest <= 1
-
-    def _declared_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        """If the terms are columns of a table, a constraint saves the scan."""
-        source = self.query.relation(alias).source
-        columns = {self.engine.fold(t.expression.name, True) for t in terms if isinstance(t.expression, exp.Column)}
-        if not columns or not isinstance(source, exp.Table) or _renames_columns(source):
-            return False
-        if alias not in self._declared:
-            self._declared[alias] = self.engine.unique_keys(source)
-        return any(key <= columns for key in self._declared[alias])
 
     def key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
         if (alias, terms) not in self._keys:
@@ -242,12 +236,6 @@ class Catalog:
 
 def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
     return {name: float(values[0]) for name, values in engine.fetch(query).items()}
-
-
-def _renames_columns(source: exp.Table) -> bool:
-    """flights AS f(a, b): to the database a and b are columns of f, but not of flights."""
-    alias = source.args.get("alias")
-    return bool(alias and alias.args.get("columns"))
 
 
 def _odd(feature: Feature) -> dict[str, exp.Expression]:

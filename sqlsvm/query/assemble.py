@@ -45,6 +45,7 @@ def feature_query(
         label=target,
         weight=mass,
         audited=compared,
+        spanning=tuple(joins.spanning),
     )
 
 

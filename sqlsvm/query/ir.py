@@ -1,13 +1,14 @@
 """The parts of a feature query, as small frozen values that every later step reads."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind, Spelling
+from sqlsvm.errors import QueryError
 
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
@@ -72,11 +73,22 @@ class Feature:
     """What the query has, if the expression is a text that is the same for equal values of it, or a term."""
     top: int | None = None
     """How many of its categories have a weight of their own; None if all have."""
+    refusal: QueryError | None = field(default=None, compare=False)
+    """The error if it uses several relations that do not meet in one row (query/meeting.py). Until that is known, it
+    has no relation."""
 
     @property
     def typed(self) -> exp.Expression:
         """The expression as the query has it."""
         return self.own or self.expression
+
+
+@dataclass(frozen=True)
+class Spanning:
+    """A condition over several relations that is no equality of a join, and the error if these do not meet in a row."""
+
+    expression: exp.Expression
+    refusal: QueryError
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,8 @@ class FeatureQuery:
     held_out: exp.Expression | None = None
     """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
     decide this are not copied."""
+    spanning: tuple[Spanning, ...] = ()
+    """Conditions of WHERE that await their relation (query/meeting.py)."""
     maps: tuple[Any, ...] = ()
     """What has computed some of the features from others (maps/mapped.py)."""
 

@@ -10,7 +10,7 @@ from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
 from sqlsvm.query.guards import fragment
-from sqlsvm.query.ir import Equality, LeftJoin, Term
+from sqlsvm.query.ir import Equality, LeftJoin, Spanning, Term
 from sqlsvm.query.names import Scope, Visible, relations_in
 from sqlsvm.query.sources import Source
 
@@ -25,6 +25,7 @@ class Joins:
     filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
     late_filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
     equalities: list[Equality] = field(default_factory=list)
+    spanning: list[Spanning] = field(default_factory=list)
     optional: dict[str, list[Equality]] = field(default_factory=dict)
     """The LEFT JOINed relations, each with the equalities of its ON. Right terms are over the relation itself."""
 
@@ -33,10 +34,16 @@ class Joins:
         resolved = scope.resolve(conjunct)
         used = relations_in(resolved)
         if len(used) > 1:
-            self._add(self.equalities, _equality(resolved, conjunct, scope))
+            self._join_or_filter(resolved, conjunct, scope)
         elif not _is_true(resolved):
             alias = used[0] if used else self.scope.sources[0].alias
             (self.late_filters if alias in self.optional else self.filters)[alias].append(resolved)
+
+    def _join_or_filter(self, resolved: exp.Expression, conjunct: exp.Expr, scope: Scope) -> None:
+        try:
+            self._add(self.equalities, _equality(resolved, conjunct, scope))
+        except QueryError as refusal:
+            self.spanning.append(Spanning(resolved, refusal))
 
     def left_condition(self, conjunct: exp.Expr, scope: Scope, alias: str) -> None:
         """A conjunct of ON of LEFT JOIN `alias`: it decides which rows match, and drops no row."""

@@ -74,7 +74,7 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
         feature = replace(feature, kind=_kind(feature, column, role), spelling=column.spelling)
         if feature.kind != "categorical" or (role != "feature" and column.spelling != "caseless"):
             return feature
-        return replace(feature, expression=plain(feature.expression, column), own=feature.expression)
+        return replace(feature, expression=plain(feature.expression, column), own=feature.typed)
 
     return replace(
         query,
@@ -89,10 +89,6 @@ def _kind(feature: Feature, column: Column, role: str) -> Kind:
     if column.kind == "other":
         hint = next((hint for type, hint in _HINTS.items() if re.search(type, column.type.lower())), _ANY_HINT)
         raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=hint)
-    if feature.own and column.kind != "numeric":
-        raise QueryError(
-            f"the term of {feature.name} over {feature.relation} is of type {column.type}", hint="cast it to a number"
-        )
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
     if role == "audited column" and column.kind not in ("numeric", "boolean"):

@@ -61,10 +61,11 @@ def _terms(item: exp.Expression, scope: Scope) -> list[Feature]:
         return [Feature(name, used[0], resolved, "other")]
     terms = terms_of(resolved)
     if terms is None:
-        raise QueryError(
+        refusal = QueryError(
             f"the output {shown} uses {' and '.join(used)}",
             hint="add up terms that use one relation each, such as a.x - 2 * b.y; or give each its own output column",
         )
+        return [Feature(name, "", resolved, "other", refusal=refusal)]
     return [Feature(name, alias, term, "other", own=resolved) for alias, term in terms.items()]
 
 

@@ -1,12 +1,14 @@
 """Text -> FeatureQuery, with names and types from the database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from sqlsvm import sql
 from sqlsvm.engine.base import Called, Column, Engine, StatementError
 from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query import (
+    Feature,
     FeatureQuery,
     Source,
     check_sum,
@@ -22,6 +24,7 @@ from sqlsvm.query import (
     with_plain_keys,
 )
 from sqlsvm.query.audited import with_audited
+from sqlsvm.query.meeting import met, unique_in
 from sqlsvm.query.variables import with_implied_filters
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
@@ -60,23 +63,35 @@ def read_query(
         top=top,
         audited=audited,
     )
-    for feature, probe in sum_probes(query):
-        check_sum(feature, engine.describe(probe), engine.abilities.single, engine.dialect)
-    kinds = {alias: _types(engine, query, alias, probe) for alias, probe in probes(query).items()}
+    query = met(query, unique_in(engine))
+    query = met(query, unique_in(engine), dict(_no_sums(engine, query)))
+    kinds = {alias: engine.describe(probe) for alias, probe in probes(query).items()}
     return with_implied_filters(with_plain_keys(with_kinds(query, kinds), engine.describe))
 
 
-def _types(engine: Engine, query: FeatureQuery, alias: str, probe: exp.Select) -> tuple[Column, ...]:
+def _no_sums(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, QueryError]]:
+    """Sums that are not equal to the sum of their terms as doubles, each with the error for that."""
+    for feature, probe in sum_probes(query):
+        try:
+            for term in query.sums[feature.name]:
+                _check_term(engine, query, term)
+            check_sum(feature, engine.describe(probe), engine.abilities.single, engine.dialect)
+        except QueryError as error:
+            yield feature.name, error
+
+
+def _check_term(engine: Engine, query: FeatureQuery, term: Feature) -> None:
+    rows = sql.select([(term.expression.copy(), "t")], query.relation(term.relation).source.copy())
     try:
-        return engine.describe(probe)
+        (column,) = engine.describe(rows)
     except StatementError as error:  # a date can be subtracted, but has no minus of its own
-        sums = [name for name, terms in query.sums.items() if alias in (t.relation for t in terms)]
-        if not sums:
-            raise
         raise QueryError(
-            f"the terms of {' or '.join(sums)} over {alias} are no numbers: {error.message}",
+            f"the terms of {term.name} over {term.relation} are no numbers: {error.message}",
             hint="turn each term into a number: EXTRACT(EPOCH FROM ...)",
         ) from error
+    if column.kind != "numeric":
+        said = f"the term of {term.name} over {term.relation} is of type {column.type}"
+        raise QueryError(said, hint="cast it to a number")
 
 
 def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:

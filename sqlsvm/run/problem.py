@@ -9,9 +9,9 @@ from typing import Any
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError, OptionError
+from sqlsvm.errors import DataError, OptionError, QueryError
 from sqlsvm.maps.mapped import Mapped, mapped
-from sqlsvm.maps.resolve import resolved
+from sqlsvm.maps.resolve import columns_of, resolved
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.constraints import Covariances, audited
@@ -21,6 +21,7 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Classes, Target, named
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.meeting import met, unique_in
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
 from sqlsvm.run.auditing import audit
@@ -71,7 +72,14 @@ def labelled(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSee
     """The query as it is trained on."""
     roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
     query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
+    read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
+    query = met(query, unique_in(engine), {name: _unmapped(name) for name in read if name in query.sums})
     return mapped(query, resolved(engine, query, options.map, maps) if isinstance(maps, int) else maps)
+
+
+def _unmapped(name: str) -> QueryError:
+    hint = "give each relation an output column of its own, and a map"
+    return QueryError(f"no map of {name}: it adds up columns of several relations", hint=hint)
 
 
 def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None = None) -> Problem:

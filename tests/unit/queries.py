@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.query import Equality, Feature, FeatureQuery, feature_query, parse, sources
+from sqlsvm.query.meeting import met
 
 TABLES = {
     "flights": "year month origin dest tailnum carrier time_hour distance arr_delay",
@@ -73,9 +74,10 @@ def read(
     described = {
         s.alias: columns(*known.get(s.path[-1] if s.path else s.alias, ["a", "b", "k"])) for s in sources(select, fold)
     }
-    return feature_query(
+    query = feature_query(
         text, select, described, fold, dialect=dialect, label=label, weight=weight, categorical=categorical
     )
+    return met(query, lambda relation, terms: False)
 
 
 def lines(query: FeatureQuery) -> list[str]:

@@ -219,11 +219,3 @@ def test_reading_leaves_the_tree_alone() -> None:
     first = feature_query(text, select, described, fold_duckdb, dialect="duckdb")
     assert feature_query(text, select, described, fold_duckdb, dialect="duckdb") == first
     assert select.sql("duckdb") == before
-
-
-def test_terms_of_a_sum_are_numbers() -> None:
-    query = read("SELECT f.year + p.year AS both_years FROM flights f JOIN planes p USING (tailnum)")
-    described = {"f": columns("c0"), "p": columns("c0", kind="categorical")}
-    with pytest.raises(QueryError, match="the term of both_years over p is of type integer") as refused:
-        with_kinds(query, described)
-    assert refused.value.hint == "cast it to a number"

@@ -1,0 +1,202 @@
+"""Expressions over several relations that meet in one row: o.day - c.birthday is over the orders, if each order has one
+customer at most. The columns of the others travel to that row along unique keys, in a sub-query:
+
+    FROM (SELECT o.*, c.birthday AS met0 FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.id) AS o
+
+So the rest of sqlsvm sees an expression over one relation. The relations stay in the query, and their join leaves out
+the rows without a partner.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column, Engine
+from sqlsvm.errors import QueryError
+from sqlsvm.query.ir import Feature, FeatureQuery, Relation, Term
+from sqlsvm.query.names import relations_in
+from sqlsvm.query.variables import inner_variables
+
+Unique = Callable[[Relation, tuple[Term, ...]], bool]
+"""Does each value of these terms occur once in the rows of the relation?"""
+Pairs = tuple[tuple[Term, Term], ...]
+
+MET = f"{sql.WORKING}met"
+_NONE: Mapping[str, QueryError] = {}
+
+
+@dataclass(frozen=True)
+class Step:
+    """From a row of `start` to at most one of `relation`."""
+
+    start: str
+    relation: str
+    pairs: Pairs
+
+
+def met(query: FeatureQuery, unique: Unique, sums: Mapping[str, QueryError] = _NONE) -> FeatureQuery:
+    """The query without expressions over several relations, but for sums. These stay, if they are not among `sums`:
+    a sum needs no row in which its relations meet. Each of `sums` has the error if there is no such row."""
+    for spanning in query.spanning:
+        query, (condition,), alias = _Meeting(query, unique).of([spanning.expression], spanning.refusal)
+        query = replace(query, spanning=query.spanning[1:]).where(alias, condition)
+    for name in dict.fromkeys(f.name for f in query.outputs if not f.relation or f.name in sums):
+        query = _met_output(query, unique, name, sums.get(name))
+    return query
+
+
+def _met_output(query: FeatureQuery, unique: Unique, name: str, refusal: QueryError | None) -> FeatureQuery:
+    first = next(f for f in query.outputs if f.name == name)
+    refusal = refusal or first.refusal
+    assert refusal is not None
+    query, (expression,), alias = _Meeting(query, unique).of([first.typed], refusal)
+    whole = replace(first, relation=alias, expression=expression, own=first.typed, refusal=None)
+
+    def one(features: Sequence[Feature]) -> Iterator[Feature]:
+        """The first term becomes the whole, and the others go."""
+        for f in features:
+            if f == first:
+                yield whole
+            elif f.name != name:
+                yield f
+
+    label, weight = (whole if f == first else f for f in (query.label, query.weight))
+    audited = tuple(whole if f == first else f for f in query.audited)
+    return replace(query, features=tuple(one(query.features)), label=label, weight=weight, audited=audited)
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    query: FeatureQuery
+    unique: Unique
+
+    def of(
+        self, expressions: Sequence[exp.Expression], refusal: QueryError
+    ) -> tuple[FeatureQuery, list[exp.Expression], str]:
+        """The query in which the expressions are over one relation, and the name of that relation."""
+        used = list(dict.fromkeys(alias for e in expressions for alias in relations_in(e)))
+        for alias in (*used, *(r.alias for r in self.query.relations if r.alias not in used)):
+            if (path := self._path(alias, used)) is not None:
+                return self._brought(alias, path, expressions)
+        raise QueryError(
+            refusal.message,
+            detail=f"{' and '.join(used)} meet many-to-many: none of their rows has one row of the others",
+            hint=refusal.hint,
+        )
+
+    def _path(self, start: str, wanted: Sequence[str]) -> list[Step] | None:
+        """The steps to all wanted relations, and to no others; None if there are none."""
+        reached, steps, done = {start}, dict[str, Step](), False
+        while not done and not reached.issuperset(wanted):
+            done = True
+            for step in [s for alias in reached for s in self._steps(alias) if s.relation not in reached]:
+                if step.relation not in reached and self.unique(
+                    self.query.relation(step.relation), tuple(theirs for _, theirs in step.pairs)
+                ):
+                    reached.add(step.relation)
+                    steps[step.relation] = step
+                    done = False
+        if not reached.issuperset(wanted):
+            return None
+        needed: dict[str, Step] = {}
+        for alias in wanted:
+            way: list[Step] = []
+            while alias != start:
+                way.append(steps[alias])
+                alias = steps[alias].start
+            needed |= {step.relation: step for step in reversed(way)}
+        return list(needed.values())
+
+    def _steps(self, alias: str) -> Iterator[Step]:
+        found: dict[str, list[tuple[Term, Term]]] = {}
+        for variable in inner_variables(self.query):
+            for other in sorted(variable.holders - {alias}) if alias in variable.holders else ():
+                found.setdefault(other, []).append((variable.at(alias)[0], variable.at(other)[0]))
+        for join in self.query.left_joins:
+            if join.parent == alias:
+                found.setdefault(join.relation, []).extend((e.left, e.right) for e in join.equalities)
+        return (Step(alias, other, tuple(pairs)) for other, pairs in found.items())
+
+    def _brought(
+        self, alias: str, path: Sequence[Step], expressions: Sequence[exp.Expression]
+    ) -> tuple[FeatureQuery, list[exp.Expression], str]:
+        relation = self.query.relation(alias)
+        foreign = dict.fromkeys(c for e in expressions for c in e.find_all(exp.Column) if c.table != alias)
+        first = sum(c.name.startswith(MET) for c in relation.columns)
+        names = {column: f"{MET}{n}" for n, column in enumerate(foreign, first)}
+        more = tuple(replace(self._column(c), name=name) for c, name in names.items())
+        rows = exp.select(_everything(alias), *(exp.alias_(c.copy(), n, quoted=True) for c, n in names.items()))
+        rows = rows.from_(relation.source.copy())
+        for step in path:
+            equal = [sql.equal(mine.expression.copy(), theirs.expression.copy()) for mine, theirs in step.pairs]
+            rows = sql.join(rows, _rows(self.query.relation(step.relation)), equal, "left")
+        changed = replace(relation, source=_named(rows, alias), columns=(*relation.columns, *more))
+        query = replace(self.query, relations=tuple(changed if r.alias == alias else r for r in self.query.relations))
+
+        return query, [_over(alias, e, names) for e in expressions], alias
+
+    def _column(self, column: exp.Column) -> Column:
+        return next(c for c in self.query.relation(column.table).columns if c.name == column.name)
+
+
+def _over(alias: str, expression: exp.Expression, names: Mapping[exp.Column, str]) -> exp.Expression:
+    """With the columns that were brought."""
+    return expression.transform(
+        lambda node: sql.named(names[node], alias) if isinstance(node, exp.Column) and node in names else node
+    )
+
+
+def _rows(relation: Relation) -> exp.Expression:
+    """The rows that can be a partner. Conditions of WHERE on a LEFT JOINed relation are applied after the join."""
+    if not relation.filters:
+        return relation.source.copy()
+    rows = exp.select(_everything(relation.alias)).from_(relation.source.copy())
+    return _named(rows.where(*(f.copy() for f in relation.filters)), relation.alias)
+
+
+def _everything(alias: str) -> exp.Column:
+    return exp.Column(this=exp.Star(), table=exp.to_identifier(alias, quoted=True))
+
+
+def _named(rows: exp.Select, alias: str) -> exp.Subquery:
+    found = rows.subquery(copy=False)
+    found.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return found
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def unique_in(engine: Engine) -> Unique:
+    """A constraint says so, or the rows do."""
+
+    def unique(relation: Relation, terms: tuple[Term, ...]) -> bool:
+        return is_declared_unique(engine, relation, terms) or not _repeats(engine, relation, terms)
+
+    return unique
+
+
+def is_declared_unique(engine: Engine, relation: Relation, terms: Sequence[Term]) -> bool:
+    """Are the terms columns of a table with a constraint?"""
+    columns = {engine.fold(t.expression.name, True) for t in terms if isinstance(t.expression, exp.Column)}
+    if not columns or not isinstance(relation.source, exp.Table) or _renames_columns(relation.source):
+        return False
+    return any(key <= columns for key in engine.unique_keys(relation.source))
+
+
+def _renames_columns(source: exp.Table) -> bool:
+    """flights AS f(a, b): to the database a and b are columns of f, but not of flights."""
+    alias = source.args.get("alias")
+    return bool(alias and alias.args.get("columns"))
+
+
+def _repeats(engine: Engine, relation: Relation, terms: Sequence[Term]) -> bool:
+    keys = [(t.expression.copy(), f"k{n}") for n, t in enumerate(terms)]
+    there = (sql.not_null(t.expression) for t in terms)
+    rows = sql.where(replace(relation, late_filters=()).rows(keys), *there)
+    groups = sql.grouped(sql.columns(name for _, name in keys), [(sql.count(), "c")], sql.derived(rows, "r"))
+    above = exp.GT(this=sql.column("c"), expression=sql.integer(1))
+    first = sql.where(sql.select([(sql.column("c"), "c")], sql.derived(groups, "g")), above).limit(1)
+    return len(engine.fetch(first)["c"]) > 0
