@@ -108,6 +108,19 @@ def describe(
     return _description(query, target, facts.rows, found, tuple(members), joint)
 
 
+def histograms(engine: Engine, query: FeatureQuery, names: Sequence[str]) -> dict[str, Histogram]:
+    """Of numbers that are no sums, over the join."""
+    wanted = tuple(f for f in query.features if f.name in names and f.name not in query.sums)
+    if not wanted:
+        return {}
+    query = replace(query, features=wanted, label=None, audited=())
+    with workspace(engine) as work:
+        columns, _ = _columns(work, query, None)
+        facts = read_facts(work, columns)
+        found = _Reader(work, columns, None, facts, members_of(columns), 0).read(query)
+        return {f.name: f.histogram for f in found if f.histogram and f.least != f.largest}
+
+
 def _columns(work: Workspace, query: FeatureQuery, positive: str | None) -> tuple[Columns, Target | None]:
     target = _target(work.engine, query, positive) if query.label else None
     tree = join_tree(query, checked(work.engine, query))

@@ -137,13 +137,14 @@ def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
     if len(relations) > 1:
         return "joined up front"
     (relation,) = relations
+    made = {name for each in tree.query.maps for name in each.formulas}  # else every pass would compute them
     if any(relation.alias in (j.parent, j.relation) for j in tree.query.left_joins):
         return "LEFT JOIN"
     if not isinstance(relation.source, exp.Table):
         return "sub-query"
     if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * catalog.table_rows(relation.alias):
         return "filtered"
-    return None
+    return "maps" if any(f.name in made for f in tree.query.features if f.relation == relation.alias) else None
 
 
 def is_discrete(tree: JoinTree, node: int) -> bool:

@@ -23,6 +23,11 @@ _HINTS = {
 _ANY_HINT = "cast it to a number, a boolean or text"
 
 
+def remedy(column: Column) -> str:
+    """What to write instead of a column of another kind."""
+    return next((hint for type, hint in _HINTS.items() if re.search(type, column.type.lower())), _ANY_HINT)
+
+
 def probes(query: FeatureQuery) -> dict[str, exp.Select]:
     """For each relation with outputs a SELECT of them, in order. Its description gives their types."""
     return {alias: _probe(query, alias) for alias in dict.fromkeys(f.relation for f in query.outputs)}
@@ -87,8 +92,7 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
 
 def _kind(feature: Feature, column: Column, role: str) -> Kind:
     if column.kind == "other":
-        hint = next((hint for type, hint in _HINTS.items() if re.search(type, column.type.lower())), _ANY_HINT)
-        raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=hint)
+        raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=remedy(column))
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
     if role == "audited column" and column.kind not in ("numeric", "boolean"):

@@ -24,6 +24,7 @@ from sqlsvm.query import (
     with_plain_keys,
 )
 from sqlsvm.query.audited import with_audited
+from sqlsvm.query.kinds import remedy
 from sqlsvm.query.meeting import met, unique_in
 from sqlsvm.query.variables import with_implied_filters
 
@@ -91,7 +92,7 @@ def _check_term(engine: Engine, query: FeatureQuery, term: Feature) -> None:
         ) from error
     if column.kind != "numeric":
         said = f"the term of {term.name} over {term.relation} is of type {column.type}"
-        raise QueryError(said, hint="cast it to a number")
+        raise QueryError(said, hint=remedy(column))
 
 
 def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:

@@ -1,24 +1,28 @@
 """The data of a report: the model, and facts that are read from the database now."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from sqlsvm.ask.describe import Histogram, histograms
 from sqlsvm.ask.inspect import Inspection, inspect_model
 from sqlsvm.ask.measure import measure_of_two
-from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.model import Model
+from sqlsvm.model.stored_query import stored_query
 from sqlsvm.run.holdout import Holdout
+from sqlsvm.run.problem import unmapped
 
 PLACES, BINS = 4096, 4000
 """Finer than for a table: it costs no more, and the bounds in the charts are narrower."""
 
 TREE, SCORES, RESIDUALS = "join tree", "scores, ROC curve and confusion matrix", "residuals"
+EFFECTS = "effects of columns"
 
 DRAWN = "a report draws one vector of weights"
 
@@ -41,6 +45,8 @@ class Report:
     """On the rows held out of the training; if there are none, on all rows."""
     seen: Evaluation | Residuals | None = None
     """On the rows of the training, if some were held out."""
+    spread: Mapping[str, Histogram] = field(default_factory=dict)
+    """Over the join, of the columns that maps of one column read."""
     missing: tuple[Missing, ...] = ()
 
     def relation_of(self, feature: str) -> str:
@@ -82,7 +88,13 @@ def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Repor
 
     inspection = attempt(TREE, lambda: inspect_model(engine, model))
     evaluation, seen = attempt(_quality(model), lambda: _evaluated(engine, model, offload)) or (None, None)
-    return Report(model, inspection, evaluation, seen, tuple(missing))
+    spread = attempt(EFFECTS, lambda: _spread(engine, model)) or {}
+    return Report(model, inspection, evaluation, seen, spread, tuple(missing))
+
+
+def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
+    read = [each.columns[0] for each in model.maps if len(each.columns) == 1 and each.kind == "numeric"]
+    return histograms(engine, unmapped(engine, stored_query(engine, model), options_of(model), read), read)
 
 
 def _evaluated(

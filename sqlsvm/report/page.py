@@ -10,6 +10,7 @@ from typing import Any
 from sqlsvm.model.evaluation import Bounded, Residuals
 from sqlsvm.model.model import Model, plain
 from sqlsvm.options import OPTIONS
+from sqlsvm.report.effects import effects_section
 from sqlsvm.report.gather import Report
 from sqlsvm.report.join import join_section
 from sqlsvm.report.markup import Element, el
@@ -33,6 +34,7 @@ def html(report: Report, made: datetime) -> str:
         _opening(report),
         _proof(model, drawn),
         join_section(report),
+        effects_section(report),
         weights_section(report),
         scores_section(report, drawn),
     )

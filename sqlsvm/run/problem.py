@@ -70,14 +70,19 @@ def maps_of(beta: Any) -> tuple[Mapped, ...]:
 
 def labelled(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> FeatureQuery:
     """The query as it is trained on."""
-    roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
-    query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
     read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
-    query = met(query, unique_in(engine), {name: _unmapped(name) for name in read if name in query.sums})
+    query = unmapped(engine, text, options, read)
     return mapped(query, resolved(engine, query, options.map, maps) if isinstance(maps, int) else maps)
 
 
-def _unmapped(name: str) -> QueryError:
+def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[str]) -> FeatureQuery:
+    """The query before its maps, which read some of its columns."""
+    roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
+    query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
+    return met(query, unique_in(engine), {name: _many(name) for name in read if name in query.sums})
+
+
+def _many(name: str) -> QueryError:
     hint = "give each relation an output column of its own, and a map"
     return QueryError(f"no map of {name}: it adds up columns of several relations", hint=hint)
 

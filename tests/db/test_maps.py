@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -25,6 +26,9 @@ from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
 from sqlsvm.query.read_query import read_query
+from sqlsvm.report import gather_from, html
+from sqlsvm.report.chart import Line
+from sqlsvm.report.effects import effect, effect_charts
 from sqlsvm.run.train import train
 from tests.ground.joins import JOINS, categories, left_join, star
 from tests.ground.opened import build, truth
@@ -324,3 +328,26 @@ def psql_scores(engine: Engine, name: str, query: str) -> dict[str, Values]:
 def test_psql_computes_formulas_alone(installed: Engine, formula: str) -> None:
     with pytest.raises(EngineError, match="this is no formula of a map"):
         asked(installed, "SELECT sqlsvm._formula_sql($1, ARRAY['x'])", [formula])
+
+
+# -- the report --------------------------------------------------------------------------------------------------------
+
+
+def test_effects_are_drawn(engine: Engine) -> None:
+    """A curve for each mapped column, over the rows of the join; its deviation is that of what it adds to the score."""
+    join = star(np.random.default_rng(0))
+    join.create(engine)
+    model = train(engine, "m", join.query, training(map=("auto", "fourier:s:4"), lam=1e-3))
+    found = gather_from(engine, model)
+    assert found.missing == ()
+    assert set(found.spread) == {"qty", "price", "size", "weight"}
+    assert sum(found.spread["size"].rows) == model.join_rows
+    first = next(effect_charts(found))
+    assert first.title == "qty"
+    added = effect(model, "qty", join.rows["sales"]["qty"])
+    assert f"its deviation over the rows is {added.std():.2g}"[:-1] in first.said
+    (curve,) = (mark for mark in first.marks if isinstance(mark, Line))
+    assert np.ptp([y for _, y in curve.points]) == pytest.approx(np.ptp(added), rel=0.05)
+    page = html(found, datetime(2026, 1, 1))
+    assert page.count('id="effect-') >= 4
+    assert "No curve of one column: fourier:s:4:" in page

@@ -101,7 +101,8 @@ def test_on_random_schemas(shared_engine: Engine, nulls: svm.Nulls) -> None:
 def met_in_world(engine: Engine, seed: int, nulls: svm.Nulls) -> Iterator[Opened | None]:
     some = nulls == "drop"
     wishes: Wishes = {"nulls": some, "left_joins": some, "max_rows": 12, "many_to_many": False}
-    world = random_world(np.random.default_rng(seed), min_relations=2, max_relations=4, **wishes)
+    wishes |= {"min_relations": 2, "max_relations": 4}
+    world = random_world(np.random.default_rng(seed), **wishes)
     with world.created(engine) as live:
         numbers = {f.relation: sql.double(f.expression.copy()) for f in live.features if f.kind == "numeric"}
         assert live.label
