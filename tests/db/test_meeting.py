@@ -150,7 +150,7 @@ def test_dates_can_be_subtracted(engine: Engine) -> None:
         model = train(engine, "m", query, training(map=maps, lam=1e-3))
         assert {w.feature for w in model.weights} >= ({"age_spline1"} if maps else {"age"})
         objectives.append(model.objective)
-    assert objectives[1] < objectives[0] - 0.02
+    assert objectives[1] < objectives[0] - 0.005
 
 
 def test_a_program_and_an_offload(installed: Engine, installed_dsn: str) -> None:
