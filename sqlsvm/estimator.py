@@ -27,9 +27,12 @@ from sqlsvm.options import (
     NUMBER_LOSSES,
     OPTIONS,
     REHLINE,
+    CacheKind,
+    CacheShare,
     ClassWeights,
     Counting,
     Intercept,
+    KernelName,
     LossName,
     Nulls,
     ProbabilityMethod,
@@ -97,11 +100,17 @@ class Relational:
     fold_by: str | None = None
     probability: ProbabilityMethod | None = None
     seed: int = 0
+    kernel: KernelName | None = None
+    gamma: float | Literal["auto"] = "auto"
+    cache: CacheKind = "two-level"
+    cache_mb: float = 200.0
+    cache_share: CacheShare = "lru"
     offload: bool = False
     work_schema: str | None = None
     warm_start: bool = False
 
     coef_: Values = field(init=False)
+    dual_coef_: Values = field(init=False)
     intercept_: Values = field(init=False)
     feature_names_in_: Values = field(init=False)
     n_iter_: int = field(init=False)
@@ -219,7 +228,10 @@ class Relational:
 
     def _take(self, model: Model) -> None:
         self.model_ = model
-        self.coef_ = np.array([[w.weight for w in part.weights] for part in model.parts])
+        if model.support:
+            self.dual_coef_ = np.array([model.support.coefficients])
+        else:
+            self.coef_ = np.array([[w.weight for w in part.weights] for part in model.parts])
         self.intercept_ = np.array([part.intercept for part in model.parts])
         self.feature_names_in_ = np.array([_name(w) for w in model.parts[0].weights], dtype=object)
         self.n_iter_ = model.passes
@@ -284,6 +296,7 @@ class RelationalSVC(Relational):
     with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
 
     After `fit`:
+        dual_coef_          of a kernel machine, which has no coef_: the coefficient of each support vector
         coef_               one weight for each of feature_names_in_, on the columns as they are; its shape is (1, n),
                             or (K, n) if the label has K classes, more than two
         intercept_          its shape is (1,) or (K,)
@@ -411,9 +424,9 @@ def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:
 def _as_option(name: str, value: Any) -> Any:
     """The value as the options have it: numpy and scikit-learn write some in another form."""
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    if OPTIONS[name].auto:
+        return None if isinstance(value, str) and value == "auto" else value
     match name:
-        case "sample":
-            return None if value == "auto" else value
         case "positive":
             return None if value is None else str(value)
         case "class_weight":

@@ -22,7 +22,12 @@ NumberLoss = Literal[
 LossName = Literal[ClassLoss, NumberLoss]
 NUMBER_LOSSES: tuple[NumberLoss, ...] = get_args(NumberLoss)
 """Those whose label is a number; the others have two classes."""
-Solver = Literal["dane", "bundle", "descent"]
+Solver = Literal["dane", "bundle", "descent", "kernel", "pegasos"]
+KernelName = Literal["rbf", "poly", "linear", "sigmoid", "additive"]
+CacheKind = Literal["local", "global", "two-level"]
+CacheShare = Literal["evenly", "size", "lru"]
+MACHINES: tuple[Solver, ...] = "kernel", "pegasos"
+"""The solvers that learn from a sample of the join rows."""
 Counting = Literal["auto", "exact", "grid", "sketch"]
 Scale = Literal["standard", "maxabs", "none"]
 Nulls = Literal["error", "mean", "drop"]
@@ -396,8 +401,59 @@ _TABLE = (
         "solver",
         "dane",
         Choice(get_args(Solver)),
-        "How to search: with the curvature of a sample, by cuts alone, or by the paper's descent.",
+        "How to search: with the curvature of a sample, by cuts alone, or by the paper's descent. kernel trains a "
+        "kernel machine on a sample of the join; pegasos steps from one sampled row to the next.",
         changes=None,
+    ),
+    Option(
+        "kernel",
+        None,
+        Choice(get_args(KernelName)),
+        "The kernel of two join rows: rbf exp(-gamma |x - x'|^2), poly (gamma x.x' + 1)^3, linear x.x', sigmoid "
+        "tanh(gamma x.x'); additive is the sum of an rbf for each table. Without it, kernel takes rbf, and pegasos "
+        "makes a linear model.",
+        ("train",),
+        changes=None,
+        example="rbf",
+        read_by=("solver", MACHINES),
+    ),
+    Option(
+        "gamma",
+        None,
+        Number(0, above=True),
+        "The gamma of the kernel. auto: 1 / the median squared distance of join rows, or 1 / the mean of x.x.",
+        ("train",),
+        changes=None,
+        example=0.1,
+        auto=True,
+        read_by=("solver", MACHINES),
+    ),
+    Option(
+        "cache",
+        "two-level",
+        Choice(get_args(CacheKind)),
+        "Which rows of the kernel stay in memory: those of each table, those of the join, or both.",
+        ("train",),
+        changes=None,
+        read_by=("solver", ("kernel",)),
+    ),
+    Option(
+        "cache_mb",
+        200.0,
+        Number(0, above=True),
+        "How much memory they may take, in megabytes.",
+        ("train",),
+        changes=None,
+        read_by=("solver", ("kernel",)),
+    ),
+    Option(
+        "cache_share",
+        "lru",
+        Choice(get_args(CacheShare)),
+        "How the tables share the memory of --cache local: the same for each, by their size, or what was used last.",
+        ("train",),
+        changes=None,
+        read_by=("cache", ("local",)),
     ),
     Option(
         "epsilon",
@@ -412,9 +468,9 @@ _TABLE = (
         "sample",
         None,
         Number(1, whole=True),
-        "How many join rows dane samples for the curvature.",
+        "How many join rows dane samples for the curvature, kernel trains on, and pegasos looks at.",
         changes=None,
-        read_by=("solver", ("dane",)),
+        read_by=("solver", ("dane", *MACHINES)),
         example=10000,
         auto=True,
     ),

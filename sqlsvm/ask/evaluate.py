@@ -12,6 +12,7 @@ from math import ceil
 import numpy as np
 
 from sqlsvm.ask.listed import Asked, ByLabel, by_label, on_list
+from sqlsvm.ask.machine import evaluate_machine
 from sqlsvm.ask.probabilities import probabilities
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.score_bins import read_bins
@@ -33,6 +34,8 @@ steps = logging.getLogger(__name__)
 
 def evaluate(problem: Problem, of: Array | Model, *, buckets: int = 256, bins: int = 100) -> Evaluation:
     """Of a model, or of a beta on the problem's features."""
+    if isinstance(of, Model) and of.support:
+        return evaluate_machine(problem, of, bins)
     plan = problem.plan
     theta = theta_of(plan, of) if isinstance(of, Model) else problem.scaling.to_raw(np.asarray(of, dtype=float))
     probability = of.probability if isinstance(of, Model) else None

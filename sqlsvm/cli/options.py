@@ -334,7 +334,7 @@ def weights_of(engine: "Engine", beta: Any) -> Any:
 
     if not isinstance(beta, str):
         return beta
-    model = open_store(engine).load(beta)
+    model = open_store(engine).load(beta).linear()
     model.must_be_one("rows are counted for one vector of weights")
     return model.as_json()
 

@@ -52,10 +52,10 @@ def report(wanted: Which, offload: bool, output: str, pictures: tuple[str, ...])
     charts = list(_wanted(pictures))
     check_place(output)
     if wanted.model_file:
-        found = gather(wanted.model(), _database(wanted.dsn), offload=offload)
+        found = gather(wanted.model().linear(), _database(wanted.dsn), offload=offload)
     else:
         with wanted.model_and_rows() as (model, engine):
-            found = gather_from(engine, model, offload=offload)
+            found = gather_from(engine, model.linear(), offload=offload)
     write(found, output)
     _draw(found, charts)
 

@@ -12,7 +12,7 @@ import click
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import show_either, writing
 from sqlsvm.cli.resuming import say
-from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
+from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -94,8 +94,9 @@ def check(
         return
     if model_file and not select:
         raise click.UsageError("--model-file keeps one model, and several values make several: add --select.")
-    if options["solver"] == "descent":
-        raise click.UsageError(f"--solver descent takes one value of {option.flag}: its steps do not share passes.")
+    if options["solver"] in ("descent", *MACHINES):
+        solver = options["solver"]
+        raise click.UsageError(f"--solver {solver} takes one value of {option.flag}: its steps do not share passes.")
     if select:
         of_numbers = options["loss"] in NUMBER_LOSSES
         measures = MEASURES_OF_NUMBERS if of_numbers else MEASURES_OF_CLASSES

@@ -165,7 +165,7 @@ def weights(wanted: Which, top: int | None, as_json: bool) -> None:
     """
     from sqlsvm.show.models import draw_weights, weights_as_json
 
-    model = wanted.model()
+    model = wanted.model().linear()
     show_either(as_json, lambda: weights_as_json(model, top), lambda: draw_weights(model, top, sys.stdout))
 
 

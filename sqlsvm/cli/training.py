@@ -22,7 +22,7 @@ from sqlsvm.cli.options import (
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS, Option
+from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS, Option
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -219,6 +219,8 @@ def check_start(start: str | None, resume: bool, solver: str, varied: "Option | 
         raise click.UsageError(f"--from begins one training, and several values of {varied.flag} make several.")
     if start and solver == "descent":
         raise click.UsageError("--solver descent begins at 0, as in the paper: leave out --from.")
+    if (start or resume) and solver in MACHINES:
+        raise click.UsageError(f"--solver {solver} always begins at 0: leave out --from and --resume.")
 
 
 def _start(store: "Store | None", name: str) -> "Model":
@@ -259,12 +261,13 @@ def _say_next(model: "Model", model_file: str | None, url: str) -> None:
     places = {"--dsn": url if typed("dsn") else None, "--model-file": model_file}
     options = [word for option, place in places.items() if place for word in (option, place)]
     named = shlex.join([model.name, *options])
-    drawn = "" if model.classes else f", sqlsvm report {named} draws it"
+    drawn = "" if model.classes or model.support else f", sqlsvm report {named} draws it"
     click.echo(f"next: sqlsvm evaluate {named} measures it{drawn}", err=True)
 
 
 def _warn(model: "Model", training: "Training", which: str = "") -> None:
     effort = training.effort
     click.echo(f"warning: not converged: the gap{which} is {model.gap:.2g} and should be {effort.tol:g}", err=True)
-    better = "--solver dane proves more" if training.solver == "descent" else "a larger --max-passes or --tol"
+    proves_less = training.solver == "descent" or (training.solver == "pegasos" and not training.is_kernel)
+    better = "--solver dane proves more" if proves_less else "a larger --max-passes or --tol"
     click.echo(f"HINT: {better}", err=True)

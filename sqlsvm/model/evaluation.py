@@ -95,6 +95,8 @@ class Evaluation:
     probabilities: Probabilities | None = None
     """None if the model has none, or there are no rows."""
     fairness: tuple[Fairness, ...] = ()
+    sample: int | None = None
+    """How many join rows were drawn and measured; None if all of them were."""
 
     @property
     def true_negative(self) -> Bounded:
@@ -158,7 +160,7 @@ class Evaluation:
 
     @property
     def exact(self) -> bool:
-        return all(measure.exact for measure in self._measures().values() if measure)
+        return not self.sample and all(measure.exact for measure in self._measures().values() if measure)
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers; `bounds` has [lower, upper] for those that are not exact."""
@@ -169,6 +171,8 @@ class Evaluation:
         found["histogram"] = {**asdict(self.histogram), "blur": self.blur}
         if self.probabilities:
             found["reliability"] = [asdict(group) for group in self.probabilities.groups]
+        if self.sample:
+            found["sample"] = self.sample
         return found | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:

@@ -13,14 +13,16 @@ from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.probability import Probability, StoredProbability
+from sqlsvm.model.support import StoredSupport, Support, SupportTable
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.plan import Method
 from sqlsvm.reading import EDITED, INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
+from sqlsvm.solve.arrays import Array
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 8
+FORMAT = 9
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -57,6 +59,9 @@ class FeatureScale:
 
     centre: float
     width: float
+
+    def of(self, values: Array) -> Array:
+        return (values - self.centre) / self.width
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,18 @@ class Term:
     def number(self) -> Weight | None:
         """The weight of a feature that has no categories."""
         return self.weights[0] if self.weights[0].category is None else None
+
+    @property
+    def coded(self) -> "Term":
+        """The same with the place of each category, from 1, in place of its weight."""
+        return replace(self, weights=tuple(replace(w, weight=float(n)) for n, w in enumerate(self.weights, 1)))
+
+
+def checked_term(terms: Mapping[str, Term], feature: str) -> Term:
+    """That of a feature of a support vector. An edited model may have others."""
+    if feature not in terms:
+        raise OptionError(f"the support vectors have a feature {feature}, and the model has none", hint=EDITED)
+    return terms[feature]
 
 
 @dataclass(frozen=True)
@@ -309,6 +326,8 @@ class Model:
     """If there are more than two."""
     probability: StoredProbability | None = None
     """Of the positive class, fitted to the scores of rows that the training has not seen."""
+    support: StoredSupport | None = None
+    """Of a kernel machine, whose weights are all 0: they only say which columns and categories there are."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """The seconds of each phase of the training, which add up to all of it; `seconds` are those of its passes."""
     notes: tuple[str, ...] = ()
@@ -371,6 +390,15 @@ class Model:
         """Did rows have weights? Then a number of rows is the total weight of these rows."""
         return bool(self.options.get("problem", {}).get("weight"))
 
+    def linear(self) -> "Model":
+        """Itself; an error for a kernel machine, for what needs weights."""
+        if self.support:
+            raise OptionError(
+                f"model {self.name} has no weights: it is a kernel machine",
+                hint="train it with --solver dane; evaluate, predict and show know kernel machines",
+            )
+        return self
+
     @property
     def terms(self) -> tuple[Term, ...]:
         weights = self.classes[0].weights if self.classes else self.weights
@@ -427,7 +455,8 @@ def plain(value: object) -> Any:
         return value  # first, for speed: a category may have 100,000 weights
     if value is OTHER:
         return dict(_OTHER_IN_JSON)
-    if isinstance(value, Weight | FeatureScale | Held | Mapped | OfClass | Probability | Validated):
+    kinds = Weight | FeatureScale | Held | Mapped | OfClass | Probability | Validated | Support | SupportTable
+    if isinstance(value, kinds):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

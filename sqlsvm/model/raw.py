@@ -12,7 +12,7 @@ from sqlsvm.solve.arrays import Array
 def theta_of(plan: Plan, model: Model) -> Array:
     """A category that the model does not know weighs 0. It has to know each number, and the rows need an intercept if
     it has one."""
-    if unknown := _unknown(plan, model):
+    if unknown := _unknown(plan, model.linear()):
         hint = nearest(unknown[0], [term.feature for term in model.terms])
         raise OptionError(f"model {model.name} has no weight for the number {unknown[0]}", hint=hint)
     if model.intercept and not any(c.role == "intercept" for c in plan.design.coordinates):
@@ -23,6 +23,7 @@ def theta_of(plan: Plan, model: Model) -> Array:
 def start_of(plan: Plan, model: Model) -> Array:
     """The same where whatever the model does not know weighs 0: a good place to begin another training."""
     design = plan.design
+    model = model.linear()
     numbers = {term.feature: term.number for term in model.terms if term.number}
     categories = {term.feature: term for term in model.terms if not term.number}
     theta = np.zeros(design.size)

@@ -10,7 +10,6 @@ is NULL.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 from sqlglot import exp
 
@@ -18,7 +17,9 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Kind
 from sqlsvm.maps import formula
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import Model, Term
+from sqlsvm.model.expansion import Inputs, expansion
+from sqlsvm.model.literals import exact, literal
+from sqlsvm.model.model import Model, Term, checked_term
 from sqlsvm.model.probability import STEEPEST, Probability
 from sqlsvm.plan.design import as_number
 
@@ -148,7 +149,8 @@ def _curve(p: Probability, s: exp.Expression) -> exp.Expression:
 
 
 def score(model: Model, operands: Operands) -> exp.Expression:
-    """intercept + the sum of weight * value. The operands are those of the inputs of the model."""
+    """intercept + the sum of weight * value, and for a kernel machine that over its support vectors. The operands are
+    those of the inputs of the model."""
     found = {term.feature: operands(term) for term in model.inputs}
     total = exact(model.intercept)
     terms = {term.feature: term for term in model.terms}
@@ -156,6 +158,8 @@ def score(model: Model, operands: Operands) -> exp.Expression:
     parts += (part for each in model.maps for part in _map_terms(model, each, terms, found))
     for part in parts:
         total = exp.Add(this=total, expression=part)
+    if model.support:
+        return exp.Add(this=total, expression=expansion(model.support, _inputs(model, operands)))
     return total
 
 
@@ -176,6 +180,23 @@ def _map_terms(
         yield from made
     else:
         yield sql.select([(sql.plus(*made), SCORE)], sql.derived(rows, "m")).subquery(copy=False)
+
+
+def _inputs(model: Model, operands: Operands) -> Inputs:
+    """The numbers as scaled for the training, and the places of categories."""
+    terms = {term.feature: term for term in model.terms}
+
+    def value(feature: str) -> exp.Expression:
+        term = checked_term(terms, feature)
+        if term.number is None:
+            return _category_weight(term.coded, operands(term), model.nulls)
+        own = as_number(operands(term).value, operands(term).kind)
+        own = own if term.number.missing is None else sql.coalesce(own, exact(term.number.missing))
+        scale = model.scaling[feature]
+        centred = exp.paren(sql.minus(own, exact(scale.centre)))
+        return exp.Div(this=centred, expression=exact(scale.width))
+
+    return value
 
 
 def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
@@ -209,32 +230,3 @@ def _comparable(operand: Operand, category: object) -> exp.Expression:
     if isinstance(category, int | float):
         return own if operand.kind == "numeric" else sql.double(own)
     return own if operand.kind == "categorical" else sql.text(own)
-
-
-# -- literals ----------------------------------------------------------------------------------------------------------
-
-
-def exact(value: float) -> exp.Expression:
-    """An exact double. Because of the exponent, no engine reads it as a decimal with fewer digits.
-
-    >>> exact(-0.1).sql("postgres")
-    'CAST(-0.1e0 AS DOUBLE PRECISION)'
-    """
-    if not isfinite(value):
-        return sql.double(exp.Literal.string(repr(float(value))))
-    text = repr(abs(float(value)))
-    number: exp.Expression = exp.Literal.number(text if "e" in text else f"{text}e0")
-    return sql.double(exp.Neg(this=number) if float(value) < 0 else number)
-
-
-def literal(value: object) -> exp.Expression:
-    """A value of a label or a category."""
-    if value is None:
-        return exp.null()
-    if isinstance(value, bool):
-        return exp.true() if value else exp.false()
-    if isinstance(value, int):
-        return sql.integer(value)
-    if isinstance(value, float):
-        return exact(value)
-    return exp.Literal.string(str(value))

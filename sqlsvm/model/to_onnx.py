@@ -28,7 +28,7 @@ def graph(model: Model) -> Any:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
         raise OptionError("onnx is not installed", hint="pip install 'sqlsvm[export]'") from error
-    check_texts(model)
+    check_texts(model.linear())
     made = _Graph()
     columns = {name: column for each in model.maps for name, column in _mapped(made, each).items()}
     each = [_score(made, part, columns) for part in model.parts]

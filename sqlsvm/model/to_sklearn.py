@@ -25,7 +25,7 @@ def pipeline(model: Model) -> Any:
         from sklearn.svm import LinearSVC
     except ImportError as error:
         raise OptionError("scikit-learn or pandas is not installed", hint="pip install 'sqlsvm[export]'") from error
-    check_texts(model)
+    check_texts(model.linear())
     own = [term.feature for term in model.terms if term.feature not in model.mapped]
     each = [_parts(part, own) for part in model.parts]
     columns_of = [[name] for name in own] + [list(each.columns) for each in model.maps]

@@ -108,6 +108,10 @@ def _notes(
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
     beta, proof = solution.beta, solution.certificate
+    if training.is_kernel:
+        if training.machine.kernel == "sigmoid":
+            yield "the sigmoid kernel is no inner product, so there is no lower bound"
+        return
     yield from constants(problem, beta)
     yield from (each.note for each in problem.query.maps if each.note)
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":

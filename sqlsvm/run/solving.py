@@ -75,7 +75,8 @@ class Solving:
             state = State.at(start) if state is None else replace(state, start=start)
         going["state"] = state
         effort = training.effort
-        return replace(effort, max_passes=effort.max_passes + (len(state) if state else 0))
+        passes = 1 if training.solver == "pegasos" else effort.max_passes  # it is there: one proves how good it is
+        return replace(effort, max_passes=passes + (len(state) if state else 0))
 
     def _run(self, training: "Training", penalty: Penalty, effort: Effort, going: Going) -> Run[JoinOracle]:
         oracle = JoinOracle(self.of(training.problem.named_loss), samples=self._samples)

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.model import Model
+from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import together
-from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, ProbabilityMethod, Scale, Solver, check
+from sqlsvm.options import DEFAULTS, MACHINES, NUMBER_LOSSES, OPTIONS, ProbabilityMethod, Scale, Solver, check
 from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
@@ -21,6 +23,7 @@ from sqlsvm.run.clock import Clock
 from sqlsvm.run.folding import Folds, folded
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
+from sqlsvm.run.machine import Machine, learned, streamed
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.modelling import database_of, model_of, trained_on
 from sqlsvm.run.offload import brought
@@ -32,7 +35,7 @@ from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import custom
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
+from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution, State
 
 steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
@@ -60,9 +63,11 @@ class Training:
     """`effort.seed` makes them, too."""
     fold_by: str | None = DEFAULTS["fold_by"]
     offload: bool = DEFAULTS["offload"]
+    machine: Machine = field(default_factory=Machine)
 
     def __post_init__(self) -> None:
         check(self)
+        self._check_machine()
         if self.solver == "descent" and self.problem.scale == "standard":
             raise OptionError("descent needs features in [-1, 1]", hint="use --scale maxabs")
         if self.solver == "descent" and self.problem.counting == "grid":
@@ -88,19 +93,47 @@ class Training:
             hint = "use --solver descent, or --counting grid"
             raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)
 
+    def _check_machine(self) -> None:
+        """What kernel machines and Pegasos are not for."""
+        if self.solver not in MACHINES:
+            if self.machine != Machine():
+                hint = "add --solver kernel, or leave out the options of kernels"
+                raise OptionError(f"{self.solver} has no kernel, no gamma and no cache", hint=hint)
+            return
+        if self.problem.loss != DEFAULTS["loss"]:
+            raise OptionError(f"{self.solver} minimises the hinge, not {self.problem.loss}", hint="use --solver dane")
+        if self.l1 or self.problem.constrain:
+            raise OptionError(f"{self.solver} has neither --l1 nor --constrain", hint="use --solver dane")
+        if self.is_kernel and self.problem.map:
+            raise OptionError("a kernel takes no --map: it sees the columns as they are", hint="leave out one of them")
+        if self.folds or self.probability:
+            what = "neither --folds nor --probability: it learns from a sample"
+            raise OptionError(f"{self.solver} takes {what}", hint="measure it with --holdout 0.2")
+        if self.solver == "pegasos" and self.problem.intercept == "free":
+            hint = "use --intercept yes, or --solver kernel"
+            raise OptionError("pegasos penalises the intercept, or has none", hint=hint)
+        if self.solver == "pegasos" and not self.machine.kernel and self.machine != Machine():
+            raise OptionError("pegasos without a kernel makes a linear model", hint="add --kernel rbf")
+
+    @property
+    def is_kernel(self) -> bool:
+        """Is the model a sum over support vectors?"""
+        return self.solver == "kernel" or bool(self.machine.kernel)
+
     @classmethod
     def of(cls, **options: Any) -> "Training":
         """Each option is a field here, of the effort, or of the problem. Files of constraints and losses are read."""
         options["constrain"] = given(options.get("constrain", ()))
         options["pieces"] = custom.given(options.get("pieces", ()))
-        own, effort = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in (cls, Effort))
-        return cls(ProblemOptions(**options), effort=Effort(**effort), **own)
+        groups = cls, Effort, Machine
+        own, effort, machine = ({f.name: options.pop(f.name) for f in fields(k) if f.name in options} for k in groups)
+        return cls(ProblemOptions(**options), effort=Effort(**effort), machine=Machine(**machine), **own)
 
     @property
     def options(self) -> dict[str, Any]:
         """All of them, by name."""
         own = {name: value for name, value in vars(self).items() if name in OPTIONS}
-        return vars(self.problem) | vars(self.effort) | own
+        return vars(self.problem) | vars(self.effort) | vars(self.machine) | own
 
     @property
     def penalising(self) -> Penalising:
@@ -142,6 +175,7 @@ def train_each(
     if they have one. The first pass looks at the weights of `start`. `on_fold` measures the weights that each training
     finds without a fold."""
     clock, training = Clock(), next(iter(trainings.values()))
+    continuations = NOTHING if training.solver in MACHINES else continuations
     query = labelled(engine, text, training.problem, training.effort.seed)
     if training.solver == "descent":
         check_bounded(query)
@@ -156,6 +190,11 @@ def train_each(
         continuations = {} if problem.plan.design.target.classes else continuations
         solving, models, laps = Each(problem), list[Model](), list[dict[str, float]]()
         facts, found = trained_on(engine, text, problem), dict[str, list[Array]]()
+        if training.is_kernel:
+            (name,) = trainings  # no option of it takes several values
+            clock.begin("solving")
+            model = kernel_model(engine, name, text, training, problem, facts, left_out, on_passes(name))
+            return [replace(model, phases=clock.lap())]
         for name, training in trainings.items():
             laps += [clock.lap()] if models else []
             loss = training.problem.named_loss
@@ -170,6 +209,8 @@ def train_each(
                 going |= {"state": state, "on_state": keeping.remember}
                 begins = begins if state is None else None
             clock.begin("solving")
+            if training.solver == "pegasos":
+                begins = [streamed(problem, 2.0 * training.lam, training.effort, _looked)]
             solutions = solving.solve(training, penalties, begins, **going)
             found[name] = [solution.beta for solution in solutions]
             clock.begin("finishing")
@@ -205,6 +246,32 @@ def check_classes(problem: Problem, training: Training, *, resumes: bool) -> Non
         target.must_be_one("descent trains two", "use --solver dane")
     if training.probability:
         target.must_be_one("--probability is for two", "leave it out")
+    if training.solver in MACHINES:
+        target.must_be_one(f"{training.solver} trains two", "use --solver dane")
+
+
+def kernel_model(
+    engine: Engine,
+    name: str,
+    text: str,
+    training: Training,
+    problem: Problem,
+    known: TrainedOn,
+    left_out: Moments | None,
+    on_pass: OnPass | None,
+) -> Model:
+    """Its objective has half of the strength before the square of the norm. The weights are 0: they say which columns
+    and categories there are."""
+    effort, intercept = training.effort, training.problem.intercept
+    made = learned(problem, training.machine, training.solver, 2.0 * training.lam, intercept, effort, on_pass)
+    nothing = np.zeros(problem.scaling.dimension)
+    solution = Solution(nothing, made.certificate, made.history, made.converged, State.at(nothing))
+    penalty = training.penalising.of(problem)
+    return made.put_into(model_of(engine, name, text, training, problem, penalty, solution, known, left_out))
+
+
+def _looked(rows: int) -> None:
+    steps.info("looked at %s join rows", f"{rows:,}")
 
 
 def in_folds(

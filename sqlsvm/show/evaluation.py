@@ -28,8 +28,13 @@ def draw_evaluation(
     fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
         return on_paper(stream, _residuals(found, label, weighted), *fair)
-    said = "exact" if found.exact else "between bounds where scores had to be rounded"
-    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", said)
+    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", _how(found))
+
+
+def _how(found: Evaluation) -> str:
+    if found.sample:
+        return f"measured on a sample of {amount(found.sample)} join rows: a kernel machine cannot be counted"
+    return "exact" if found.exact else "between bounds where scores had to be rounded"
 
 
 def draw_parts(

@@ -128,13 +128,25 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
         yield "classes", f"{len(model.classes)}, each against all others; these are the means, and the largest gap"
     yield "gap", gap(model)
     weights = sum(len(part.weights) for part in model.parts)
-    yield "features", f"{len(model.terms)}, with {weights} weights"
+    yield "features", f"{len(model.terms)}{'' if model.support else f', with {weights} weights'}"
+    yield from vectors(model)
     yield from (("map", printable(f"{each.map} of {', '.join(each.columns)}")) for each in model.maps)
     yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
     yield from (("trained on", line) for line in _pairs(model.trained_on.as_json()))
+
+
+def vectors(model: Model) -> Iterator[tuple[str, str]]:
+    """Of a kernel machine: what it was trained on, and of what it is made."""
+    if found := model.support:
+        sample = "all rows of the join" if found.whole else f"a sample of {amount(found.sample)} join rows"
+        gamma = "" if found.kernel == "linear" else f", gamma {found.gamma:.6g}"
+        yield "sample", f"{sample}: objective and lower bound are for {'them' if found.whole else 'it'}"
+        yield "kernel", f"{found.kernel}{gamma}; {amount(len(found.coefficients))} support vectors"
+        rows = (f"{amount(len(table.numbers))} of {printable(table.relation)}" for table in found.tables)
+        yield "vectors of", f"different rows: {', '.join(rows)}"
 
 
 FEW = 5
@@ -151,7 +163,7 @@ def constraints(model: Model) -> Iterator[str]:
 
 
 def trained(model: Model) -> str:
-    said = f"{passes(model)} in {model.seconds:.2f} s, counting {model.counting}"
+    said = f"{passes(model)} in {model.seconds:.2f} s{'' if model.support else f', counting {model.counting}'}"
     return said if model.total_seconds is None else f"{said}; {model.total_seconds:.2f} s in all"
 
 

@@ -5,7 +5,17 @@ from typing import TextIO
 
 from sqlsvm.model.model import Model
 from sqlsvm.paper import facts, on_paper
-from sqlsvm.show.models import constraints, draw_classes, draw_weights, gap, held_out, times, trained, validated
+from sqlsvm.show.models import (
+    constraints,
+    draw_classes,
+    draw_weights,
+    gap,
+    held_out,
+    times,
+    trained,
+    validated,
+    vectors,
+)
 from sqlsvm.solve.solution import Record
 from sqlsvm.terminal import amount, memory, printable, row_count
 
@@ -31,8 +41,11 @@ def pass_line(record: Record) -> str:
 
 def draw_training(model: Model, place: str, stream: TextIO) -> str:
     """`place` says where the model is stored."""
+    proof = draw_certificate(model, place, stream)
+    if model.support:
+        return proof
     drawn = draw_classes(model, stream) if model.classes else draw_weights(model, TOP, stream)
-    return f"{draw_certificate(model, place, stream)}\n\n{drawn}"
+    return f"{proof}\n\n{drawn}"
 
 
 def draw_certificate(model: Model, place: str, stream: TextIO) -> str:
@@ -43,12 +56,15 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     version = f", version {model.version}" if model.version else ""
     yield "model", f"{printable(model.name)}{version}, {place}"
     mean = f", the mean of {len(model.classes)} classes" if model.classes else ""
+    worse = "function of this kernel has a lower objective on the sample" if model.support else ""
+    worse = worse or "weights have a lower objective"
     yield "objective", f"{objective(model)}{mean}"
-    yield "lower bound", f"{model.lower_bound:.6g}{mean}: no weights have a lower objective"
+    yield "lower bound", f"{model.lower_bound:.6g}{mean}: no {worse}"
     yield "gap", gap(model)
     yield "trained", trained(model)
     yield from (("time", line) for line in times(model))
     yield "join", f"would have been {_join(model)}; it was never made"
+    yield from vectors(model)
     if line := held_out(model):
         yield "held out", line
     yield from (("validation", line) for line in validated(model))

@@ -89,8 +89,9 @@ class Store(Protocol):
 
 
 def without_weights(found: Mapping[str, Any], where: str) -> Model:
-    """A model with its first weight only, for lists: to read 100,000 weights takes a quarter of a second."""
-    weights, classes = found.get("weights"), found.get("classes")
+    """A model with its first weight only and no support vectors, for lists: to read 100,000 weights takes a quarter of
+    a second."""
+    weights, classes, found = found.get("weights"), found.get("classes"), {**found, "support": None}
     if isinstance(weights, list):
         found = {**found, "weights": weights[:1]}
     if isinstance(classes, list):

@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             ["train", "--solver", "dan"],
             2,
-            "'dan' is not one of 'dane', 'bundle', 'descent'.\nHINT: did you mean dane?\n",
+            "'dan' is not one of 'dane', 'bundle', 'descent', 'kernel', 'pegasos'.\nHINT: did you mean dane?\n",
         ),
         (["train", *DUCKDB, *QUERY, "--label", "yy"], 1, "\nHINT: did you mean y?\n"),
         (

@@ -23,7 +23,7 @@ PARAMETERS = {
     *("lam", "tol", "solver", "counting", "epsilon", "max_passes", "scale", "intercept", "class_weight", "nulls"),
     *("loss", "width", "positive", "categorical", "top", "weight", "sample", "holdout", "seed", "offload"),
     *("tube", "quantile", "delta", "pieces", "l1", "constrain", "work_schema", "probability", "warm_start"),
-    *("folds", "fold_by", "map"),
+    *("folds", "fold_by", "map", "kernel", "gamma", "cache", "cache_mb", "cache_share"),
 }
 
 
@@ -90,7 +90,7 @@ def test_an_unknown_parameter_is_refused_and_none_is_set() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "solver": ({"solver": "sgd"}, "solver must be dane, bundle or descent, not 'sgd'"),
+    "solver": ({"solver": "sgd"}, "solver must be dane, bundle, descent, kernel or pegasos, not 'sgd'"),
     "scale": ({"scale": None}, "scale must be standard, maxabs or none, not None"),
     "class_weight": (
         {"class_weight": (1, -2)},

@@ -21,6 +21,7 @@ LAYERS = (
     *("errors", "options", "terminal", "files", "reading", "paper"),
     "sql",
     "solve",
+    "kernel",
     "engine",
     "query",
     "maps",
@@ -44,7 +45,7 @@ ONLY_IN = {
     "duckdb": ("engine/duckdb.py",),
 }
 # A layer that must do without the packages named: solvers see an oracle and numpy, never SQL.
-WITHOUT = {"solve": {"sqlglot", "psycopg", "duckdb"}}
+WITHOUT = {layer: {"sqlglot", "psycopg", "duckdb"} for layer in ("solve", "kernel")}
 
 # In pieces, so that this file does not match itself.
 REGISTRIES = (

@@ -23,6 +23,7 @@ from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, OfClass, TrainedOn, Validated, Weight, _Pass
 from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
+from sqlsvm.model.support import Support, SupportTable
 from sqlsvm.reading import in_json, parsed
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
@@ -88,7 +89,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "version": (-1, "version: expected a whole number of at least 0, found -1"),
     "bags": (True, "bags: expected a whole number, found true"),
     "converged": ("yes", 'converged: expected true or false, found "yes"'),
-    "solver": ("adam", 'solver: expected one of dane, bundle, descent, found "adam"'),
+    "solver": ("adam", 'solver: expected one of dane, bundle, descent, kernel, pegasos, found "adam"'),
     "dialect": ("oracle", 'dialect: expected postgres or duckdb, found "oracle"'),
     "label": ("\ud800", 'label: expected text, found "\\ud800"'),
     "label_rows.2": (1.0, 'label_rows["2"]: expected one of -1, 1, found "2"'),
@@ -144,12 +145,28 @@ _FORM_6 = (
 )
 _FORM_7 = _FORM_6 | {"maps", "map", "columns", "formulas", "steps", "kind", "replaces", "note"}
 _FORM_8 = _FORM_7 | {"classes", "value"}
-FIELDS = {1: _FORM_1, 2: _FORM_2, 3: _FORM_2 | {"phases"}, 4: _FORM_4, 5: _FORM_5, 6: _FORM_6, 7: _FORM_7, 8: _FORM_8}
+_FORM_9 = (
+    _FORM_8
+    | {"support", "kernel", "gamma", "sample", "whole", "coefficients", "tables"}
+    | {"relation", "numeric", "categorical", "numbers", "codes"}
+)
+FIELDS = {
+    1: _FORM_1,
+    2: _FORM_2,
+    3: _FORM_2 | {"phases"},
+    4: _FORM_4,
+    5: _FORM_5,
+    6: _FORM_6,
+    7: _FORM_7,
+    8: _FORM_8,
+    9: _FORM_9,
+}
 """In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
-    kinds = (Model, Weight, FeatureScale, Held, Mapped, OfClass, Probability, Validated, TrainedOn, _Pass)
+    of_model = (Model, Weight, FeatureScale, Held, Mapped, OfClass, Probability, Validated)
+    kinds = (*of_model, Support, SupportTable, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 
 

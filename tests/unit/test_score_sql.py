@@ -8,8 +8,9 @@ import duckdb
 import pytest
 from sqlglot import exp, parse_one
 
+from sqlsvm.model.literals import exact
 from sqlsvm.model.predict import score_sql
-from sqlsvm.model.score import exact, prediction
+from sqlsvm.model.score import prediction
 from tests.ground.modelled import category, modelled, number
 from tests.ground.names import EVIL_NAMES, EVIL_TEXTS
 

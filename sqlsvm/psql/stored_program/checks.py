@@ -11,7 +11,7 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.engine.base import Engine
-from sqlsvm.model.score import literal
+from sqlsvm.model.literals import literal
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.keys import Rounded
 from sqlsvm.plan.plan import Plan

@@ -86,7 +86,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
 
 
 def _check_training(training: Training) -> None:
-    if training.solver == "descent" or training.problem.counting == "sketch":
+    if training.solver not in ("dane", "bundle") or training.problem.counting == "sketch":
         raise OptionError(
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",

@@ -1,0 +1,90 @@
+"""The rows of a kernel matrix over join rows, made from rows of the tables and cached at either level or at both."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from sqlsvm.kernel.cache import Pool
+from sqlsvm.kernel.functions import Kernel
+from sqlsvm.kernel.rows import Joined
+from sqlsvm.options import CacheKind, CacheShare
+from sqlsvm.solve.arrays import Array, Indices
+
+AT_ONCE = 1 << 22
+"""Numbers of a block of rows that is made and not cached."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """What is kept: local rows of tables, global rows of the join, or both in one memory. `share` is for local rows:
+    the same memory for each table, in proportion to what it could fill, or one memory for all."""
+
+    kind: CacheKind = "two-level"
+    limit: int = 200 << 20
+    """Bytes."""
+    share: CacheShare = "lru"
+
+
+@dataclass(frozen=True)
+class Gram:
+    """k(x_i, x_j) + shift over join rows."""
+
+    rows: Joined
+    kernel: Kernel
+    shift: float = 0.0
+    cache: Cache = field(default_factory=Cache)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return self.rows.diagonal(self.kernel, self.shift)
+
+    def row(self, i: int, among: Indices | slice = slice(None)) -> Array:
+        """Of join row i, with some of the others."""
+        if self.cache.kind == "global":
+            return self._pools[-1].get(i, lambda: self._joined(i, slice(None)))[among]
+        if self.cache.kind == "two-level":
+            made = self._pools[0].get_if_hot(i, lambda: self._joined(i, slice(None)), 8 * len(self.rows))
+            return made[among]
+        return self._joined(i, among)
+
+    def times(self, v: Array) -> Array:
+        """K v, a block at a time and past the cache."""
+        (places,) = np.nonzero(v)
+        found = np.zeros(len(self.rows))
+        step = max(1, AT_ONCE // max(1, len(self.rows)))
+        for first in range(0, len(places), step):
+            part = places[first : first + step]
+            found += v[part] @ self.rows[part].values(self.rows, self.kernel, self.shift)
+        return found
+
+    @cached_property
+    def _pools(self) -> tuple[Pool, ...]:
+        """One for all, or one for each table."""
+        blocks, limit = self.rows.blocks, self.cache.limit
+        if self.cache.kind != "local" or self.cache.share == "lru":
+            return (Pool(limit),)
+        sizes = [block.nbytes for block in blocks] if self.cache.share == "size" else [1] * len(blocks)
+        return tuple(Pool(limit * size // sum(sizes)) for size in sizes)
+
+    @property
+    def used(self) -> int:
+        """Bytes that are cached now."""
+        return sum(pool.used for pool in self._pools)
+
+    def _joined(self, i: int, among: Indices | slice) -> Array:
+        total: Array | float = 0.0
+        for t, index in enumerate(self.rows.index):
+            total = total + self._local(t, int(index[i]))[index[among]]
+        found = np.asarray(total) if self.kernel.name == "additive" else self.kernel.of(np.asarray(total))
+        return found + self.shift if self.shift else found
+
+    def _local(self, t: int, u: int) -> Array:
+        if self.cache.kind == "global":
+            return self._made(t, u)
+        return self._pools[t % len(self._pools)].get((t, u), lambda: self._made(t, u))
+
+    def _made(self, t: int, u: int) -> Array:
+        block = self.rows.blocks[t]
+        sums = block[u : u + 1].sums(block, self.kernel.by_distance)[0]
+        return self.kernel.of(sums) if self.kernel.name == "additive" else sums
