@@ -175,33 +175,26 @@ def train_each(
     if they have one. The first pass looks at the weights of `start`. `on_fold` measures the weights that each training
     finds without a fold."""
     clock, training = Clock(), next(iter(trainings.values()))
-    continuations = NOTHING if training.solver in MACHINES else continuations
-    query = labelled(engine, text, training.problem, training.effort.seed)
-    if training.solver == "descent":
-        check_bounded(query)
-    if training.held:
-        query = marked(query, training.held)
+    query = query_of(engine, text, training)
     clock.begin("copying" if training.offload else "reading")
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(problem, training.problem.scale)
         check_classes(problem, training, resumes=any(each.before for each in continuations.values()))
-        continuations = {} if problem.plan.design.target.classes else continuations
+        if problem.plan.design.target.classes or training.solver in MACHINES:
+            continuations = NOTHING
         solving, models, laps = Each(problem), list[Model](), list[dict[str, float]]()
         facts, found = trained_on(engine, text, problem), dict[str, list[Array]]()
         if training.is_kernel:
-            (name,) = trainings  # no option of it takes several values
-            clock.begin("solving")
-            model = kernel_model(engine, name, text, training, problem, facts, left_out, on_passes(name))
-            return [replace(model, phases=clock.lap())]
+            return [kernel_model(engine, next(iter(trainings)), text, training, problem, facts, left_out, on_passes)]
         for name, training in trainings.items():
             laps += [clock.lap()] if models else []
             loss = training.problem.named_loss
             problems = solving.of(loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
             going: Going = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
-            begins = begins_of(problems, start) if start else None
+            begins = begins_of(problems, training, start)
             penalties = [training.penalising.of(each) for each in problems]
             if keeping := continuations.get(name):
                 described = objective(database_of(engine, here), text, training)
@@ -209,8 +202,6 @@ def train_each(
                 going |= {"state": state, "on_state": keeping.remember}
                 begins = begins if state is None else None
             clock.begin("solving")
-            if training.solver == "pegasos":
-                begins = [streamed(problem, 2.0 * training.lam, training.effort, _looked)]
             solutions = solving.solve(training, penalties, begins, **going)
             found[name] = [solution.beta for solution in solutions]
             clock.begin("finishing")
@@ -229,8 +220,21 @@ def train_each(
     return [replace(model, phases=seconds) for model, seconds in zip(models, laps, strict=True)]
 
 
-def begins_of(problems: Sequence[Problem], start: Model) -> list[Array | None]:
-    """The weights of a model as the first points; of each class, if it has the same classes."""
+def query_of(engine: Engine, text: str, training: Training) -> FeatureQuery:
+    """With its maps, and with a mark for the rows that are held out."""
+    query = labelled(engine, text, training.problem, training.effort.seed)
+    if training.solver == "descent":
+        check_bounded(query)
+    return marked(query, training.held) if training.held else query
+
+
+def begins_of(problems: Sequence[Problem], training: Training, start: Model | None) -> list[Array | None] | None:
+    """The weights of a model as the first points; of each class, if it has the same classes. Pegasos has gone its way
+    before the first pass."""
+    if training.solver == "pegasos":
+        return [streamed(problems[0], 2.0 * training.lam, training.effort, _looked)]
+    if start is None:
+        return None
     parts = start.parts
     if len(parts) != len(problems):
         return [None] * len(problems)
@@ -258,16 +262,19 @@ def kernel_model(
     problem: Problem,
     known: TrainedOn,
     left_out: Moments | None,
-    on_pass: OnPass | None,
+    on_passes: Callable[[str], OnPass | None],
 ) -> Model:
     """Its objective has half of the strength before the square of the norm. The weights are 0: they say which columns
     and categories there are."""
     effort, intercept = training.effort, training.problem.intercept
+    problem.work.clock.begin("solving")
+    on_pass = on_passes(name)
     made = learned(problem, training.machine, training.solver, 2.0 * training.lam, intercept, effort, on_pass)
     nothing = np.zeros(problem.scaling.dimension)
     solution = Solution(nothing, made.certificate, made.history, made.converged, State.at(nothing))
     penalty = training.penalising.of(problem)
-    return made.put_into(model_of(engine, name, text, training, problem, penalty, solution, known, left_out))
+    model = made.put_into(model_of(engine, name, text, training, problem, penalty, solution, known, left_out))
+    return replace(model, phases=problem.work.clock.lap())
 
 
 def _looked(rows: int) -> None:
