@@ -11,7 +11,7 @@ A pass keeps the rows that count, with c = sign * w * u, and adds up what the cu
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 from typing import Protocol
@@ -100,14 +100,16 @@ STEP = Step()
 class Ramp:
     """u rises from 0 at z = -width to 1 at z = width. It is a slope that max(0, z) has, only not that at z."""
 
+    width: exp.Expression = field(default_factory=lambda: sql.parameter(WIDTH))
+
     once = False
 
     def counts(self, z: Residual) -> exp.Expression:
-        return exp.LT(this=z.negated(), expression=sql.parameter(WIDTH))
+        return exp.LT(this=z.negated(), expression=self.width.copy())
 
     def value(self, z: Residual) -> list[exp.Expression]:
         """(1 - -z / width) / 2, at most 1"""
-        rest = sql.minus(sql.number(1), exp.Div(this=z.negated(), expression=sql.parameter(WIDTH)))
+        rest = sql.minus(sql.number(1), exp.Div(this=z.negated(), expression=self.width.copy()))
         share = sql.product(sql.number(0.5), exp.paren(rest))
         return [exp.Least(this=share, expressions=[sql.number(1)])]
 
@@ -120,7 +122,7 @@ class Ramp:
         weights = [sql.double(sql.column("w", "r"))] if weighted else []
         within = exp.Abs(this=sql.minus(sql.product(sql.number(2), _slope_of(weighted)), sql.number(1)))
         rest = exp.paren(sql.minus(sql.number(1), within))
-        shortfall = sql.product(sql.number(0.5), sql.parameter(WIDTH), *weights, within.copy(), rest)
+        shortfall = sql.product(sql.number(0.5), self.width.copy(), *weights, within.copy(), rest)
         return [(_size(), OFFSET), (shortfall, SHORTFALL)]
 
 

@@ -21,6 +21,9 @@ CLASS = "class"
 WEIGHT_NEGATIVE, WEIGHT_POSITIVE = "weight_negative", "weight_positive"
 """How much a row of each class counts."""
 
+MEMBERS, WIDTHS = "members", "widths"
+"""Arrays: the codes of the classes that make a pass together, and the width of each."""
+
 BUCKETS = "buckets"
 """The places of the grid in one unit of the score."""
 

@@ -2,7 +2,7 @@
 sample, and those with the same loss and class share their cuts. A cut bounds the mean loss, so it does not know the
 penalty."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -11,13 +11,13 @@ from sqlsvm.run.join_oracle import WHOLE, JoinOracle, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.second_moments import read_quadratic
+from sqlsvm.run.together import Together
 from sqlsvm.solve import bundle, dane, descent, quadratic
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
-from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.quadratic import Quadratic
-from sqlsvm.solve.run import Passes, Proposal, Run, follow_together
+from sqlsvm.solve.run import Proposal, Run, follow_together
 from sqlsvm.solve.solution import Effort, Going, Solution, State
 
 if TYPE_CHECKING:
@@ -123,12 +123,10 @@ class Each:
             return [self._each[0].solve(training, penalties[0], starts[0], **going)]
         asked = zip(self._each, penalties, starts, strict=True)
         runs = [solving.run(training, penalty, start) for solving, penalty, start in asked]
-        follow_together(runs, [proposals(training, run) for run in runs], _passes(runs), going.get("on_pass"))
+        follow_together(
+            runs,
+            [proposals(training, run) for run in runs],
+            Together([run.oracle for run in runs]),
+            going.get("on_pass"),
+        )
         return [s.keep(training, run.solution()) for s, run in zip(self._each, runs, strict=True)]
-
-
-def _passes(runs: Sequence[Run[JoinOracle]]) -> Passes:
-    def passes(asked: Mapping[int, Proposal]) -> dict[int, Cut]:
-        return {n: runs[n].oracle.pass_(each.point, each.buckets, each.width) for n, each in asked.items()}
-
-    return passes

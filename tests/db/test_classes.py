@@ -19,6 +19,7 @@ from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import Validation
+from sqlsvm.compile.together import can_share
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.confusion import Confusion
@@ -26,11 +27,17 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
+from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report.gather import gather
+from sqlsvm.run.classes import against_others
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import open_problem
+from sqlsvm.run.together import Together
 from sqlsvm.run.train import train, train_each
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
+from sqlsvm.solve.run import Proposal
 from sqlsvm.store import open_store
-from tests.ground.joins import Join, categories, chain, star
+from tests.ground.joins import Join, categories, chain, star, words
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
 from tests.typed import asked
@@ -53,6 +60,48 @@ def against(join: Join, shape: str, value: object) -> str:
     spelled = exp.convert(value).sql("postgres")
     classes = LABELS[shape][1]
     return join.query.replace(f"{classes} AS y", f"({classes}) = {spelled} AS y", 1)
+
+
+LOSSES = ("hinge", 0.0), ("hinge", 0.3), ("squared_hinge", 0.0), ("logistic", 0.0), ("custom_margin", 0.1)
+
+
+@pytest.mark.parametrize(("loss", "width"), LOSSES)
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_classes_share_a_scan(engine: Engine, loss: Any, width: float, weight: str | None) -> None:
+    """One statement gives the cuts that each class gets alone: with weights, NULLs and categories, for any loss."""
+    query = """SELECT CASE WHEN t.x > 0.8 THEN 'much' WHEN t.z > 0 THEN 'some' ELSE 'none' END AS y, t.x, t.z, t.city,
+        p.age, p.kind FROM trips t JOIN planes p ON p.plane = t.plane"""
+    query = query.replace("SELECT ", "SELECT 1 + t.plane % 4 AS w, ", 1) if weight else query
+    rng = np.random.default_rng(4)
+    planes, x = rng.integers(0, 30, 500), rng.normal(size=500)
+    rows = {
+        "trips": {"plane": planes, "x": x, "z": without(rng, x), "city": words(rng.integers(0, 4, 500))},
+        "planes": {"plane": np.arange(30), "age": rng.normal(size=30), "kind": words(rng.integers(0, 3, 30))},
+    }
+    rows["planes"]["kind"][:5] = None
+    script = """CREATE TABLE trips (plane INT, x FLOAT8, z FLOAT8, city TEXT);
+        CREATE TABLE planes (plane INT PRIMARY KEY, age FLOAT8, kind TEXT)"""
+    options = ProblemOptions("y", weight=weight, nulls="mean", loss=loss, pieces=PIECES if "custom" in loss else ())
+    with Join(script, rows, query).created(engine), open_problem(engine, query, options) as problem:
+        oracles = [JoinOracle(each) for each in against_others(problem)]
+        points = rng.normal(size=(3, oracles[0].dimension)) / 2
+        asked_for = {n: Proposal(point, None, width * (n + 1)) for n, point in enumerate(points)}
+        together = Together(oracles)(asked_for)
+        assert can_share(problem.plan)
+        for n, each in asked_for.items():
+            alone = oracles[n].pass_(each.point, None, each.width)
+            np.testing.assert_allclose(together[n].slope, alone.slope, rtol=1e-9, atol=1e-12)
+            assert together[n].offset == pytest.approx(alone.offset, rel=1e-9, abs=1e-12)
+            assert together[n].value_low == pytest.approx(alone.value_low, rel=1e-9, abs=1e-12)
+            assert (together[n].error, together[n].width) == (alone.error, alone.width)
+
+
+PIECES = ((-1.0, 1.0), (1.0, -1.0, 0.0))
+
+
+def without(rng: np.random.Generator, x: Any) -> Any:
+    """With some NULLs."""
+    return np.where(rng.random(len(x)) < 0.1, None, np.round(x + rng.normal(size=len(x)), 1))
 
 
 def materialised(engine: Engine, join: Join) -> Rows:
