@@ -7,11 +7,12 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 RACE    := $(VENV)/.ready-bench
+SPARK   := $(VENV)/.ready-spark
 
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit bench bench-quick bench-check clean constraints
+.PHONY: help demo test slow all suite lint unit spark bench bench-quick bench-check clean constraints
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +39,9 @@ lint: $(READY) ## run ruff and mypy
 
 unit: $(READY) ## run the tests that need no database: 1 minute
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
+
+spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 10 minutes
+	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark
 
 bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 20 minutes; MORE=1 continues
 	$(BIN)/python -m bench.run $(if $(MORE),--more)
@@ -70,3 +74,8 @@ $(READY): pyproject.toml constraints.txt
 $(RACE): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev,bench]'
 	@touch $(RACE)
+
+# pyspark is large, and few people need it.
+$(SPARK): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev,spark]'
+	@touch $(SPARK)

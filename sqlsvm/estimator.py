@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Engine, Session, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
@@ -48,6 +48,7 @@ from sqlsvm.solve.loss.custom import given
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+Database: TypeAlias = str | Engine | Session
 Found = TypeVar("Found")
 
 
@@ -107,6 +108,7 @@ class Relational:
     cache_share: CacheShare = "lru"
     offload: bool = False
     work_schema: str | None = None
+    work_folder: str | None = None
     warm_start: bool = False
 
     coef_: Values = field(init=False)
@@ -159,15 +161,15 @@ class Relational:
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def fit(self, database: str | Engine, query: str, label: str) -> Self:
-        """Train on the rows of the query, inside the database: a URL, or an engine that stays open. With `warm_start`
-        the training goes on from the one before: from its passes, if it was interrupted or did not converge, and else
-        from its weights."""
+    def fit(self, database: Database, query: str, label: str) -> Self:
+        """Train on the rows of the query, inside the database: a URL, or an engine or session of Spark, which
+        stays open. With `warm_start` the training goes on from the one before: from its passes, if it was interrupted
+        or did not converge, and else from its weights."""
         (model,) = self._trained(database, query, {label: self._training(label)})
         self._fit(database, model)
         return self
 
-    def fit_path(self, database: str | Engine, query: str, label: str, **values: Sequence[float]) -> list[Self]:
+    def fit_path(self, database: Database, query: str, label: str, **values: Sequence[float]) -> list[Self]:
         """A fitted copy for each value of lam, l1 or quantile: fit_path(database, query, label, lam=[1e-1, 1e-2]). It
         is one training, which shares the sample and, apart from quantiles, the passes."""
         each = _each(values)
@@ -178,7 +180,7 @@ class Relational:
             copy._fit(database, model)
         return copies
 
-    def _trained(self, database: str | Engine, query: str, trainings: Mapping[str, Training]) -> list[Model]:
+    def _trained(self, database: Database, query: str, trainings: Mapping[str, Training]) -> list[Model]:
         """If something ends it, its passes are kept for another `fit` with `warm_start`."""
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
@@ -188,6 +190,8 @@ class Relational:
             with _opened(database) as engine:
                 if self.work_schema:
                     engine.work_in(self.work_schema)
+                if self.work_folder:
+                    engine.work_in_folder(self.work_folder)
                 found = train_each(
                     engine,
                     query,
@@ -204,7 +208,7 @@ class Relational:
         self._passes = continuation.last if continuation.unfinished else None
         return models
 
-    def _fit(self, database: str | Engine, model: Model) -> None:
+    def _fit(self, database: Database, model: Model) -> None:
         self._database = database
         self._take(model)
         if not model.converged:
@@ -223,7 +227,7 @@ class Relational:
         if (found["loss"] in NUMBER_LOSSES) != self.of_numbers:
             hint = f"use Relational{'SVC' if self.of_numbers else 'SVR'}"
             raise ParameterError(f"the loss {self.loss} is not for {type(self).__name__}", hint=hint)
-        del found["work_schema"]
+        del found["work_schema"], found["work_folder"]
         return Training.of(label=label, **found)
 
     def _take(self, model: Model) -> None:
@@ -256,7 +260,7 @@ class Relational:
     def _measured(
         self,
         measure: Callable[[Problem, Model], Found],
-        database: str | Engine | None,
+        database: Database | None,
         query: str | None,
         part: Part | None,
     ) -> Found:
@@ -335,7 +339,7 @@ class RelationalSVC(Relational):
         return np.column_stack([1.0 - positive, positive])
 
     def evaluate(
-        self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
+        self, database: Database | None = None, query: str | None = None, part: Part | None = None
     ) -> Evaluation | Confusion:
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
         one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions."""
@@ -359,7 +363,7 @@ class RelationalSVR(Relational):
         return self.decision_function(frame)
 
     def evaluate(
-        self, database: str | Engine | None = None, query: str | None = None, part: Part | None = None
+        self, database: Database | None = None, query: str | None = None, part: Part | None = None
     ) -> Residuals:
         """How far its scores are off, on the rows of its query, of another, or of one part."""
         return self._measured(_residuals, database, query, part)
@@ -404,9 +408,9 @@ def _residuals(problem: Problem, model: Model) -> Residuals:
     return with_fairness(residuals(problem, model), problem, model)
 
 
-def _opened(database: str | Engine) -> AbstractContextManager[Engine]:
+def _opened(database: Database) -> AbstractContextManager[Engine]:
     """The caller closes an engine that it has opened."""
-    return connect(database) if isinstance(database, str) else nullcontext(database)
+    return nullcontext(database) if isinstance(database, Engine) else connect(database)
 
 
 def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:

@@ -534,6 +534,14 @@ _TABLE = (
         changes=None,
     ),
     Option(
+        "work_folder",
+        None,
+        Name("folder"),
+        "Make working tables in this folder, which all executors of Spark must reach.",
+        ("train", "evaluate", "report", "inspect", "describe", "components", "explain", "count"),
+        changes=None,
+    ),
+    Option(
         "buckets",
         None,
         Number(1, 1 << 16, whole=True),

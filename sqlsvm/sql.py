@@ -276,8 +276,8 @@ def rounded(value: exp.Expression) -> exp.Expression:
 
 def items(values: exp.Expression, alias: str, name: str, place: str | None = None) -> exp.Expression:
     """The elements of an array as an item of FROM, and their places, counted from 1."""
-    names = [name, place] if place else [name]
-    alias_ = exp.TableAlias(this=alias, columns=names)
+    names = [exp.to_identifier(n) for n in (name, place) if n]
+    alias_ = exp.TableAlias(this=exp.to_identifier(alias), columns=names)
     return _meant(exp.Unnest(expressions=[values], alias=alias_, offset=bool(place) or None), ITEMS)
 
 

@@ -30,7 +30,7 @@ from sqlsvm.compile.resolve import category_name, sums_name, values_name
 from sqlsvm.compile.second_moments import factors, second_moments
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Texts
 from sqlsvm.model.model import plain
 from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.at_fault import naming_features
@@ -290,10 +290,17 @@ def _statements(
 ) -> Iterator[StatementFacts]:
     expected, spoken = estimates(plan, catalog, buckets), dict(_spoken(plan))
     for phase, statements in phases:
-        for statement in statements:
-            texts = tuple(pretty(text, engine.dialect) for text in rendered(engine, statement))
+        for statement, sent in zip(statements, _sent(engine, phase, statements), strict=True):
+            texts = tuple(pretty(text, engine.dialect) for text in sent)
             name = spoken.get(statement.name, statement.name)
             yield StatementFacts(phase, name, statement, texts, expected.get(statement.table or ""))
+
+
+def _sent(engine: Engine, phase: Phase, statements: Sequence[Statement]) -> Sequence[Texts]:
+    """Of a pass it is known how often each table is read."""
+    if phase == "pass":
+        return Program(engine, statements).texts
+    return [rendered(engine, statement) for statement in statements]
 
 
 def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -258,6 +258,8 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"metavar": "MAP", "multiple": True, "callback": _maps}
         case Pieces():
             return {"metavar": "FILE|JSON", "default": "", "callback": _pieces}
+        case Name("folder"):
+            return {"metavar": "FOLDER", "expose_value": False, "callback": _work_folder}
         case Name(of, repeated):
             return {"metavar": of.upper(), "multiple": repeated}
     raise AssertionError(declared)
@@ -283,7 +285,7 @@ database = option(
         "--dsn postgresql://user@host/database, or set SQLSVM_DSN; "
         "`embedded:` starts a PostgreSQL of its own, `duckdb:` reads files"
     ),
-    help="The database: postgresql://..., embedded:[PATH] or duckdb:[PATH].",
+    help="The database: postgresql://..., embedded:[PATH], duckdb:[PATH] or spark:[MASTER].",
 )
 
 
@@ -292,6 +294,13 @@ def _trust(context: click.Context, _parameter: click.Parameter, roles: tuple[str
 
 
 _TRUSTED = "sqlsvm.trusted"
+
+
+def _work_folder(context: click.Context, _parameter: click.Parameter, folder: str | None) -> None:
+    context.meta[_FOLDER] = folder
+
+
+_FOLDER = "sqlsvm.work_folder"
 # No environment variable: to trust a role, the user types its name.
 trust_wanted = click.option(
     "--trust-owner",
@@ -309,7 +318,10 @@ def opened(dsn: str) -> Iterator["Engine"]:
     from sqlsvm.engine import connect
 
     with connect(dsn) as engine:
-        engine.trusted = click.get_current_context().meta.get(_TRUSTED, frozenset())
+        chosen = click.get_current_context().meta
+        engine.trusted = chosen.get(_TRUSTED, frozenset())
+        if folder := chosen.get(_FOLDER):
+            engine.work_in_folder(folder)
         yield engine
 
 

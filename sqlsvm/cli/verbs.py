@@ -70,13 +70,12 @@ def inspect(
     features, and the balance of the label. Nothing is changed. The join is counted, not computed.
     """
     from sqlsvm.ask import inspect as inspection
-    from sqlsvm.engine import connect
     from sqlsvm.show.inspection import draw
 
     if approximate and not heavy:
         raise click.UsageError("--approximate needs --heavy", click.get_current_context())
     roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
-    with connect(dsn) as engine:
+    with opened(dsn) as engine:
         found = inspection.inspect(engine, query, **roles, heavy=heavy, approximate=approximate)
     show_either(as_json, lambda: inspection.as_json(found), lambda: draw(found, sys.stdout))
 

@@ -3,22 +3,27 @@
 import re
 from pathlib import Path
 
-from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError
+from sqlsvm.engine.base import Engine, Session
+from sqlsvm.errors import EngineError, OptionError
 
 _FORMS = (
     "write postgresql://user@host/database, embedded: (a throw-away PostgreSQL), embedded:PATH, "
-    "duckdb: (in memory) or duckdb:PATH"
+    "duckdb: (in memory) or duckdb:PATH, spark:local[*] or spark:sc://host:15002"
 )
 
 
-def connect(url: str) -> Engine:
-    """Open the database that a URL names; libpq's `host=... dbname=...` is understood as well."""
+def connect(url: str | Session) -> Engine:
+    """Open the database that a URL names; libpq's `host=... dbname=...` is understood as well. A session of Spark is
+    used as it is, and stays open."""
+    if not isinstance(url, str):
+        return _spark(url)
     scheme, colon, rest = url.partition(":")
     if scheme == "duckdb" and colon:
         from sqlsvm.engine.duckdb import DuckDB
 
         return DuckDB(rest)
+    if scheme == "spark" and colon:
+        return _spark(rest)
     if scheme == "embedded" and colon:
         from sqlsvm.engine.embedded import Embedded
 
@@ -35,13 +40,21 @@ def connect(url: str) -> Engine:
     raise OptionError(about, hint=_FORMS)
 
 
+def _spark(at: str | Session) -> Engine:
+    try:
+        from sqlsvm.engine.spark import Spark
+    except ImportError as error:
+        raise EngineError("pyspark is not installed", hint="pip install 'sqlsvm[spark]'") from error
+    return Spark(at)
+
+
 def dialect_of(url: str) -> str:
     """The dialect of the engine that a URL names.
 
-    >>> dialect_of("duckdb:shop.duckdb"), dialect_of("embedded:shop"), dialect_of("host=localhost")
-    ('duckdb', 'postgres', 'postgres')
+    >>> [dialect_of(url) for url in ("duckdb:shop.duckdb", "embedded:shop", "host=localhost", "spark:local[*]")]
+    ['duckdb', 'postgres', 'postgres', 'spark']
     """
-    return "duckdb" if url.startswith("duckdb:") else "postgres"
+    return next((scheme for scheme in ("duckdb", "spark") if url.startswith(f"{scheme}:")), "postgres")
 
 
 def lasting(url: str) -> bool:
@@ -49,8 +62,10 @@ def lasting(url: str) -> bool:
 
     >>> lasting("duckdb:"), lasting("duckdb::memory:shop"), lasting("duckdb:shop.duckdb")
     (False, False, True)
+    >>> lasting("spark:local[*]"), lasting("spark:sc://host")  # of Spark in this process only files last
+    (False, True)
     """
-    return url not in ("duckdb:", "embedded:") and not url.startswith("duckdb::memory:")
+    return url not in ("duckdb:", "embedded:") and not url.startswith(("duckdb::memory:", "spark:local"))
 
 
 def absent(url: str) -> bool:

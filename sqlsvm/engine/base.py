@@ -8,14 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import ErrorLevel, UnsupportedError, exp
 
 from sqlsvm import sql
-from sqlsvm.errors import EngineError
+from sqlsvm.errors import EngineError, OptionError
 
 Kind = Literal["numeric", "boolean", "categorical", "other"]
 Values = NDArray[Any]
@@ -74,6 +74,8 @@ class Abilities:
     """Do further columns in a join cost almost nothing?"""
     foreign_keys: bool = True
     """Can a foreign key be added to an existing table?"""
+    changes_rows: bool = True
+    """Can a row of a table be changed or deleted?"""
     invoker_views: bool = False
     """Can a view read with the rights of the role that reads it, and not with those of its owner?"""
     subscripts: frozenset[str] = frozenset()
@@ -107,6 +109,15 @@ class Text(str):
 
 Sent = exp.Expr | Text
 Texts = tuple[Text, ...]
+
+
+class Session(Protocol):
+    """A SparkSession, without pyspark."""
+
+    @property
+    def version(self) -> str: ...
+
+    def sql(self, sqlQuery: str) -> Any: ...
 
 
 class Engine(ABC):
@@ -163,6 +174,10 @@ class Engine(ABC):
         """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
         with NULLs comes as float; any other column comes as objects with None."""
 
+    def stores(self, readers: int) -> bool:
+        """Are the rows of a working table stored that is read so many times? Else they are found when it is read."""
+        return True
+
     def to_keep(self, name: str, query: exp.Query, *, readers: int | None = None) -> Texts:
         """The statements that `keep` sends: the first takes the parameters. `readers` is how often later statements
         read the table, if that is known: an engine need not store what is read once."""
@@ -178,6 +193,13 @@ class Engine(ABC):
     def forget(self, name: str) -> None:
         """Drop a working table."""
         self.execute(sql.drop(name))
+
+    def create(self, made: exp.Create, *, overwrite: bool = False) -> None:
+        """Make a table or view of a query. With `overwrite` it replaces one of that name, if nothing fails."""
+        with self.snapshot():
+            if overwrite:
+                self.execute(exp.Drop(tables=[made.this.copy()], kind=made.kind, exists=True))
+            self.execute(made)
 
     def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
         """As `fetch`, for a query of many numbers, a block at a time."""
@@ -304,6 +326,10 @@ class Engine(ABC):
     @abstractmethod
     def work_in(self, schema: str) -> None:
         """From now on make temporary tables in this schema; an error if that is not possible."""
+
+    def work_in_folder(self, folder: str) -> None:
+        """From now on make working tables in this folder."""
+        raise OptionError("only Spark has a use for a work folder", hint="leave --work-folder out")
 
     @abstractmethod
     def cancel(self) -> None:

@@ -1,11 +1,12 @@
 """How the SQL of each engine is parsed. This needs no driver: a query can be read before its database is open."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.parsers.postgres import PostgresParser
@@ -23,6 +24,8 @@ class Language:
     """Is 'data/flights.csv' in FROM a relation called flights?"""
     splits_rows: bool
     """Is (a, b) = (c, d) the same as a = c AND b = d? Else it compares two structs, in which NULL equals NULL."""
+    remedies: Mapping[str, str] = field(default_factory=dict)
+    """What to do with a column that is no feature, by a pattern of its type."""
 
     def parse(self, tokens: list[Token], text: str) -> Trees:
         try:
@@ -73,8 +76,25 @@ def _duckdb(tokens: list[Token], text: str) -> Trees:
     return DuckDBParser(dialect=_DuckDB()).parse(tokens, text)
 
 
+# -- Spark -------------------------------------------------------------------------------------------------------------
+
+
+def _spark(tokens: list[Token], text: str) -> Trees:
+    return Spark().parser().parse(tokens, text)
+
+
+_REMEDIES_OF_SPARK = {
+    "^map": "take its values out one by one: x['key'] AS key",
+    "^struct": "take its fields out one by one: x.city AS city",
+    "^array": "take its elements out one by one: x[0] AS x0, x[1] AS x1",
+    "^variant": "take a field out of it: variant_get(x, '$.field', 'double') AS field",
+    "^date": "turn it into a number: unix_date(...), or into parts: month(...)",
+    "^timestamp": "turn it into a number: unix_micros(...), or into parts: hour(...)",
+}
+
 LANGUAGES: Mapping[str, Language] = {
     "postgres": Language(_postgres, names_files=False, splits_rows=True),
     "duckdb": Language(_duckdb, names_files=True, splits_rows=False),
+    "spark": Language(_spark, names_files=True, splits_rows=False, remedies=_REMEDIES_OF_SPARK),
 }
 """By `Engine.dialect`."""

@@ -204,10 +204,8 @@ def save(
     target, properties = _target(engine, name), _properties(engine, security_invoker)
     steps.info("writing the predictions")
     try:
-        with engine.snapshot():
-            if overwrite:
-                engine.execute(exp.Drop(tables=[target.copy()], kind=kind.upper(), exists=True))
-            engine.execute(exp.Create(this=target, kind=kind.upper(), expression=found, properties=properties))
+        made = exp.Create(this=target, kind=kind.upper(), expression=found, properties=properties)
+        engine.create(made, overwrite=overwrite)
     except StatementError as error:
         if overwrite and error.kind == "no such name":
             detail, hint = "a query that reads a table cannot replace it", "write the predictions to another table"

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind
+from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Term
 
@@ -23,9 +24,10 @@ _HINTS = {
 _ANY_HINT = "cast it to a number, a boolean or text"
 
 
-def remedy(column: Column) -> str:
+def remedy(column: Column, dialect: str) -> str:
     """What to write instead of a column of another kind."""
-    return next((hint for type, hint in _HINTS.items() if re.search(type, column.type.lower())), _ANY_HINT)
+    hints = (*LANGUAGES[dialect].remedies.items(), *_HINTS.items())
+    return next((hint for type, hint in hints if re.search(type, column.type.lower())), _ANY_HINT)
 
 
 def probes(query: FeatureQuery) -> dict[str, exp.Select]:
@@ -76,7 +78,7 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
 
     def kinded(feature: Feature, role: str) -> Feature:
         column = found[feature]
-        feature = replace(feature, kind=_kind(feature, column, role), spelling=column.spelling)
+        feature = replace(feature, kind=_kind(feature, column, role, query.dialect), spelling=column.spelling)
         if feature.kind != "categorical" or (role != "feature" and column.spelling != "caseless"):
             return feature
         return replace(feature, expression=plain(feature.expression, column), own=feature.typed)
@@ -90,9 +92,9 @@ def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]])
     )
 
 
-def _kind(feature: Feature, column: Column, role: str) -> Kind:
+def _kind(feature: Feature, column: Column, role: str, dialect: str) -> Kind:
     if column.kind == "other":
-        raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=remedy(column))
+        raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=remedy(column, dialect))
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
     if role == "audited column" and column.kind not in ("numeric", "boolean"):

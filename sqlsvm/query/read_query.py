@@ -92,7 +92,7 @@ def _check_term(engine: Engine, query: FeatureQuery, term: Feature) -> None:
         ) from error
     if column.kind != "numeric":
         said = f"the term of {term.name} over {term.relation} is of type {column.type}"
-        raise QueryError(said, hint=remedy(column))
+        raise QueryError(said, hint=remedy(column, engine.dialect))
 
 
 def _check_functions(engine: Engine, called: Sequence[Called], detail: str | None = None) -> None:

@@ -103,7 +103,7 @@ def _written(column: Column, alias: str) -> exp.Expression:
 def _number_written(value: exp.Expression) -> exp.Expression:
     """The same text for 3, 3.0 and 3.00: engines agree on that of integers, and of most other numbers."""
     is_small = exp.LT(this=exp.Abs(this=value.copy()), expression=sql.number(WHOLE))
-    whole = sql.every([sql.equal(value, exp.Floor(this=value.copy())), is_small])
+    whole = sql.every([is_small, sql.equal(value, exp.Floor(this=value.copy()))])
     return sql.case(whole, sql.text(exp.cast(value.copy(), exp.DType.BIGINT)), sql.digits(value.copy()))
 
 

@@ -23,6 +23,7 @@ class Program:
     def __init__(self, engine: Engine, statements: Iterable[Statement]) -> None:
         self.statements = tuple(statements)
         self.texts = tuple(rendered(engine, s, self.readers.get(s.table or "")) for s in self.statements)
+        self._views = {table for table, readers in self.readers.items() if not engine.stores(readers)}
 
     @cached_property
     def readers(self) -> Mapping[str, int]:
@@ -32,14 +33,17 @@ class Program:
 
     @cached_property
     def lifetimes(self) -> Mapping[str, tuple[int, int]]:
-        """For each table the place of the statement that makes it, and of the last one that reads it."""
-        found: dict[str, tuple[int, int]] = {}
-        for place, statement in enumerate(self.statements):
-            read = {table.name for table in statement.query.find_all(exp.Table)}
-            found |= {table: (made, place) for table, (made, _) in found.items() if table in read}
-            if statement.table:
-                found[statement.table] = place, place
-        return found
+        """For each table the place of the statement that makes it, and of the last one that reads it. A table that is
+        only a view reads its own tables when it is read."""
+        read = [{table.name for table in s.query.find_all(exp.Table)} for s in self.statements]
+        made = {s.table: place for place, s in enumerate(self.statements) if s.table}
+        last = dict(made)
+        for place, tables in enumerate(read):
+            last |= dict.fromkeys(tables & made.keys(), place)
+        for statement, tables in reversed(list(zip(self.statements, read, strict=True))):
+            if (own := statement.table) in self._views:
+                last |= {table: max(last[table], last[own]) for table in tables & made.keys()}
+        return {table: (place, last[table]) for table, place in made.items()}
 
     @cached_property
     def spent(self) -> tuple[tuple[str, ...], ...]:

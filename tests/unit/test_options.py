@@ -15,7 +15,7 @@ from sqlsvm.run.train import Training, objective
 from sqlsvm.solve.solution import Effort
 
 SQL = Path(__file__).parents[2] / "sql_templates"
-ELSEWHERE = {"label", "work_schema"}
+ELSEWHERE = {"label", "work_schema", "work_folder"}
 """What a training is of, and where it works: no parameter of the estimator, no field of a training."""
 
 
@@ -44,7 +44,8 @@ def test_every_default_is_allowed() -> None:
 
 def test_a_training_holds_every_option_of_train() -> None:
     held = Training.of(label="y").options
-    assert {name for name, option in OPTIONS.items() if "train" in option.verbs} - held.keys() == {"work_schema"}
+    of_train = {name for name, option in OPTIONS.items() if "train" in option.verbs}
+    assert of_train - held.keys() == ELSEWHERE - {"label"}
     assert {name: value for name, value in held.items() if value != OPTIONS[name].default} == {"label": "y"}
     with pytest.raises(OptionError, match=r"max_passes must be a whole number of at least 1, not 0\nHINT: try --max-p"):
         Effort(max_passes=0)

@@ -1,0 +1,198 @@
+"""Sessions with Spark: how one begins, what is set in it, and how it ends.
+
+Only what a session in this process and one of Spark Connect have in common is used, but for the start of Java.
+"""
+
+import logging
+import socket
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from sqlsvm.engine.spark_errors import ERRORS, refused
+from sqlsvm.errors import EngineError, OptionError
+
+_LOCAL = "local"
+_HINT = "write spark:local[*], spark:spark://host:7077, spark:sc://host:15002, or spark: for the configured master"
+
+_START = "is a Spark Connect server running there? sbin/start-connect-server.sh starts one"
+_PORT = 15002
+
+_DEFAULTS = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.app.name": "sqlsvm"}
+_OF_ONE_MACHINE = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
+_BROKEN_RULE = "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases"
+"""It makes invalid plans of two lists that meet."""
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_PINNED = {
+    # A cast that fails is an error, as in the other engines.
+    "spark.sql.ansi.enabled": "true",
+    # Without it a pass takes several times as long: most of our tables are small.
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.crossJoin.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    _EXCLUDED: _BROKEN_RULE,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a session is: what follows `spark:` in a URL."""
+
+    master: str
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, text: str) -> "Place":
+        master, _, query = text.partition("?")
+        settings = {}
+        for part in filter(None, query.split("&")):
+            name, equals, value = part.partition("=")
+            if not equals or not name.startswith("spark."):
+                raise OptionError("a setting in the URL is not spark.NAME=VALUE", hint="spark:?spark.driver.memory=4g")
+            settings[unquote(name)] = unquote(value)
+        if master and not master.startswith((_LOCAL, "spark://", "sc://", "yarn", "k8s://")):
+            raise OptionError("this is no master of Spark", hint=_HINT)
+        return cls(master, settings)
+
+    @property
+    def remote(self) -> bool:
+        return self.master.startswith("sc://")
+
+    @property
+    def shown(self) -> str:
+        """Without the settings and what follows the host: there may be a token."""
+        return self.master.split("/;")[0].rstrip("/") if self.remote else self.master
+
+
+@dataclass(frozen=True)
+class Opened:
+    session: SparkSession
+    one_machine: bool
+    """Do all its processes see the same folders?"""
+    close: Callable[[], None]
+
+
+def opened(place: Place) -> Opened:
+    """A new session; for Spark in this process, next to those that there are."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _remote(place) if place.remote else _here(place)
+    except ImportError as error:
+        raise EngineError("Spark is not complete", detail=str(error), hint="pip install 'sqlsvm[spark]'") from error
+
+
+def _remote(place: Place) -> Opened:
+    _check_reached(place)
+    try:
+        session = SparkSession.builder.remote(place.master).create()
+        for name, value in place.settings.items():
+            session.conf.set(name, value)
+        session.version  # noqa: B018 - the server answers here first
+    except (*ERRORS, RuntimeError, ValueError) as error:
+        raise EngineError(f"cannot reach {place.shown}", detail=_told(error, place), hint=_START) from error
+    return Opened(session, False, session.stop)
+
+
+def _check_reached(place: Place) -> None:
+    """pyspark would try for ten minutes."""
+    found = urlsplit(place.shown)
+    try:
+        socket.create_connection((found.hostname or "localhost", found.port or _PORT), timeout=10).close()
+    except (OSError, ValueError) as error:
+        raise EngineError(f"cannot reach {place.shown}", detail=str(error), hint=_START) from error
+
+
+def _here(place: Place) -> Opened:
+    found = SparkSession.getActiveSession()
+    if found is not None and not place.master:
+        return Opened(found.newSession(), _is_local(found), lambda: None)
+    if found is not None:
+        hint = "use the session that there is: sqlsvm takes a SparkSession in place of a URL"
+        raise EngineError("this process has a session of Spark already", hint=hint)
+    wanted = _DEFAULTS | (_OF_ONE_MACHINE if place.master.startswith(_LOCAL) else {}) | dict(place.settings)
+    with tempfile.TemporaryFile("w+b") as log:
+        try:
+            session = _started(place, wanted, log)
+        except (*ERRORS, RuntimeError, OSError) as error:
+            raise _not_started(place, error, log) from error
+    return Opened(session, _is_local(session), session.stop)
+
+
+def _started(place: Place, settings: Mapping[str, str], log: Any) -> SparkSession:
+    """Java writes its log to stderr, which is the user's: it gets a file of its own."""
+    from pyspark import SparkConf, SparkContext, java_gateway
+
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    if place.master:
+        conf.setMaster(place.master)
+    launch: Any = java_gateway.launch_gateway
+    if SparkContext._gateway is None:
+        SparkContext._ensure_initialized(gateway=launch(conf, {"stderr": log, "stdout": log}))
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _not_started(place: Place, error: BaseException, log: Any) -> EngineError:
+    log.seek(0)
+    said = log.read().decode(errors="replace")
+    if "JAVA_GATEWAY_EXITED" in str(error) or isinstance(error, FileNotFoundError):
+        first = next((line for line in said.splitlines() if "JAVA" in line or "java" in line), None)
+        hint = "install Java 17 or newer, or set JAVA_HOME to the folder that it is in; Spark Connect needs none here"
+        return EngineError("Spark needs Java, and did not find it", detail=first, hint=hint)
+    return EngineError(f"cannot start Spark with the master {place.master}", detail=_told(error, place), hint=_HINT)
+
+
+def _told(error: BaseException, place: Place) -> str:
+    return refused(error, place.shown).message if isinstance(error, ERRORS) else str(error).split("\n")[0]
+
+
+def _is_local(session: SparkSession) -> bool:
+    """local-cluster has its executors in processes of their own."""
+    master = session.conf.get("spark.master", None) or ""
+    return master.startswith(_LOCAL) and "cluster" not in master
+
+
+class Pinned:
+    """The settings of a session that statements rely on. `restore` puts back what the user had."""
+
+    def __init__(self, session: SparkSession, chosen: Mapping[str, str]) -> None:
+        self._conf = session.conf
+        self._before: dict[str, str | None] = {}
+        rules = self._conf.get(_EXCLUDED, None)
+        wanted = _PINNED | {_EXCLUDED: f"{rules},{_BROKEN_RULE}"} if rules else _PINNED
+        for name, value in wanted.items():
+            if name not in chosen:
+                self._before[name] = self._conf.get(name, None)
+                self._conf.set(name, value)
+
+    def restore(self) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                self._conf.unset(name)
+            else:
+                self._conf.set(name, value)
+
+
+class Quiet:
+    """pyspark logs each error with the stack of Java, as JSON on stderr. Ours say what happened."""
+
+    def __init__(self) -> None:
+        loggers = [PySparkLogger.getLogger(n) for n in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+        self._before: list[tuple[logging.Logger, bool]] = [(logger, logger.disabled) for logger in loggers]
+        for logger in loggers:
+            logger.disabled = True
+
+    def restore(self) -> None:
+        for logger, disabled in self._before:
+            logger.disabled = disabled

@@ -1,0 +1,53 @@
+"""One session with Spark for all tests: to start Java takes longer than most of them.
+
+Tables come from DuckDB, as views of the session. Most tests do without generated code, which takes Spark longer to make
+than these tables to read; `compiled` has it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+
+URL = (
+    "spark:local[2]?spark.driver.memory=2g&spark.sql.shuffle.partitions=2&spark.sql.codegen.wholeStage=false"
+    "&spark.sql.codegen.factoryMode=NO_CODEGEN"
+)
+Move = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Engine]:
+    with connect(URL) as engine:
+        yield engine
+
+
+@pytest.fixture
+def move(spark: Engine, duckdb: Engine) -> Iterator[Move]:
+    """Tables of DuckDB, under the same names in Spark."""
+    session, made = spark._session, list[str]()  # type: ignore[attr-defined]
+
+    def move(*names: str, schema: str = "main") -> None:
+        for name in names:
+            rows = duckdb._connection.sql(f'SELECT * FROM "{schema}"."{name}"').to_arrow_table()  # type: ignore[attr-defined]
+            session.createDataFrame(rows).createOrReplaceTempView(f"`{name}`")
+            made.append(name)
+
+    yield move
+    for name in made:
+        session.catalog.dropTempView(name)
+
+
+@contextmanager
+def compiled(spark: Engine) -> Iterator[None]:
+    conf = spark._session.conf  # type: ignore[attr-defined]
+    conf.set("spark.sql.codegen.wholeStage", "true")
+    conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    try:
+        yield
+    finally:
+        conf.set("spark.sql.codegen.wholeStage", "false")
+        conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")

@@ -1,0 +1,135 @@
+"""A pass on Spark is the pass on DuckDB, for each shape of query, for random worlds, and for whole trainings."""
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+from sqlglot import exp, parse
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.options import DEFAULTS, Counting
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import Problem, open_problem
+from sqlsvm.run.train import Training, train
+from tests.db.test_golden import FOLDER, SHAPES
+from tests.ground.reference import Reference
+from tests.ground.schemas import random_world
+from tests.ground.world import World
+from tests.spark.conftest import Move, compiled
+
+CLOSE = 1e-9
+
+
+def tables(name: str, duckdb: Engine, move: Move) -> str:
+    """The query of a shape, over its tables in both engines."""
+    script, query = (FOLDER / f"{name}.sql").read_text(encoding="utf-8").split("-- query\n")
+    for statement in filter(None, parse(script, read="postgres")):
+        duckdb.execute(statement)
+    move(*duckdb.table_names())
+    return query
+
+
+def assert_same(one: Problem, other: Problem, buckets: int | None = None) -> None:
+    """Moments, and cuts at two points."""
+    for name in ("n", "n_negative"):
+        assert getattr(one.moments, name) == pytest.approx(getattr(other.moments, name), rel=CLOSE)
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        beta = rng.normal(size=one.scaling.dimension)
+        cuts = [JoinOracle(problem).pass_(beta, buckets) for problem in (one, other)]
+        np.testing.assert_allclose(cuts[0].slope, cuts[1].slope, rtol=CLOSE, atol=CLOSE)
+        assert cuts[0].offset == pytest.approx(cuts[1].offset, rel=CLOSE, abs=CLOSE)
+        assert cuts[0].value_low == pytest.approx(cuts[1].value_low, rel=CLOSE, abs=CLOSE)
+        assert cuts[0].error == pytest.approx(cuts[1].error, rel=CLOSE, abs=CLOSE)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape(spark: Engine, duckdb: Engine, move: Move, name: str) -> None:
+    query, wish = tables(name, duckdb, move), SHAPES[name].wish
+    counting: Counting = "grid" if wish.method == "grid" else "auto"
+    options = ProblemOptions("y", weight=wish.weight, nulls="mean", counting=counting)
+    with open_problem(spark, query, options) as one, open_problem(duckdb, query, options) as other:
+        assert one.plan.method == other.plan.method
+        assert_same(one, other, 4 if wish.method == "grid" else None)
+    assert not [name for name in spark.table_names() if name.startswith("sqlsvm_")]
+
+
+def bare(world: World) -> World:
+    """Without what the catalog of Spark lacks: schemas of a path."""
+    return replace(world, items=tuple(replace(item, schema_typed=False) for item in world.items))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_worlds(spark: Engine, duckdb: Engine, move: Move, seed: int) -> None:
+    assert_world(bare(two_classes(duckdb, 100 * seed)), spark, duckdb, move)
+
+
+def two_classes(duckdb: Engine, seed: int) -> World:
+    """The first world from this seed on whose join has rows of both classes."""
+    worlds = (random_world(np.random.default_rng(n), evil=False, max_relations=4, max_rows=8) for n in count(seed))
+    for world in worlds:
+        with world.created(duckdb) as live:
+            if min(Reference(duckdb, live).label_rows.values()):
+                return world
+    raise AssertionError
+
+
+def assert_world(world: World, spark: Engine, duckdb: Engine, move: Move) -> None:
+    with world.created(duckdb) as live:
+        views = [item.form_name for item in live.items if item.form == "view"]
+        move(*dict.fromkeys([*(table.name for table in live.tables), *views]), schema=live.schema)
+        assert live.label is not None
+        options = ProblemOptions(live.label.name, nulls="mean")
+        texts = [live.query(engine.dialect) for engine in (spark, duckdb)]
+        try:
+            with open_problem(duckdb, texts[1], options) as other, open_problem(spark, texts[0], options) as one:
+                assert_same(one, other)
+        except Exception as error:
+            error.add_note(f"{texts[0]}\n{live!r}")
+            raise
+
+
+LOSSES = ("hinge", "logistic", "squared_hinge")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_training_over_two_bags(spark: Engine, duckdb: Engine, move: Move, loss: str) -> None:
+    query = tables("two_bags", duckdb, move)
+    training = Training.of(label="y", loss=loss, lam=0.01, l1=0.001 if loss == "hinge" else 0.0)
+    with compiled(spark):
+        one = train(spark, "m", query, training)
+    other = train(duckdb, "m", query, training)
+    assert one.converged
+    assert one.objective == pytest.approx(other.objective, rel=1e-3)
+    assert max(one.lower_bound, other.lower_bound) <= min(one.objective_upper, other.objective_upper) * (1 + CLOSE)
+
+
+@pytest.mark.parametrize(
+    "options", [{"solver": "bundle"}, {"solver": "descent"}, {"counting": "sketch", "solver": "descent"}]
+)
+def test_solvers(spark: Engine, duckdb: Engine, move: Move, options: dict[str, str]) -> None:
+    """These draw no sample, so all is the same. DuckDB and Spark add in different orders."""
+    query = tables("two_bags", duckdb, move)
+    given = {"scale": "maxabs" if options["solver"] == "descent" else DEFAULTS["scale"], "max_passes": 4}
+    training = Training.of(label="y", lam=0.01, **given, **options)
+    models = [train(engine, "m", query, training) for engine in (spark, duckdb)]
+    assert models[0].objective == pytest.approx(models[1].objective, rel=1e-6)
+
+
+def test_folds_and_rows_held_out(spark: Engine, duckdb: Engine, move: Move) -> None:
+    """The same rows are held out: their digests have the same texts."""
+    duckdb.execute(
+        exp.Command(
+            this="CREATE TABLE t AS SELECT i / 7 AS x, i * 1e-6 AS z, i % 3 = 0 OR i % 7 = 1 AS y, "
+            "DATE '2020-01-01' + CAST(i AS INT) AS day FROM range(400) AS r(i)"
+        )
+    )
+    move("t")
+    query = "SELECT t.y, t.x, t.z, EXTRACT(DAY FROM t.day) AS d FROM t"
+    for given in ({"holdout": 0.25}, {"folds": 2}):
+        training = Training.of(label="y", lam=0.01, **given)
+        one, other = (train(engine, "m", query, training) for engine in (spark, duckdb))
+        assert one.objective == pytest.approx(other.objective, rel=2e-3)
+        assert one.join_rows == other.join_rows

@@ -1,0 +1,179 @@
+"""Commands as their users type them, files, snapshots, working tables, models."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sqlglot import exp
+
+from sqlsvm import RelationalSVC
+from sqlsvm.ask.explain import explain, script
+from sqlsvm.ask.inspect import inspect
+from sqlsvm.ask.measure import measure
+from sqlsvm.ask.rows import on_all
+from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.model.predict import predict, save
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.problem import open_problem
+from sqlsvm.run.train import Training, train
+from sqlsvm.store import open_store
+
+LABEL = Training.of(label="y", lam=0.01)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """400 facts, 20 dimensions with a category and many-to-many visits."""
+    folder, rng = tmp_path_factory.mktemp("files"), np.random.default_rng(0)
+    k, x = rng.integers(0, 20, 400), rng.normal(size=400)
+    facts = pa.table({"k": k, "x": x, "y": x + k / 10 + rng.normal(size=400) > 1})
+    pq.write_table(facts, folder / "facts.parquet")
+    pq.write_table(pa.table({"k": np.arange(20), "c": [f"c{i % 3}" for i in range(20)]}), folder / "dims.parquet")
+    (folder / "visits.csv").write_text("k,minutes\n" + "".join(f"{i % 20},{i / 4}\n" for i in range(60)))
+    return folder
+
+
+def star(folder: Path) -> str:
+    return f"SELECT f.y, f.x, d.c FROM '{folder}/facts.parquet' AS f JOIN '{folder}/dims.parquet' AS d ON d.k = f.k"
+
+
+def chain(folder: Path) -> str:
+    return star(folder).replace("d.c", "d.c, visits.minutes") + f" JOIN '{folder}/visits.csv' ON visits.k = f.k"
+
+
+def left(spark: Engine) -> list[str]:
+    session = spark._session  # type: ignore[attr-defined]
+    stored = session.sql(f"SHOW TABLES IN {spark._database}").collect() if spark._database else []  # type: ignore[attr-defined]
+    return [name for name in spark.table_names() if name.startswith("sqlsvm_")] + [row["tableName"] for row in stored]
+
+
+def test_a_model_of_files_is_that_of_duckdb(spark: Engine, duckdb: Engine, folder: Path) -> None:
+    one, other = (train(engine, "m", chain(folder), LABEL) for engine in (spark, duckdb))
+    assert one.objective == pytest.approx(other.objective, rel=1e-6)
+    assert one.lower_bound == pytest.approx(other.lower_bound, rel=1e-3)
+    assert one.join_rows == other.join_rows
+    assert left(spark) == []
+
+
+def test_what_is_asked_of_a_model(spark: Engine, duckdb: Engine, folder: Path, tmp_path: Path) -> None:
+    model = train(spark, "m", star(folder), LABEL)
+    measured = [on_all(e, model_on, lambda p: measure(p, model)) for e, model_on in ((spark, model),)]
+    rows = spark.fetch(predict(spark, model))
+    correct = (rows["prediction"] == rows["y"]).mean()
+    assert measured[0].as_json()["accuracy"] == pytest.approx(correct, abs=1e-12)
+    assert len(rows["score"]) == model.join_rows == 400
+    of_csv = tmp_path / "new.csv"
+    of_csv.write_text('x,c\n0.5,"c1"\n-1,c9\n')
+    assert spark.fetch(predict(spark, model, str(of_csv)))["prediction"].tolist() != []
+    save(spark, predict(spark, model), "scored", "view")
+    try:
+        view = spark.fetch(exp.select("score").from_("scored"))
+        assert sorted(view["score"]) == pytest.approx(sorted(rows["score"]), rel=1e-12)
+        with pytest.raises(OptionError, match="scored exists already"):
+            save(spark, predict(spark, model), "scored", "view")
+    finally:
+        spark.execute(exp.Drop(tables=[exp.to_table("scored")], kind="VIEW"))
+
+
+def test_inspect_and_explain(spark: Engine, duckdb: Engine, folder: Path) -> None:
+    found = [inspect(engine, chain(folder), label="y") for engine in (spark, duckdb)]
+    assert found[0].join_rows == found[1].join_rows
+    text = script(explain(spark, chain(folder), LABEL.problem))
+    assert "CREATE TEMPORARY VIEW sqlsvm_" in text
+    assert "CREATE TABLE sqlsvm_" in text
+
+
+def test_a_label_that_is_a_number(spark: Engine, duckdb: Engine, folder: Path) -> None:
+    query = star(folder).replace("f.y, f.x", "f.x AS target, f.k")
+    training = Training.of(label="target", loss="absolute", lam=0.01)
+    one, other = (train(engine, "m", query, training) for engine in (spark, duckdb))
+    assert one.objective == pytest.approx(other.objective, rel=2e-3)
+
+
+def test_models_are_kept_in_the_catalog(spark: Engine, folder: Path) -> None:
+    store = open_store(spark)
+    try:
+        model = train(spark, "it's", star(folder), LABEL)
+        store.check("it's")
+        assert [store.save(model), store.save(model)] == [1, 2]
+        assert store.load("it's").weights == model.weights
+        assert [(m.name, m.version) for m in store.models()] == [("it's", 2), ("it's", 1)]
+        assert store.drop("it's", 2).versions == (2,)
+        assert store.load("it's").version == 1
+        assert store.save(model) == 3
+        store.save_state("it's", {"a": 1})
+        assert store.load_state("it's") == {"a": 1}
+        assert store.drop("it's").versions == (1, 3)
+        assert store.load_state("it's") is None
+        with pytest.raises(OptionError, match="there is no model"):
+            store.load("it's")
+    finally:
+        spark.execute(exp.Drop(tables=[exp.table_("", "sqlsvm")], kind="SCHEMA", exists=True, cascade=True))
+
+
+def test_a_session_of_the_user(spark: Engine, folder: Path) -> None:
+    """With a DataFrame that only this session knows."""
+    session = spark._session  # type: ignore[attr-defined]
+    session.read.parquet(str(folder / "facts.parquet")).createOrReplaceTempView("mine")
+    svc = RelationalSVC(lam=0.01).fit(session, "SELECT mine.y, mine.x FROM mine", "y")
+    assert svc.gap_ <= svc.tol
+    session.catalog.dropTempView("mine")
+
+
+# -- what others do meanwhile ------------------------------------------------------------------------------------------
+
+
+def count(spark: Engine, path: Path) -> float:
+    rows = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n")).from_(file(path))
+    return float(spark.fetch(rows)["n"][0])
+
+
+def file(path: Path) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(str(path), quoted=True))
+
+
+def test_a_snapshot_does_not_see_what_is_appended(spark: Engine, tmp_path: Path) -> None:
+    place = tmp_path / "grows.parquet"
+    place.mkdir()
+    pq.write_table(pa.table({"x": [1.0, 2.0]}), place / "a.parquet")
+    with spark.snapshot():
+        assert count(spark, place) == 2
+        pq.write_table(pa.table({"x": [3.0]}), place / "b.parquet")
+        assert count(spark, place) == 2
+    with spark.snapshot():
+        assert count(spark, place) == 3
+
+
+def test_files_that_are_replaced_end_a_training(spark: Engine, tmp_path: Path) -> None:
+    place = tmp_path / "changes.parquet"
+    place.mkdir()
+    rows = pa.table({"x": [1.0, 2.0, -1.0], "y": [True, False, True]})
+    pq.write_table(rows, place / "a.parquet")
+    query = f"SELECT t.y, t.x FROM '{place}' AS t"
+    with pytest.raises(StatementError) as caught, open_problem(spark, query, ProblemOptions("y")) as problem:  # noqa: PT012
+        (place / "a.parquet").unlink()
+        pq.write_table(rows, place / "b.parquet")
+        problem.work.engine.fetch(exp.select("x").from_(file(place)))
+    assert "gone since this began" in caught.value.message
+    assert "start again" in str(caught.value.hint)
+    assert left(spark) == []
+
+
+def test_nothing_is_left_after_an_error(spark: Engine, folder: Path) -> None:
+    with pytest.raises(ValueError, match="ours"), open_problem(spark, chain(folder), ProblemOptions("y")) as problem:  # noqa: PT012
+        assert problem.work.tables
+        raise ValueError("ours")
+    assert left(spark) == []
+
+
+def test_a_session_that_is_closed(spark: Engine) -> None:
+    from sqlsvm.engine import connect
+
+    engine = connect(spark._session)  # type: ignore[attr-defined]
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineError, match="is closed"):
+        engine.fetch(exp.select("1 AS x"))
