@@ -31,9 +31,19 @@ BEGIN
         COMMENT ON TYPE sqlsvm._rounding IS 'As solve/rounding.py has it; where slopes are added up the share is this many times larger, and in running sums';
 
         CREATE TYPE sqlsvm._metric AS (
-            places integer[], vectors float8[], inside float8[], outside float8[]
+            places integer[], inside float8[], rest float8, outside float8[]
         );
-        COMMENT ON TYPE sqlsvm._metric IS 'The place in beta of each dense column, the eigenvectors over them, and the inverse of the metric in and off each of them';
+        COMMENT ON TYPE sqlsvm._metric IS 'The place in beta of each dense column; the inverse of the metric along each of sqlsvm_vectors, and of what these leave out; the curvature of the loss along other columns, NULL along dense ones';
+
+        CREATE TYPE sqlsvm._penalty AS (
+            lambda float8, l1 float8[], low float8[], high float8[], intercept integer
+        );
+        COMMENT ON TYPE sqlsvm._penalty IS 'lambda |beta|^2 + l1 |beta| with low <= beta <= high; the place of an intercept that has no penalty';
+
+        CREATE TYPE sqlsvm._shape AS (
+            weight float8[], pull float8[], l1 float8[], low float8[], high float8[]
+        );
+        COMMENT ON TYPE sqlsvm._shape IS 'What is minimised beside cuts: the sum of b^2 / (2 weight) + pull b + l1 |b|, with low <= b <= high';
 
         CREATE TYPE sqlsvm._state AS (
             pass integer, best integer, stalls integer, objective float8, objective_upper float8,

@@ -16,14 +16,17 @@ DECLARE
     cut sqlsvm._cut;
     point float8[];
     penalty float8;
+    penalised jsonb;
 BEGIN
     PERFORM sqlsvm._check_option('lambda', lambda, 0, false, 'lambda => 1e-4');
     PERFORM sqlsvm._check_option('buckets', buckets, 1, true, 'buckets => 64');
+    penalised := jsonb_build_object('lam', coalesce(lambda, (program.options ->> 'lam')::float8),
+        'l1', program.options -> 'l1', 'problem', jsonb_build_object('intercept', program.options -> 'problem' -> 'intercept'));
     p := sqlsvm._open(program, program.options -> 'problem' ->> 'scale');
     theta := sqlsvm._theta(p, given);
     cut := sqlsvm._pass(p, theta, buckets);
     point := sqlsvm._to_scaled(p, theta);
-    penalty := coalesce(lambda, (program.options ->> 'lam')::float8) * sqlsvm._dot(point, point);
+    penalty := sqlsvm._penalty_of(sqlsvm._weights_of_penalty(p, penalised), point);
     cut := sqlsvm._sized(p, sqlsvm._rounding(p), cut, point, 0, penalty);
     objective := greatest(0, cut.value_low + penalty - cut.rounded);
     objective_upper := cut.value_low + penalty + cut.error + cut.rounded;

@@ -29,7 +29,7 @@ BEGIN
     p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
     at := sqlsvm._search(p, program, wanted);
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
-    DROP TABLE pg_temp.sqlsvm_cuts;
+    DROP TABLE pg_temp.sqlsvm_cuts, pg_temp.sqlsvm_vectors, pg_temp.sqlsvm_limits;
     PERFORM sqlsvm._close();
     RETURN trained;
 END

@@ -1,18 +1,22 @@
--- Each pass has stored its own products with the slopes before it.
-CREATE OR REPLACE FUNCTION sqlsvm._gram(of_images boolean)
+CREATE OR REPLACE FUNCTION sqlsvm._gram(weight float8[], is_turned boolean)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     RETURN (
-        WITH known AS (
-            SELECT c.pass, CASE WHEN of_images THEN c.products_of_images ELSE c.products END AS products
-            FROM pg_temp.sqlsvm_cuts AS c)
-        SELECT array_agg(CASE WHEN a.pass >= b.pass THEN a.products[b.pass + 1] ELSE b.products[a.pass + 1] END
-            ORDER BY a.pass, b.pass)
-        FROM known AS a, known AS b);
+        WITH known AS MATERIALIZED (
+            SELECT row_number() OVER (ORDER BY c.place) AS i, CASE WHEN is_turned THEN c.slope || c.turned ELSE c.slope END AS slope
+            FROM pg_temp.sqlsvm_cuts AS c
+        ), weighted AS MATERIALIZED (
+            SELECT k.i, ARRAY(SELECT CASE WHEN abs(e.a) > 1e-150 THEN e.a * e.w ELSE 0 END
+                FROM unnest(k.slope, weight) WITH ORDINALITY AS e (a, w, n) ORDER BY e.n) AS slope FROM known AS k
+        ), product AS MATERIALIZED (
+            SELECT a.i, b.i AS j, sqlsvm._dot(a.slope, b.slope) AS p FROM weighted AS a JOIN known AS b ON b.i <= a.i
+        )
+        SELECT array_agg(p.p ORDER BY p.i, p.j) FROM (
+            SELECT i, j, p FROM product UNION ALL SELECT j, i, p FROM product WHERE j < i) AS p);
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._gram(boolean) IS 'The products of all slopes of the bundle, row by row; or those with their images';
+COMMENT ON FUNCTION sqlsvm._gram(float8[], boolean) IS 'The products of all slopes of cuts and limits in this curvature, row by row';

@@ -1,6 +1,7 @@
 -- The curvature of the loss was measured on a sample when the program was compiled. Any other one makes more passes, and the
--- same proof. A category that had no place in it has the density at the hinge times its share of the rows.
-CREATE OR REPLACE FUNCTION sqlsvm._metric(p sqlsvm._problem, program sqlsvm.programs, lambda float8)
+-- same proof. A category that had no place in it has the density at the hinge times its share of the rows, and a number that weighed
+-- nothing that density times its mean square. Leaves sqlsvm_vectors.
+CREATE OR REPLACE FUNCTION sqlsvm._metric(p sqlsvm._problem, program sqlsvm.programs, lambda float8, rounding sqlsvm._rounding)
 RETURNS sqlsvm._metric
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -11,19 +12,22 @@ DECLARE
     theta CONSTANT float8[] := sqlsvm._theta(p, stored -> 'places');
     places CONSTANT float8[] := ARRAY(SELECT theta[k] FROM unnest(p.kept) WITH ORDINALITY AS s (k, j) ORDER BY j)
         || theta[p.coordinates + 1 :];
-    rest CONSTANT float8 := 1 / ((stored ->> 'rest')::float8 + 2 * lambda);
+    columns CONSTANT integer := stored ->> 'columns';
     curvature CONSTANT float8 := stored ->> 'curvature';
     numbers CONSTANT integer := cardinality(p.kept);
 BEGIN
-    metric.places := ARRAY(SELECT array_position(places, i::float8) FROM generate_series(1, (stored ->> 'columns')::integer) AS i ORDER BY i);
-    metric.vectors := ARRAY(SELECT e.v::float8 FROM jsonb_array_elements_text(stored -> 'vectors') WITH ORDINALITY AS e (v, n) ORDER BY e.n);
-    metric.inside := ARRAY(SELECT 1 / (e.v::float8 + 2 * lambda) - rest
+    metric.rest := 1 / ((stored ->> 'rest')::float8 + 2 * lambda);
+    metric.places := ARRAY(SELECT array_position(places, i::float8) FROM generate_series(1, columns) AS i ORDER BY i);
+    INSERT INTO pg_temp.sqlsvm_vectors (k, vector)
+    SELECT (e.n - 1) / columns + 1, array_agg(e.v::float8 ORDER BY e.n)
+    FROM jsonb_array_elements_text(stored -> 'vectors') WITH ORDINALITY AS e (v, n) GROUP BY 1;
+    metric.inside := ARRAY(SELECT 1 / (e.v::float8 + 2 * lambda) - metric.rest
         FROM jsonb_array_elements_text(stored -> 'values') WITH ORDINALITY AS e (v, n) ORDER BY e.n);
-    metric.outside := ARRAY(SELECT CASE WHEN s.place > 0 THEN rest
-            ELSE 1 / (curvature * p.total[s.j - numbers + p.coordinates] / p.n + 2 * lambda) END
+    metric.outside := ARRAY(SELECT CASE WHEN s.place > 0 THEN NULL WHEN s.j > numbers THEN curvature * p.total[s.j - numbers + p.coordinates] / p.n
+            ELSE curvature * rounding.sizes[s.j] ^ 2 END
         FROM unnest(places) WITH ORDINALITY AS s (place, j) ORDER BY s.j);
     RETURN metric;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._metric(sqlsvm._problem, sqlsvm.programs, float8) IS 'The metric of a program, with the curvature of the penalty';
+COMMENT ON FUNCTION sqlsvm._metric(sqlsvm._problem, sqlsvm.programs, float8, sqlsvm._rounding) IS 'The metric of a program, with the curvature of the penalty';

@@ -1,22 +1,19 @@
 CREATE OR REPLACE FUNCTION sqlsvm._observe(
-    before sqlsvm._state, metric sqlsvm._metric, point float8[], cut sqlsvm._cut, buckets integer, width float8, lambda float8,
-    rounding sqlsvm._rounding, seconds float8)
+    p sqlsvm._problem, before sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty, point float8[], cut sqlsvm._cut,
+    buckets integer, width float8, rounding sqlsvm._rounding, seconds float8)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     at sqlsvm._state := before;
-    objective CONSTANT float8 := cut.value_low + lambda * sqlsvm._dot(point, point);
-    image CONSTANT float8[] := CASE WHEN metric IS NOT NULL THEN sqlsvm._image(metric, cut.slope) END;
+    objective CONSTANT float8 := cut.value_low + sqlsvm._penalty_of(penalty, point);
 BEGIN
     at.pass := before.pass + 1;
-    INSERT INTO pg_temp.sqlsvm_cuts (pass, point, slope, intercept, image, offset_size, slope_size, error, buckets, width, seconds)
-    VALUES (at.pass, point, cut.slope, cut.intercept, image, cut.offset_size, cut.slope_size, cut.error, buckets, width, seconds);
-    UPDATE pg_temp.sqlsvm_cuts AS c
-    SET products = ARRAY(SELECT sqlsvm._dot(o.slope, cut.slope) FROM pg_temp.sqlsvm_cuts AS o ORDER BY o.pass),
-        products_of_images = ARRAY(SELECT sqlsvm._dot(o.slope, c.image) FROM pg_temp.sqlsvm_cuts AS o ORDER BY o.pass)
-    WHERE c.pass = at.pass;
+    INSERT INTO pg_temp.sqlsvm_cuts (place, pass, is_cut, point, slope, intercept, turned, offset_size, slope_size, error, buckets, width, seconds)
+    VALUES ((SELECT 1 + max(c.place) FROM pg_temp.sqlsvm_cuts AS c), at.pass, true, point, cut.slope, cut.intercept,
+        CASE WHEN metric IS NOT NULL THEN sqlsvm._turned(metric, cut.slope) END,
+        cut.offset_size, cut.slope_size, cut.error, buckets, width, seconds);
     IF before.best IS NULL OR objective + cut.error + cut.rounded < before.objective_upper THEN
         at.best := at.pass;
         at.objective := greatest(0, objective - cut.rounded);
@@ -24,11 +21,10 @@ BEGIN
     END IF;
     IF width > 0 THEN
         at.width := width;
-        at.density := 6 * cut.blur / (width * width);
+        at.density := 6 * greatest(0, cut.blur) / (width * width);
     END IF;
-    at.alpha := sqlsvm._simplex(sqlsvm._gram(false), ARRAY(SELECT c.intercept FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.pass),
-        lambda, before.alpha || 0::float8);
-    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, lambda, rounding), 0);
+    at.alpha := sqlsvm._multipliers(sqlsvm._lowest_shape(penalty), false, before.alpha || 0::float8);
+    at.bound := greatest(before.bound, sqlsvm._dual_bound(at.alpha, sqlsvm._confined(p, penalty, at.objective_upper), rounding), 0);
     IF at.bound > at.objective_upper * (1 + 1e-6) + 1e-9 THEN
         RAISE EXCEPTION 'a pass has reached %, which is below %, the lower bound of the passes before', at.objective_upper, at.bound
             USING ERRCODE = 'SV004', DETAIL = 'The passes read different rows, so they prove nothing together.',
@@ -48,5 +44,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._state, sqlsvm._metric, float8[], sqlsvm._cut, integer, float8, float8, sqlsvm._rounding, float8) IS
+COMMENT ON FUNCTION sqlsvm._observe(sqlsvm._problem, sqlsvm._state, sqlsvm._metric, sqlsvm._penalty, float8[], sqlsvm._cut, integer, float8, sqlsvm._rounding, float8) IS
     'Adds the cut of a pass to the bundle and updates the proof';

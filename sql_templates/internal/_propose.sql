@@ -2,7 +2,7 @@
 -- A soft pass may leave half of tol out of R, which is density width^2 / 6 with this density at the knots. The passes are soft
 -- if rows lie in heaps on the knots, or with one bag if as many rows as there are coordinates are a large part of the join.
 CREATE OR REPLACE FUNCTION sqlsvm._propose(
-    p sqlsvm._problem, at sqlsvm._state, metric sqlsvm._metric, lambda float8, tol float8,
+    p sqlsvm._problem, at sqlsvm._state, metric sqlsvm._metric, penalty sqlsvm._penalty, tol float8,
     OUT point float8[], OUT width float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -10,15 +10,15 @@ AS $$
 DECLARE
     size CONSTANT float8 := CASE WHEN (p.design ->> 'numeric')::boolean THEN at.objective_upper ELSE 1 END;
     soft CONSTANT boolean := at.heap
-        OR (p.design ->> 'one_bag')::boolean AND (p.dimension / (2 * p.n)) ^ 2 / (4 * lambda) > 0.2 * tol * size;
+        OR (p.design ->> 'one_bag')::boolean AND (p.dimension / (2 * p.n)) ^ 2 / (4 * penalty.lambda) > 0.2 * tol * size;
     stuck CONSTANT boolean := at.gap > 0.5 * (SELECT c.gap FROM pg_temp.sqlsvm_cuts AS c WHERE c.pass = at.pass - 6);
 BEGIN
     width := 0;
     IF at.pass > 0 AND (metric IS NULL OR stuck) THEN
-        point := sqlsvm._level_point(at, lambda);
+        point := sqlsvm._level_point(at, penalty);
         RETURN;
     END IF;
-    point := CASE WHEN at.pass = 0 THEN at.start ELSE sqlsvm._metric_point(at, metric, lambda) END;
+    point := CASE WHEN at.pass = 0 THEN at.start ELSE sqlsvm._metric_point(at, metric, penalty) END;
     IF soft THEN
         width := sqlsvm._possible_width(p, least(0.2 * at.unit, nullif(at.width, 0),
             sqrt(3 * tol / 4 ^ (at.stalls / 3) * at.objective_upper / nullif(at.density, 0))));
@@ -26,4 +26,4 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._propose(sqlsvm._problem, sqlsvm._state, sqlsvm._metric, float8, float8) IS 'The next point to look at';
+COMMENT ON FUNCTION sqlsvm._propose(sqlsvm._problem, sqlsvm._state, sqlsvm._metric, sqlsvm._penalty, float8) IS 'The next point to look at';

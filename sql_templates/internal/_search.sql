@@ -1,15 +1,16 @@
 -- Each pass is at the point that the passes before it suggest: dane steps in the metric of the program, bundle by levels.
--- sqlsvm_cuts is the bundle and the log of the passes. Pass 0 is the zero cut: no loss is below 0.
+-- sqlsvm_cuts is the bundle and the log of the passes. Its first row is the zero cut: no loss is below 0. Rows that are no cuts are
+-- constraints: slope.beta + intercept <= 0.
 CREATE OR REPLACE FUNCTION sqlsvm._search(p sqlsvm._problem, program sqlsvm.programs, wanted jsonb)
 RETURNS sqlsvm._state
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    lambda CONSTANT float8 := wanted ->> 'lam';
     tol CONSTANT float8 := wanted -> 'effort' ->> 'tol';
     rounding CONSTANT sqlsvm._rounding := sqlsvm._rounding(p);
     zero CONSTANT float8[] := array_fill(0::float8, ARRAY[p.dimension]);
+    penalty sqlsvm._penalty;
     metric sqlsvm._metric;
     at sqlsvm._state;
     began timestamptz;
@@ -19,20 +20,22 @@ DECLARE
     buckets integer;
 BEGIN
     CREATE TEMPORARY TABLE sqlsvm_cuts (
-        pass integer PRIMARY KEY, point float8[], slope float8[], intercept float8, products float8[],
-        image float8[], products_of_images float8[], offset_size float8, slope_size float8, error float8, buckets integer, width float8,
+        place integer PRIMARY KEY, pass integer, is_cut boolean, point float8[], slope float8[], intercept float8, turned float8[],
+        offset_size float8, slope_size float8, error float8, buckets integer, width float8,
         objective float8, objective_upper float8, lower_bound float8, gap float8, seconds float8
     );
-    INSERT INTO pg_temp.sqlsvm_cuts (pass, slope, intercept, products, image, products_of_images, offset_size, slope_size)
-    VALUES (0, zero, 0, ARRAY[0], zero, ARRAY[0], 1, 1);
+    CREATE TEMPORARY TABLE sqlsvm_vectors (k integer, vector float8[]);
+    INSERT INTO pg_temp.sqlsvm_cuts (place, is_cut, slope, intercept, offset_size, slope_size) VALUES (1, true, zero, 0, 1, 1);
+    penalty := sqlsvm._penalty(p, wanted);
     at.pass := 0;
     at.stalls := 0;
     at.gap := 1;
-    at.alpha := ARRAY[1];
+    at.alpha := ARRAY(SELECT CASE c.place WHEN 1 THEN 1 ELSE 0 END FROM pg_temp.sqlsvm_cuts AS c ORDER BY c.place);
     IF wanted ->> 'solver' = 'dane' THEN
         PERFORM sqlsvm._check_start(program);
-        metric := sqlsvm._metric(p, program, lambda);
-        at.start := sqlsvm._start(p, program, lambda);
+        metric := sqlsvm._metric(p, program, penalty.lambda, rounding);
+        UPDATE pg_temp.sqlsvm_cuts AS c SET turned = sqlsvm._turned(metric, c.slope);
+        at.start := sqlsvm._start(p, program, penalty);
         at.objective_upper := program.start ->> 'objective';
         at.density := program.start ->> 'density';
         at.grain := program.start ->> 'grain';
@@ -44,15 +47,16 @@ BEGIN
         at.grain := 0.3;
     END IF;
     WHILE at.pass = 0 OR at.gap > tol AND NOT at.nothing AND at.pass < (wanted -> 'effort' ->> 'max_passes')::integer LOOP
-        SELECT s.point, s.width INTO point, width FROM sqlsvm._propose(p, at, metric, lambda, tol) AS s;
+        SELECT s.point, s.width INTO point, width FROM sqlsvm._propose(p, at, metric, penalty, tol) AS s;
+        point := sqlsvm._repaired(penalty, point);
         buckets := sqlsvm._buckets(p, at, CASE WHEN metric IS NULL THEN 0.5 ELSE 0.01 END, tol);
         began := clock_timestamp();
         cut := sqlsvm._pass(p, sqlsvm._to_raw(p, point), buckets, width);
         -- On scaled features, where the value of the cut at the point is the same.
         cut.slope := sqlsvm._from_raw(p, cut.slope);
         cut.value_low := cut.intercept + sqlsvm._dot(cut.slope, point) + cut.blur;
-        cut := sqlsvm._sized(p, rounding, cut, point, width, lambda * sqlsvm._dot(point, point));
-        at := sqlsvm._observe(at, metric, point, cut, buckets, width, lambda, rounding,
+        cut := sqlsvm._sized(p, rounding, cut, point, width, sqlsvm._penalty_of(penalty, point));
+        at := sqlsvm._observe(p, at, metric, penalty, point, cut, buckets, width, rounding,
             extract(epoch FROM clock_timestamp() - began)::float8);
     END LOOP;
     RETURN at;

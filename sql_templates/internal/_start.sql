@@ -1,6 +1,6 @@
 -- The newest model, if it was trained for this lambda since the program was compiled: an older one may have had another loss. Else
 -- the optimum of the sample of that time. Weights whose penalty alone is above F(0), as the sample knows it, are of no use.
-CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, lambda float8)
+CREATE OR REPLACE FUNCTION sqlsvm._start(p sqlsvm._problem, program sqlsvm.programs, penalty sqlsvm._penalty)
 RETURNS float8[]
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -11,7 +11,7 @@ DECLARE
     point float8[];
 BEGIN
     BEGIN
-        IF (SELECT v.lam = lambda AND v.created_at >= program.compiled_at FROM sqlsvm.versions AS v
+        IF (SELECT v.lam = penalty.lambda AND v.created_at >= program.compiled_at FROM sqlsvm.versions AS v
             WHERE v.name = program.name ORDER BY v.version DESC LIMIT 1)
         THEN
             given := sqlsvm._newest_weights(program.name) || '{"old": true}';
@@ -20,9 +20,10 @@ BEGIN
         NULL;  -- a version that cannot be read
     END;
     point := sqlsvm._to_scaled(p, sqlsvm._theta(p, given));
-    RETURN CASE WHEN (SELECT max(abs(x)) FROM unnest(point) AS x) <= sqrt(at_zero / lambda) AND lambda * sqlsvm._dot(point, point) <= at_zero
+    RETURN CASE WHEN (SELECT max(abs(e.x)) FROM unnest(point) WITH ORDINALITY AS e (x, j) WHERE e.j IS DISTINCT FROM penalty.intercept)
+            <= sqrt(at_zero / penalty.lambda) AND sqlsvm._penalty_of(penalty, point) <= at_zero
         THEN point ELSE array_fill(0::float8, ARRAY[p.dimension]) END;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._start(sqlsvm._problem, sqlsvm.programs, float8) IS 'Where a training makes its first pass';
+COMMENT ON FUNCTION sqlsvm._start(sqlsvm._problem, sqlsvm.programs, sqlsvm._penalty) IS 'Where a training makes its first pass';

@@ -1,6 +1,6 @@
--- From alpha to the best point of the face of the support. An index whose alpha reaches 0 on the way leaves the support.
+-- From x to the best point of the face of the support. An index whose x reaches 0 on the way leaves the support.
 CREATE OR REPLACE FUNCTION sqlsvm._walk_face(
-    gram float8[], offsets float8[], curvature float8, INOUT alpha float8[], INOUT support integer[])
+    gram float8[], offsets float8[], is_cut boolean[], INOUT x float8[], INOUT support integer[])
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -14,30 +14,31 @@ DECLARE
     total float8;
 BEGIN
     WHILE cardinality(support) > 1 LOOP
-        face := ARRAY(SELECT gram[(a.i - 1) * n + b.i] / (2 * curvature)
+        face := ARRAY(SELECT gram[(a.i - 1) * n + b.i]
             FROM unnest(support) WITH ORDINALITY AS a (i, place), unnest(support) WITH ORDINALITY AS b (i, place)
             WHERE b.place <= a.place ORDER BY a.place, b.place);
-        gradient := ARRAY(SELECT offsets[a.i] - (SELECT sum(gram[(a.i - 1) * n + b.i] * alpha[b.i]) FROM unnest(support) AS b (i))
-                / (2 * curvature)
+        gradient := ARRAY(SELECT offsets[a.i] - (SELECT sum(gram[(a.i - 1) * n + b.i] * x[b.i]) FROM unnest(support) AS b (i))
             FROM unnest(support) WITH ORDINALITY AS a (i, place) ORDER BY a.place);
-        step := sqlsvm._face_step(face, gradient);
-        SELECT s.i, alpha[s.i] / -s.step INTO blocking, reach
-        FROM unnest(support, step) AS s (i, step) WHERE s.step < 0 ORDER BY alpha[s.i] / -s.step LIMIT 1;
+        step := sqlsvm._face_step(face, gradient, ARRAY(SELECT is_cut[a.i]::integer
+            FROM unnest(support) WITH ORDINALITY AS a (i, place) ORDER BY a.place));
+        SELECT s.i, x[s.i] / -s.step INTO blocking, reach
+        FROM unnest(support, step) AS s (i, step) WHERE s.step < 0 ORDER BY x[s.i] / -s.step LIMIT 1;
         FOR k IN 1 .. cardinality(support) LOOP
-            alpha[support[k]] := greatest(0, alpha[support[k]] + least(1, coalesce(reach, 1)) * step[k]);
+            x[support[k]] := greatest(0, x[support[k]] + least(1, coalesce(reach, 1)) * step[k]);
         END LOOP;
         EXIT WHEN coalesce(reach, 2) > 1;
-        alpha[blocking] := 0;
+        x[blocking] := 0;
         support := array_remove(support, blocking);
     END LOOP;
-    total := (SELECT sum(a) FROM unnest(alpha) AS a);
+    total := (SELECT sum(x[i]) FROM generate_series(1, n) AS i WHERE is_cut[i]);
     IF total > 0 THEN
         -- A trace of a cut would only underflow in the products to come.
-        alpha := ARRAY(SELECT CASE WHEN a > 1e-14 * total THEN a / total ELSE 0 END FROM unnest(alpha) WITH ORDINALITY AS s (a, i) ORDER BY i);
+        x := ARRAY(SELECT CASE WHEN NOT is_cut[s.i] THEN s.a WHEN s.a > 1e-14 * total THEN s.a / total ELSE 0 END
+            FROM unnest(x) WITH ORDINALITY AS s (a, i) ORDER BY s.i);
     ELSE
-        alpha[support[1]] := 1;
+        x[(SELECT i FROM generate_series(1, n) AS i WHERE is_cut[i] ORDER BY i <> ALL (support), i LIMIT 1)] := 1;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION sqlsvm._walk_face(float8[], float8[], float8, float8[], integer[]) IS 'The best point of a face of the simplex';
+COMMENT ON FUNCTION sqlsvm._walk_face(float8[], float8[], boolean[], float8[], integer[]) IS 'The best point of a face';

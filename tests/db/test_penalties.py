@@ -1,7 +1,7 @@
 """l1, an intercept without a penalty and constraints, over joins: beside a cone solver on the joined rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from tests.ground import svm
 from tests.ground.convex import optimum
 from tests.ground.joins import JOINS, Join, chain, star
 from tests.ground.opened import build, truth
+from tests.ground.sql_program import call, compiled, trained
 from tests.ground.trained import beta_of, training, wish_of
 from tests.typed import typed
 
@@ -362,12 +363,68 @@ def test_a_training_goes_on_under_other_constraints(duckdb: Engine) -> None:
     assert model.passes > 2
 
 
-def test_what_does_not_go_together(postgres: Engine, duckdb: Engine) -> None:
+def test_what_does_not_go_together(postgres: Engine) -> None:
     for options in ({"l1": 0.1}, {"intercept": "free"}, {"constrain": ("nonnegative",)}):
         with pytest.raises(OptionError, match="descent has neither"):
             training(solver="descent", scale="maxabs", **options)
-        with pytest.raises(OptionError, match=r"a stored program has the penalty lambda \|beta\|\^2 alone"):
-            stored_program(postgres, "SELECT 1 AS y", training(**options))
+    with pytest.raises(OptionError, match="a stored program has no covariances, which fair needs"):
+        stored_program(postgres, "SELECT 1 AS y", training(constrain=("fair:x:0.1",)))
+
+
+def test_psql_refuses_what_no_weights_satisfy(postgres: Engine) -> None:
+    people(100).create(postgres)
+    both = ("increasing:x", "box:x::-1")
+    with pytest.raises(OptionError, match="no weights satisfy all constraints: x >= 0 and x <= -1"):
+        stored_program(postgres, QUERY, training(constrain=both))
+
+
+@pytest.mark.parametrize("kind", ["l1", "nonnegative", "decreasing", "box", "free"])
+@pytest.mark.parametrize("shape", ["star", "chain", "heap", "categories"])
+def test_psql_proves_it_beside_a_peer(installed: Engine, installed_dsn: str, shape: str, kind: str) -> None:
+    """In at most twice the passes of the driver with a sample."""
+    join = JOINS[shape](np.random.default_rng(3))
+    with join.created(installed):
+        given = training(nulls="mean", categorical=join.categorical, lam=1e-3)
+        rows = truth(installed, join.query, wish_of(given))
+        asked = constraints(rows, "none" if kind == "free" else kind)
+        options = {**asked.options, **({"intercept": "free"} if kind == "free" else {})}
+        given = training(nulls="mean", categorical=join.categorical, lam=1e-3, **options)
+        compiled(installed, "penalties", join.query, given)
+        model = trained(installed, installed_dsn, "penalties")
+        few = replace(given.effort, sample=int(model.join_rows) - 1)  # not read whole, which psql does not do
+        driven = train(installed, "m", join.query, replace(given, effort=few))
+        assert_optimal(installed, model, rows, given, asked)
+        (row,) = call(installed_dsn, "objective", "penalties")
+    assert model.passes <= 2 * driven.passes
+    assert names_of(model.constraints) == names_of(driven.constraints)
+    assert row["objective"] == pytest.approx(model.objective, rel=1e-9)
+
+
+SEVERAL = (
+    {"constrain": ("increasing:city",)},
+    {"constrain": ("decreasing:city", "nonnegative"), "loss": "squared_hinge"},
+    {
+        "constrain": (
+            'custom:[{"weights":{"x":1,"age":-10},"at_least":0.1},{"weights":{"city":{"Oslo":1}},"at_most":0}]',
+        )
+    },
+    {"constrain": ("box:city:-0.01:0.02",), "l1": 3e-3, "intercept": "free", "loss": "logistic"},
+)
+
+
+@pytest.mark.parametrize("options", SEVERAL)
+def test_psql_keeps_rows_over_several_weights(installed: Engine, installed_dsn: str, options: dict[str, Any]) -> None:
+    """The bounds of psql and of the driver are of one optimum, and the rows of a model are those of the driver."""
+    given = training(lam=1e-3, sample=800, **options)
+    with people(1000).created(installed):
+        compiled(installed, "several", QUERY, given)
+        model, driven = trained(installed, installed_dsn, "several"), train(installed, "m", QUERY, given)
+    assert model.converged
+    assert model.lower_bound <= driven.objective_upper * (1 + CLOSE)
+    assert driven.lower_bound <= model.objective_upper * (1 + CLOSE)
+    assert names_of(model.constraints) == names_of(driven.constraints)
+    assert min(row.slack for row in model.constraints) >= -CLOSE
+    assert model.passes <= 2 * driven.passes
 
 
 def test_the_estimator(duckdb: Engine) -> None:

@@ -17,6 +17,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
@@ -26,7 +27,7 @@ from sqlsvm.plan.target import Binary, is_single, read_label_values
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
-from sqlsvm.psql.stored_program.start import start
+from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.problem import labelled
@@ -68,12 +69,12 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     single = engine.abilities.single if is_single(engine, query, target.label) else None
     plan, query = over_own_relations(plan), catalog.query
     checked = checks(plan, rounded_keys(catalog), types(engine, query), values, single)
-    parts = _parts(plan, query, checked, asked.scale, begun.width)
+    parts = _parts(plan, query, checked, asked.scale, begun.width, asked.intercept == "free")
     return StoredProgram(
         text,
         plan.design.target.label.name,
         {
-            **_description(plan, begun.width),
+            **_description(plan, begun),
             "trained_on": facts(query, text, values).as_json(),
             "version": engine.version,
             **({"maps": plain(query.maps)} if query.maps else {}),
@@ -91,11 +92,8 @@ def _check_training(training: Training) -> None:
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
         )
-    if not training.penalising.is_plain:
-        raise OptionError(
-            "a stored program has the penalty lambda |beta|^2 alone, which counts the intercept",
-            hint="train with sqlsvm train",
-        )
+    if audited(training.problem.constrain):
+        raise OptionError("a stored program has no covariances, which fair needs", hint="train with sqlsvm train")
     if training.holdout is not None:
         raise OptionError(
             "a stored program trains on all rows of its query",
@@ -110,14 +108,14 @@ def _check_classes(label: str, values: LabelValues) -> None:
 
 
 def _parts(
-    plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Scale, width: float
+    plan: Plan, query: FeatureQuery, assumed: Iterable[Check], scale: Scale, width: float, by_class: bool
 ) -> dict[str, tuple[Statement, ...]]:
     """The statements by the names that the functions of sql_templates/ use."""
     parts: dict[str, Iterable[Statement]] = {
         SOURCES: sources(query),
         "prepare": working_tables(plan),
         "checks": (check.statement for check in assumed),
-        "moments": moments(plan, needed(plan, scale)),
+        "moments": moments(plan, needed(plan, scale, by_class=by_class)),
         **({products_part(c): products(plan, c, others) for c, others in multiplied(plan.design)}),
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),
@@ -160,7 +158,7 @@ def _at_centre(plan: Plan) -> dict[str, Iterable[Statement]]:
     }
 
 
-def _description(plan: Plan, width: float) -> dict[str, Any]:
+def _description(plan: Plan, begun: Start) -> dict[str, Any]:
     """The facts about the design and the plan that the functions need."""
     made, tree = plan.design, plan.tree
     caseless = {f.name for f in tree.query.features if f.spelling == "caseless"}
@@ -188,8 +186,8 @@ def _description(plan: Plan, width: float) -> dict[str, Any]:
         "one_bag": plan.centre is None,
         "numeric": not made.target.signed,
         "label_centre": made.target.centre,
-        "loss": facts_of_loss(plan.loss),
-        "passes": [one.facts(plan) for one in passes(plan, width)],
+        "loss": facts_of_loss(plan.loss, begun.slopes),
+        "passes": [one.facts(plan) for one in passes(plan, begun.width)],
         "reach": reach(plan),
         "near": NEAR,
         "sums": list(map(_of_sum, terms(plan))),

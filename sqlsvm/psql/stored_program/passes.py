@@ -4,8 +4,8 @@ A soft pass with one bag and the hinge has its width as a parameter. Otherwise t
 is a soft pass for each of a few widths, around the one that the sample asks for.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -68,9 +68,14 @@ def _facts_of_lines(lines: Lines, loss: Loss) -> dict[str, Any]:
     }
 
 
-def facts_of_loss(loss: Loss) -> dict[str, Any]:
+def facts_of_loss(loss: Loss, slopes: Sequence[float]) -> dict[str, Any]:
     """The growth of the rounding with the mean loss, for origins of the size 1, and what each unit of it adds. Labels
-    that have classes have one origin."""
+    that have classes have one origin. psi is at least what the pieces say. `slopes` are some of the steepest ones."""
     origins = (1.0, 2.0) if loss.origin is None else (loss.origin, loss.origin)
     growth, more = (np.array(loss.growth(origin)) for origin in origins)
-    return {"origin": loss.origin, "growth": growth.tolist(), "growth_by_origin": (more - growth).tolist()}
+    near = loss.near
+    found = {"origin": loss.origin, "growth": growth.tolist(), "growth_by_origin": (more - growth).tolist()}
+    return found | {
+        "pieces": [asdict(piece) | {"value": piece.value - near.above} for piece in near.loss.pieces],
+        "pulls": [{"u": u, "conjugate": float(loss.conjugate(np.array([u]))[0])} for u in slopes if u],
+    }

@@ -8,6 +8,7 @@ of its rows, which each run counts again.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ class Start:
     """The one that was asked for, with pieces near it that are close enough there."""
     width: float
     """Of a soft pass there."""
+    slopes: tuple[float, ...]
+    """The steepest ones of the loss; if there are none, those at a residual of the usual size."""
 
 
 def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped]) -> Start:
@@ -56,12 +59,17 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
             local, unit, nothing = search.local, search.local.unit, np.zeros_like(search.first[0])
             heap = run.oracle.soft and local.density(point, dane.WIDTHS[-1]) > dane.CROWD
             columns, curved = _dense(local), HEAP_WIDTHS * width if heap and width else dane.METRIC_WIDTH * unit
-            found = _eigen(local.loss_curvature(point, curved, columns))
+            matrix = local.loss_curvature(point, curved, columns)
+            if training.l1 or training.problem.constrain:  # a weight that is kept at 0 does not move with others
+                moving = point[columns] != 0.0
+                moving[0] |= not moving.any()
+                columns, matrix = columns[moving], matrix[np.ix_(moving, moving)]
+            found = _eigen(matrix)
     value, near = local.value(point, nothing, 0.0), width or dane.NEAR * unit
     stored = found | {
         "theta": _by_name(problem, problem.scaling.to_raw(point)),
         "objective": value,
-        "at_zero": local.value(nothing, nothing, 0.0),
+        "at_zero": local.cut(nothing, 0.0).value_low,
         "width": width,
         "density": 6.0 * max(0.0, local.blur(point, near)) / near**2,
         "grain": search.density(point),
@@ -71,7 +79,13 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
         "places": _by_name(problem, _places(problem, columns)),
         "curvature": local.mean_curvature(point, curved),
     }
-    return Start(stored, problem.plan.loss.finer(value - run.penalty.value(point)), width or dane.WIDTHS[0] * unit)
+    loss = problem.plan.loss.finer(value - run.penalty.value(point))
+    return Start(stored, loss, width or dane.WIDTHS[0] * unit, _steepest(local))
+
+
+def _steepest(local: LocalProblem) -> tuple[float, ...]:
+    usual = local.loss.slope(np.array([-1.0, 1.0]) * (local.origin or 1.0)).tolist()
+    return tuple(end if isfinite(end) else u for end, u in zip(local.loss.slopes, usual, strict=True))
 
 
 def _dense(local: LocalProblem) -> Indices:
