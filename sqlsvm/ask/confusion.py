@@ -28,7 +28,7 @@ def confusion_of(problem: Problem, model: Model) -> Confusion:
     """On the rows of the problem, whose classes must be those of the model."""
     target, known = problem.plan.design.target, [str(each.value) for each in model.classes]
     assert isinstance(target, Classes)
-    if known != [_spelled(name) for name in target.names]:
+    if [*map(_spelled, known)] != [*map(_spelled, target.names)]:
         raise OptionError(
             f"the label {model.label} has other values now than those that model {model.name} was trained on",
             detail=f"now {', '.join(target.names)}; then {', '.join(known)}",
@@ -38,11 +38,11 @@ def confusion_of(problem: Problem, model: Model) -> Confusion:
 
 
 def _spelled(name: str) -> str:
-    """A number as text may be 1.0 for 1."""
+    """A number as text may be 1.0 for 1, and a text may lack the blanks that its type has at the end."""
     try:
         return str(int(float(name))) if float(name).is_integer() else name
     except ValueError:
-        return name
+        return name.rstrip(" ")
 
 
 def confusion(problem: Problem, thetas: Sequence[Array], values: Sequence[object] = ()) -> Confusion:

@@ -328,6 +328,30 @@ def test_bad_input(engine: Engine, values: list[Any], options: dict[str, Any], s
     assert engine.table_names() == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("TEXT", ["01", "1e1", "inf"]),
+        ("CHAR(4)", ["a", "bb", "ccc"]),
+        ("FLOAT8", [1.0, -2.0, 3e5]),
+        ("NUMERIC(9, 2)", [1, 2, 30]),
+    ],
+)
+def test_values_of_any_type(engine: Engine, kind: str, values: list[Any]) -> None:
+    """The classes of the model are those of the rows, also when they are measured."""
+    build(engine, f"CREATE TABLE f (y {kind}, x FLOAT8)")
+    rows = ", ".join(f"({exp.convert(v).sql('postgres')}, {n % 7 + k})" for n in range(5) for k, v in enumerate(values))
+    build(engine, f"INSERT INTO f VALUES {rows}")
+    model = train(engine, "m", "SELECT f.y, f.x FROM f", training(lam=1e-2))
+    found = on_all(engine, model, lambda problem: measure(problem, model))
+    predicted = asked(engine, predict(engine, model))
+    assert isinstance(found, Confusion)
+    assert found.rows.tolist() == [5.0, 5.0, 5.0]
+    pairs = zip(predicted["y"].tolist(), predicted["prediction"].tolist(), strict=True)
+    right = sum(y == p or str(y).strip() == str(p).strip() for y, p in pairs)
+    assert found.measures["accuracy"] == pytest.approx(right / 15)
+
+
 def test_a_class_that_the_join_loses(engine: Engine) -> None:
     build(
         engine,
