@@ -11,6 +11,7 @@ import numpy as np
 from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
+from sqlsvm.ask.intervals import with_intervals_of
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts
@@ -342,9 +343,12 @@ class RelationalSVC(Relational):
         self, database: Database | None = None, query: str | None = None, part: Part | None = None
     ) -> Evaluation | Confusion:
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
-        one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions."""
+        one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions. On the
+        rows held out, two classes have `intervals`."""
         if self._fitted().classes:
             return self._measured(confusion_of, database, query, part)
+        if part == "holdout":
+            return self._measured(_held_out, database, query, part)
         return self._measured(_evaluated, database, query, part)
 
 
@@ -402,6 +406,10 @@ class RelationalRidge(RelationalSVR):
 
 def _evaluated(problem: Problem, model: Model) -> Evaluation:
     return with_fairness(evaluate(problem, model), problem, model)
+
+
+def _held_out(problem: Problem, model: Model) -> Evaluation:
+    return with_intervals_of(_evaluated(problem, model), problem, model)
 
 
 def _residuals(problem: Problem, model: Model) -> Residuals:

@@ -318,7 +318,7 @@ def grouped(keys: Named, sums: Outputs, source: exp.Expr) -> exp.Select:
 
 
 def union_all(first: exp.Query, second: exp.Query) -> exp.Union:
-    return exp.union(first, second, distinct=False)
+    return exp.union(first, second, distinct=False, copy=False)
 
 
 def _again(query: exp.Select) -> exp.Select:

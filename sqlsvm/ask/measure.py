@@ -3,6 +3,7 @@
 from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
+from sqlsvm.ask.intervals import with_intervals_of
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation, Residuals
@@ -16,6 +17,12 @@ def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 1
     if model.classes:
         return confusion_of(problem, model)
     return measure_of_two(problem, model, buckets=buckets, bins=bins)
+
+
+def measure_held_out(problem: Problem, model: Model) -> Measured:
+    """With intervals, of a label of two classes: the training has not seen these rows."""
+    found = measure(problem, model)
+    return with_intervals_of(found, problem, model) if isinstance(found, Evaluation) else found
 
 
 def measure_of_two(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation | Residuals:

@@ -40,7 +40,9 @@ def on_parts(
     parts: Sequence[Part] = PARTS,
     *,
     offload: bool = False,
+    held_out: Callable[[Problem], Found] | None = None,
 ) -> dict[Part, Found]:
+    """`held_out`: how the rows held out are measured, if that is another way."""
     options, holdout = options_of(model), Holdout.of(model.options)
     if holdout is None:
         raise OptionError(f"model {model.name} was trained on all rows", hint="train with --holdout 0.2, say")
@@ -48,7 +50,8 @@ def on_parts(
     with _rows(engine, model, offload, holdout) as (work, query):
         for part in parts:
             with work.scratch():
-                found[part] = measured(prepared_part(work, query, options, holdout, part))
+                of_part = held_out if held_out and part == "holdout" else measured
+                found[part] = of_part(prepared_part(work, query, options, holdout, part))
     return found
 
 

@@ -68,7 +68,7 @@ def measures_of(problem: Problem, thetas: Sequence[Array], options: ProblemOptio
     """Of raw weights, without class weights. Of several classes: the mean loss over all of them, the accuracies, and
     the mean of F1."""
     each = zip(against_others(problem), thetas, strict=True)
-    own = {"loss": float(np.mean([_loss(problem, theta, options) for problem, theta in each]))}
+    own = {"loss": float(np.mean([mean_loss(problem, theta, options) for problem, theta in each]))}
     if len(thetas) > 1:
         rates = confusion(problem, thetas).measures
         return own | {name: rates[said] for name, said in OF_SEVERAL.items()}
@@ -81,7 +81,7 @@ def measures_of(problem: Problem, thetas: Sequence[Array], options: ProblemOptio
     return own | {name: rate.value if rate else 0.0 for name, rate in known}
 
 
-def _loss(problem: Problem, theta: Array, options: ProblemOptions) -> float:
+def mean_loss(problem: Problem, theta: Array, options: ProblemOptions) -> float:
     """The mean loss of the training, without the penalty; on the grid at most this."""
     design = problem.plan.design
     as_it_is = replace(problem, scaling=Scaling(design, np.eye(len(design.coordinates))))

@@ -15,6 +15,7 @@ and for functions that are added up, such as psi*(u),
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import Protocol
 
 import numpy as np
 from sqlglot import exp
@@ -96,7 +97,7 @@ class Lines:
 
     def meet(self, messages: Messages) -> Iterator[Statement]:
         """In place of `Messages.merge`."""
-        yield from _Meeting(self, messages).statements()
+        yield from Meeting(self, messages).statements()
 
     # -- on the grid
 
@@ -109,7 +110,7 @@ class Lines:
         """SELECT at, z, how many join rows c, for residuals z, in buckets, that rounding may have taken past a change
         at `at`."""
         if self.sharp:
-            yield _Meeting(self, messages).near(reach, name)
+            yield Meeting(self, messages).near(reach, name)
 
 
 def _sizes(arms: Mapping[Side, Terms]) -> Array:
@@ -117,9 +118,22 @@ def _sizes(arms: Mapping[Side, Terms]) -> Array:
     return found
 
 
+class Counting(Protocol):
+    """What the statements need to know of `Lines`."""
+
+    @property
+    def slopes(self) -> Mapping[Side, Terms]: ...
+
+    @property
+    def added(self) -> Mapping[str, Mapping[Side, Terms]]: ...
+
+    @property
+    def sharp(self) -> Sequence[Change]: ...
+
+
 @dataclass(frozen=True)
-class _Meeting:
-    lines: Lines
+class Meeting:
+    lines: Counting
     messages: Messages
 
     def statements(self) -> Iterator[Statement]:

@@ -1,9 +1,10 @@
 """The result of an evaluation: counts with their bounds, and the measures that follow from them."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
+from math import inf
 from typing import Any
 
 MEASURES = (
@@ -82,6 +83,33 @@ class Probabilities:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """Where a measure is, of other rows of the label's relation, with a probability of 95 %."""
+
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def around(cls, value: float, error: float, least: float = -inf, largest: float = inf) -> "Interval":
+        return cls(value, error, max(value - NORMAL * error, least), min(value + NORMAL * error, largest))
+
+
+NORMAL = 1.959964
+"""Of the normal distribution, 95 % are within so many deviations of the mean."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The rows of the label's relation that are in the join."""
+
+    rows: float
+    effective: float
+    """So many independent rows would give the accuracy as exactly."""
+
+
+@dataclass(frozen=True)
 class Evaluation:
     negatives: float
     positives: float
@@ -97,6 +125,9 @@ class Evaluation:
     fairness: tuple[Fairness, ...] = ()
     sample: int | None = None
     """How many join rows were drawn and measured; None if all of them were."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """Of the rows held out: of accuracy, auc and loss."""
+    clusters: Clusters | None = None
 
     @property
     def true_negative(self) -> Bounded:
@@ -173,6 +204,9 @@ class Evaluation:
             found["reliability"] = [asdict(group) for group in self.probabilities.groups]
         if self.sample:
             found["sample"] = self.sample
+        if self.clusters:
+            found["intervals"] = {name: asdict(interval) for name, interval in self.intervals.items()}
+            found["clusters"] = asdict(self.clusters)
         return found | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:

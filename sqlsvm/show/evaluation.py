@@ -28,13 +28,18 @@ def draw_evaluation(
     fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
         return on_paper(stream, _residuals(found, label, weighted), *fair)
-    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", _how(found))
+    return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", *_how(found))
 
 
-def _how(found: Evaluation) -> str:
+def _how(found: Evaluation) -> Iterator[str]:
     if found.sample:
-        return f"measured on a sample of {amount(found.sample)} join rows: a kernel machine cannot be counted"
-    return "exact" if found.exact else "between bounds where scores had to be rounded"
+        yield f"measured on a sample of {amount(found.sample)} join rows: a kernel machine cannot be counted"
+    else:
+        yield "exact" if found.exact else "between bounds where scores had to be rounded"
+    if found.clusters:
+        rows, worth = amount(found.clusters.rows), amount(found.clusters.effective)
+        yield f"The intervals are of 95 %. The rows of the join have {rows} rows of the label's table;"
+        yield f"they are worth {worth} independent rows."
 
 
 def draw_parts(
@@ -133,8 +138,18 @@ def _rates(found: Evaluation) -> Table:
     """With bounds where there are some."""
     rates: dict[str, Bounded] = {name: rate for name in RATES if (rate := getattr(found, name)) is not None}
     bounds = () if all(rate.exact for rate in rates.values()) else ("at least", "at most")
-    table = columns("measure", numbers=("value", *bounds))
+    interval = ("interval",) if found.intervals else ()
+    table = columns("measure", numbers=("value", *bounds, *interval))
     for name, rate in rates.items():
         values = (rate.value,) if rate.exact else (rate.value, rate.lower, rate.upper)
-        table.add_row(name.replace("_", " "), *(f"{value:.4f}" for value in values))
+        figures = [f"{value:.4f}" for value in values]
+        figures += [""] * (1 + len(bounds) - len(figures))
+        table.add_row(name.replace("_", " "), *figures, *([_interval(found, name)] if interval else []))
+    if interval:
+        table.add_row("loss", f"{found.intervals['loss'].value:.4f}", *("" for _ in bounds), _interval(found, "loss"))
     return table
+
+
+def _interval(found: Evaluation, name: str) -> str:
+    known = found.intervals.get(name)
+    return f"{known.lower:.4f} to {known.upper:.4f}" if known else ""

@@ -1,0 +1,28 @@
+"""`describe` next to the rows of the join, on random databases: python -m bench.described [URL FIRST LAST [offload]]
+
+A share of them has LEFT JOINs, NULLs, cycles, views and odd names. Every figure is compared: see tests/ground.
+"""
+
+import sys
+from time import perf_counter
+
+import numpy as np
+
+from sqlsvm.engine import connect
+from tests.ground.described import compared
+from tests.ground.schemas import random_world
+
+
+def main(url: str = "duckdb:", first: str = "0", last: str = "300", offload: str = "") -> None:
+    began, rows, largest = perf_counter(), 0.0, 0.0
+    with connect(url) as engine:
+        for seed in range(int(first), int(last)):
+            with random_world(np.random.default_rng(seed), max_relations=4).created(engine) as live:
+                found = compared(engine, live, offload=bool(offload))
+            rows, largest = rows + found.rows, max(largest, found.rows)
+    count = int(last) - int(first)
+    print(f"{count} databases, {rows:,.0f} join rows, at most {largest:,.0f}; {perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:5])

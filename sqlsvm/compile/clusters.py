@@ -1,0 +1,129 @@
+"""What the rows of the label's node add up to: for each of them a function of the scores of its rows of the join.
+
+A row of the join counts u(z), a function of its residual that is linear between a few places. A pass counts it as it
+counts the slope of a loss, and takes the sums back to the rows of the label's node. Only their squares leave the
+database.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.lines import Meeting
+from sqlsvm.compile.messages import Messages
+from sqlsvm.compile.moments import counts_of
+from sqlsvm.compile.resolve import COUNT, resolve
+from sqlsvm.compile.scores import Scoring, fold_keys, weight_of
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.compile.tally import Tally, active_rows, active_table
+from sqlsvm.compile.weighting import Residual
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.target import CODE
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import Piece
+from sqlsvm.solve.loss.arms import Parts, Side, Terms
+
+SQUARES, SIZES = "squares of the sums", "sizes of the clusters"
+
+
+def apart(plan: Plan) -> Plan | None:
+    """The plan in which each row of the label's relation is a row of its node; None if it is joined up front."""
+    node = plan.label_node
+    if len(plan.tree.nodes[node]) > 1:
+        return None
+    method = "grid" if plan.method == "sketch" else plan.method
+    alone = frozenset({node})
+    return replace(plan, method=method, copied=plan.copied - alone, merged=plan.merged - alone, placed={})
+
+
+def stepping(at: float, before: float, after: float) -> Parts:
+    return Parts((at,), (Piece(at, before, 0.0, 0.0), Piece(at, after, 0.0, 0.0)))
+
+
+def interpolated(places: Array, values: Array) -> Parts:
+    """Linear between places, which rise, and constant beyond them."""
+    ends, at = places.tolist(), values.tolist()
+    inner = [
+        Piece(left, start, (stop - start) / (right - left), 0.0)
+        for left, right, start, stop in zip(ends[:-1], ends[1:], at[:-1], at[1:], strict=True)
+    ]
+    return Parts(tuple(ends), (Piece(ends[0], at[0], 0.0, 0.0), *inner, Piece(ends[-1], at[-1], 0.0, 0.0)))
+
+
+@dataclass(frozen=True)
+class Given:
+    """In place of `Lines`: what a row counts is given."""
+
+    parts: Parts
+    sharp: Sequence[Any] = ()
+
+    @property
+    def slopes(self) -> Mapping[Side, Terms]:
+        return self.parts.arms(self.parts.ends[len(self.parts.ends) // 2], 0.0)
+
+    @property
+    def added(self) -> Mapping[str, Mapping[Side, Terms]]:
+        return {}
+
+
+def squares(plan: Plan, parts: Parts, code: int | None = None) -> Iterator[Statement]:
+    """SELECT the sum of the squares, over the rows of the label's node, of what each adds up; only over those whose
+    label has this code."""
+    yield from _counted(plan, parts)
+
+    def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
+        if node == plan.label_node:
+            c = sql.column(COUNT, "r")
+            made = sql.select([(sql.sum_or_zero(sql.product(c, c.copy())), "squares")], counted.copy())
+            of_class = [] if code is None else [sql.equal(sql.column(CODE, "r"), sql.integer(code))]
+            yield statement(SQUARES, sql.where(made, *of_class))
+
+    bag = plan.bags[plan.bag_of(plan.label_node)]
+    yield from resolve(plan, bag.core, active_rows(bag.number), answer)
+
+
+def _counted(plan: Plan, parts: Parts) -> Iterator[Statement]:
+    if plan.centre is not None:
+        tally = Tally(plan, signed=True, labelled=True)
+        messages = Messages(plan, ties=tally.ties)
+        yield from tally.active(messages.exchange([*Meeting(Given(parts), messages).statements()]))
+        return
+    core, target = plan.bags[0].core, plan.design.target
+    rows = sql.fenced(Scoring(plan).rows(core, fold_keys(plan, core)))
+    margin = sql.product(target.sign(sql.column(CODE)), sql.column("p"))
+    u = _value(parts, Residual(target.origin(sql.column(CODE)), margin))
+    kept = sql.columns(n for n in rows.named_selects if n not in ("p", "w"))
+    made = sql.select([*kept, (sql.product(weight_of(rows), u), COUNT)], sql.derived(rows, "s"))
+    yield statement("what rows count", made, active_table(plan.bags[0].number))
+
+
+def _value(parts: Parts, z: Residual) -> exp.Expression:
+    def of(piece: Piece) -> exp.Expression:
+        rise = [sql.product(sql.number(piece.slope), z.past(piece.at))] if piece.slope else []
+        return exp.paren(sql.plus(sql.number(piece.value), *rise))
+
+    made = of(parts.pieces[-1])
+    for piece, end in zip(reversed(parts.pieces[:-1]), reversed(parts.ends), strict=True):
+        made = sql.case(z.above(end), made, of(piece))
+    return made
+
+
+def sizes(plan: Plan) -> Iterator[Statement]:
+    """SELECT how many rows of the label's node are in the join, of each class, the rows of the join, and the sum of
+    the squares of how many of these each is in."""
+    counts = replace(counts_of(plan, apart=False), apart=False)
+    yield from (s for s in counts.messages() if s.name.startswith("count up"))
+    node, total, y = plan.label_node, sql.column("total", "t"), sql.column(CODE, "t")
+    rows = counts.joined(node, [*sql.columns([CODE], "n"), (counts.total(node), "total")])
+    one = sql.case(sql.positive(total), sql.number(1), sql.number(0))
+    negative = sql.case(plan.design.target.is_negative(y), one.copy(), sql.number(0))
+    made = [
+        (sql.sum_or_zero(one), "clusters"),
+        (sql.sum_or_zero(negative), "negative"),
+        (sql.sum_or_zero(total.copy()), "rows"),
+        (sql.sum_or_zero(sql.product(total.copy(), total.copy())), "squares"),
+    ]
+    yield statement(SIZES, sql.select(made, sql.derived(rows, "t")))
