@@ -1,9 +1,11 @@
 """Maps (--map): their columns are those of scikit-learn, and a model of them is proven on the materialised join."""
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, QueryError, SqlsvmError
 from sqlsvm.maps import formula
@@ -25,15 +28,21 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
+from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query.read_query import read_query
 from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line
 from sqlsvm.report.effects import effect, effect_charts
+from sqlsvm.run.problem import labelled
 from sqlsvm.run.train import train
+from tests.db.test_golden import written
+from tests.ground import svm
 from tests.ground.joins import JOINS, categories, left_join, star
 from tests.ground.opened import build, truth
+from tests.ground.schemas import random_world
 from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.ground.world import noted
 from tests.typed import asked, meant
 
 ROWS = 400
@@ -158,19 +167,23 @@ def with_maps(engine: Engine, query: str, model: Model) -> str:
     """A query over the joined rows with the columns of the maps. Those that are replaced are gone."""
     gone = {name for each in model.maps if each.replaces for name in each.columns}
     first = [f for f in read_query(engine, query).features if f.name not in gone]
-    kept = dict.fromkeys(f'"{f.name}"' for f in first)
+    kept = dict.fromkeys(quoted(f.name) for f in first)
     more = []
     for each in model.maps:
         columns = [each.operand(exp.column(name, "q", quoted=True)) for name in each.columns]
         rows, operands = each.stepped(columns, "m")
-        there = " AND ".join(f'q."{name}" IS NOT NULL' for name in each.columns)
+        there = " AND ".join(f"q.{quoted(name)} IS NOT NULL" for name in each.columns)
         for name, text in each.formulas.items():
             value = formula.applied(text, operands)
             inner = f"SELECT {value.sql(engine.dialect)}"
             if rows is not None:
                 inner += f" FROM ({rows.sql(engine.dialect)}) AS m"
-            more.append(f'CASE WHEN {there} THEN ({inner}) END AS "{name}"')
+            more.append(f"CASE WHEN {there} THEN ({inner}) END AS {quoted(name)}")
     return f"SELECT {', '.join([*kept, *more])} FROM ({query}) AS q"
+
+
+def quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql()
 
 
 SHAPES: dict[str, tuple[Any, list[str]]] = {
@@ -182,7 +195,7 @@ SHAPES: dict[str, tuple[Any, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("nulls", ["mean", "drop"])
+@pytest.mark.parametrize("nulls", ["mean", pytest.param("drop", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_model_is_proven_on_the_joined_rows(engine: Engine, shape: str, nulls: str) -> None:
     make, maps = SHAPES[shape]
@@ -194,6 +207,35 @@ def test_a_model_is_proven_on_the_joined_rows(engine: Engine, shape: str, nulls:
     rows = truth(engine, with_maps(engine, join.query, model), wish_of(wanted))
     assert_proven(engine, model, rows)
     assert_beside_liblinear(model, rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nulls", ["mean", "drop"])
+def test_on_random_schemas(shared_engine: Engine, nulls: svm.Nulls) -> None:
+    """Whatever is mapped, what is proven holds on the materialised join."""
+    checked = several = 0
+    for seed in range(int(os.environ.get("SQLSVM_TEST_WORLDS", "8"))):
+        rng = np.random.default_rng(seed)
+        world = random_world(rng, min_relations=2, max_relations=4, nulls=True, left_joins=True, max_rows=14)
+        with noted(f"seed {seed}"), world.created(shared_engine) as live:
+            assert live.label
+            numbers = [f for f in live.features if f.kind == "numeric"]
+            if not numbers:
+                continue
+            maps = ("auto", *(f"poly2:{alias}" for alias in {f.relation for f in numbers[:1]}))
+            text = live.query(shared_engine.dialect)
+            wanted = training(live.label.name, map=maps, nulls=nulls, lam=1e-2, sample=200)
+            try:
+                model = train(shared_engine, "m", text, wanted)
+            except DataError:  # one class, a constant, or no rows
+                continue
+            rows = truth(shared_engine, with_maps(shared_engine, text, model), wish_of(wanted))
+            assert_proven(shared_engine, model, rows)
+            assert_beside_liblinear(model, rows)
+            checked += 1
+            several += model.bags > 1
+    assert checked >= 2
+    assert several >= 1
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -299,7 +341,9 @@ def test_a_null_stays_null(engine: Engine) -> None:
 # -- psql --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", ["star", "landmarks", "left join", "hash"])
+@pytest.mark.parametrize(
+    "shape", ["star", *(pytest.param(s, marks=pytest.mark.slow) for s in ("landmarks", "left join", "hash"))]
+)
 def test_psql_trains_and_predicts(installed: Engine, installed_dsn: str, shape: str) -> None:
     """Without Python: the same optimum, and to the last bits the same scores."""
     make, maps = (star, ["hash:store:5", "bins:price:3"]) if shape == "hash" else SHAPES[shape]
@@ -351,3 +395,26 @@ def test_effects_are_drawn(engine: Engine) -> None:
     page = html(found, datetime(2026, 1, 1))
     assert page.count('id="effect-') >= 4
     assert "No curve of one column: fourier:s:4:" in page
+
+
+# -- the text ----------------------------------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "maps.postgres.sql"
+
+
+def test_text(postgres: Engine) -> None:
+    """What is kept of a spline, of landmarks, and of a quotient over two tables; passes read it as they read columns.
+    `SQLSVM_UPDATE_GOLDEN=1` writes it anew."""
+    build(
+        postgres,
+        """CREATE TABLE s (k INT, y BOOLEAN, a FLOAT8); CREATE TABLE d (k INT PRIMARY KEY, b FLOAT8);
+        INSERT INTO s SELECT n % 4, n % 3 = 0, n FROM generate_series(0, 8) AS g (n);
+        INSERT INTO d SELECT n, n * n FROM generate_series(0, 3) AS g (n)""",
+    )
+    text = "SELECT s.y, s.a, d.b, s.a / (1 + d.b) AS q FROM s JOIN d ON d.k = s.k"
+    options = ProblemOptions("y", map=("spline:a:3:1", "bins:q:2", "nystroem:d:1:0.5"))
+    plan, _ = planned(postgres, labelled(postgres, text, options), options)
+    found = "\n".join(written(statement) for statement in working_tables(plan))
+    if os.environ.get("SQLSVM_UPDATE_GOLDEN"):
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8")

@@ -83,6 +83,7 @@ def test_a_model_is_proven_on_the_joined_rows(engine: Engine, shape: str) -> Non
         np.testing.assert_allclose(np.sort(scores[~np.isnan(scores)]), expected, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nulls", ["error", "drop"])
 def test_on_random_schemas(shared_engine: Engine, nulls: svm.Nulls) -> None:
     """A product of numbers of two relations, and a condition over two."""

@@ -1,0 +1,57 @@
+-- rows of s
+CREATE TEMPORARY TABLE sqlsvm_n0 AS
+SELECT
+  "s"."k" AS k0,
+  CAST(CASE
+    WHEN NOT "s"."a" IS NULL
+    THEN CASE
+      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 0.0e0
+      THEN 1.0e0
+      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 4.0e0
+      THEN 1.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 0.0e0) * (-0.25e0))
+      ELSE 0.0e0
+    END
+  END AS DOUBLE PRECISION) AS x2,
+  CAST(CASE
+    WHEN NOT "s"."a" IS NULL
+    THEN CASE
+      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 0.0e0
+      THEN 0.0e0
+      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 4.0e0
+      THEN 0.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 0.0e0) * 0.25e0)
+      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 8.0e0
+      THEN 1.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 4.0e0) * (-0.25e0))
+      ELSE 0.0e0
+    END
+  END AS DOUBLE PRECISION) AS x3,
+  CAST(CASE
+    WHEN NOT ("s"."a" / (1 + "s"."sqlsvm_met0")) IS NULL
+    THEN CASE WHEN CAST("s"."a" / (1 + "s"."sqlsvm_met0") AS DOUBLE PRECISION) < 0.7e0 THEN 1.0e0 ELSE 0.0e0
+    END
+  END AS DOUBLE PRECISION) AS x4,
+  CASE WHEN "s"."y" THEN 1 WHEN NOT "s"."y" THEN -1 END AS y
+FROM (
+  SELECT "s".*, "d"."b" AS "sqlsvm_met0"
+  FROM "public".s AS "s"
+  LEFT JOIN "public".d AS "d" ON "s"."k" = "d"."k"
+) AS "s";
+
+-- rows of d
+CREATE TEMPORARY TABLE sqlsvm_n1 AS
+SELECT
+  "d"."k" AS k0,
+  CAST("d"."b" AS DOUBLE PRECISION) AS x1,
+  CAST(CASE WHEN NOT "d"."b" IS NULL THEN 0.0e0 + (1.0e0 * "d"."sqlsvm_map2_0_0") END AS DOUBLE PRECISION) AS x5
+FROM (
+  SELECT
+    "d".*,
+    EXP(
+      GREATEST(
+        (-0.04081632653061224e0) * (
+          CAST("d"."b" AS DOUBLE PRECISION) - 9.0e0
+       ) * (CAST("d"."b" AS DOUBLE PRECISION) - 9.0e0),
+        (-700.0e0)
+     )
+   ) AS "sqlsvm_map2_0_0"
+  FROM "public".d AS "d"
+) AS "d";
