@@ -171,17 +171,21 @@ class Pinned:
         self._before: dict[str, str | None] = {}
         rules = self._conf.get(_EXCLUDED, None)
         wanted = _PINNED | {_EXCLUDED: f"{rules},{_BROKEN_RULE}"} if rules else _PINNED
-        for name, value in wanted.items():
-            if name not in chosen:
-                self._before[name] = self._conf.get(name, None)
-                self._conf.set(name, value)
+        with warnings.catch_warnings():  # Spark Connect says that a setting is old
+            warnings.simplefilter("ignore")
+            for name, value in wanted.items():
+                if name not in chosen:
+                    self._before[name] = self._conf.get(name, None)
+                    self._conf.set(name, value)
 
     def restore(self) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                self._conf.unset(name)
-            else:
-                self._conf.set(name, value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, value in self._before.items():
+                if value is None:
+                    self._conf.unset(name)
+                else:
+                    self._conf.set(name, value)
 
 
 class Quiet:
