@@ -31,7 +31,7 @@ BEGIN
         FROM unnest(p.kept, p.missing, p.scale, p.mean, p.centre) WITH ORDINALITY AS s (kept, missing, scale, mean, centre, j)
         JOIN means AS v ON v.i = s.kept LEFT JOIN means AS absent ON absent.i = s.missing
         CROSS JOIN LATERAL (SELECT coalesce(sum(t.m), 0) AS m FROM means AS t
-            WHERE t.i = ANY (sqlsvm._ties(p.design, s.kept))) AS tied
+            WHERE p.design ? 'ties' AND t.i = ANY (sqlsvm._ties(p.design, s.kept))) AS tied
     )
     SELECT coalesce(array_agg(s.m ORDER BY s.j), '{}') INTO found.sizes FROM scaled AS s;
     RETURN found;
