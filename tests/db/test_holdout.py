@@ -13,6 +13,7 @@ from sqlsvm import RelationalSVC
 from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
@@ -195,7 +196,10 @@ def test_both_sides_are_evaluated(engine: Engine) -> None:
     assert parts["train"].accuracy.value == pytest.approx(of_seen / n_seen)
     assert parts["holdout"].accuracy.value == pytest.approx((right - of_seen) / (n - n_seen))
     assert evaluate_model(engine, svc.model_).accuracy.value == pytest.approx(right / n)
-    assert svc.evaluate(part="holdout") == parts["holdout"]
+    held = svc.evaluate(part="holdout")
+    assert isinstance(held, Evaluation)
+    assert held.intervals.keys() == {"accuracy", "auc", "loss"}
+    assert replace(held, intervals={}, clusters=None) == parts["holdout"]
     with pytest.raises(OptionError, match="it can be train, holdout"):
         svc.evaluate(part="test")  # type: ignore[arg-type]
 
