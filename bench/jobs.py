@@ -50,22 +50,25 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=200_000)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each peer")
     parser.add_argument("--url", action="append", help="duckdb:FILE of its own, or a server; by default duckdb:")
+    parser.add_argument("--only", default="", help="the tasks and jobs with this in their name, such as 'chain huber'")
     given = parser.parse_args()
     print("| task | job | sqlsvm | with the export | the peer alone |\n|---|---|---|---|---|")
     tasks = {"star": task("star", facts=given.facts), "chain": task("chain", rows=10_000, keys=2000)}
     for name, classes in tasks.items():
         for made, jobs in ((classes, classifying), (with_numbers(classes), regressing)):
             for url in given.url or ["duckdb:"]:
-                race(name, made, url, jobs, given.limit)
+                wanted = [job for job in jobs() if given.only in f"{name} {job.name}"]
+                if wanted:
+                    race(name, made, url, wanted, given.limit)
 
 
-def race(name: str, made: Task, url: str, jobs: Callable[[], Iterator[Job]], limit: float) -> None:
+def race(name: str, made: Task, url: str, jobs: Sequence[Job], limit: float) -> None:
     with connect(url) as engine:
         load(engine, made.tables())
         began = perf_counter()
         data = scaled(made, engine.fetch(engine.text(parsed(made, engine))))
         export = perf_counter() - began
-        for job in jobs():
+        for job in jobs:
             began, validation = perf_counter(), Validation(job.trainings)
             models = train_each(engine, made.text, job.trainings, on_fold=validation.measure)
             ours = perf_counter() - began
