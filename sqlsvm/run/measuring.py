@@ -147,7 +147,7 @@ def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Ite
     """The moments, after a query that finds the keys that always have a partner. Its tables are used again, unless
     they hold too little."""
     counts, children = counts_of(plan, apart="negative" in measured), looked(plan, measured)
-    answers = work.run(partners(counts, children))
+    answers = work.run(partners(counts, children), plan.design.target.parameters)
     known = counts.without(child for child in children if not answers[PARTNERS][lost(child)][0])
     made = set(map(down_table, children))
     for s in missing(known, children, moments_by(plan, known, measured)):
