@@ -21,7 +21,7 @@ LAYERS = (
     *("errors", "options", "terminal", "files", "reading", "paper"),
     "sql",
     "solve",
-    "kernel",
+    *("kernel", "neural"),
     "engine",
     "query",
     "maps",
@@ -46,7 +46,7 @@ ONLY_IN = {
     "pyspark": ("engine/spark.py", "engine/spark_session.py", "engine/spark_errors.py", "engine/spark_rows.py"),
 }
 # A layer that must do without the packages named: solvers see an oracle and numpy, never SQL.
-WITHOUT = {layer: {"sqlglot", "psycopg", "duckdb"} for layer in ("solve", "kernel")}
+WITHOUT = {layer: {"sqlglot", "psycopg", "duckdb"} for layer in ("solve", "kernel", "neural")}
 
 # In pieces, so that this file does not match itself.
 REGISTRIES = (

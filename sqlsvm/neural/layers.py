@@ -1,0 +1,144 @@
+"""The layers of a network, each with its backpropagation.
+
+A layer turns a batch into another one, and says how a gradient comes back through it. The parameters of all layers are
+parts of one vector theta.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod, sqrt
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from sqlsvm.solve.arrays import Array
+
+Batch = Array
+"""A row for each example; of an image: height, width, channel. The numbers may be in single precision."""
+Back = Callable[[Batch], tuple[Batch, tuple[Batch, ...]]]
+"""The gradient in the outputs -> those in the inputs and in the parameters."""
+
+
+class Layer(ABC):
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of its parameters."""
+        return ()
+
+    def begin(self, rng: np.random.Generator) -> tuple[Batch, ...]:
+        """Parameters to begin with: He's, which keep the size of values through ReLU."""
+        return tuple(rng.normal(size=s) * sqrt(2.0 / prod(s[:-1])) if len(s) > 1 else np.zeros(s) for s in self.shapes)
+
+    @abstractmethod
+    def run(
+        self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None
+    ) -> tuple[Batch, Back]: ...
+
+
+@dataclass(frozen=True)
+class Dense(Layer):
+    inputs: int
+    outputs: int
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return (self.inputs, self.outputs), (self.outputs,)
+
+    def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
+        w, b = parameters
+        return x @ w + b, lambda g: (g @ w.T, (x.T @ g, g.sum(axis=0)))
+
+
+@dataclass(frozen=True)
+class Relu(Layer):
+    def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
+        return np.maximum(x, 0.0), lambda g: (g * (x > 0), ())
+
+
+@dataclass(frozen=True)
+class Convolution(Layer):
+    """Square filters, only where they fit into the image."""
+
+    size: int
+    inputs: int
+    outputs: int
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return (self.inputs * self.size**2, self.outputs), (self.outputs,)
+
+    def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
+        (w, b), k = parameters, self.size
+        windows = sliding_window_view(x, (k, k), axis=(1, 2))  # row, height, width, channel, k, k
+        n, height, width = windows.shape[:3]
+        patches = windows.reshape(n * height * width, -1)
+
+        def back(g: Batch) -> tuple[Batch, tuple[Batch, ...]]:
+            flat = g.reshape(-1, self.outputs)
+            spread = (flat @ w.T).reshape(n, height, width, self.inputs, k, k)
+            found = np.zeros_like(x)
+            for i in range(k):
+                for j in range(k):
+                    found[:, i : i + height, j : j + width] += spread[..., i, j]
+            return found, (patches.T @ flat, flat.sum(axis=0))
+
+        return (patches @ w + b).reshape(n, height, width, self.outputs), back
+
+
+@dataclass(frozen=True)
+class MaxPool(Layer):
+    """The largest of each 2 x 2 pixels."""
+
+    def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
+        n, height, width, channels = x.shape
+        cells = x.reshape(n, height // 2, 2, width // 2, 2, channels).transpose(0, 1, 3, 5, 2, 4)
+        cells = cells.reshape(n, height // 2, width // 2, channels, 4)
+        chosen = cells.argmax(axis=-1)[..., None]
+
+        def back(g: Batch) -> tuple[Batch, tuple[Batch, ...]]:
+            found = np.zeros_like(cells)
+            np.put_along_axis(found, chosen, g[..., None], axis=-1)
+            square = found.reshape(n, height // 2, width // 2, channels, 2, 2).transpose(0, 1, 4, 2, 5, 3)
+            return square.reshape(x.shape), ()
+
+        return np.take_along_axis(cells, chosen, axis=-1)[..., 0], back
+
+
+@dataclass(frozen=True)
+class Dropout(Layer):
+    """In training, whole channels are 0 at random, and the others larger."""
+
+    share: float
+
+    def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
+        if rng is None:
+            return x, lambda g: (g, ())
+        shape = (len(x), *(1,) * (x.ndim - 2), x.shape[-1])
+        kept = ((rng.random(shape) >= self.share) / (1.0 - self.share)).astype(x.dtype)
+        return x * kept, lambda g: (g * kept, ())
+
+
+@dataclass(frozen=True)
+class Flatten(Layer):
+    def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
+        return x.reshape(len(x), -1), lambda g: (g.reshape(x.shape), ())
+
+
+@dataclass(frozen=True)
+class Normalise(Layer):
+    """Every output has this length, unless it is nearly 0."""
+
+    length: float = 1.0
+    least: float = 1e-8
+
+    def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
+        norm = np.sqrt((x * x).sum(axis=1, keepdims=True))
+        size = np.maximum(norm, self.least)
+        y = x / size
+
+        def back(g: Batch) -> tuple[Batch, tuple[Batch, ...]]:
+            along = np.where(norm > self.least, (g * y).sum(axis=1, keepdims=True), 0.0)
+            return (g - along * y) * (self.length / size), ()
+
+        return y * self.length, back

@@ -1,0 +1,233 @@
+"""Four ways to train a network together with a support vector machine on its outputs (Simon and Radons 2023).
+
+The letters are theirs: F is the network, theta its parameters, K the kernel, alpha how often an example was within its
+margin, t the step. `strength` is their lambda. The score is (1 / (strength T)) sum alpha y K(z, F(x)).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlsvm.kernel.pegasos import after, kernelised
+from sqlsvm.neural.alignment import alignment
+from sqlsvm.neural.kernels import Between
+from sqlsvm.neural.layers import Batch
+from sqlsvm.neural.network import Network
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Gradient descent in theta: with momentum, with `decay` times theta added to the gradient, and with gradients that
+    are no longer than `longest`. The rate falls to 0 along a half cosine if it `fades`."""
+
+    number: int
+    rate: float
+    momentum: float = 0.9
+    decay: float = 1e-4
+    longest: float = 1.0
+    fades: bool = True
+
+    def rate_at(self, t: int) -> float:
+        return self.rate * (0.5 + 0.5 * float(np.cos(np.pi * t / self.number)) if self.fades else 1.0)
+
+
+@dataclass
+class Descent:
+    """theta on its way."""
+
+    steps: Steps
+    theta: Batch
+    velocity: Batch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.velocity = np.zeros_like(self.theta)
+
+    def step(self, t: int, gradient: Batch) -> None:
+        length = float(np.sqrt((gradient * gradient).sum()))
+        gradient = gradient * min(1.0, self.steps.longest / max(length, 1e-300)) + self.steps.decay * self.theta
+        self.velocity = self.steps.momentum * self.velocity - self.steps.rate_at(t) * gradient
+        self.theta = self.theta + self.velocity.astype(self.theta.dtype)
+
+
+@dataclass(frozen=True)
+class Neural:
+    """A trained one."""
+
+    network: Network
+    theta: Batch
+    between: Between
+    z: Batch
+    """Outputs of the support vectors."""
+    coefficients: Batch
+    """alpha y / (strength T) of each."""
+
+    def scores(self, x: Batch, at_once: int = 256) -> Batch:
+        parts = (x[first : first + at_once] for first in range(0, len(x), at_once))
+        outputs = (self.network(self.theta, part) for part in parts)
+        return np.concatenate([self.between.of(z, self.z) @ self.coefficients for z in outputs])
+
+
+@dataclass(frozen=True)
+class Examples:
+    x: Batch
+    y: Batch
+    """-1 and 1."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def drawn(self, rng: np.random.Generator, k: int) -> Integers:
+        return rng.choice(len(self), k, replace=False)
+
+
+OnStep = Callable[[int, Callable[[], Neural]], Any]
+"""It is told the step, and can ask for the model so far."""
+
+
+def _quiet(t: int, model: Callable[[], Neural]) -> None:
+    pass
+
+
+def stored(
+    d: Examples,
+    f: Network,
+    between: Between,
+    strength: float,
+    steps: Steps,
+    rng: np.random.Generator,
+    on_step: OnStep = _quiet,
+) -> Neural:
+    """Algorithm 1: outputs stay as they were when they were made, also when theta moves on."""
+    descent = Descent(steps, f.begin(rng).astype(d.x.dtype))
+    z: Batch = np.zeros((0, 0), dtype=d.x.dtype)
+    y: Batch = np.zeros(steps.number, dtype=d.x.dtype)
+    kept = 0
+
+    def model() -> Neural:
+        return Neural(f, descent.theta, between, z[:kept], y[:kept] / (strength * max(t, 1)))
+
+    for t in range(1, steps.number + 1):
+        i = int(rng.integers(len(d)))
+        new, pull = f.traced(descent.theta, d.x[i : i + 1], rng)
+        z = z if len(z) else np.zeros((steps.number, new.shape[1]), dtype=new.dtype)
+        shares = y[:kept] / (strength * max(t - 1, 1))
+        if kept == 0 or d.y[i] * (between.of(new, z[:kept])[0] @ shares) < 1.0:
+            if kept:
+                descent.step(t, pull(between.pulled(new, z[:kept], -d.y[i] * shares[None, :])))
+            z[kept], y[kept] = new[0], d.y[i]
+            kept += 1
+        on_step(t, model)
+    return model()
+
+
+@dataclass
+class _Active:
+    """The examples with an alpha above 0, and their outputs at the present theta."""
+
+    d: Examples
+    f: Network
+    alpha: Batch
+    places: Integers
+
+    @classmethod
+    def of(cls, d: Examples, f: Network) -> "_Active":
+        return cls(d, f, np.zeros(len(d), dtype=d.x.dtype), np.zeros(0, dtype=np.int64))
+
+    def add(self, chosen: Integers, share: float) -> None:
+        self.alpha[chosen] += share
+        self.places = np.flatnonzero(self.alpha)
+
+    @property
+    def signed(self) -> Batch:
+        return np.asarray(self.alpha[self.places] * self.d.y[self.places])
+
+    def model(self, between: Between, theta: Batch, size: float) -> Neural:
+        """At the end the outputs are made once more, without dropout."""
+        parts = (self.places[first : first + 256] for first in range(0, len(self.places), 256))
+        z = np.concatenate([self.f(theta, self.d.x[part]) for part in parts])
+        return Neural(self.f, theta, between, z, self.signed / size)
+
+
+def projected(
+    d: Examples,
+    f: Network,
+    between: Between,
+    strength: float,
+    steps: Steps,
+    rng: np.random.Generator,
+    on_step: OnStep = _quiet,
+) -> Neural:
+    """Algorithm 2: the outputs of support vectors move with theta, and gradients go through them."""
+    descent, active = Descent(steps, f.begin(rng).astype(d.x.dtype)), _Active.of(d, f)
+    active.add(np.array([rng.integers(len(d))]), 1.0)
+    z, pull_z = f.traced(descent.theta, d.x[active.places], rng)
+    for t in range(2, steps.number + 1):
+        i = int(rng.integers(len(d)))
+        new, pull = f.traced(descent.theta, d.x[i : i + 1], rng)
+        shares = active.signed[None, :] / (strength * (t - 1))
+        if d.y[i] * float((between.of(new, z) * shares).sum()) < 1.0:
+            g = -d.y[i] * shares
+            descent.step(t, pull(between.pulled(new, z, g)) + pull_z(between.pulled(z, new, g.T)))
+            active.add(np.array([i]), 1.0)
+            z, pull_z = f.traced(descent.theta, d.x[active.places], rng)
+        on_step(t, lambda t=t: active.model(between, descent.theta, strength * t))  # type: ignore[misc]
+    return active.model(between, descent.theta, strength * steps.number)
+
+
+def batched(
+    d: Examples,
+    f: Network,
+    between: Between,
+    strength: float,
+    steps: Steps,
+    rng: np.random.Generator,
+    on_step: OnStep = _quiet,
+    k: int = 16,
+    mu: float = 1.0,
+) -> Neural:
+    """Algorithm 3: batches of k, and theta follows the alignment of their kernel with the labels and away from that
+    with the support vectors."""
+    descent, active = Descent(steps, f.begin(rng).astype(d.x.dtype)), _Active.of(d, f)
+    active.add(d.drawn(rng, k), 1.0 / k)
+    for t in range(2, steps.number + 1):
+        a = d.drawn(rng, k)
+        z, pull = f.traced(descent.theta, d.x[a], rng)
+        scores = between.of(z, f(descent.theta, d.x[active.places])) @ active.signed / (strength * (t - 1))
+        active.add(a[d.y[a] * scores < 1.0], 1.0 / k)
+        descent.step(t, pull(between.pulled_both(z, batch_gradient(between.of(z, z), d.y[a], active.alpha[a], mu)[1])))
+        on_step(t, lambda t=t: active.model(between, descent.theta, strength * t))  # type: ignore[misc]
+    return active.model(between, descent.theta, strength * steps.number)
+
+
+def batch_gradient(kernel: Batch, y: Batch, alpha: Batch, mu: float) -> tuple[float, Batch]:
+    """The objective of Algorithm 3 for theta, and its gradient in the kernel of the batch."""
+    away, to = alignment(kernel, np.outer(alpha * y, alpha * y)), alignment(kernel, np.outer(y, y))
+    return mu * away[0] - to[0], mu * away[1] - to[1]
+
+
+def aligned(d: Examples, f: Network, between: Between, steps: Steps, rng: np.random.Generator, k: int = 16) -> Batch:
+    """Part 1 of Algorithm 4: theta such that the kernel is aligned with the labels. The loss is (1 - alignment)^2."""
+    descent = Descent(steps, f.begin(rng).astype(d.x.dtype))
+    for t in range(1, steps.number + 1):
+        a = d.drawn(rng, k)
+        z, pull = f.traced(descent.theta, d.x[a], rng)
+        found, gradient = alignment(between.of(z, z), np.outer(d.y[a], d.y[a]))
+        descent.step(t, pull(between.pulled_both(z, -2.0 * (1.0 - found) * gradient)))
+    return descent.theta
+
+
+def fitted(
+    d: Examples, f: Network, theta: Batch, between: Between, strength: float, number: int, rng: np.random.Generator
+) -> Neural:
+    """Part 2 of Algorithm 4, by kernelised Pegasos."""
+    active = _Active.of(d, f)
+    z = np.concatenate([f(theta, d.x[first : first + 256]) for first in range(0, len(d), 256)])
+    walk = kernelised(lambda i: between.of(z[i : i + 1], z)[0], d.y, np.ones(len(d)), strength, rng)
+    active.alpha = after(number, walk).astype(d.x.dtype)
+    active.places = np.flatnonzero(active.alpha)
+    return active.model(between, theta, strength * number)
