@@ -44,7 +44,7 @@ RINGNORM: Mapping[int, Setting] = {
     1: Setting(Steps(40_000, 0.03, decay=5e-3)),
     2: Setting(Steps(70_000, 0.03, decay=1e-4)),
     3: Setting(Steps(4_600, 0.01, decay=5e-3), batch=16),
-    4: Setting(Steps(4_200, 0.03, decay=2e-2), batch=16, second=33_500),
+    4: Setting(Steps(4_200, 0.1, decay=1e-3), batch=64, second=33_500),
 }
 MNIST: Mapping[int, Setting] = {
     1: Setting(Steps(20_000, 0.01)),
@@ -155,6 +155,8 @@ def keep(found: dict[str, Any]) -> None:
 
 def drawn(found: list[dict[str, Any]]) -> Iterator[str]:
     for data in ("ringnorm", "mnist"):
+        if not any(line["data"] == data for line in found):
+            continue
         yield f"\n## {data.capitalize()}\n"
         yield "| algorithm | paper | here: mean | each seed | steps | support vectors | seconds |"
         yield "|---|---|---|---|---|---|---|"
@@ -186,10 +188,17 @@ def _row(data: str, algorithm: int, runs: list[dict[str, Any]]) -> str:
 HEAD = """# Neural support vector machines
 
 The experiments of section 5 of Simon and Radons (2023), by `bench/neural.py`. Ringnorm has 6,660 rows to train on and
-740 to test on. A seed makes the data, the split and the training. MNIST has the images of 0 and 1: 12,665 and 2,115.
-All have lambda 1e-4, momentum 0.9 and the networks and kernels of the paper. The paper leaves the step size open: here
-it falls to 0 along a half cosine, and gradients are cut to length 1. The settings were chosen on other seeds than those
+740 to test on. A seed makes the data, the split and the training. All have
+lambda 1e-4, momentum 0.9 and the networks and kernels of the paper. The paper leaves the step size open: here it falls
+to 0 along a half cosine, and gradients are cut to length 1. The settings were chosen on other seeds than those
 of the table. The seconds were taken on a busy machine, with one thread.
+
+Algorithms 2 and 3 reach what the paper reports, 1 and 4 do not. Algorithm 4 with batches of 16 as in the paper (rate
+0.03, decay 1e-4) had 98.11 % on the seeds of the table and 97.84 % on those on which settings were chosen. A run of 740
+rows is off by about 0.5 % by chance.
+
+A gradient of algorithm 4 on a batch of 16 takes 0.8 ms with the backpropagation of `sqlsvm/neural/layers.py`, and 8 ms
+with the package autograd, side by side. The two agree to 4e-17. So the library has none but its own.
 """
 
 

@@ -18,20 +18,20 @@ class Pool:
         found = self._kept(name)
         return self._keep(name, make()) if found is None else found
 
-    def get_if_hot(self, name: Hashable, make: Callable[[], Array], size: int) -> Array:
-        """The same, but a row is only kept if it was asked for before, and not longer ago than as many rows as would
-        fit. Otherwise rows that come round too rarely would push out what others are made of."""
+    def get_if_hot(
+        self, name: Hashable, make: Callable[[], Array], part: Callable[[Array | None], Array], size: int
+    ) -> Array:
+        """A part of the row. The row is only made and kept if it was asked for before, and not longer ago than as many
+        rows as would fit; else the part is made alone, of None. Otherwise rows that come round too rarely would push
+        out what others are made of."""
         found = self._kept(name)
-        if found is not None:
-            return found
-        row = make()
-        if name in self._asked:
-            self._keep(name, row)
+        if found is None and name in self._asked:
+            found = self._keep(name, make())
         self._asked[name] = None
         self._asked.move_to_end(name)
         while len(self._asked) > self.limit // max(1, size):
             self._asked.popitem(last=False)
-        return row
+        return part(found)
 
     def _kept(self, name: Hashable) -> Array | None:
         found = self._rows.get(name)

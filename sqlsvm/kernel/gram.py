@@ -44,8 +44,12 @@ class Gram:
         if self.cache.kind == "global":
             return self._pools[-1].get(i, lambda: self._joined(i, slice(None)))[among]
         if self.cache.kind == "two-level":
-            made = self._pools[0].get_if_hot(i, lambda: self._joined(i, slice(None)), 8 * len(self.rows))
-            return made[among]
+            return self._pools[0].get_if_hot(
+                i,
+                lambda: self._joined(i, slice(None)),
+                lambda row: self._joined(i, among) if row is None else row[among],
+                8 * len(self.rows),
+            )
         return self._joined(i, among)
 
     def times(self, v: Array) -> Array:
