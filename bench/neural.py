@@ -190,9 +190,9 @@ HEAD = """# Neural support vector machines
 The experiments of section 5 of Simon and Radons (2023), by `bench/neural.py`. Ringnorm has 6,660 rows to train on and
 740 to test on. A seed makes the data, the split and the training. All have
 lambda 1e-4, momentum 0.9 and the networks and kernels of the paper. The paper leaves the step size open: here it falls
-to 0 along a half cosine, and gradients are cut to length 1. The settings were chosen by the accuracy on the test sets of
-other seeds, 100 to 104, of which algorithms 3 and 4 tried about 32 settings each. The seconds were taken on a busy
-machine, with one thread.
+to 0 along a half cosine, and gradients are cut to length 1. The settings were chosen by the accuracy on the test
+sets of other seeds, 100 to 104, of which algorithms 3 and 4 tried about 32 settings each. The seconds were
+taken on a busy machine, with one thread.
 
 Algorithms 2 and 3 reach what the paper reports. Algorithm 1 does not, with half of the steps of the paper. Algorithm 4
 ran on the seeds of the table with three settings, and none reached 98.2 %: batches of 16 as in the paper with rate 0.03
