@@ -62,7 +62,8 @@ def _claim(model: Model) -> list[object]:
     if not (isfinite(model.lower_bound) and isfinite(model.gap)):
         unknown = f" It was measured {over}. How much better another model can be is not proven."
         return [el("strong", f"This linear model reaches {objective(model)}."), unknown]
-    best = f"No linear model can do better than {model.lower_bound:.6g}; this one reaches {objective(model)}."
+    what = "No other weights of these columns" if model.maps else "No linear model"
+    best = f"{what} can do better than {model.lower_bound:.6g}; this one reaches {objective(model)}."
     claim = [el("strong", best), f" It is within {percent(model.gap)} of the best there is, proven {over}."]
     if not model.converged:
         claim += [el("strong", " Not converged:"), " the training stopped before it reached the gap asked for."]

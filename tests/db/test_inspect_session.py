@@ -92,7 +92,7 @@ def temporary_tables(engine: Engine) -> list[str]:
     ("text", "error"),
     [
         pytest.param(QUERY, None, id="success"),
-        pytest.param("SELECT f.s AS y, f.x FROM f", DataError, id="label refused"),
+        pytest.param("SELECT f.x AS y, f.id FROM f", DataError, id="label refused"),
         pytest.param(
             "SELECT f.y, d.z, m.v FROM f JOIN d USING (k) LEFT JOIN m ON m.c = d.c", DataError, id="join refused"
         ),
