@@ -1,12 +1,17 @@
-"""Executors in processes of their own: a command, as it needs a process with another Spark."""
+"""Executors in processes of their own, and Spark Connect: commands, as each needs a process with another Spark."""
 
+import os
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 CLUSTER = (
@@ -41,4 +46,41 @@ def test_a_cluster_needs_a_folder(query: str, tmp_path: Path) -> None:
     out, err = trained.communicate()
     assert trained.returncode == 0, err
     assert "converged" in out
+    assert list(work.iterdir()) == []
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("localhost", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    home = os.path.dirname(pyspark.__file__)
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    words = [f"{home}/bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    words += ["--master", "local[2]", "--driver-memory", "1g", "--conf", f"spark.connect.grpc.binding.port={port}"]
+    words += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2", "spark-internal"]
+    started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not listens(port):
+            assert started.poll() is None
+            time.sleep(0.5)
+        yield f"spark:sc://localhost:{port}"
+    finally:
+        started.terminate()
+        started.wait()
+
+
+def test_spark_connect(query: str, server: str, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    place = ("--dsn", server, "--query", query, "--work-folder", str(work), "--model-file", str(tmp_path / "m.json"))
+    trained = command(*place)
+    out, err = trained.communicate()
+    assert trained.returncode == 0, err
+    assert "converged" in out
+    assert "Warning" not in err
     assert list(work.iterdir()) == []
