@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_A_PORT = r"(?:sc|spark)://[\w.-]+:\d{1,5}(?=$|[\s,:)])(?!.*@)"
 _BEFORE_A_PASSWORD = (
-    r"[a-z][\w+.-]*:/+[^:/@\n]*:",  # postgresql://user:
+    rf"(?!{_A_PORT})[a-z][\w+.-]*:/+[^:/@\n]*:",  # postgresql://user:
     r"[a-z][\w+.-]*:/+[^:@\n]*:(?=.*@)",  # also postgresql://us/er:...@host
     r"postgres(?:ql)?:[^:/@\s]*:",
     r"\w*(?:passw\w*|pwd)\s*=",

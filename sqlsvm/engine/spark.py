@@ -78,6 +78,7 @@ class Spark(Engine):
         self._database: str | None = None
         self._folder: str | None = None
         self._read: dict[str, str] = {}
+        self._csvs: list[str] = []
         self._in_snapshot = False
         self._open = True
         self._quiet = Quiet()
@@ -200,6 +201,7 @@ class Spark(Engine):
     def csv(self, path: str) -> exp.Select:
         """Texts as they are in the file."""
         name = f"{sql.WORKING}csv_{token_hex(4)}"
+        self._csvs.append(name)
         self._run(lambda: self._csv(path, typed=False).createOrReplaceTempView(name))
         return exp.select("*").from_(exp.Table(this=exp.to_identifier(name, quoted=True)))
 
@@ -318,7 +320,7 @@ class Spark(Engine):
 
     def _end(self) -> None:
         with suppress(*ERRORS):
-            for name in self._read.values():
+            for name in (*self._read.values(), *self._csvs):
                 self._session.catalog.dropTempView(name)
             if self._database:
                 self._session.sql(f"DROP DATABASE IF EXISTS {self._database} CASCADE")
@@ -404,7 +406,9 @@ class Spark(Engine):
         name = table.this
         if not isinstance(name, exp.Identifier):
             return False
-        ours = name.name.startswith(sql.WORKING) and (not name.quoted or name.name in self._read.values())
+        ours = name.name.startswith(sql.WORKING) and (
+            not name.quoted or name.name in (*self._read.values(), *self._csvs)
+        )
         return not ours and (_is_file(table) or (self._in_snapshot and (bool(table.db) or name.name not in local)))
 
     def _view(self, table: exp.Table) -> str:

@@ -153,6 +153,8 @@ def test_the_reason_is_said_without_what_libpq_repeats() -> None:
         "postgresql://me@[::1]:5432/shop",
         "postgresql://me@/shop?host=/tmp&port=5432",
         "cannot connect to PostgreSQL (host 127.0.0.1, port 1)",
+        "cannot reach sc://localhost:15002: it does not answer",
+        "cannot start Spark with the master spark://host.of.spark:7077",
         "connection to PostgreSQL: server closed: no password supplied",
         "duckdb:shop.duckdb: no such file",
     ],
@@ -160,3 +162,8 @@ def test_the_reason_is_said_without_what_libpq_repeats() -> None:
 def test_what_holds_no_password_is_said_as_it_is(text: str) -> None:
     assert redacted(text) == text
     assert OptionError(text, detail=text).detail == text
+
+
+@pytest.mark.parametrize("text", ["spark:sc://host:15002/;token=abc", "sc://me:15002@host/abc", "spark://me:15002abc"])
+def test_what_follows_a_port_of_spark_may_be_secret(text: str) -> None:
+    assert "abc" not in redacted(text)

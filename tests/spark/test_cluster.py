@@ -1,6 +1,7 @@
 """Executors in processes of their own, and Spark Connect: commands, as each needs a process with another Spark."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -28,6 +29,12 @@ def query(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     pq.write_table(pa.table({"k": np.arange(9), "z": rng.normal(size=9)}), folder / "d.parquet")
     return f"SELECT f.y, f.x, d.z FROM '{folder}/f.parquet' AS f JOIN '{folder}/d.parquet' AS d ON d.k = f.k"
+
+
+def two_bags(query: str) -> str:
+    """With tables that several statements read, which are stored."""
+    facts = query.split("'")[1]
+    return f"SELECT f.y, f.x, g.x AS u FROM '{facts}' AS f JOIN '{facts}' AS g ON g.k = f.k"
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:
@@ -83,4 +90,23 @@ def test_spark_connect(query: str, server: str, tmp_path: Path) -> None:
     assert trained.returncode == 0, err
     assert "converged" in out
     assert "Warning" not in err
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize("connect", [False, True])
+def test_ctrl_c(query: str, connect: bool, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """While there are working tables."""
+    dsn = request.getfixturevalue("server") if connect else "spark:local[2]?spark.sql.shuffle.partitions=2"
+    place = ("--dsn", dsn, "--query", two_bags(query), "--model-file", str(tmp_path / "m.json"))
+    work = tmp_path / "work"
+    work.mkdir()
+    trained = command(*place, "--work-folder", str(work))
+    while not list(work.glob("sqlsvm_work_*/*/_SUCCESS")):
+        assert trained.poll() is None
+        time.sleep(0.05)
+    trained.send_signal(signal.SIGINT)
+    _, err = trained.communicate(timeout=60)
+    assert trained.returncode == 130
+    assert "interrupted" in err
+    assert not any(word in err for word in ("Traceback", "Exception", "ERROR"))
     assert list(work.iterdir()) == []

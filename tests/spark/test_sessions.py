@@ -13,6 +13,7 @@ from sqlsvm.ask.explain import explain, script
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all
+from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.predict import predict, save
@@ -67,7 +68,11 @@ def test_what_is_asked_of_a_model(spark: Engine, duckdb: Engine, folder: Path, t
     assert len(rows["score"]) == model.join_rows == 400
     of_csv = tmp_path / "new.csv"
     of_csv.write_text('x,c\n0.5,"c1"\n-1,c9\n')
-    assert spark.fetch(predict(spark, model, str(of_csv)))["prediction"].tolist() != []
+    with connect(spark._session) as own:  # type: ignore[attr-defined]
+        of_spark = own.fetch(predict(own, model, str(of_csv)))
+    of_duckdb = duckdb.fetch(predict(duckdb, model, str(of_csv)))
+    assert sorted(of_spark["score"]) == pytest.approx(sorted(of_duckdb["score"]), rel=1e-9)
+    assert not [name for name in left(spark) if "csv" in name]
     save(spark, predict(spark, model), "scored", "view")
     try:
         view = spark.fetch(exp.select("score").from_("scored"))
@@ -170,8 +175,6 @@ def test_nothing_is_left_after_an_error(spark: Engine, folder: Path) -> None:
 
 
 def test_a_session_that_is_closed(spark: Engine) -> None:
-    from sqlsvm.engine import connect
-
     engine = connect(spark._session)  # type: ignore[attr-defined]
     engine.close()
     engine.close()
