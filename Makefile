@@ -40,7 +40,7 @@ lint: $(READY) ## run ruff and mypy
 unit: $(READY) ## run the tests that need no database: 1 minute
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
 
-spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 10 minutes
+spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 15 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark
 
 bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 20 minutes; MORE=1 continues

@@ -113,8 +113,8 @@ def predict(
 ) -> None:
     """Add score and prediction to rows: to those of the model's query, or to those of --input.
 
-    --input is a table, a SELECT or, in DuckDB and Spark, a CSV file. A category that the training has not seen has weight
-    0. Without --input the query of the model is run, if its join is not too large.
+    --input is a table, a SELECT or, in DuckDB and Spark, a CSV file. A category that the training has not seen has
+    weight 0. Without --input the query of the model is run, if its join is not too large.
 
     A view reads its tables with the rights of its owner, also past row-level security, unless it is made with
     --security-invoker.
