@@ -97,7 +97,7 @@ class Relational:
     map: Sequence[str] = ()
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
-    holdout: float | None = None
+    holdout: float | str | None = None
     folds: int | None = None
     fold_by: str | None = None
     probability: ProbabilityMethod | None = None
@@ -295,7 +295,8 @@ class RelationalSVC(Relational):
 
     `top` says how many categories of a column get a weight of their own, as {"city": 50} or ["city:50"]; all others
     share one. `class_weight` is "none", "balanced" or the pair (W-, W+); `sample` is "auto" or a number of rows;
-    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`; `folds`
+    `holdout` is the share of the label's rows that is kept out of the training, for `evaluate(part="holdout")`, or
+    "auto" or "auto:0.02", which choose it for an error; `folds`
     is how many parts are left out once each, and `model_.validation` has what was measured there; `probability` is
     "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` goes on from the one before;
     with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.

@@ -68,6 +68,27 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Share(Number):
+    """Or a word: the share that an error takes."""
+
+    def __contains__(self, value: object) -> bool:
+        return super().__contains__(value) or (isinstance(value, str) and self.error(value) in Number(0, 1, True, True))
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, auto, or auto:ERROR with an error between 0 and 1"
+
+    @staticmethod
+    def error(word: str) -> float | None:
+        """That of auto or auto:ERROR; None of other words."""
+        found = _AUTO.fullmatch(word)
+        return float(found[1] or HOLDOUT_ERROR) if found else None
+
+
+HOLDOUT_ERROR = 0.1
+_AUTO = re.compile(r"auto(?::(\d*\.\d+))?")
+
+
+@dataclass(frozen=True)
 class Choice:
     words: tuple[str, ...]
     also: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -477,8 +498,10 @@ _TABLE = (
     Option(
         "holdout",
         None,
-        Number(0, 1, above=True, below=True),
-        "Keep this share of the rows of the label's table out of the training; `evaluate` then measures both parts.",
+        Share(0, 1, above=True, below=True),
+        "Keep this share of the rows of the label's table out of the training; `evaluate` then measures both parts. "
+        "auto: as many as tell the accuracy of any weights within ERROR, "
+        f"{HOLDOUT_ERROR} if not given; refused if there are too few.",
         example=0.2,
     ),
     Option(

@@ -11,7 +11,20 @@ import click
 from click.core import ParameterSource
 
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, Choice, ClassWeight, Constraints, Limits, Maps, Name, Number, Option, Pieces, Truth
+from sqlsvm.options import (
+    OPTIONS,
+    Choice,
+    ClassWeight,
+    Constraints,
+    Limits,
+    Maps,
+    Name,
+    Number,
+    Option,
+    Pieces,
+    Share,
+    Truth,
+)
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
@@ -116,6 +129,16 @@ def _auto(_context: click.Context, parameter: click.Parameter, value: str) -> in
     if not (value.isascii() and value.isdigit() and int(value) > 0):
         raise click.BadParameter(f"{value!r} is neither auto nor a number of rows.", param=parameter)
     return int(value)
+
+
+def _share(_context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
+    try:
+        found = value if value is None or value.startswith("auto") else float(value)
+    except ValueError:
+        found = value
+    if not OPTIONS["holdout"].allows(found):
+        raise click.BadParameter(f"it {OPTIONS['holdout'].must}, not {value}.", param=parameter)
+    return found
 
 
 def _class_weight(_context: click.Context, parameter: click.Parameter, value: str) -> str | tuple[float, ...]:
@@ -236,6 +259,8 @@ def _kind(declared: Option) -> dict[str, Any]:
     match declared.domain:
         case Number() if declared.auto:
             return {"metavar": "auto|NUMBER", "default": "auto", "callback": _auto}
+        case Share():
+            return {"metavar": "auto[:ERROR]|FRACTION", "callback": _share}
         case Number(low, high, whole=True):
             return {"metavar": "NUMBER", "type": click.IntRange(int(low), None if high == inf else int(high))}
         case Number(high=1) as n:

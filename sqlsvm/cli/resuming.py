@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,6 +52,8 @@ def finished(store: "Store", name: str, query: str, training: "Training") -> "Mo
     from sqlsvm.model.model import plain
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
+    if model and isinstance(training.holdout, str):
+        training = replace(training, holdout=model.options.get("holdout"))  # what it has chosen
     if model and model.converged and (model.query, plain(model.options)) == (query, plain(asdict(training))):
         say(f"nothing to resume: {name}, version {model.version}, had converged")
         return model

@@ -221,6 +221,8 @@ def _allowed(options: Mapping[str, Any]) -> Mapping[str, Any]:
             raise unexpected("an object", inner).at(group)
         _check_options(inner, f".{group}")
     _check_options(options, "")
+    if isinstance(options.get("holdout"), str):
+        raise unexpected("a number", options["holdout"]).at("holdout")
     if options.get("holdout") and "seed" not in options.get("effort", {}):
         raise Misread("is missing, and rows were held out by it", ".effort.seed")
     return options

@@ -19,10 +19,11 @@ from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.clock import Clock
+from sqlsvm.run.clock import NOTE, Clock
 from sqlsvm.run.folding import Folds, folded
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
+from sqlsvm.run.holdout_size import chosen_share
 from sqlsvm.run.machine import Machine, learned, streamed
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.modelling import database_of, model_of, trained_on
@@ -39,9 +40,6 @@ from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution, State
 
 steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
-NOTE = logging.INFO + 1
-"""The level of what is worth keeping in a log of steps."""
-
 
 OnFold = Callable[[Problem, Mapping[str, list[Array]]], None]
 """It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
@@ -56,8 +54,9 @@ class Training:
     l1: float = DEFAULTS["l1"]
     solver: Solver = DEFAULTS["solver"]
     effort: Effort = field(default_factory=Effort)
-    holdout: float | None = DEFAULTS["holdout"]
-    """The share of the rows of the label's relation that is kept out of the training; `effort.seed` selects them."""
+    holdout: float | str | None = DEFAULTS["holdout"]
+    """The share of the rows of the label's relation that is kept out of the training, or how to choose it;
+    `effort.seed` selects them."""
     probability: ProbabilityMethod | None = DEFAULTS["probability"]
     folds: int | None = DEFAULTS["folds"]
     """`effort.seed` makes them, too."""
@@ -85,6 +84,12 @@ class Training:
             raise OptionError("--probability needs rows that the training has not seen", hint=hint)
         if self.folds and self.holdout:
             raise OptionError("--folds and --holdout both leave out rows to measure the model", hint="give one of them")
+        if isinstance(self.holdout, str) and (self.is_kernel or self.problem.loss in NUMBER_LOSSES):
+            what = f"kernel {self.machine.kernel or 'machine'}" if self.is_kernel else f"loss {self.problem.loss}"
+            raise OptionError(
+                f"--holdout {self.holdout} is for accuracies of linear models, not for the {what}",
+                hint="say how many rows to keep out: --holdout 0.2",
+            )
         if self.fold_by and not self.folds:
             raise OptionError("--fold-by says which rows stay together in --folds", hint="add --folds 5")
         if self.folds and self.solver == "descent":
@@ -141,7 +146,7 @@ class Training:
 
     @property
     def held(self) -> Holdout | None:
-        return None if self.holdout is None else Holdout(self.holdout, self.effort.seed)
+        return None if self.holdout is None else Holdout(float(self.holdout), self.effort.seed)
 
 
 def train(
@@ -174,7 +179,8 @@ def train_each(
     who is told of the passes of a training, as it begins. Trainings that share their cuts have the same continuation,
     if they have one. The first pass looks at the weights of `start`. `on_fold` measures the weights that each training
     finds without a fold."""
-    clock, training = Clock(), next(iter(trainings.values()))
+    trainings = with_share(engine, text, trainings, clock := Clock())
+    training = next(iter(trainings.values()))
     query = query_of(engine, text, training)
     clock.begin("copying" if training.offload else "reading")
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
@@ -218,6 +224,18 @@ def train_each(
             in_folds(problem, solving, trainings, found, on_fold)
             laps[0]["folds"] = sum(clock.lap().values())
     return [replace(model, phases=seconds) for model, seconds in zip(models, laps, strict=True)]
+
+
+def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clock: Clock) -> Mapping[str, Training]:
+    """The same trainings with the share of rows to hold out that --holdout auto chooses, in a snapshot of its own: what
+    the offload copies depends on it."""
+    training = next(iter(trainings.values()))
+    if not isinstance(training.holdout, str):
+        return trainings
+    query = labelled(engine, text, training.problem, training.effort.seed)
+    with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
+        share = chosen_share(work, query, training.problem, training.holdout)
+    return {name: replace(each, holdout=share) for name, each in trainings.items()}
 
 
 def query_of(engine: Engine, text: str, training: Training) -> FeatureQuery:

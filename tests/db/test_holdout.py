@@ -204,6 +204,7 @@ def test_both_sides_are_evaluated(engine: Engine) -> None:
         svc.evaluate(part="test")  # type: ignore[arg-type]
 
 
+MUST = "holdout must be a number between 0 and 1, auto, or auto:ERROR with an error between 0 and 1"
 REFUSED: dict[str, tuple[float, str]] = {
     "nothing held out": (
         1e-9,
@@ -226,8 +227,14 @@ REFUSED: dict[str, tuple[float, str]] = {
         "choose another fraction or --seed to split the rows differently\n"
         "HINT: sqlsvm inspect shows the classes before and after the join",
     ),
-    "none": (0.0, "holdout must be a number between 0 and 1, not 0.0\nHINT: try --holdout 0.2"),
-    "all": (1.0, "holdout must be a number between 0 and 1, not 1.0\nHINT: try --holdout 0.2"),
+    "none": (
+        0.0,
+        f"{MUST}, not 0.0\nHINT: try --holdout 0.2",
+    ),
+    "all": (
+        1.0,
+        f"{MUST}, not 1.0\nHINT: try --holdout 0.2",
+    ),
 }
 
 

@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "sample word": ({"sample": "all"}, "sample must be .*, not 'all'"),
     "seed below 0": ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
     "no seed": ({"seed": None}, "seed must be .*, not None"),
-    "holdout text": ({"holdout": "0.2"}, "holdout must be a number between 0 and 1, not '0.2'"),
+    "holdout text": ({"holdout": "0.2"}, "holdout must be a number between 0 and 1, auto, or .*, not '0.2'"),
     "intercept word": ({"intercept": "no"}, "intercept must be True, False or 'free', not 'no'"),
     "offload word": ({"offload": "no"}, "offload must be True or False, not 'no'"),
     "weight number": ({"weight": 3}, "weight must be the name of a column, not 3"),

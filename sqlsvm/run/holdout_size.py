@@ -1,0 +1,99 @@
+"""How many rows --holdout auto keeps out of a training.
+
+With a probability of 1 - delta, the share of wrong rows among n independent rows is within epsilon of that of all rows
+for all linear classifiers with d weights at once, if n >= c / epsilon^2 (d + ln 1/delta) (uniform convergence). So it
+also holds for the best of many models, if these rows chose it.
+
+Rows of the join that share a row of the label's relation are not independent. A sample of clusters with the sizes s is
+worth (sum s)^2 / sum s^2 independent rows at least (Kish), and a share of the clusters about this share of them.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from math import ceil, log, sqrt
+
+from sqlsvm.compile.clusters import SIZES, apart, sizes
+from sqlsvm.errors import DataError
+from sqlsvm.options import Share
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.clock import NOTE
+from sqlsvm.run.problem import prepared
+from sqlsvm.run.workspace import Workspace
+
+steps = logging.getLogger(__name__)
+
+C = 1.0
+"""No proof gives a constant as small. It holds for labels at random, which are the worst case (see the tests)."""
+DELTA = 0.05
+MOST = 0.5
+"""The share of the rows that may be held out."""
+
+
+def needed_rows(weights: int, error: float) -> float:
+    """
+    >>> round(needed_rows(27, 0.05))
+    11998
+    """
+    return C / error**2 * (weights + log(1.0 / DELTA))
+
+
+def error_within(weights: int, rows: float) -> float:
+    """The error that so many independent rows tell, rounded up.
+
+    >>> error_within(27, needed_rows(27, 0.0499))
+    0.05
+    """
+    return ceil(1000.0 * sqrt(needed_rows(weights, 1.0) / rows) - 1e-9) / 1000.0
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The rows of the label's relation that are in the join."""
+
+    number: float
+    effective: float
+    """The independent rows that they are worth."""
+
+
+def chosen_share(work: Workspace, query: FeatureQuery, options: ProblemOptions, asked: str) -> float:
+    """What `asked` means for the rows of this query, each class counting as it is."""
+    error = Share.error(asked)
+    assert error
+    with work.scratch():
+        problem = prepared(work, query, replace(options, class_weight="none"))
+        weights = problem.scaling.dimension * max(1, problem.plan.design.target.classes)
+        found = _clusters(work, problem.plan, asked)
+    share = ceil(1000.0 * needed_rows(weights, error) / found.effective) / 1000.0
+    if share > MOST:
+        raise _too_few(weights, error, found, asked)
+    steps.log(
+        NOTE,
+        "--holdout %s keeps out %s of the %s rows of the label's table, worth %s independent rows",
+        *(asked, share, f"{found.number:,.0f}", f"{share * found.effective:,.0f}"),
+    )
+    return share
+
+
+def _clusters(work: Workspace, plan: Plan, asked: str) -> Clusters:
+    alone = apart(plan)
+    if alone is None:
+        raise DataError(
+            f"--holdout {asked}: the label's table is in a cycle of joins, where its rows are not counted",
+            hint="say how many rows to keep out: --holdout 0.2",
+        )
+    answer = work.run(sizes(alone), plan.design.target.parameters)[SIZES]
+    number, rows, squares = (float(answer[name][0]) for name in ("clusters", "rows", "squares"))
+    return Clusters(number, rows**2 / squares)
+
+
+def _too_few(weights: int, error: float, found: Clusters, asked: str) -> DataError:
+    least = error_within(weights, MOST * found.effective)
+    larger = f"--holdout auto:{least} is content with less; " if least < MOST else ""
+    return DataError(
+        f"--holdout {asked}: there are too few data to know the accuracy of {weights:,} weights within {error}",
+        detail=f"that takes {needed_rows(weights, error):,.0f} independent rows, and at most half of the rows can be "
+        f"held out; in the join, the {found.number:,.0f} rows of the label's table are worth {found.effective:,.0f}",
+        hint=f"{larger}--holdout 0.2 holds out a fifth in any case, and --folds 5 measures on all rows",
+    )
