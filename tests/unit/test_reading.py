@@ -90,7 +90,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "bags": (True, "bags: expected a whole number, found true"),
     "converged": ("yes", 'converged: expected true or false, found "yes"'),
     "solver": ("adam", 'solver: expected one of dane, bundle, descent, kernel, pegasos, found "adam"'),
-    "dialect": ("oracle", 'dialect: expected postgres or duckdb, found "oracle"'),
+    "dialect": ("oracle", 'dialect: expected postgres, duckdb or spark, found "oracle"'),
     "label": ("\ud800", 'label: expected text, found "\\ud800"'),
     "label_rows.2": (1.0, 'label_rows["2"]: expected one of -1, 1, found "2"'),
     "history.1.gap": ([], "history[1].gap: expected a finite number, found a list of 0"),
