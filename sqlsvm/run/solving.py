@@ -70,7 +70,9 @@ class Solving:
         return solution
 
     def _begin(self, training: "Training", start: Array | None, going: Going) -> Effort:
-        state = going.get("state") or self._states.get(training.problem.named_loss)
+        state = going.get("state")
+        if state is None:  # one without passes still says where to begin
+            state = self._states.get(training.problem.named_loss)
         if start is not None:
             state = State.at(start) if state is None else replace(state, start=start)
         going["state"] = state
