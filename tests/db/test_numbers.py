@@ -415,7 +415,7 @@ def test_estimators_that_are_named_after_their_loss(duckdb: Engine) -> None:
 
 def test_a_loss_and_a_label_have_to_fit(engine: Engine) -> None:
     build(engine, "CREATE TABLE f (y FLOAT8, late BOOLEAN, x FLOAT8)")
-    typed(engine, "INSERT INTO f SELECT 1.0 * i, i > 5, 1.0 * (i % 3) FROM generate_series(1, 9) AS s (i)")
+    typed(engine, "INSERT INTO f SELECT 0.5 * i, i > 5, 1.0 * (i % 3) FROM generate_series(1, 9) AS s (i)")
     with pytest.raises(DataError, match="more than two values") as refused:
         train(engine, "m", "SELECT y, x FROM f", training())
     assert "--loss huber" in str(refused.value.hint)
