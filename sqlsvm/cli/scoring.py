@@ -161,10 +161,12 @@ def _check_lasting(dsn: str, kind: "Kind") -> None:
     """A table in a database that does not last would be gone after the command."""
     from sqlsvm.engine import lasting
 
+    scheme = dsn.partition(":")[0]
+    lasts = "Spark with a catalog that lasts" if scheme == "spark" else f"{scheme}:PATH"
     if not lasting(dsn):
         raise OptionError(
             f"a {kind} in {dsn} would be gone after this command",
-            hint=f"--csv FILE writes the predictions to a file; {dsn.partition(':')[0]}:PATH keeps what is made in it",
+            hint=f"--csv FILE writes the predictions to a file; {lasts} keeps what is made in it",
         )
 
 
