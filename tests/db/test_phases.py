@@ -90,7 +90,7 @@ def test_what_evaluate_and_report_say(engine: Engine, caplog: pytest.LogCaptureF
     caplog.clear()
     with caplog.at_level(logging.INFO, "sqlsvm"):
         html(gather_from(engine, model), datetime(2020, 1, 1))
-    assert caplog.messages[:2] == [prepared[0], "counting the join"]
+    assert caplog.messages[:3] == [prepared[0], "comparing the features", "counting the join"]
     assert caplog.messages[-2:] == ["reading the measures from the scores", "drawing the report"]
 
 
