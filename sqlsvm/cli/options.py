@@ -4,7 +4,8 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from math import inf, isfinite
+from functools import partial
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -123,12 +124,16 @@ def finite(_context: click.Context, parameter: click.Parameter, value: float) ->
     return value
 
 
-def _auto(_context: click.Context, parameter: click.Parameter, value: str) -> int | None:
+def _auto(domain: Number, _context: click.Context, parameter: click.Parameter, value: str) -> float | None:
     if value == "auto":
         return None
-    if not (value.isascii() and value.isdigit() and int(value) > 0):
-        raise click.BadParameter(f"{value!r} is neither auto nor a number of rows.", param=parameter)
-    return int(value)
+    try:
+        found = int(value) if domain.whole else float(value)
+    except ValueError:
+        found = nan
+    if found not in domain:
+        raise click.BadParameter(f"{value!r} is neither auto nor {domain}.", param=parameter)
+    return found
 
 
 def _share(_context: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
@@ -257,8 +262,8 @@ MOST = 1000
 
 def _kind(declared: Option) -> dict[str, Any]:
     match declared.domain:
-        case Number() if declared.auto:
-            return {"metavar": "auto|NUMBER", "default": "auto", "callback": _auto}
+        case Number() as n if declared.auto:
+            return {"metavar": "auto|NUMBER", "default": "auto", "callback": partial(_auto, n)}
         case Share():
             return {"metavar": "auto[:ERROR]|FRACTION", "callback": _share}
         case Number(low, high, whole=True):

@@ -83,6 +83,18 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 # -- train -------------------------------------------------------------------------------------------------------------
 
 
+def test_a_kernel_machine(trained: Trained, tmp_path: Path) -> None:
+    """It is trained, shown, measured and predicts as any other model; gamma need not be whole."""
+    stored = ("--dsn", trained.dsn, "--model-file", tmp_path / "k.json")
+    done = train(*stored[1:], "--solver", "kernel", "--gamma", 0.25, "--name", "k")
+    assert (done.returncode, "kernel        rbf, gamma 0.25;" in done.stdout) == (0, True), done.stderr
+    assert "rbf, gamma 0.25;" in sqlsvm("show", "k", *stored).stdout
+    assert "accuracy" in sqlsvm("evaluate", "k", *stored).stdout
+    rows = sqlsvm("predict", "k", *stored, "--input", f"{QUERY} LIMIT 2").stdout.splitlines()
+    assert len(rows) == 3
+    assert rows[0].endswith(",score,prediction")
+
+
 def test_what_a_training_says(trained: Trained) -> None:
     said = trained.said
     assert said.startswith(f"model         model, version 1, kept in {trained.dsn}\n")
