@@ -9,10 +9,10 @@ BEGIN
     RETURN (
         WITH weights AS MATERIALIZED (SELECT * FROM sqlsvm._stored_weights(body)),
         given AS MATERIALIZED (
-            SELECT w.*, m.map, m.operand, m.source,
-                CASE WHEN m.map IS NULL THEN sqlsvm._feature_value(features, w.feature, body) END AS value
-            FROM (SELECT * FROM weights WHERE is_first ORDER BY place) AS w
-            LEFT JOIN sqlsvm._map_sql(body, features) AS m USING (feature)
+            SELECT w.*, CASE WHEN w.map IS NULL THEN sqlsvm._feature_value(features, w.feature, body) END AS value
+            FROM (SELECT w.*, m.map, m.operand, m.source
+                FROM weights AS w LEFT JOIN sqlsvm._map_sql(body, features) AS m USING (feature)
+                WHERE w.is_first ORDER BY w.place) AS w
         ),
         terms (place, term) AS (
             SELECT 0, format('CAST(%L AS double precision)', body ->> 'intercept')

@@ -88,7 +88,7 @@ def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Repor
 
     inspection = attempt(TREE, lambda: inspect_model(engine, model))
     evaluation, seen = attempt(_quality(model), lambda: _evaluated(engine, model, offload)) or (None, None)
-    spread = attempt(EFFECTS, lambda: _spread(engine, model)) or {}
+    spread = (attempt(EFFECTS, lambda: _spread(engine, model)) if model.maps else None) or {}
     return Report(model, inspection, evaluation, seen, spread, tuple(missing))
 
 

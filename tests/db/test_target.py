@@ -35,6 +35,9 @@ class Numbered(Binary):
     def sign(self, y: exp.Expression) -> exp.Expression:
         return sql.case(sql.equal(y, sql.integer(7)), sql.integer(1), exp.Neg(this=sql.integer(1)))
 
+    def as_rows(self, codes: Values, bound: float) -> tuple[Values, Values]:
+        return super().as_rows(np.where(codes == 7.0, 1.0, -1.0), bound)
+
 
 def numbered(plan: Plan) -> Plan:
     target = plan.design.target
