@@ -18,9 +18,11 @@ a  1,000 rows  [bag 1]  read in place
 └── b  4,000 rows  [bag 2]  read in place
       centre on a.k = b.k
       5 keys; half-joins of about 60,001,000 rows
+      heaviest key 0: 200 a with 800 b, 20 % of the pairs
     └── c  60,000 rows  [bag 3]  read in place
           messages on b.l = c.l
           4 keys; half-joins of about 860,000 rows
+          heaviest key 0: 1,000 b with 15,000 c, 25 % of the pairs
 
 3 bags: 1 (a), 2 (b), 3 (c)
 """
