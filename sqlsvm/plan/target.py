@@ -190,7 +190,7 @@ def target_of(engine: Engine, query: FeatureQuery, loss: str, *, positive: str |
     """The label as the loss needs it. This reads its values."""
     label = named(query.label)
     if loss not in NUMBER_LOSSES:
-        return _classes(engine, query, label, positive) or binary(engine, query, positive)
+        return _of_values(engine, query, label, positive, _seen(engine, query, label, positive))
     if label.kind != "numeric":
         raise OptionError(
             f"the loss {loss} needs a label that is a number, and {label.name} is not",
@@ -229,29 +229,24 @@ def _centre(engine: Engine, query: FeatureQuery, label: Feature) -> float:
     return float(round(mean / grain) * grain)
 
 
-def binary(engine: Engine, query: FeatureQuery, positive: str | None = None) -> Binary:
-    """The label as a target of two classes. This reads its values."""
-    label = named(query.label)
-    return Binary(label, _sign_of(engine, query, label, positive))
+def _of_values(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None, values: list[str]) -> Target:
+    """The label as a target of classes: of two, or of more."""
+    return _classes(label, values, positive) or Binary(label, _sign_of(engine, query, label, positive, values))
 
 
 MOST = 100
 """Classes that are trained."""
 
 
-def _classes(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> Classes | None:
+def _classes(label: Feature, values: list[str], positive: str | None) -> Classes | None:
     """The label as a target of more than two classes; None if it has fewer. Numbers are names of classes if they are
     whole."""
-    if label.kind == "boolean" or positive is not None:
-        return None
-    rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])
-    values = _label_values(engine, rows, MOST + 1)
-    if len(values) <= 2:
+    if positive is not None or len(values) <= 2:
         return None
     if label.kind == "numeric":
         if len(values) > MOST or any(not float(value).is_integer() for value in values):
             raise _no_class(label, values)
-        values.sort(key=float)
+        values = sorted(values, key=float)
     if len(values) > MOST:
         raise DataError(
             f"the label {label.name} has more than {MOST} values in {label.relation}",
@@ -279,13 +274,10 @@ def if_classes(engine: Engine, query: FeatureQuery, positive: str | None = None)
     """The label as a target of classes, or None for a number with many values: no class was asked for, and it may be
     predicted."""
     label = named(query.label)
-    is_number = label.kind == "numeric" and positive is None
-    if (
-        is_number
-        and len(_label_values(engine, rows_of(query, label.relation, [(label.expression.copy(), "v")]))) > MANY
-    ):
+    values = _seen(engine, query, label, positive)
+    if label.kind == "numeric" and positive is None and len(values) > MANY:
         return None
-    return _classes(engine, query, label, positive) or binary(engine, query, positive)
+    return _of_values(engine, query, label, positive, values)
 
 
 def named(label: T | None) -> T:
@@ -331,20 +323,18 @@ def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:
     return tuple(int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
 
 
-def _sign_of(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> exp.Expression:
+def _sign_of(
+    engine: Engine, query: FeatureQuery, label: Feature, positive: str | None, values: list[str]
+) -> exp.Expression:
     """The label as +1, -1 or NULL."""
-    if label.kind == "boolean" and positive is None:  # the data need not be read
+    if label.kind == "boolean" and positive is None:
         return sql.by_truth(label.expression, sql.integer(1), exp.Neg(this=sql.integer(1)))
-    rows = rows_of(query, label.relation, [(label.expression.copy(), "v")])
-    values = _label_values(engine, rows)
-    if len(values) > MANY and positive is None and label.kind == "numeric":
-        raise _no_class(label, values)
     if not values:  # there are no rows: a caller that needs some complains
         return exp.cast(exp.null(), exp.DType.INT)
     if len(values) > 2:
         raise _too_many(label, values, query.dialect, positive)
     if positive is not None:
-        return _sign(label, _as_rounded(engine, rows, label, _chosen(label, values, positive)))
+        return _sign(label, _as_rounded(engine, _rows(query, label), label, _chosen(label, values, positive)))
     if label.kind == "numeric" and any({float(v) for v in values} <= usual for usual in ({-1.0, 1.0}, {0.0, 1.0})):
         return _sign(label, _literal(label, "1"))
     shown = " and ".join(map(repr, values))
@@ -363,9 +353,17 @@ def _likely(values: Sequence[str]) -> Iterator[str]:
     return (f"--positive {shlex.quote(value)}" for value in (meant if len(meant) == 1 else values))
 
 
-def _label_values(engine: Engine, rows: exp.Query, most: int = MANY + 1) -> list[str]:
-    """At most so many distinct values, as text. The engine says which are equal: 1 is 1.00."""
-    seen = sql.distinct(sql.derived(rows.copy(), "r")).limit(most)
+def _rows(query: FeatureQuery, label: Feature) -> exp.Query:
+    return rows_of(query, label.relation, [(label.expression.copy(), "v")])
+
+
+def _seen(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> list[str]:
+    """As many of its distinct values, as text, as decide what it is. The engine says which are equal: 1 is 1.00. Those
+    of a boolean need not be read."""
+    if label.kind == "boolean" and positive is None:
+        return []
+    most = MANY if positive is not None else MOST
+    seen = sql.distinct(sql.derived(_rows(query, label), "r")).limit(most + 1)
     return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
 
 

@@ -9,7 +9,7 @@ from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, SqlsvmError
 from sqlsvm.model.predict import predict
-from sqlsvm.plan.target import binary
+from sqlsvm.plan.target import target_of
 from sqlsvm.psql.install import install
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
@@ -217,7 +217,7 @@ def test_no_label(engine: Engine) -> None:
         assert statement is not None
         typed(engine, statement)
     with pytest.raises(OptionError, match="no label was named"):
-        binary(engine, read_query(engine, "SELECT x FROM t"))
+        target_of(engine, read_query(engine, "SELECT x FROM t"), "hinge", positive=None, centred=False)
 
 
 def test_the_label_of_an_optional_relation_is_null_without_a_match(engine: Engine) -> None:

@@ -14,7 +14,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import Kind, Of, predict, save, score_sql, write_csv
 from sqlsvm.options import Nulls
-from sqlsvm.plan.target import binary, read_label_values
+from sqlsvm.plan.target import read_label_values, target_of
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
 from tests.ground import svm
@@ -160,7 +160,10 @@ def test_the_expression_alone(engine: Engine) -> None:
 def test_label_values(engine: Engine) -> None:
     build(engine, SHOP)
     query = read_query(engine, QUERY, label="bought")
-    assert read_label_values(engine, query, binary(engine, query, "no")) == ("yes", "no")
+    assert read_label_values(engine, query, target_of(engine, query, "hinge", positive="no", centred=False)) == (
+        "yes",
+        "no",
+    )
 
 
 # -- where they go -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model, TrainedOn, Weight, plain
 from sqlsvm.options import Nulls
-from sqlsvm.plan.target import binary, read_label_values
+from sqlsvm.plan.target import read_label_values, target_of
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
 from tests.ground import svm
@@ -81,5 +81,10 @@ def model_of(engine: Engine, text: str, label: str, rows: Joined, truth: svm.Des
         dialect=engine.dialect,
         label=label,
         nulls="mean",
-        trained_on={"booleans": booleans, "label_values": read_label_values(engine, query, binary(engine, query))},
+        trained_on={
+            "booleans": booleans,
+            "label_values": read_label_values(
+                engine, query, target_of(engine, query, "hinge", positive=None, centred=False)
+            ),
+        },
     )

@@ -19,7 +19,7 @@ from sqlsvm.plan.design import design, drop_nulls
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.plan import Link, Method, Places, Plan, links_of
 from sqlsvm.plan.scaling import check_values, scaling
-from sqlsvm.plan.target import binary
+from sqlsvm.plan.target import target_of
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
@@ -146,7 +146,7 @@ def plan_of(engine: Engine, text: str, wish: Wish) -> Plan:
 def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     query = read_query(engine, text, label=wish.label, weight=wish.weight, categorical=wish.categorical)
     weights = float(wish.class_weights[0]), float(wish.class_weights[1])
-    target = replace(binary(engine, query, wish.positive), class_weights=weights)
+    target = replace(target_of(engine, query, "hinge", positive=wish.positive, centred=False), class_weights=weights)
     if wish.nulls == "drop":
         query = drop_nulls(query)
     catalog = Catalog(engine, query)
