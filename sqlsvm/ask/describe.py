@@ -117,8 +117,9 @@ def histograms(engine: Engine, query: FeatureQuery, names: Sequence[str]) -> dic
     with workspace(engine) as work:
         columns, _ = _columns(work, query, None)
         facts = read_facts(work, columns)
-        found = _Reader(work, columns, None, facts, members_of(columns), 0).read(query)
-        return {f.name: f.histogram for f in found if f.histogram and f.least != f.largest}
+        places = {c.name: i for i, c in enumerate(columns.numbers) if facts.numbers[i].known > 0.0}
+        varied = {name: i for name, i in places.items() if facts.numbers[i].least != facts.numbers[i].largest}
+        return {name: _histogram(work, columns, facts, i) for name, i in varied.items()}
 
 
 def _columns(work: Workspace, query: FeatureQuery, positive: str | None) -> tuple[Columns, Target | None]:
@@ -146,6 +147,16 @@ def _target(engine: Engine, query: FeatureQuery, positive: str | None) -> Target
 
 def _described(query: FeatureQuery) -> tuple[Feature, ...]:
     return (*query.features, *([query.label] if query.label else []))
+
+
+def _histogram(work: Workspace, columns: Columns, facts: Facts, i: int) -> Histogram:
+    f = facts.numbers[i]
+    width = (f.largest - f.least) / compiled.BINS or 1.0
+    asked = compiled.histogram(columns, columns.numbers[i], f.least, width)
+    found = work.run([asked])[asked.name]
+    rows = np.bincount(found["bin"].astype(int), found["c"].astype(float), compiled.BINS)
+    edges = f.least + width * np.arange(compiled.BINS + 1)
+    return Histogram(tuple(edges.tolist()), tuple(rows.tolist()))
 
 
 # -- one column --------------------------------------------------------------------------------------------------------
@@ -179,7 +190,7 @@ class _Reader:
         if not f.known > 0.0:
             return ColumnFacts(name, relations, kind, f.nulls, odd)
         values = None if kind == "boolean" else self._quantiles(self.members[name][0])
-        bars = self._histogram(self.members[name][0])
+        bars = _histogram(self.work, self.columns, self.facts, self.members[name][0])
         return ColumnFacts(
             name, relations, kind, f.nulls, odd, f.mean, None, f.least, f.largest, None, values or {}, bars
         )
@@ -188,15 +199,6 @@ class _Reader:
         asked = compiled.quantiles(self.columns, self.columns.numbers[i], self.facts.numbers[i].known)
         found = self.work.run([asked])[asked.name]
         return {q: float(found[f"q{n}"][0]) for n, q in enumerate(QUANTILES)}
-
-    def _histogram(self, i: int) -> Histogram:
-        f = self.facts.numbers[i]
-        width = (f.largest - f.least) / compiled.BINS or 1.0
-        asked = compiled.histogram(self.columns, self.columns.numbers[i], f.least, width)
-        found = self.work.run([asked])[asked.name]
-        rows = np.bincount(found["bin"].astype(int), found["c"].astype(float), compiled.BINS)
-        edges = f.least + width * np.arange(compiled.BINS + 1)
-        return Histogram(tuple(edges.tolist()), tuple(rows.tolist()))
 
     def _category(self, c: Category, relations: tuple[str, ...]) -> ColumnFacts:
         size, listed = compiled.categories(self.columns, c, self.top)
