@@ -148,8 +148,7 @@ class _Active:
 
     def model(self, between: Between, theta: Batch, size: float) -> Neural:
         """At the end the outputs are made once more, without dropout."""
-        parts = (self.places[first : first + 256] for first in range(0, len(self.places), 256))
-        z = np.concatenate([self.f(theta, self.d.x[part]) for part in parts])
+        z = self.f.in_parts(theta, self.d.x[self.places])
         return Neural(self.f, theta, between, z, self.signed / size)
 
 
@@ -226,7 +225,7 @@ def fitted(
 ) -> Neural:
     """Part 2 of Algorithm 4, by kernelised Pegasos."""
     active = _Active.of(d, f)
-    z = np.concatenate([f(theta, d.x[first : first + 256]) for first in range(0, len(d), 256)])
+    z = f.in_parts(theta, d.x)
     walk = kernelised(lambda i: between.of(z[i : i + 1], z)[0], d.y, np.ones(len(d)), strength, rng)
     active.alpha = after(number, walk).astype(d.x.dtype)
     active.places = np.flatnonzero(active.alpha)
