@@ -163,18 +163,12 @@ def _limits(_context: click.Context, parameter: click.Parameter, value: tuple[st
     return value
 
 
-def _constraints(_context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+def _each(
+    domain: Constraints | Maps, _context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    _, _, must = str(domain).partition(", each ")
     for text in value:
-        if not OPTIONS["constrain"].allows((text,)):
-            must = str(OPTIONS["constrain"].domain).removeprefix("a list of constraints, each ")
-            raise click.BadParameter(f"{text!r} is not {must}.", param=parameter)
-    return value
-
-
-def _maps(_context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    for text in value:
-        if not OPTIONS["map"].allows((text,)):
-            must = str(OPTIONS["map"].domain).removeprefix("a list of maps, each ")
+        if (text,) not in domain:
             raise click.BadParameter(f"{text!r} is not {must}.", param=parameter)
     return value
 
@@ -282,10 +276,10 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"is_flag": True}
         case Limits():
             return {"metavar": "COLUMN:NUMBER", "multiple": True, "callback": _limits}
-        case Constraints():
-            return {"metavar": "CONSTRAINT", "multiple": True, "callback": _constraints}
-        case Maps():
-            return {"metavar": "MAP", "multiple": True, "callback": _maps}
+        case Constraints() as each:
+            return {"metavar": "CONSTRAINT", "multiple": True, "callback": partial(_each, each)}
+        case Maps() as each:
+            return {"metavar": "MAP", "multiple": True, "callback": partial(_each, each)}
         case Pieces():
             return {"metavar": "FILE|JSON", "default": "", "callback": _pieces}
         case Name("folder"):
