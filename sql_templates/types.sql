@@ -43,7 +43,7 @@ BEGIN
         CREATE TYPE sqlsvm._shape AS (
             weight float8[], pull float8[], l1 float8[], low float8[], high float8[]
         );
-        COMMENT ON TYPE sqlsvm._shape IS 'What is minimised beside cuts: the sum of b^2 / (2 weight) + pull b + l1 |b|, with low <= b <= high';
+        COMMENT ON TYPE sqlsvm._shape IS 'What is minimised together with cuts: the sum of b^2 / (2 weight) + pull b + l1 |b|, with low <= b <= high';
 
         CREATE TYPE sqlsvm._state AS (
             pass integer, best integer, stalls integer, objective float8, objective_upper float8,

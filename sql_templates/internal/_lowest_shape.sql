@@ -11,4 +11,4 @@ AS $$
     FROM unnest(penalty.l1) WITH ORDINALITY AS e (l1, j)
 $$;
 
-COMMENT ON FUNCTION sqlsvm._lowest_shape(sqlsvm._penalty, float8[], float8) IS 'What is minimised beside the cuts: the penalty, perhaps near a point';
+COMMENT ON FUNCTION sqlsvm._lowest_shape(sqlsvm._penalty, float8[], float8) IS 'What is minimised together with the cuts: the penalty, perhaps near a point';

@@ -28,4 +28,4 @@ END
 $$;
 
 COMMENT ON FUNCTION sqlsvm._near_shape(sqlsvm._metric, sqlsvm._penalty, float8[], float8[]) IS
-    'What is minimised beside the cuts: the penalty and the distance from a point, in the metric';
+    'What is minimised together with the cuts: the penalty and the distance from a point, in the metric';

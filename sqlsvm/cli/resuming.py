@@ -36,7 +36,7 @@ def state_of(store: "Store | None", name: str) -> "Saved | None":
 
 
 def states_of(store: "Store | None", names: Sequence[str]) -> "dict[str, Saved | None]":
-    """What several trainings have left, of which one at least did not finish."""
+    """What several trainings have left. At least one of them did not finish."""
     found = {name: state_of(store, name) for name in names}
     if not any(found.values()):
         raise nothing_kept(names[0], "leave out --resume to train the models anew")

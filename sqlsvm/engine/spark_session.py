@@ -1,6 +1,6 @@
 """Sessions with Spark: how one begins, what is set in it, and how it ends.
 
-Only what a session in this process and one of Spark Connect have in common is used, but for the start of Java.
+Only what a session in this process and one of Spark Connect have in common is used, except to start Java.
 """
 
 import logging

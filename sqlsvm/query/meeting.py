@@ -37,7 +37,7 @@ class Step:
 
 
 def met(query: FeatureQuery, unique: Unique, sums: Mapping[str, QueryError] = _NONE) -> FeatureQuery:
-    """The query without expressions over several relations, but for sums. These stay, if they are not among `sums`:
+    """The query without expressions over several relations, except sums. These stay, if they are not among `sums`:
     a sum needs no row in which its relations meet. Each of `sums` has the error if there is no such row."""
     for spanning in query.spanning:
         query, (condition,), alias = _Meeting(query, unique).of([spanning.expression], spanning.refusal)
