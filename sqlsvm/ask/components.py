@@ -12,15 +12,12 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.options import DEFAULTS, Nulls, Scale
 from sqlsvm.plan.design import drop_nulls
-from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.preflight import check_scale, checked
+from sqlsvm.plan.preflight import check_scale
 from sqlsvm.plan.scaling import null_feature
-from sqlsvm.query import FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.columns import Facts, members_of, read_facts, read_joint, weighing
+from sqlsvm.run.columns import Facts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.offload import brought
-from sqlsvm.run.weight import check_weight_of
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import eigen
 from sqlsvm.solve.arrays import Array
 
@@ -72,20 +69,13 @@ def components(
         raise OptionError("the query has no feature that is a number", hint="components are of numbers and booleans")
     query = drop_nulls(query) if nulls == "drop" else query
     with brought(engine, query, offload) as (here, query), workspace(here) as work:
-        columns = _columns(work, query)
+        columns = columns_of(tree_of(work, query), [f for f in query.features if is_number(f)], None)
         steps.info("reading the products of the columns")
         facts = read_facts(work, columns)
         _check(columns, facts, nulls)
         members = members_of(columns)
         joint = read_joint(work, columns, facts, tuple(members.values()), pairwise=False)
     return _components(facts, members, joint.covariance, k, scale)
-
-
-def _columns(work: Workspace, query: FeatureQuery) -> Columns:
-    tree = join_tree(query, checked(work.engine, query))
-    if query.weight:
-        check_weight_of(work, query, query.weight, lambda mark: weighing(work, tree, mark))
-    return columns_of(tree, [f for f in query.features if is_number(f)], None)
 
 
 def _check(columns: Columns, facts: Facts, nulls: Nulls) -> None:

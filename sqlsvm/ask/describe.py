@@ -13,14 +13,11 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import plain
 from sqlsvm.plan.design import as_categories
-from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.preflight import checked
 from sqlsvm.plan.target import Binary, Classes, Target, if_classes, named, numeric
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.columns import CONSTANT, LABEL, Facts, Joint, members_of, read_facts, read_joint, weighing
+from sqlsvm.run.columns import CONSTANT, LABEL, Facts, Joint, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.offload import brought
-from sqlsvm.run.weight import check_weight_of
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
 
@@ -124,10 +121,7 @@ def histograms(engine: Engine, query: FeatureQuery, names: Sequence[str]) -> dic
 
 def _columns(work: Workspace, query: FeatureQuery, positive: str | None) -> tuple[Columns, Target | None]:
     target = _target(work.engine, query, positive) if query.label else None
-    tree = join_tree(query, checked(work.engine, query))
-    if query.weight:
-        check_weight_of(work, query, query.weight, lambda mark: weighing(work, tree, mark))
-    return columns_of(tree, _described(query), target), target
+    return columns_of(tree_of(work, query), _described(query), target), target
 
 
 def _target(engine: Engine, query: FeatureQuery, positive: str | None) -> Target | None:

@@ -8,9 +8,11 @@ import numpy as np
 
 from sqlsvm.compile import columns as compiled
 from sqlsvm.compile.columns import Columns
-from sqlsvm.plan.join_tree import JoinTree
-from sqlsvm.query import Feature
+from sqlsvm.plan.join_tree import JoinTree, join_tree
+from sqlsvm.plan.preflight import checked
+from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.run.second_moments import read_products
+from sqlsvm.run.weight import check_weight_of
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
 
@@ -51,10 +53,18 @@ def read_facts(work: Workspace, columns: Columns) -> Facts:
     return Facts(rows, tuple(found[c.place] for c in columns.numbers))
 
 
-def weighing(work: Workspace, tree: JoinTree, mark: Feature) -> float:
-    """The rows of the join if the rows of a relation weigh this."""
-    with work.scratch():
-        return read_facts(work, Columns(tree, (), (), None, mark)).rows
+def tree_of(work: Workspace, query: FeatureQuery) -> JoinTree:
+    """The tree of a query whose weights are no less than 0 in the join."""
+    tree = join_tree(query, checked(work.engine, query))
+
+    def weighing(mark: Feature) -> float:
+        """The rows of the join if the rows of a relation weigh this."""
+        with work.scratch():
+            return read_facts(work, Columns(tree, (), (), None, mark)).rows
+
+    if query.weight:
+        check_weight_of(work, query, query.weight, weighing)
+    return tree
 
 
 def _facts(values: Mapping[str, float], place: int) -> NumberFacts:
