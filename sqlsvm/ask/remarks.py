@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sqlsvm.ask.alike import MOST, too_many
 from sqlsvm.ask.inspect import Inspection, edge_left_join
 from sqlsvm.plan.catalog import EdgeFacts
 from sqlsvm.plan.join_tree import Edge, JoinTree
@@ -30,6 +31,8 @@ def remarks(found: Inspection) -> Iterator[tuple[str, str]]:
         if odd := f.nans + f.infinite:
             yield "warning", f"{printable(f.name)} is NaN or infinite in {row_count(odd)} of {printable(f.relation)}"
     yield from (("note", pair.said) for pair in found.alike)
+    if too_many(found.tree.query):
+        yield "note", f"more than {MOST} numbers were not compared with each other: sqlsvm describe does that"
     for edge, facts in zip(tree.edges, found.edges, strict=True):
         if not edge_left_join(tree, edge):
             yield from (("warning", line) for line in _dangling_remarks(found, edge, facts))

@@ -8,6 +8,7 @@ from sqlglot import exp, parse_one
 
 from sqlsvm.ask.describe import as_json, describe
 from sqlsvm.ask.inspect import inspect
+from sqlsvm.ask.remarks import remarks
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import DataError
 from sqlsvm.show.description import draw
@@ -99,6 +100,16 @@ def test_inspect_names_features_that_are_nearly_the_same(engine: Engine) -> None
     build(engine, TABLES)
     (pair,) = inspect(engine, QUERY).alike
     assert pair.said == "x and twin are nearly the same: their correlation is 1"
+
+
+def test_inspect_compares_no_more_than_a_hundred_numbers(duckdb: Engine) -> None:
+    build(duckdb, f"CREATE TABLE f ({', '.join(f'x{n} FLOAT8' for n in range(101))})")
+    typed(duckdb, f"INSERT INTO f VALUES ({', '.join('1' * 101)}), ({', '.join('2' * 101)})")
+    note = "more than 100 numbers were not compared with each other: sqlsvm describe does that"
+    found = inspect(duckdb, "SELECT * FROM f")
+    assert (found.alike, ("note", note) in remarks(found)) == ((), True)
+    fewer = inspect(duckdb, "SELECT x1, x2, x3 FROM f")
+    assert (len(fewer.alike), ("note", note) in remarks(fewer)) == (3, False)
 
 
 def test_many_columns_take_several_statements(duckdb: Engine) -> None:
