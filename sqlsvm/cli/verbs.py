@@ -28,8 +28,8 @@ from sqlsvm.cli.training import training_of
 from sqlsvm.options import OPTIONS
 
 if TYPE_CHECKING:
-    from sqlsvm.ask.components import Components
     from sqlsvm.ask.describe import Description
+    from sqlsvm.run.components import Components
 
 
 @cli.command(

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from sqlsvm.ask.components import Components
 from sqlsvm.report.chart import Chart, Line, counted, linear
 from sqlsvm.report.markup import el
 from sqlsvm.report.parts import document, figures, section, table
 from sqlsvm.report.svg import draw
+from sqlsvm.run.components import Components
 from sqlsvm.show.components import proof
 from sqlsvm.terminal import amount
 

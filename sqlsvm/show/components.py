@@ -5,8 +5,8 @@ from typing import TextIO
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.ask.components import Components
 from sqlsvm.paper import columns, on_paper
+from sqlsvm.run.components import Components
 from sqlsvm.terminal import amount, printable
 
 WIDTH = 40

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from sqlsvm.ask.components import Components, as_json, components
+from sqlsvm.ask.components import as_json, components
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.options import Scale
+from sqlsvm.run.components import Components
 from sqlsvm.show.components import draw
 from tests.ground.opened import build
 from tests.ground.reference import Reference

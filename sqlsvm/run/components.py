@@ -1,20 +1,20 @@
-"""`sqlsvm components`: the principal components of the numbers of a join, from their covariance over the join."""
+"""The principal components of the numbers of a query, from their covariance over its join."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sqlsvm.compile.columns import Columns, columns_of, is_number
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.options import DEFAULTS, Nulls, Scale
+from sqlsvm.options import Nulls, Scale
+from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.design import drop_nulls
 from sqlsvm.plan.preflight import check_scale
 from sqlsvm.plan.scaling import null_feature
-from sqlsvm.query.read_query import read_query
+from sqlsvm.query import FeatureQuery
 from sqlsvm.run.columns import Facts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.offload import brought
 from sqlsvm.run.workspace import workspace
@@ -22,8 +22,6 @@ from sqlsvm.solve import eigen
 from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)
-
-K = 5
 
 
 @dataclass(frozen=True)
@@ -50,25 +48,15 @@ class Components:
     """A scaled feature is (x - mean) / width."""
 
 
-def components(
-    engine: Engine,
-    text: str,
-    *,
-    k: int = K,
-    label: str | None = None,
-    weight: str | None = None,
-    categorical: Sequence[str] = (),
-    nulls: Nulls = DEFAULTS["nulls"],
-    scale: Scale = DEFAULTS["scale"],
-    offload: bool = False,
+def components_of(
+    engine: Engine, query: FeatureQuery, k: int, *, nulls: Nulls, scale: Scale, offload: bool = False
 ) -> Components:
     """From one snapshot of the tables. The label is no feature, nor are categories."""
-    query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     check_scale(query, scale)
     if not any(map(is_number, query.features)):
         raise OptionError("the query has no feature that is a number", hint="components are of numbers and booleans")
     query = drop_nulls(query) if nulls == "drop" else query
-    with brought(engine, query, offload) as (here, query), workspace(here) as work:
+    with naming_features(engine, query), brought(engine, query, offload) as (here, query), workspace(here) as work:
         columns = columns_of(tree_of(work, query), [f for f in query.features if is_number(f)], None)
         steps.info("reading the products of the columns")
         facts = read_facts(work, columns)
@@ -126,8 +114,3 @@ def _widths(facts: Facts, members: Mapping[str, Sequence[int]], covariance: Arra
     ends = [facts.numbers[own[0]] for own in members.values()]
     sizes: Array = spread * [max(abs(f.least), abs(f.largest)) for f in ends]
     return sizes
-
-
-def as_json(found: Components) -> dict[str, Any]:
-    """The object that `components --json` prints."""
-    return {**vars(found), "components": [vars(c) for c in found.components]}
