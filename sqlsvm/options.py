@@ -167,6 +167,7 @@ MAP_FORMS = {
     "fourier": "fourier:TABLE:D[:GAMMA]",
     "nystroem": "nystroem:TABLE:D[:GAMMA]",
     "hash": "hash:COLUMN:K",
+    "pca": "pca:K",
 }
 
 
@@ -295,8 +296,8 @@ _TABLE = (
         "map",
         (),
         Maps(),
-        f"Turn columns of one table into more columns: {', '.join(MAP_FORMS.values())}, or auto, which is a spline for "
-        "every number. Repeatable.",
+        f"Turn columns into other columns: {', '.join(MAP_FORMS.values())}, or auto, which is a spline for every "
+        "number. Repeatable.",
         (*_TRAIN, "explain"),
     ),
     Option(

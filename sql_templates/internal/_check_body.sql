@@ -33,7 +33,7 @@ DECLARE
         ORDER BY c.n
         LIMIT 1);
 BEGIN
-    IF body @@ '$.format > 9' THEN
+    IF body @@ '$.format > 10' THEN
         RAISE EXCEPTION USING
             ERRCODE = 'SV005',
             MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 9)',

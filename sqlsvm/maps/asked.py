@@ -2,11 +2,11 @@
 
 Facts are read from the rows of the relation that meet its conditions, each once, before anything is planned. A row
 counts once here, however many join rows it is in: to count those takes a plan, and a knot or a landmark need not be
-anywhere exactly.
+anywhere exactly. Principal components are of the join: they are read by messages along its tree (run/components.py).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,20 @@ _ARGUMENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?|constant|line
 
 
 @dataclass(frozen=True)
+class Axes:
+    """Principal components of the numbers of a query over its join: the sums of loading * (column - mean)."""
+
+    columns: tuple[str, ...]
+    means: tuple[float, ...]
+    loadings: tuple[tuple[float, ...], ...]
+    """For each component one of each column."""
+
+
+AxesOf = Callable[[int], Axes]
+"""At most so many components, those with the largest variance."""
+
+
+@dataclass(frozen=True)
 class Asked:
     """One --map, on a query and its data."""
 
@@ -37,6 +51,7 @@ class Asked:
     seed: int
     map: str
     """As it was typed."""
+    axes: AxesOf
 
     @property
     def kind(self) -> str:
@@ -48,6 +63,8 @@ class Asked:
     def parts(self) -> tuple[str, list[str]]:
         """The name of a column or a table, and the arguments after it. A name may have a colon."""
         names, arguments = self.map.split(":")[1:], list[str]()
+        if not is_named(self.map):
+            return "", names
         most = MAP_FORMS[self.kind].count(":") - 1
         while len(names) > 1 and len(arguments) < most and _ARGUMENT.fullmatch(names[-1]):
             arguments.insert(0, names.pop())
@@ -210,6 +227,11 @@ class Asked:
 
     def _named(self, columns: Sequence[Feature]) -> str:
         return " and ".join(column.name for column in columns)
+
+
+def is_named(map: str) -> bool:
+    """Is it of one column or of one table?"""
+    return any(what in MAP_FORMS.get(map.partition(":")[0], "") for what in ("COLUMN", "TABLE"))
 
 
 def numbers_of(query: FeatureQuery, alias: str) -> list[Feature]:

@@ -47,6 +47,11 @@ def affine(weights: Sequence[float], constant: float = 0.0) -> exp.Expression:
     return sql.plus(number(constant), *terms)
 
 
+def centred(place: int, mean: float) -> exp.Expression:
+    """argument - mean. The mean is taken away first, so that large numbers with small differences keep their digits."""
+    return exp.paren(sql.minus(argument(place), number(mean)), copy=False)
+
+
 def exponential(power: exp.Expression) -> exp.Expression:
     """EXP of a power of at most 0."""
     return exp.Exp(this=exp.Greatest(this=power, expressions=[number(-LARGEST_EXPONENT)], ignore_nulls=True))

@@ -13,15 +13,17 @@ from sqlsvm.errors import QueryError
 from sqlsvm.maps import formula
 from sqlsvm.maps.formula import Values
 from sqlsvm.query import Feature, FeatureQuery, Relation
+from sqlsvm.query.meeting import Unique, brought_together
+from sqlsvm.query.names import relations_in
 
 Formula = Annotated[str, formula.read]
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """New columns of one relation. The formulas read `columns` as $1, $2, ... With `steps` the first step does, each
-    later step reads what the step before it has computed, and the formulas read the last step. A new column is NULL
-    where one of `columns` is."""
+    """New columns of one relation, or of several that meet in one row. The formulas read `columns` as $1, $2, ... With
+    `steps` the first step does, each later step reads what the step before it has computed, and the formulas read the
+    last step. A new column is NULL where one of `columns` is."""
 
     map: str
     """As --map has it, with the defaults written out."""
@@ -36,9 +38,17 @@ class Mapped:
     """Are `columns` no features of their own any more?"""
     note: str = ""
     """What its user should know."""
+    booleans: tuple[str, ...] = ()
+    """Those of `columns` that are true or false: to the formulas 1 and 0."""
 
-    def operand(self, value: exp.Expression) -> exp.Expression:
+    def kind_of(self, name: str) -> Literal["numeric", "boolean", "categorical"]:
+        """Of one of `columns`."""
+        return "boolean" if name in self.booleans else self.kind
+
+    def operand(self, name: str, value: exp.Expression) -> exp.Expression:
         """A value of one of `columns` as the formulas read it."""
+        if self.kind_of(name) == "boolean":
+            return sql.by_truth(value, sql.number(1), sql.number(0))
         return sql.double(value.copy()) if self.kind == "numeric" else sql.text(value.copy())
 
     def values(self, operands: Sequence[Values]) -> dict[str, Values]:
@@ -57,7 +67,7 @@ class Mapped:
         return rows, list(operands)
 
 
-def mapped(query: FeatureQuery, maps: Sequence[Mapped]) -> FeatureQuery:
+def mapped(query: FeatureQuery, maps: Sequence[Mapped], unique: Unique) -> FeatureQuery:
     """The query with the new columns in place of those that they replace."""
     if not maps:
         return query
@@ -67,12 +77,12 @@ def mapped(query: FeatureQuery, maps: Sequence[Mapped]) -> FeatureQuery:
     kept = tuple(f for f in query.features if f.name not in replaced)
     made: list[Feature] = []
     for number, each in enumerate(maps):
-        columns = [by_name[name] for name in each.columns]
-        query, operands = _stepped(query, each, columns, f"sqlsvm_map{number}")
-        present = sql.every(sql.not_null(column.expression) for column in columns)
+        query, columns, alias = _together(query, each, [by_name[name] for name in each.columns], unique)
+        query, operands = _stepped(query, each, columns, alias, f"sqlsvm_map{number}")
+        present = sql.every(map(sql.not_null, columns))
         for name, text in each.formulas.items():
             value = sql.case(present.copy(), formula.applied(text, operands))
-            made.append(Feature(name, columns[0].relation, value, "numeric"))
+            made.append(Feature(name, alias, value, "numeric"))
     return replace(query, features=(*kept, *made), maps=tuple(maps))
 
 
@@ -88,12 +98,28 @@ def _check_names(query: FeatureQuery, maps: Sequence[Mapped]) -> None:
             seen.add(name)
 
 
+def _together(
+    query: FeatureQuery, each: Mapped, columns: Sequence[Feature], unique: Unique
+) -> tuple[FeatureQuery, list[exp.Expression], str]:
+    """What the map reads, over one relation, and the name of that relation."""
+    values = [c.typed if c.name in query.sums else c.expression for c in columns]
+    used = list(dict.fromkeys(alias for value in values for alias in relations_in(value)))
+    if len(used) == 1:
+        return query, values, used[0]
+    refusal = QueryError(
+        f"--map {each.map} needs {', '.join(used[:-1])} and {used[-1]} in one row",
+        hint="select only numbers of tables that foreign keys connect; or write each component as a sum, with the "
+        "loadings that sqlsvm components prints: 0.7 * a.x + 0.7 * b.y AS first",
+    )
+    return brought_together(query, unique, values, refusal)
+
+
 def _stepped(
-    query: FeatureQuery, each: Mapped, columns: Sequence[Feature], prefix: str
+    query: FeatureQuery, each: Mapped, columns: Sequence[exp.Expression], alias: str, prefix: str
 ) -> tuple[FeatureQuery, list[exp.Expression]]:
     """What the formulas read. What a step computes is a column of a sub-query, so that it is computed once."""
-    operands = [each.operand(column.expression) for column in columns]
-    relation = query.relation(columns[0].relation)
+    operands = [each.operand(name, value) for name, value in zip(each.columns, columns, strict=True)]
+    relation = query.relation(alias)
     for place, step in enumerate(each.steps):
         names = [f"{prefix}_{place}_{n}" for n in range(len(step))]
         relation = _with_columns(relation, [formula.applied(text, operands) for text in step], names)

@@ -44,5 +44,5 @@ def _kernel(landmark: Array, scale: Array) -> exp.Expression:
 
 
 def _square(place: int, at: float, by: float) -> exp.Expression:
-    apart = exp.paren(sql.minus(formula.argument(place), formula.number(at)), copy=False)
+    apart = formula.centred(place, at)
     return sql.product(formula.number(-by), apart, apart.copy())

@@ -2,8 +2,6 @@
 
 from itertools import combinations_with_replacement
 
-from sqlglot import exp
-
 from sqlsvm import sql
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Asked
@@ -18,14 +16,10 @@ def poly2(asked: Asked) -> Mapped:
     if (size := len(columns) * (len(columns) + 1) // 2) > MOST:
         raise asked.refusal(f"it would make {size:,} columns, and there can be {MOST:,}", "select fewer numbers")
     means, _ = asked.spread(columns)
-    centred = [_centred(place, mean) for place, mean in enumerate(means.tolist(), 1)]
+    centred = [formula.centred(place, mean) for place, mean in enumerate(means.tolist(), 1)]
     pairs = combinations_with_replacement(range(len(columns)), 2)
     made = {
         f"{columns[i].name}_x_{columns[j].name}": formula.text_of(sql.product(centred[i].copy(), centred[j].copy()))
         for i, j in pairs
     }
     return Mapped(f"poly2:{columns[0].relation}", tuple(c.name for c in columns), made, replaces=False)
-
-
-def _centred(place: int, mean: float) -> exp.Expression:
-    return exp.paren(sql.minus(formula.argument(place), formula.number(mean)), copy=False)

@@ -22,7 +22,7 @@ from sqlsvm.solve.arrays import Array
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 9
+FORMAT = 10
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -416,7 +416,7 @@ class Model:
     def inputs(self) -> tuple[Term, ...]:
         """What rows must have: the features that no map makes, and the columns that maps read."""
         own = {term.feature: term for term in self.terms if term.feature not in self.mapped}
-        read = {name: each.kind for each in self.maps for name in each.columns if name not in own}
+        read = {name: each.kind_of(name) for each in self.maps for name in each.columns if name not in own}
         more = (Term(name, (), kind, self.trained_on.spelling(name)) for name, kind in read.items())
         return (*own.values(), *more)
 

@@ -104,5 +104,5 @@ def _made(each: Mapped, frame: Any) -> Any:
 def _example(term: Term) -> object:
     """A value that it knows."""
     if not term.weights:
-        return 0.0 if term.kind == "numeric" else ""
+        return "" if term.kind == "categorical" else 0.0
     return 0.0 if term.number else term.categories[0].category

@@ -67,6 +67,13 @@ def _met_output(query: FeatureQuery, unique: Unique, name: str, refusal: QueryEr
     return replace(query, features=tuple(one(query.features)), label=label, weight=weight, audited=audited)
 
 
+def brought_together(
+    query: FeatureQuery, unique: Unique, expressions: Sequence[exp.Expression], refusal: QueryError
+) -> tuple[FeatureQuery, list[exp.Expression], str]:
+    """The query in which the expressions are over one relation, and the name of that relation."""
+    return _Meeting(query, unique).of(expressions, refusal)
+
+
 @dataclass(frozen=True)
 class _Meeting:
     query: FeatureQuery
@@ -75,7 +82,6 @@ class _Meeting:
     def of(
         self, expressions: Sequence[exp.Expression], refusal: QueryError
     ) -> tuple[FeatureQuery, list[exp.Expression], str]:
-        """The query in which the expressions are over one relation, and the name of that relation."""
         used = list(dict.fromkeys(alias for e in expressions for alias in relations_in(e)))
         for alias in (*used, *(r.alias for r in self.query.relations if r.alias not in used)):
             if (path := self._path(alias, used)) is not None:

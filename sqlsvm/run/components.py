@@ -9,10 +9,11 @@ import numpy as np
 from sqlsvm.compile.columns import Columns, columns_of, is_number
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.maps.asked import Axes, AxesOf
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.design import drop_nulls
-from sqlsvm.plan.preflight import check_scale
+from sqlsvm.plan.preflight import ProblemOptions, check_scale
 from sqlsvm.plan.scaling import null_feature
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.columns import Facts, members_of, read_facts, read_joint, tree_of
@@ -114,3 +115,19 @@ def _widths(facts: Facts, members: Mapping[str, Sequence[int]], covariance: Arra
     ends = [facts.numbers[own[0]] for own in members.values()]
     sizes: Array = spread * [max(abs(f.least), abs(f.largest)) for f in ends]
     return sizes
+
+
+FLAT = 1e-10
+"""A component with a smaller share of the variance comes from rounding."""
+
+
+def axes_of(engine: Engine, query: FeatureQuery, options: ProblemOptions, *, offload: bool = False) -> AxesOf:
+    """As a map reads them, of numbers that are scaled as the training scales features."""
+
+    def axes(k: int) -> Axes:
+        found = components_of(engine, query, k, nulls=options.nulls, scale=options.scale, offload=offload)
+        widths, rows = found.widths.items(), (c.loadings for c in found.components if c.ratio > FLAT)
+        loadings = (tuple(row[name] / width if width else 0.0 for name, width in widths) for row in rows)
+        return Axes(tuple(found.means), tuple(found.means.values()), tuple(loadings))
+
+    return axes

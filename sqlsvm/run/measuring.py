@@ -23,6 +23,7 @@ from sqlsvm.compile.moments import (
     products_name,
 )
 from sqlsvm.compile.partners import PARTNERS, looked, lost, missing, partners
+from sqlsvm.compile.second_moments import Factored, second_moments
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import DataError
@@ -31,6 +32,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, cancelling, flat
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.arrays import Array
 
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
@@ -154,3 +156,17 @@ def _known_moments(work: Workspace, plan: Plan, measured: frozenset[str]) -> Ite
         if s.table in made:
             work.drop([s.table])
         yield s
+
+
+def read_products(work: Workspace, factored: Factored) -> Array:
+    """The sums over the join of all products of two factors, at their places; 0 for those that are not made."""
+    found = np.zeros((factored.size, factored.size))
+    for node in factored.factors:
+        for program in second_moments(factored, node):
+            with work.scratch():
+                answers = work.run(program)
+            for rows in answers.values():
+                for name, values in rows.items():
+                    f, o = map(int, name.removeprefix("s").split("_"))
+                    found[f, o] = found[o, f] = float(values[0])
+    return found

@@ -25,6 +25,7 @@ from sqlsvm.query.meeting import met, unique_in
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
 from sqlsvm.run.auditing import audit
+from sqlsvm.run.components import axes_of
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
@@ -68,11 +69,15 @@ def maps_of(beta: Any) -> tuple[Mapped, ...]:
     return made(tuple[Mapped, ...], beta.get("maps", []) if isinstance(beta, Mapping) else [], "beta")
 
 
-def labelled(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> FeatureQuery:
-    """The query as it is trained on."""
+def labelled(
+    engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0, *, offload: bool = False
+) -> FeatureQuery:
+    """The query as it is trained on. `offload`: facts about the join are read from a copy."""
     read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
     query = unmapped(engine, text, options, read)
-    return mapped(query, resolved(engine, query, options.map, maps) if isinstance(maps, int) else maps)
+    if isinstance(maps, int):
+        maps = resolved(engine, query, options.map, maps, axes_of(engine, query, options, offload=offload))
+    return mapped(query, maps, unique_in(engine))
 
 
 def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[str]) -> FeatureQuery:

@@ -7,11 +7,10 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.compile.second_moments import Factored, factors, second_moments
+from sqlsvm.compile.second_moments import factors
+from sqlsvm.run.measuring import read_products
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
-from sqlsvm.run.workspace import Workspace
-from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.quadratic import Quadratic
 
 
@@ -27,17 +26,3 @@ def read_quadratic(problem: Problem) -> Quadratic:
     seconds = perf_counter() - began
     found = rounding(problem, whole=False)
     return Quadratic(matrix, scaled(sums[:size, size]) / n, float(sums[size, size]) / n, n, found, seconds)
-
-
-def read_products(work: Workspace, factored: Factored) -> Array:
-    """The sums over the join of all products of two factors, at their places; 0 for those that are not made."""
-    found = np.zeros((factored.size, factored.size))
-    for node in factored.factors:
-        for program in second_moments(factored, node):
-            with work.scratch():
-                answers = work.run(program)
-            for rows in answers.values():
-                for name, values in rows.items():
-                    f, o = map(int, name.removeprefix("s").split("_"))
-                    found[f, o] = found[o, f] = float(values[0])
-    return found

@@ -232,7 +232,7 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
     training = next(iter(trainings.values()))
     if not isinstance(training.holdout, str):
         return trainings
-    query = labelled(engine, text, training.problem, training.effort.seed)
+    query = labelled(engine, text, training.problem, training.effort.seed, offload=training.offload)
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         share = chosen_share(work, query, training.problem, training.holdout)
     return {name: replace(each, holdout=share) for name, each in trainings.items()}
@@ -240,7 +240,7 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
 
 def query_of(engine: Engine, text: str, training: Training) -> FeatureQuery:
     """With its maps, and with a mark for the rows that are held out."""
-    query = labelled(engine, text, training.problem, training.effort.seed)
+    query = labelled(engine, text, training.problem, training.effort.seed, offload=training.offload)
     if training.solver == "descent":
         check_bounded(query)
     return marked(query, training.held) if training.held else query

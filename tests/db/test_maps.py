@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
@@ -29,10 +30,12 @@ from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
 from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.query.meeting import unique_in
 from sqlsvm.query.read_query import read_query
 from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line
 from sqlsvm.report.effects import effect, effect_charts
+from sqlsvm.run.components import axes_of
 from sqlsvm.run.problem import labelled
 from sqlsvm.run.train import train
 from tests.db.test_golden import written
@@ -63,8 +66,8 @@ def table(engine: Engine) -> tuple[str, dict[str, Values]]:
 def made(engine: Engine, text: str, maps: Sequence[str], seed: int = 3) -> tuple[tuple[Mapped, ...], dict[str, Values]]:
     """The maps, and the columns that they make, as the database computes them, in the order of i."""
     query = read_query(engine, text, label="y")
-    found = resolved(engine, query, maps, seed)
-    changed = mapped(query, found)
+    found = resolved(engine, query, maps, seed, axes_of(engine, query, ProblemOptions(label="y")))
+    changed = mapped(query, found, unique_in(engine))
     kept = {name for each in found for name in each.formulas}
     outputs = [(f.expression.copy(), f.name) for f in changed.features if f.name in kept]
     named = [exp.alias_(value, name, quoted=True) for value, name in outputs]
@@ -126,7 +129,7 @@ def test_landmarks_are_those_of_scikit_learn(engine: Engine) -> None:
     scaled = StandardScaler().fit_transform(np.column_stack([columns["x"], columns["z"]]))
     _, found = made(engine, text, ["nystroem:t:7:0.4"])
     query = read_query(engine, text, label="y")
-    wanted = Asked(engine, query, 3, "nystroem:t:7:0.4")
+    wanted = Asked(engine, query, 3, "nystroem:t:7:0.4", axes_of(engine, query, ProblemOptions(label="y")))
     landmarks, *_ = wanted.scaled_points(wanted.numbers(), 7)
     peer = Nystroem(gamma=0.4, n_components=7, random_state=0).fit(landmarks)
     same(
@@ -138,11 +141,44 @@ def test_landmarks_are_those_of_scikit_learn(engine: Engine) -> None:
 def test_with_all_rows_as_landmarks_inner_products_are_the_kernel(duckdb: Engine) -> None:
     join = star(np.random.default_rng(0))
     join.create(duckdb)
-    (one,) = resolved(duckdb, read_query(duckdb, join.query, label="y"), ["nystroem:st:40:0.5"], 0)
+    query = read_query(duckdb, join.query, label="y")
+    axes = axes_of(duckdb, query, ProblemOptions(label="y"))
+    (one,) = resolved(duckdb, query, ["nystroem:st:40:0.5"], 0, axes)
     sizes = join.rows["stores"]["size"]
     found = np.column_stack(list(one.values([sizes]).values()))
     expected = rbf_kernel(((sizes - sizes.mean()) / sizes.std())[:, None], gamma=0.5)
     np.testing.assert_allclose(found @ found.T, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["standard", "none"])
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+def test_a_training_on_components_is_that_on_those_of_scikit_learn(engine: Engine, loss: str, scale: str) -> None:
+    """The numbers are of three tables that meet in one row, and one is true or false."""
+    join = star(np.random.default_rng(1), 500)
+    join.create(engine)
+    label, other = ("y", "price") if loss == "hinge" else ("price", "y")
+    text = join.query.replace(f"s.{other}, ", "")
+    options = {"loss": loss, "scale": scale, "lam": 1e-2, "tol": 1e-6, "sample": 2000}
+    model = train(engine, "m", text, training(label, map=("pca:3",), **options))
+    (one,) = model.maps
+    assert (one.columns, one.booleans) == (("qty", "size", "open", "weight"), ("open",))
+
+    rows = {name: values.astype(float) for name, values in asked(engine, text).items()}
+    x = np.column_stack([rows[name] for name in one.columns])
+    theirs = PCA(3).fit_transform(StandardScaler().fit_transform(x) if scale == "standard" else x)
+    columns = one.values(list(x.T))
+    ours = np.column_stack(list(columns.values()))
+    theirs *= np.sign((theirs * ours).sum(axis=0))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+    type = "BOOLEAN" if label == "y" else "FLOAT8"
+    build(engine, f"CREATE TABLE peer ({label} {type}, pca1 FLOAT8, pca2 FLOAT8, pca3 FLOAT8)")
+    own = rows[label].astype(bool) if label == "y" else rows[label]
+    engine.copy_in(meant(engine, "peer"), {label: own, **dict(zip(columns, theirs.T, strict=True))})
+    peer = train(engine, "peer", f"SELECT {label}, pca1, pca2, pca3 FROM peer", training(label, **options))
+    assert model.objective == pytest.approx(peer.objective, rel=2e-6)
+    found, expected = ({w.feature: w.weight for w in each.weights} for each in (model, peer))
+    assert found == pytest.approx(expected, abs=1e-2 if loss == "hinge" else 1e-7)
 
 
 def test_a_hash_keeps_categories_apart(engine: Engine) -> None:
@@ -170,7 +206,7 @@ def with_maps(engine: Engine, query: str, model: Model) -> str:
     kept = dict.fromkeys(quoted(f.name) for f in first)
     more = []
     for each in model.maps:
-        columns = [each.operand(exp.column(name, "q", quoted=True)) for name in each.columns]
+        columns = [each.operand(name, exp.column(name, "q", quoted=True)) for name in each.columns]
         rows, operands = each.stepped(columns, "m")
         there = " AND ".join(f"q.{quoted(name)} IS NOT NULL" for name in each.columns)
         for name, text in each.formulas.items():
@@ -192,6 +228,8 @@ SHAPES: dict[str, tuple[Any, list[str]]] = {
     "chain": (JOINS["chain"], ["spline:a:4", "poly2:l", "fourier:m:5"]),
     "left join": (left_join, ["spline:rate:4:2", "bins:x:3", "poly2:c"]),
     "categories": (categories, ["hash:city:6", "spline:price:3:1"]),
+    "components": (star, ["pca:3"]),
+    "components with NULLs": (left_join, ["pca:3"]),
 }
 
 
@@ -294,6 +332,8 @@ BAD: list[tuple[str, type[SqlsvmError], str]] = [
     ("nystroem:st:5:-1", OptionError, "GAMMA must be a number above 0, not -1"),
     ("nystroem:st:41", OptionError, "st has 40 different rows, and so at most as many landmarks"),
     ("hash:size:5", OptionError, "size has no categories"),
+    ("pca:0", OptionError, "K must be a whole number from 1 to 1000, not 0"),
+    ("pca:6", OptionError, "the query has 5 numbers, which have 5 components"),
 ]
 
 
@@ -324,10 +364,27 @@ def test_maps_of_odd_columns_are_refused(engine: Engine) -> None:
     for map, said in (("c", "c is constant"), ("n", "n is NaN or infinite"), ("e", "no row of odd has a value in e")):
         with pytest.raises(DataError, match=said):
             train(engine, "m", "SELECT y, c, n, e, t FROM odd", training(map=(f"spline:{map}",)))
+    for text, said in (
+        ("y, t", "the query has no feature that is a number"),
+        ("y, c", "the query has 1 number, which has 0 components"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            train(engine, "m", f"SELECT {text} FROM odd", training(map=("pca:1",)))
     with pytest.raises(OptionError, match="t is no number, it has categories"):
         train(engine, "m", "SELECT y, c, t FROM odd", training(map=("bins:t:3",)))
     with pytest.raises(DataError, match="no row of odd has a value in c and e"):
         train(engine, "m", "SELECT y, c, e FROM odd", training(map=("poly2:odd",)))
+
+
+def test_components_of_rows_that_do_not_meet_are_refused(engine: Engine) -> None:
+    join = JOINS["chain"](np.random.default_rng(0))
+    join.create(engine)
+    with pytest.raises(QueryError) as raised:
+        train(engine, "m", join.query, training(map=("pca:2",)))
+    assert raised.value.message == "--map pca:2 needs l, m and r in one row"
+    assert "l and m and r meet many-to-many" in (raised.value.detail or "")
+    of_one = train(engine, "m", join.query.replace("l.a, l.b, ", "").replace(", r.c", ""), training(map=("pca:2",)))
+    assert [w.feature for w in of_one.weights] == ["pca1", "pca2"]
 
 
 def test_a_null_stays_null(engine: Engine) -> None:
@@ -342,7 +399,8 @@ def test_a_null_stays_null(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", ["star", *(pytest.param(s, marks=pytest.mark.slow) for s in ("landmarks", "left join", "hash"))]
+    "shape",
+    ["star", *(pytest.param(s, marks=pytest.mark.slow) for s in ("landmarks", "left join", "hash", "components"))],
 )
 def test_psql_trains_and_predicts(installed: Engine, installed_dsn: str, shape: str) -> None:
     """Without Python: the same optimum, and to the last bits the same scores."""
