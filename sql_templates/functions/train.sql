@@ -27,6 +27,7 @@ BEGIN
     program := sqlsvm._take_program(model, trust);
     wanted := sqlsvm._wanted(program, lambda, tol, max_passes, solver);
     p := sqlsvm._open(program, wanted -> 'problem' ->> 'scale');
+    p := CASE WHEN p.design ? 'audited' THEN sqlsvm._audited(p) ELSE p END;
     at := sqlsvm._search(p, program, wanted);
     trained := sqlsvm._keep(p, program, wanted, at, extract(epoch FROM clock_timestamp() - began)::float8);
     DROP TABLE pg_temp.sqlsvm_cuts, pg_temp.sqlsvm_vectors, pg_temp.sqlsvm_limits;

@@ -38,6 +38,9 @@ BEGIN
     WHEN 'term' THEN
         RAISE EXCEPTION 'feature "%" is NULL in % rows', about, rows USING ERRCODE = 'SV004',
             HINT = 'Write COALESCE in that term, or compile it again with --nulls drop (leave the row out).';
+    WHEN 'audited' THEN
+        RAISE EXCEPTION '% is NULL in % rows, so its covariance is not known', about, rows USING ERRCODE = 'SV004',
+            HINT = format('Say what that means, and compile it again: fair:COALESCE(%s, 0):..., or --nulls drop.', about);
     ELSE
         NULL;
     END CASE;

@@ -39,6 +39,13 @@ BEGIN
                 SELECT format('%s %s %s', f.said, e.sign, e.ending), f.place, e.way * f.scale, NULL::float8[], -e.way * e.ending::float8
                 FROM pg_temp.sqlsvm_weights AS f, (VALUES (1, '>=', ends[1]), (-1, '<=', ends[2])) AS e (way, sign, ending)
                 WHERE (kind = 'nonnegative' OR f.feature = rest) AND e.ending <> '' ORDER BY f.place, e.way DESC;
+        ELSIF kind = 'fair' THEN
+            ends := regexp_match(rest, '^(.*):(.*)$');
+            theta := sqlsvm._from_raw(p, ARRAY(SELECT c.c::float8 FROM jsonb_array_elements_text(p.design -> 'covariances' -> ends[1]) WITH ORDINALITY AS c (c, i) ORDER BY c.i));
+            RETURN QUERY
+                SELECT format('covariance of %s and the score %s', ends[1], e.said), NULL::integer, NULL::float8,
+                    sqlsvm._times(array_fill(e.way, ARRAY[p.dimension]), theta), ends[2]::float8
+                FROM (VALUES ('<= ' || ends[2], -1::float8), ('>= -' || ends[2], 1)) AS e (said, way);
         ELSE
             number := 0;
             FOR row_ IN SELECT r FROM jsonb_array_elements(rest::jsonb) AS r LOOP

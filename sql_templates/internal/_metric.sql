@@ -1,6 +1,6 @@
 -- The curvature of the loss was measured on a sample when the program was compiled. Any other one makes more passes, and the
 -- same proof. A category that had no place in it has the density at the hinge times its share of the rows, and a number that weighed
--- nothing that density times its mean square. Leaves sqlsvm_vectors.
+-- nothing that density times its mean square. Categories that were one of all others have a place together. Leaves sqlsvm_vectors.
 CREATE OR REPLACE FUNCTION sqlsvm._metric(p sqlsvm._problem, program sqlsvm.programs, lambda float8, rounding sqlsvm._rounding)
 RETURNS sqlsvm._metric
 LANGUAGE plpgsql VOLATILE
@@ -23,9 +23,10 @@ BEGIN
     FROM jsonb_array_elements_text(stored -> 'vectors') WITH ORDINALITY AS e (v, n) GROUP BY 1;
     metric.inside := ARRAY(SELECT 1 / (e.v::float8 + 2 * lambda) - metric.rest
         FROM jsonb_array_elements_text(stored -> 'values') WITH ORDINALITY AS e (v, n) ORDER BY e.n);
-    metric.outside := ARRAY(SELECT CASE WHEN s.place > 0 THEN NULL WHEN s.j > numbers THEN curvature * p.total[s.j - numbers + p.coordinates] / p.n
+    metric.outside := ARRAY(SELECT CASE WHEN s.place > 0 AND s.turn = 1 THEN NULL WHEN s.j > numbers THEN curvature * p.total[s.j - numbers + p.coordinates] / p.n
             ELSE curvature * rounding.sizes[s.j] ^ 2 END
-        FROM unnest(places) WITH ORDINALITY AS s (place, j) ORDER BY s.j);
+        FROM (SELECT e.place, e.j, row_number() OVER (PARTITION BY e.place ORDER BY e.j) AS turn
+            FROM unnest(places) WITH ORDINALITY AS e (place, j)) AS s ORDER BY s.j);
     RETURN metric;
 END
 $$;

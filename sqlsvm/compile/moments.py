@@ -74,9 +74,9 @@ def products(plan: Plan, c: Coordinate, others: Sequence[Coordinate]) -> Iterato
         yield _products_at(plan, counts, c, at, here)
 
 
-def covariances(plan: Plan, c: Coordinate, mean: float) -> Iterator[Statement]:
+def covariances(plan: Plan, c: Coordinate, mean: exp.Expression) -> Iterator[Statement]:
     """SELECT SUM((x - mean) * other) over the join, for all other coordinates and categories."""
-    counts = _counting_times(plan, c, exp.paren(sql.minus(c.of("n"), sql.number(mean))))
+    counts = _counting_times(plan, c, exp.paren(sql.minus(c.of("n"), mean)))
     found = [node for node in range(len(plan.tree.nodes)) if plan.featured(node)]
     yield from messages_to(counts, found)
     for at in found:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import category_products_name, covariances, products_name
 from sqlsvm.errors import DataError
-from sqlsvm.plan.design import Coordinate, with_top
+from sqlsvm.plan.design import Coordinate, Design, with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
@@ -22,11 +23,30 @@ from sqlsvm.solve.arrays import Array
 OUTPUT = "fair:{}"
 
 
+def widened(query: FeatureQuery) -> FeatureQuery:
+    """The query in which the audited columns are the last numbers among the features."""
+    named = tuple(replace(f, name=OUTPUT.format(f.name)) for f in query.audited)
+    return replace(query, features=(*query.features, *named), audited=())
+
+
+def audited_columns(query: FeatureQuery, design: Design) -> dict[str, Coordinate]:
+    """Their coordinates in the design of the widened query."""
+    values = {c.feature: c for c in design.coordinates if c.role == "value"}
+    return {f.name: values[OUTPUT.format(f.name)] for f in query.audited}
+
+
+def own_coordinates(query: FeatureQuery, design: Design) -> list[Coordinate]:
+    """Those of the query itself, in its own order."""
+    audited = {OUTPUT.format(f.name) for f in query.audited}
+    return [c for c in design.coordinates if c.feature not in audited]
+
+
 @dataclass(frozen=True)
 class Audit:
-    """A plan in which the audited columns are the last numbers among the features, and the moments of all."""
+    """The plan of the widened query, and the moments of all its features."""
 
     work: Workspace
+    query: FeatureQuery
     plan: Plan
     moments: Moments
     columns: Mapping[str, Coordinate]
@@ -35,7 +55,7 @@ class Audit:
         """With each coordinate of the plan without audited columns."""
         c = self.columns[column]
         with self.work.scratch():
-            answers = self.work.run(covariances(self.plan, c, self.mean(c)))
+            answers = self.work.run(covariances(self.plan, c, sql.number(self.mean(c))))
         design, tree = self.plan.design, self.plan.tree
         found = np.zeros(design.size)
         for o in design.coordinates:
@@ -44,8 +64,7 @@ class Audit:
             rows = answers[category_products_name(c, d)]
             found[rows["n"].astype(int) - 1] = rows["total"]
         found[[o.index for o in design.coordinates if o.role == "intercept"]] = 0.0  # but for rounding
-        audited = {OUTPUT.format(name) for name in self.columns}
-        kept = [o.index for o in design.coordinates if o.feature not in audited]
+        kept = [o.index for o in own_coordinates(self.query, design)]
         kept += range(len(design.coordinates), design.size)
         return found[kept] / self.moments.n
 
@@ -61,21 +80,15 @@ class Audit:
 @contextmanager
 def audit(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None) -> Iterator[Audit]:
     """Its tables are dropped at the end."""
-    named = tuple(replace(f, name=OUTPUT.format(f.name)) for f in query.audited)
-    widened = replace(query, features=(*query.features, *named), audited=())
     with work.scratch():
-        plan, _ = planned(work.engine, widened, options, target)
+        plan, _ = planned(work.engine, widened(query), options, target)
         work.run(working_tables(plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
         moments = read_moments(work, plan)
-        columns = {f.name: _column(plan, OUTPUT.format(f.name)) for f in query.audited}
+        columns = audited_columns(query, plan.design)
         for name, c in columns.items():
             _check(plan, moments, name, c)
-        yield Audit(work, plan, moments, columns)
-
-
-def _column(plan: Plan, name: str) -> Coordinate:
-    return next(c for c in plan.design.coordinates if c.feature == name and c.role == "value")
+        yield Audit(work, query, plan, moments, columns)
 
 
 def _check(plan: Plan, moments: Moments, name: str, c: Coordinate) -> None:

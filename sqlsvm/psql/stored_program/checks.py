@@ -32,7 +32,7 @@ LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
 
 
-Kind = Literal["types", "unique", "rounded", "label", "weight", "null", "term"]
+Kind = Literal["types", "unique", "rounded", "label", "weight", "null", "term", "audited"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ def checks(
         terms = query.sums.get(f.name)
         about = f"{f.name}, its term over {f.relation}," if terms else f.name
         yield _counted(plan, "term" if terms else "null", f, is_null.copy(), about)
+    yield from (_counted(plan, "audited", f, is_null.copy()) for f in query.audited)
 
 
 def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:

@@ -17,13 +17,13 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import plain
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
-from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.sums import Terms, met, terms
 from sqlsvm.plan.target import Binary, is_single, read_label_values
+from sqlsvm.psql.stored_program.audits import audits
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
@@ -61,8 +61,10 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     if isinstance(target, Binary):
         _check_classes(target.label.name, values)
-        target = replace(target, class_parameters=asked.class_weight != "none")
     with naming_features(engine, query):
+        audited = audits(engine, query, asked, target)
+        if isinstance(target, Binary):
+            target = replace(target, class_parameters=asked.class_weight != "none")
         plan, catalog = lasting(engine, query, asked, target)
     begun = start(engine, text, training, query.maps)
     plan = replace(plan, loss=begun.loss)
@@ -70,6 +72,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     plan, query = over_own_relations(plan), catalog.query
     checked = checks(plan, rounded_keys(catalog), types(engine, query), values, single)
     parts = _parts(plan, query, checked, asked.scale, begun.width, asked.intercept == "free")
+    parts |= audited.parts if audited else {}
     return StoredProgram(
         text,
         plan.design.target.label.name,
@@ -78,6 +81,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             "trained_on": facts(query, text, values).as_json(),
             "version": engine.version,
             **({"maps": plain(query.maps)} if query.maps else {}),
+            **({"audited": audited.facts()} if audited else {}),
             "statements": sum(map(len, parts.values())),
         },
         plain(asdict(training)),
@@ -92,8 +96,6 @@ def _check_training(training: Training) -> None:
             "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
             hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
         )
-    if audited(training.problem.constrain):
-        raise OptionError("a stored program has no covariances, which fair needs", hint="train with sqlsvm train")
     if training.holdout is not None:
         raise OptionError(
             "a stored program trains on all rows of its query",

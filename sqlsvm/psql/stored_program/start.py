@@ -112,7 +112,7 @@ def _places(problem: Problem, columns: Indices) -> Array:
     places[columns] = 1.0 + np.arange(len(columns))
     theta = np.zeros(problem.plan.design.size)
     for e in problem.scaling.elements():
-        theta[e.index] = 0.0 if e.category is OTHER else places[e.place]  # it may stand for others by then
+        theta[e.index] = places[e.place]
     return theta
 
 
