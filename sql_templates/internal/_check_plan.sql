@@ -7,7 +7,7 @@ AS $$
 DECLARE
     failed text := (SELECT min(a.key) FROM jsonb_each(answers) AS a WHERE (a.value -> 0 ->> 'n')::float8 > 0);
     rows text := to_char((answers -> failed -> 0 ->> 'n')::float8, 'FM999,999,999,999,990');
-    about text := substr(failed, strpos(failed, ' ') + 1);
+    about text := coalesce(answers -> failed -> 0 ->> 'about', substr(failed, strpos(failed, ' ') + 1));
 BEGIN
     CASE split_part(failed, ' ', 1)
     WHEN 'unique' THEN

@@ -1,6 +1,6 @@
 """The assumptions of a plan, as queries that check them before it runs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,8 @@ _TYPE = parse_one(
 LabelValues = tuple[Any, Any]
 """The label's own values for -1 and +1."""
 
+AT_ONCE = 500
+"""Columns that one statement looks at. PostgreSQL has a limit of 1,664."""
 
 Kind = Literal["types", "unique", "rounded", "label", "weight", "null", "term", "audited"]
 
@@ -46,7 +48,8 @@ class Check:
 
     @property
     def statement(self) -> Statement:
-        """_check_plan.sql reads the kind from the name, up to the first blank, and after it what the check is about."""
+        """_check_plan.sql reads the kind from the name, up to the first blank, and after it what the check is about,
+        if the answer does not say so."""
         return statement(f"{self.kind} {self.about}" if self.about else self.kind, self.query)
 
 
@@ -70,12 +73,10 @@ def checks(
         yield _odd_weights(plan, query.weight)
     may_be_null = {(c.feature, c.relation) for c in plan.design.coordinates if c.role == "missing"}
     never_null = [f for f in query.features if f.kind != "categorical" and (f.name, f.relation) not in may_be_null]
-    is_null = sql.case(sql.is_null(sql.column("v", "r")), sql.number(1))
-    for f in never_null:
-        terms = query.sums.get(f.name)
-        about = f"{f.name}, its term over {f.relation}," if terms else f.name
-        yield _counted(plan, "term" if terms else "null", f, is_null.copy(), about)
-    yield from (_counted(plan, "audited", f, is_null.copy()) for f in query.audited)
+    terms = [(f, f"{f.name}, its term over {f.relation},") for f in never_null if f.name in query.sums]
+    yield from _nulls(plan, "term", terms)
+    yield from _nulls(plan, "null", [(f, f.name) for f in never_null if f.name not in query.sums])
+    yield from _nulls(plan, "audited", [(f, f.name) for f in query.audited])
 
 
 def types(engine: Engine, query: FeatureQuery) -> tuple[str, ...]:
@@ -157,3 +158,24 @@ def _odd_weights(plan: Plan, weight: Feature) -> Check:
 def _counted(plan: Plan, kind: Kind, feature: Feature, condition: exp.Expression, about: str | None = None) -> Check:
     rows = rows_of(plan.tree.query, feature.relation, [(feature.expression.copy(), "v")])
     return Check(kind, about or feature.name, sql.select([(sql.sum_or_zero(condition), "n")], sql.derived(rows, "r")))
+
+
+def _nulls(plan: Plan, kind: Kind, columns: Sequence[tuple[Feature, str]]) -> Iterator[Check]:
+    """SELECT the first of the columns that is NULL in some rows, and in how many: one scan for many columns."""
+    for relation in dict.fromkeys(f.relation for f, _ in columns):
+        here = [(f.expression, about) for f, about in columns if f.relation == relation]
+        for start in range(0, len(here), AT_ONCE):
+            yield _first_null(plan, kind, relation, here[start : start + AT_ONCE])
+
+
+def _first_null(plan: Plan, kind: Kind, relation: str, columns: Sequence[tuple[exp.Expression, str]]) -> Check:
+    brought = [(expression.copy(), f"v{i}") for i, (expression, _) in enumerate(columns)]
+    rows = sql.derived(rows_of(plan.tree.query, relation, brought), "r")
+    is_null = [sql.case(sql.is_null(sql.column(name, "r")), sql.number(1)) for _, name in brought]
+    counts = sql.derived(sql.select([(sql.sum_or_zero(one), f"n{i}") for i, one in enumerate(is_null)], rows), "c")
+    n, about = exp.Case(), exp.Case()
+    for i, (_, said) in enumerate(columns):
+        counted = sql.column(f"n{i}", "c")
+        n.append("ifs", exp.If(this=sql.positive(counted), true=counted.copy()))
+        about.append("ifs", exp.If(this=sql.positive(counted.copy()), true=exp.Literal.string(said)))
+    return Check(kind, f"{relation} {columns[0][1]}", sql.select([(n, "n"), (about, "about")], counts))
