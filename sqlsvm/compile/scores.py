@@ -87,11 +87,22 @@ ROW = "r"
 
 
 @dataclass(frozen=True)
+class Vector:
+    """One of the vectors of weights in theta: the column of its score, and how many numbers come before it."""
+
+    score: str = "p"
+    before: int = 0
+
+    def at(self, place: exp.Expression) -> exp.Expression:
+        return theta(sql.plus(place, sql.integer(self.before)) if self.before else place)
+
+
+@dataclass(frozen=True)
 class Part:
     """What the node itself, or something attached to it, adds to the scored rows."""
 
-    terms: list[exp.Expression]
-    """Of the score."""
+    terms: Callable[[Vector], list[exp.Expression]]
+    """Of a score."""
     columns: Named = field(default_factory=list)
     code: exp.Expression | None = None
     weight: exp.Expression | None = None
@@ -103,12 +114,13 @@ class Part:
 @dataclass(frozen=True)
 class Scoring:
     """How rows are scored. What is placed is looked up, not joined; whole rows also have the coordinates of what folds
-    in."""
+    in. With several vectors of weights there is a score for each, and nothing is placed."""
 
     plan: Plan
     bend: Bend = straight
     placed: Mapping[int, Places] = field(default_factory=dict)
     whole: bool = False
+    vectors: Sequence[Vector] = (Vector(),)
 
     def rows(self, node: int, keys: Sequence[int], extra: Sequence[tuple[exp.Expression, str]] = ()) -> exp.Select:
         """SELECT keys, extra, the score as p, and the code and w where there are any: one row for each row of the node.
@@ -119,7 +131,7 @@ class Scoring:
         parts, homes = list(self._parts(node, keys)), self._homes(node)
         made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
         made += [*extra, *(column for part in parts for column in part.columns)]
-        made.append((sql.plus(*(term for part in parts for term in part.terms)), "p"))
+        made += [(sql.plus(*(term for part in parts for term in part.terms(v))), v.score) for v in self.vectors]
         made += [(part.code, CODE) for part in parts if part.code]
         weights = [part.weight for part in parts if part.weight]
         made += [(sql.product(*weights), "w")] if weights else []
@@ -152,22 +164,26 @@ class Scoring:
 
     def _own(self, node: int) -> Part:
         plan = self.plan
-        terms = [self._term(sql.integer(c.index + 1), c.of(ROW)) for c in plan.coordinates(node)]
         code = sql.column(CODE, ROW) if node == plan.label_node else None
-        return Part(terms, code=code, weight=sql.column("w", ROW) if plan.weighted(node) else None)
+        weight = sql.column("w", ROW) if plan.weighted(node) else None
+
+        def terms(v: Vector) -> list[exp.Expression]:
+            return [self._term(v.at(sql.integer(c.index + 1)), c.of(ROW)) for c in plan.coordinates(node)]
+
+        return Part(terms, code=code, weight=weight)
 
     def _looked_up(self, child: int, edge: Edge, places: Places) -> Part:
         (variable,) = edge.on
         at = sql.column(key(variable), ROW)
         scores = Scoring(self.plan, self.bend).rows(child, [variable])
-        return Part([score_in(places, scores, at)], conditions=within(places, at))
+        return Part(lambda v: [score_in(places, scores, at)], conditions=within(places, at))
 
     def _folded(self, child: int, edge: Edge, keys: Sequence[int]) -> Part:
         plan, f, nodes = self.plan, _alias(child), together(self.plan, child)
         found = replace(self, placed={}).rows(child, keys, carried(plan, child) if self.whole else ())
         meet = sql.same(map(key, edge.on), ROW, f)
         return Part(
-            [sql.column("p", f)],
+            lambda v: [sql.column(v.score, f)],
             sql.columns((name for n in nodes for name in value_columns(plan, n)), f) if self.whole else [],
             sql.column(CODE, f) if plan.label_node in nodes else None,
             sql.column("w", f) if any(map(plan.weighted, nodes)) else None,
@@ -175,14 +191,16 @@ class Scoring:
         )
 
     def _listed(self, d: Dictionary) -> Part:
-        return Part([d.listing(lambda n: self._term(sql.integer(n)), ROW, sql.number(0))])
+        return Part(lambda v: [d.listing(lambda n: self._term(v.at(sql.integer(n))), ROW, sql.number(0))])
 
     def _by_table(self, d: Dictionary) -> Part:
-        term = sql.or_zero(self._term(place_in_table(d, ROW)))
-        return Part([term], joined=(*in_table(d, ROW), "left"))
+        def terms(v: Vector) -> list[exp.Expression]:
+            return [sql.or_zero(self._term(v.at(place_in_table(d, ROW))))]
 
-    def _term(self, place: exp.Expression, *value: exp.Expression) -> exp.Expression:
-        return self.bend(sql.product(theta(place), *value))
+        return Part(terms, joined=(*in_table(d, ROW), "left"))
+
+    def _term(self, *factors: exp.Expression) -> exp.Expression:
+        return self.bend(sql.product(*factors))
 
 
 def scored(plan: Plan, node: int) -> exp.Select:

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.marks import BITS, marked_pass
 from sqlsvm.compile.oracle import counting
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.together import MEMBER, OWN_WIDTH, TOGETHER, can_share, pass_together
-from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Weighting
+from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Step, Weighting
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, MEMBERS, THETA, WIDTHS
 from sqlsvm.plan.plan import Plan
@@ -27,18 +29,30 @@ class Together:
     def __init__(self, oracles: Sequence[JoinOracle]) -> None:
         self._oracles = oracles
         self._shares = can_share(oracles[0].plan)
-        self._programs: dict[float, Program] = {}
-        """By their width; that of all widths where it is a column."""
+        self._programs: dict[tuple[float, int], Program] = {}
+        """By their width, or that of all widths where it is a column, and by the classes that they are for."""
 
     def __call__(self, asked: Mapping[int, Proposal]) -> dict[int, Cut]:
         if not self._shares or len(asked) == 1:
-            return {n: self._oracles[n].pass_(p.point, p.buckets, p.width) for n, p in asked.items()}
+            return self._alone([*asked], asked)
         found: dict[int, Cut] = {}
         kinds = {n: self._kind(each) for n, each in asked.items()}
         for kind in dict.fromkeys(kinds.values()):
             members = [n for n, own in kinds.items() if own == kind]
-            found |= self._cuts(kind, members, [asked[n] for n in members])
+            size = self._at_once(kind)
+            for first in range(0, len(members), size):
+                part = members[first : first + size]
+                found |= self._cuts(kind, part, [asked[n] for n in part]) if size > 1 else self._alone(part, asked)
         return found
+
+    def _alone(self, members: Sequence[int], asked: Mapping[int, Proposal]) -> dict[int, Cut]:
+        return {n: self._oracles[n].pass_(asked[n].point, asked[n].buckets, asked[n].width) for n in members}
+
+    def _at_once(self, kind: float) -> int:
+        """How many classes one statement is for. To repeat each row for all classes pays only with columns."""
+        if isinstance(self._counted(kind), Step):
+            return BITS
+        return len(self._oracles) if self._oracles[0].problem.work.engine.abilities.columnar else 1
 
     def _kind(self, asked: Proposal) -> float:
         """Passes with the same one share a scan."""
@@ -53,9 +67,9 @@ class Together:
         first, oracles = self._oracles[0], [self._oracles[n] for n in members]
         thetas = [oracle.problem.scaling.to_raw(each.point) for oracle, each in zip(oracles, asked, strict=True)]
         codes = [_code(oracle.plan) for oracle in oracles]
-        if kind not in self._programs:
-            statement = pass_together(first.plan, self._counted(kind))
-            self._programs[kind] = Program(first.problem.work.engine, [statement])
+        asked_for = kind, len(members)
+        if asked_for not in self._programs:
+            self._programs[asked_for] = Program(first.problem.work.engine, [self._statement(*asked_for)])
         parameters = {
             THETA: np.concatenate(thetas),
             MEMBERS: np.array(codes, dtype=float),
@@ -64,11 +78,17 @@ class Together:
         }
         work = first.problem.work
         with work.clock.during("passes"):
-            rows = work.run_and_drop(self._programs[kind], parameters)[TOGETHER]
+            rows = work.run_and_drop(self._programs[asked_for], parameters)[TOGETHER]
         own = {code: rows[MEMBER].astype(float) == code for code in codes}
         parts = [{name: values[own[code]].astype(float) for name, values in rows.items()} for code in codes]
         each = zip(members, oracles, asked, parts, strict=True)
         return {n: _cut(oracle, proposal, part) for n, oracle, proposal, part in each}
+
+    def _statement(self, kind: float, classes: int) -> Statement:
+        plan, counted = self._oracles[0].plan, self._counted(kind)
+        if isinstance(counted, Step):
+            return marked_pass(plan, counted, classes)
+        return pass_together(plan, counted)
 
 
 def _code(plan: Plan) -> int:
