@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.marks import BITS, marked_pass
 from sqlsvm.compile.oracle import counting
 from sqlsvm.compile.resolve import COUNT
-from sqlsvm.compile.together import MEMBER, OWN_WIDTH, TOGETHER, can_share, pass_together
-from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Step, Weighting
+from sqlsvm.compile.together import AT_ONCE, MEMBER, OWN_WIDTH, TOGETHER, can_share, pass_together
+from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Weighting
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, MEMBERS, THETA, WIDTHS
 from sqlsvm.plan.plan import Plan
@@ -34,25 +32,15 @@ class Together:
 
     def __call__(self, asked: Mapping[int, Proposal]) -> dict[int, Cut]:
         if not self._shares or len(asked) == 1:
-            return self._alone([*asked], asked)
+            return {n: self._oracles[n].pass_(p.point, p.buckets, p.width) for n, p in asked.items()}
         found: dict[int, Cut] = {}
         kinds = {n: self._kind(each) for n, each in asked.items()}
         for kind in dict.fromkeys(kinds.values()):
             members = [n for n, own in kinds.items() if own == kind]
-            size = self._at_once(kind)
-            for first in range(0, len(members), size):
-                part = members[first : first + size]
-                found |= self._cuts(kind, part, [asked[n] for n in part]) if size > 1 else self._alone(part, asked)
+            parts = (members[first : first + AT_ONCE] for first in range(0, len(members), AT_ONCE))
+            for part in parts:
+                found |= self._cuts(kind, part, [asked[n] for n in part])
         return found
-
-    def _alone(self, members: Sequence[int], asked: Mapping[int, Proposal]) -> dict[int, Cut]:
-        return {n: self._oracles[n].pass_(asked[n].point, asked[n].buckets, asked[n].width) for n in members}
-
-    def _at_once(self, kind: float) -> int:
-        """How many classes one statement is for. To repeat each row for all classes pays only with columns."""
-        if isinstance(self._counted(kind), Step):
-            return BITS
-        return len(self._oracles) if self._oracles[0].problem.work.engine.abilities.columnar else 1
 
     def _kind(self, asked: Proposal) -> float:
         """Passes with the same one share a scan."""
@@ -69,7 +57,8 @@ class Together:
         codes = [_code(oracle.plan) for oracle in oracles]
         asked_for = kind, len(members)
         if asked_for not in self._programs:
-            self._programs[asked_for] = Program(first.problem.work.engine, [self._statement(*asked_for)])
+            statement = pass_together(first.plan, self._counted(kind), len(members))
+            self._programs[asked_for] = Program(first.problem.work.engine, [statement])
         parameters = {
             THETA: np.concatenate(thetas),
             MEMBERS: np.array(codes, dtype=float),
@@ -83,12 +72,6 @@ class Together:
         parts = [{name: values[own[code]].astype(float) for name, values in rows.items()} for code in codes]
         each = zip(members, oracles, asked, parts, strict=True)
         return {n: _cut(oracle, proposal, part) for n, oracle, proposal, part in each}
-
-    def _statement(self, kind: float, classes: int) -> Statement:
-        plan, counted = self._oracles[0].plan, self._counted(kind)
-        if isinstance(counted, Step):
-            return marked_pass(plan, counted, classes)
-        return pass_together(plan, counted)
 
 
 def _code(plan: Plan) -> int:
