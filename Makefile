@@ -12,7 +12,7 @@ SPARK   := $(VENV)/.ready-spark
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit spark bench bench-quick bench-check clean constraints
+.PHONY: help demo test slow all suite lint unit spark bench bench-quick bench-check clean constraints faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,10 @@ lint: $(READY) ## run ruff and mypy
 
 unit: $(READY) ## run the tests that need no database: 1 minute
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
+
+# Not part of `make all`: it kills servers, fills disks and takes long.
+faults: $(READY) ## make every fault happen at 20 moments, and try hostile input: 2 hours; MOMENTS=3 is shorter
+	SQLSVM_FAULTS=$(or $(MOMENTS),20) $(BIN)/python -m pytest tests/faults
 
 spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 15 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark

@@ -46,6 +46,14 @@ class EngineError(SqlsvmError):
     """The database refused a statement, or the connection was lost."""
 
 
+_NO_MEMORY = ("can't start new thread", "failed to map segment", "Cannot allocate memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Has the system refused memory? It says so in several ways: also a thread and a library need some."""
+    return isinstance(error, MemoryError) or any(said in str(error) for said in _NO_MEMORY)
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """A hint with the known name that is most similar, or None.
 

@@ -9,7 +9,7 @@ import click
 
 from sqlsvm.cli import progress
 from sqlsvm.cli.options import opened
-from sqlsvm.errors import EngineError, OptionError, SqlsvmError
+from sqlsvm.errors import EngineError, OptionError, SqlsvmError, is_out_of_memory
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -84,8 +84,9 @@ class Keeper:
         """The passes are kept when something ends the trainings inside. The error goes on."""
         try:
             yield
-        except (KeyboardInterrupt, EngineError):
-            self.keep({name: each.last for name, each in continuations.items() if each.last})
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | EngineError) or is_out_of_memory(error):
+                self.keep({name: each.last for name, each in continuations.items() if each.last})
             raise
 
     def close(self, continuations: "Mapping[str, Continuation]") -> None:

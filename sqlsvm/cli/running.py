@@ -12,10 +12,12 @@ from click.exceptions import NoSuchCommand
 
 from sqlsvm.cli.group import cli
 from sqlsvm.cli.progress import watching
-from sqlsvm.errors import OptionError, SqlsvmError, nearest
+from sqlsvm.errors import OptionError, SqlsvmError, is_out_of_memory, nearest
 from sqlsvm.terminal import in_colour, printable
 
 INTERRUPTED = 130
+
+_MEMORY_HINT = "a smaller --sample, or PostgreSQL without --offload, needs less of it; `ulimit -v` shows a limit"
 
 
 class Ended(KeyboardInterrupt):
@@ -49,6 +51,9 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("SQLSVM_DEBUG"):
             raise
+        if is_out_of_memory(error):
+            _complain(SqlsvmError("this process gets no more memory", hint=_MEMORY_HINT))
+            return 1
         problem = f"{type(error).__name__}: {error}"
         _complain(SqlsvmError(problem, hint="SQLSVM_DEBUG=1 shows where; please report it"), "internal error:")
         return 1

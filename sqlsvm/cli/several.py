@@ -133,7 +133,7 @@ def train_several(
     continuations = {name: Continuation(before.get(name), say) for name in dict.fromkeys(run.states.values())}
     with keeper.outliving(continuations):
         found = _found(engine, query, run, {name: continuations[state] for name, state in run.states.items()})
-    found = [replace(t, model=_stored(keeper.store, t.model)) if t.kept else t for t in found]
+        found = [replace(t, model=_stored(keeper.store, t.model)) if t.kept else t for t in found]
     by, simplest = (run.select.by, run.select.simplest) if run.select else (None, False)
     show_either(
         as_json,

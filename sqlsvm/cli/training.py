@@ -168,11 +168,11 @@ def train_and_keep(
         validation = Validation({name: training})
         model = train(engine, name, query, training, on_pass, continuation, start, validation.measure)
         (model,) = with_probabilities(engine, [validation.of(model)], offload=training.offload)
-    try:
-        model = replace(model, version=store.save(model)) if store else model
-    except SqlsvmError:
-        _answer(model, "not kept", as_json)
-        raise
+        try:
+            model = replace(model, version=store.save(model)) if store else model
+        except SqlsvmError:
+            _answer(model, "not kept", as_json)
+            raise
     _answer(model, keeper.said, as_json)
     for note in model.notes:
         say(note)
