@@ -15,7 +15,7 @@ from tests.docs.markdown import ROOT, anchors, blocks, documents, links, spans
 
 DOCUMENTS = documents()
 DOCS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
-FOR_USERS = ("questions.md", "describing.md", "nonlinear.md", "on-a-cluster.md")
+FOR_USERS = ("questions.md", "describing.md", "nonlinear.md", "on-a-cluster.md", "reliability.md")
 DEVELOPERS = [path for path in DOCS if path.name not in FOR_USERS]
 """Documents that speak about the code; the others name files of their readers too."""
 

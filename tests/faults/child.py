@@ -4,6 +4,7 @@ It says so on the socket LINK and waits there. At its end it says how many state
 """
 
 import atexit
+import signal
 import socket
 import sys
 from itertools import count
@@ -26,6 +27,7 @@ def stop_at(link: socket.socket, moment: int) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored
     file, moment, *words = sys.argv[1:]
     stop_at(socket.socket(fileno=int(file)), int(moment))
     sys.argv = ["sqlsvm", *words]
