@@ -145,7 +145,7 @@ def _record(kind: Any) -> Reader:
     default. A field that is not in JSON keeps its default."""
     hints = get_type_hints(kind, include_extras=True)
     unread: frozenset[str] = getattr(kind, "UNREAD", frozenset())
-    members = [(f.name, key(f), reader(hints[f.name]), _has_default(f)) for f in in_json(kind)]
+    members = [(f.name, key(f), reader(hints[f.name]), has_default(f)) for f in in_json(kind)]
     known = unread.union(key(f) for f in in_json(kind))
 
     def read(found: Any) -> Any:
@@ -184,7 +184,7 @@ def key(field: "Field[Any]") -> str:
     return str(field.metadata.get("key", field.name))
 
 
-def _has_default(field: "Field[Any]") -> bool:
+def has_default(field: "Field[Any]") -> bool:
     return field.default is not MISSING or field.default_factory is not MISSING
 
 

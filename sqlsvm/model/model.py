@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,7 +17,19 @@ from sqlsvm.model.support import StoredSupport, Support, SupportTable
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.plan import Method
-from sqlsvm.reading import EDITED, INFINITE, Bound, Misread, form_of, in_json, key, made, reader, unexpected
+from sqlsvm.reading import (
+    EDITED,
+    INFINITE,
+    Bound,
+    Misread,
+    form_of,
+    has_default,
+    in_json,
+    key,
+    made,
+    reader,
+    unexpected,
+)
 from sqlsvm.solve.arrays import Array
 
 TermKind = Literal["numeric", "boolean", "categorical"]
@@ -241,17 +253,10 @@ def _check_options(found: Mapping[str, Any], path: str) -> None:
             raise Misread(wrong.fact, f"{path}.{name}")
 
 
-@dataclass(frozen=True)
-class OfClass:
-    """What a model with more than two classes knows of one of them: its weights against all others, with their
-    certificate."""
+@dataclass(frozen=True, kw_only=True)
+class Proven:
+    """A vector of weights and its certificate."""
 
-    value: object
-    """The label's own."""
-    rows: float
-    """Of the join, without class weights."""
-    held_out: float
-    """The rows that the training did not see."""
     passes: Count
     seconds: float
     objective: Bound
@@ -262,12 +267,31 @@ class OfClass:
     intercept: float
     weights: Annotated[tuple[Weight, ...], _agreeing]
     scaled_intercept: float | None = None
+    """The intercept that the penalty counts: `intercept` less what the training subtracted from a label that is a
+    number, plus the sum of weight * centre. None if that is not known."""
     constraints: tuple[Held, ...] = ()
+    """What the weights had to satisfy."""
     history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
 
+    @property
+    def used(self) -> int:
+        """How many weights are not 0."""
+        return sum(w.weight != 0.0 for w in self.weights)
 
-_SHARED = frozenset(f.name for f in fields(OfClass)) - {"value", "rows", "held_out"}
-"""Fields that a model of two classes has itself."""
+
+_PROVEN = frozenset(f.name for f in fields(Proven))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfClass(Proven):
+    """What a model with more than two classes knows of one of them, against all others."""
+
+    value: object
+    """The label's own."""
+    rows: float
+    """Of the join, without class weights."""
+    held_out: float
+    """The rows that the training did not see."""
 
 
 def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
@@ -281,8 +305,8 @@ def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
     return found
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, kw_only=True)
+class Model(Proven):
     """Its fields are also those of its JSON. A new one needs a default, or older models cannot be read, and a new
     FORMAT.
 
@@ -302,24 +326,10 @@ class Model:
     bags: Count
     join_rows: float
     label_rows: ByLabel
-    passes: Count
-    seconds: float
-    objective: Bound
-    objective_upper: Bound
-    lower_bound: Bound
-    gap: Bound
-    converged: bool
-    intercept: float
-    weights: Annotated[tuple[Weight, ...], _agreeing]
-    scaled_intercept: float | None = None
-    """The intercept that the penalty counts: `intercept` - `label_centre` + the sum of weight * centre. None if that is
-    not known."""
     label_centre: float = 0.0
     """What the training subtracted from a label that is a number: the penalty counts the intercept from there."""
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     """Of each feature that is a number."""
-    constraints: tuple[Held, ...] = ()
-    """What the weights had to satisfy."""
     maps: tuple[Mapped, ...] = ()
     """What makes some of the features of columns of the query."""
     validation: Mapping[str, Validated] = field(default_factory=dict)
@@ -334,7 +344,6 @@ class Model:
     """The seconds of each phase of the training, which add up to all of it; `seconds` are those of its passes."""
     notes: tuple[str, ...] = ()
     """What its user may not expect, a sentence each."""
-    history: tuple[Annotated[Mapping[str, Any], _as_pass], ...] = ()
     options: Annotated[Mapping[str, Any], _allowed] = field(default_factory=dict)
     """Every option of the training, by name."""
     trained_on: TrainedOn = field(default_factory=TrainedOn)
@@ -376,11 +385,11 @@ class Model:
 
     @property
     def used(self) -> int:
-        """How many weights are not 0."""
-        return sum(w.weight != 0.0 for part in self.parts for w in part.weights)
+        """Of all its parts."""
+        return sum(of.used for of in self.classes) or super().used
 
     def _part(self, of: OfClass) -> "Model":
-        own = {name: getattr(of, name) for name in _SHARED}
+        own = {name: getattr(of, name) for name in _PROVEN}
         rows: ByLabel = {"-1": self.join_rows - of.rows, "1": of.rows}
         values = f"not {of.value}", of.value
         return replace(
@@ -428,7 +437,7 @@ class Model:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
-        found = {key(f): plain(getattr(self, f.name)) for f in in_json(self) if f.name != "trained_on"}
+        found = {key(f): plain(getattr(self, f.name)) for f in _in_order(self) if f.name != "trained_on"}
         found |= {"trained_on": self.trained_on.as_json(), "features": len(self.terms)}
         return found | {"total_seconds": self.total_seconds, "format": FORMAT}
 
@@ -445,6 +454,11 @@ def _agreed(model: Model, where: str) -> Model:
         wrong = unexpected(f"a list of {number}", list(values)).at("label_values").at("trained_on")
         raise wrong.error(where, EDITED)
     return model
+
+
+def _in_order(model: Model) -> list["Field[Any]"]:
+    """What every model has comes first, and what it is before what is proven."""
+    return sorted(in_json(model), key=lambda f: (has_default(f), f.name in _PROVEN))
 
 
 def plain(value: object) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from sqlsvm.model.model import Model, OfClass
+from sqlsvm.model.model import Model, OfClass, Proven
 
 
 def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
@@ -13,7 +13,7 @@ def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
     first = parts[0]
     if len(parts) == 1:
         return first
-    names = {f.name for f in fields(OfClass)} - {"value", "rows", "held_out"}
+    names = [f.name for f in fields(Proven)]
     classes = tuple(
         OfClass(
             value=value,
