@@ -516,6 +516,13 @@ _TABLE = (
         example=5,
     ),
     Option(
+        "by",
+        None,
+        Name("column"),
+        "Train a model for each value of this column of the label's table, as on the rows with that value alone.",
+        ("train",),
+    ),
+    Option(
         "fold_by",
         None,
         Name("column"),

@@ -51,10 +51,15 @@ def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:
 def whole(plan: Plan) -> Statement | None:
     """SELECT times, y, x.., category numbers: each row of the join, in an order that is always the same. None if it is
     too wide for one answer."""
-    if len(_parts(plan)) > 1:
+    if not is_narrow(plan):
         return None
     found = joined(plan)
     return statement(f"join {plan.label_node}", found.order_by(*map(sql.column, found.named_selects)))
+
+
+def is_narrow(plan: Plan) -> bool:
+    """Does a row of the join fit into one answer?"""
+    return len(_parts(plan)) == 1
 
 
 def joined(plan: Plan) -> exp.Select:

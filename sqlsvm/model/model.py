@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,8 +12,8 @@ from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.probability import Probability, StoredProbability
-from sqlsvm.model.support import StoredSupport, Support, SupportTable
+from sqlsvm.model.probability import StoredProbability
+from sqlsvm.model.support import StoredSupport
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
 from sqlsvm.plan.design import OTHER, without_other
 from sqlsvm.plan.plan import Method
@@ -294,6 +294,41 @@ class OfClass(Proven):
     """The rows that the training did not see."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfGroup(Proven):
+    """What a model with groups knows of one of them: all that a model of its rows alone would have."""
+
+    value: object
+    """Of the column that makes the groups."""
+    join_rows: float
+    label_rows: ByLabel = field(default_factory=dict)
+    label_centre: float = 0.0
+    scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A group without a model."""
+
+    value: object
+    rows: float
+    why: str
+
+
+def _known_once(found: tuple[OfGroup, ...]) -> tuple[OfGroup, ...]:
+    """All groups have the same features, perhaps with other categories."""
+    features = [list(dict.fromkeys(w.feature for w in each.weights)) for each in found]
+    seen: set[object] = set()
+    for place, each in enumerate(found):
+        if each.value is None or each.value in seen:
+            raise unexpected("a value that no other group has", each.value).at("value").at(place)
+        if features[place] != features[0]:
+            raise Misread("are not for the same features as those of the first group").at("weights").at(place)
+        seen.add(each.value)
+    return found
+
+
 def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
     """Two classes are a model of another kind. All have weights for the same columns."""
     if len(found) in (1, 2):
@@ -311,7 +346,8 @@ class Model(Proven):
     FORMAT.
 
     A model with more than two classes has its weights in `classes`. Its certificate is that of the mean of all
-    objectives; its gap is the largest of them."""
+    objectives; its gap is the largest of them. One with groups has them in `groups`: its objective and its bounds are
+    means over all rows of these."""
 
     name: str = field(metadata={"key": "model"})
     engine: str
@@ -336,6 +372,13 @@ class Model(Proven):
     """Each measure, if the training had folds."""
     classes: Annotated[tuple[OfClass, ...], _distinct] = ()
     """If there are more than two."""
+    by: str | None = None
+    """The column whose values are the groups, if there are any."""
+    groups: Annotated[tuple[OfGroup, ...], _known_once] = ()
+    skipped: tuple[Skipped, ...] = ()
+    """Groups that could not be trained."""
+    ungrouped: float = 0.0
+    """The rows of the join in which `by` is NULL: no group has them."""
     probability: StoredProbability | None = None
     """Of the positive class, fitted to the scores of rows that the training has not seen."""
     support: StoredSupport | None = None
@@ -371,30 +414,31 @@ class Model(Proven):
 
     @property
     def parts(self) -> "tuple[Model, ...]":
-        """The vectors of weights, each as a model of two classes: that of each class against all others, or of the
-        model itself."""
-        return tuple(map(self._part, self.classes)) or (self,)
+        """The vectors of weights, each as a model of its own: that of each class against all others, that of each
+        group, or the model itself."""
+        return tuple(map(self._part, self.classes or self.groups)) or (self,)
 
     def must_be_one(self, what: str) -> None:
         """Refuse what is for one vector of weights."""
-        if self.classes:
+        if several := self.classes or self.groups:
+            kind = "classes" if self.classes else "groups"
             raise OptionError(
-                f"model {self.name} has {len(self.classes)} classes, and {what}",
-                hint="sqlsvm predict and sqlsvm evaluate take any number of classes",
+                f"model {self.name} has {len(several)} {kind}, and {what}",
+                hint=f"sqlsvm predict and sqlsvm evaluate take any number of {kind}",
             )
 
     @property
     def used(self) -> int:
         """Of all its parts."""
-        return sum(of.used for of in self.classes) or super().used
+        return sum(of.used for of in self.classes or self.groups) or super().used
 
-    def _part(self, of: OfClass) -> "Model":
-        own = {name: getattr(of, name) for name in _PROVEN}
-        rows: ByLabel = {"-1": self.join_rows - of.rows, "1": of.rows}
-        values = f"not {of.value}", of.value
-        return replace(
-            self, **own, classes=(), label_rows=rows, trained_on=replace(self.trained_on, label_values=values)
-        )
+    def _part(self, of: OfClass | OfGroup) -> "Model":
+        own = {name: value for name, value in vars(of).items() if hasattr(self, name)}
+        own |= {"classes": (), "by": None, "groups": (), "skipped": (), "ungrouped": 0.0}
+        if isinstance(of, OfClass):
+            own["label_rows"] = {"-1": self.join_rows - of.rows, "1": of.rows}
+            own["trained_on"] = replace(self.trained_on, label_values=(f"not {of.value}", of.value))
+        return replace(self, **own)
 
     @property
     def weighted(self) -> bool:
@@ -412,8 +456,8 @@ class Model(Proven):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        weights = self.classes[0].weights if self.classes else self.weights
-        groups = groupby(weights, key=lambda w: w.feature)
+        several = self.classes or self.groups
+        groups = groupby(several[0].weights if several else self.weights, key=lambda w: w.feature)
         return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)
 
     @property
@@ -423,11 +467,18 @@ class Model(Proven):
 
     @property
     def inputs(self) -> tuple[Term, ...]:
-        """What rows must have: the features that no map makes, and the columns that maps read."""
+        """What rows must have: the features that no map makes, and the columns that maps read; with groups also the
+        column that makes them."""
         own = {term.feature: term for term in self.terms if term.feature not in self.mapped}
         read = {name: each.kind_of(name) for each in self.maps for name in each.columns if name not in own}
         more = (Term(name, (), kind, self.trained_on.spelling(name)) for name, kind in read.items())
-        return (*own.values(), *more)
+        return (*own.values(), *more, *([self.chooser] if self.groups else []))
+
+    @property
+    def chooser(self) -> Term:
+        """The column that makes the groups, with the place of each, from 1, in place of a weight."""
+        name = self.by or ""
+        return self._term(name, tuple(Weight(name, of.value, float(n), 0.0) for n, of in enumerate(self.groups, 1)))
 
     def _term(self, feature: str, weights: tuple[Weight, ...]) -> Term:
         kind: TermKind = "categorical" if isinstance(weights[0].category, str) else "numeric"
@@ -471,8 +522,7 @@ def plain(value: object) -> Any:
         return value  # first, for speed: a category may have 100,000 weights
     if value is OTHER:
         return dict(_OTHER_IN_JSON)
-    kinds = Weight | FeatureScale | Held | Mapped | OfClass | Probability | Validated | Support | SupportTable
-    if isinstance(value, kinds):
+    if is_dataclass(value):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

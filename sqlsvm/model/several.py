@@ -1,11 +1,11 @@
-"""A model with more than two classes, put together from the models of each class against all others."""
+"""Several vectors of weights as one model: those of each class against all others, or those of groups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
 
-from sqlsvm.model.model import Model, OfClass, Proven
+from sqlsvm.model.model import Model, OfClass, OfGroup, Proven, Skipped
 
 
 def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
@@ -13,26 +13,55 @@ def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
     first = parts[0]
     if len(parts) == 1:
         return first
-    names = [f.name for f in fields(Proven)]
     classes = tuple(
         OfClass(
             value=value,
             rows=part.label_rows["1"],
             held_out=part.trained_on.held_out.get("1", 0.0),
-            **{name: getattr(part, name) for name in names},
+            **{f.name: getattr(part, f.name) for f in fields(Proven)},
         )
         for value, part in zip(values, parts, strict=True)
     )
+    rest = replace(first.trained_on, held_out={})
+    return replace(_without_weights(parts), classes=classes, label_rows={}, trained_on=rest)
+
+
+def grouped(by: str, parts: Mapping[object, Model], skipped: Sequence[Skipped], ungrouped: float) -> Model:
+    """The models of groups, by their values."""
+    models = list(parts.values())
+    groups = tuple(
+        OfGroup(value=value, **{f.name: getattr(part, f.name) for f in fields(OfGroup) if f.name != "value"})
+        for value, part in parts.items()
+    )
+    rows = [part.join_rows for part in models]
+    labels = {label: sum(part.label_rows[label] for part in models) for label in models[0].label_rows}
     return replace(
-        first,
-        classes=classes,
-        label_rows={},
-        trained_on=replace(first.trained_on, held_out={}),
+        _without_weights(models, rows),
+        by=by,
+        groups=groups,
+        skipped=tuple(skipped),
+        ungrouped=ungrouped,
+        join_rows=sum(rows),
+        label_rows=labels,
+        label_centre=0.0,
+        scaling={},
+        notes=(),
+    )
+
+
+def _without_weights(parts: Sequence[Model], rows: Sequence[float] | None = None) -> Model:
+    """The first part, with the certificate of the mean of all: weighted by their rows, or not."""
+
+    def mean(name: str) -> float:
+        return float(np.average([getattr(part, name) for part in parts], weights=rows))
+
+    return replace(
+        parts[0],
         passes=sum(part.passes for part in parts),
         seconds=sum(part.seconds for part in parts),
-        objective=_mean(parts, "objective"),
-        objective_upper=_mean(parts, "objective_upper"),
-        lower_bound=_mean(parts, "lower_bound"),
+        objective=mean("objective"),
+        objective_upper=mean("objective_upper"),
+        lower_bound=mean("lower_bound"),
         gap=max(part.gap for part in parts),
         converged=all(part.converged for part in parts),
         intercept=0.0,
@@ -41,7 +70,3 @@ def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
         constraints=(),
         history=(),
     )
-
-
-def _mean(parts: Sequence[Model], name: str) -> float:
-    return float(np.mean([getattr(part, name) for part in parts]))

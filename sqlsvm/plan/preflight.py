@@ -40,6 +40,7 @@ class ProblemOptions:
     categorical: tuple[str, ...] = DEFAULTS["categorical"]
     top: tuple[str, ...] = DEFAULTS["top"]
     map: tuple[str, ...] = DEFAULTS["map"]
+    by: str | None = DEFAULTS["by"]
     counting: Counting = DEFAULTS["counting"]
     scale: Scale = DEFAULTS["scale"]
     intercept: Intercept = DEFAULTS["intercept"]

@@ -210,18 +210,35 @@ DIGITS = 20
 
 def numeric(engine: Engine, query: FeatureQuery, label: Feature, *, centred: bool = True) -> Numeric:
     """Measured from its mean in its own relation, if scores have a constant that can take that up."""
+    return centred_at(label, _centre(engine, query, label) if centred else 0.0)
+
+
+def centred_at(label: Feature, centre: float) -> Numeric:
     value = sql.double(label.expression.copy())
-    centre = _centre(engine, query, label) if centred else 0.0
     return Numeric(label, exp.paren(sql.minus(value, sql.number(centre))) if centre else value, centre=centre)
 
 
 def _centre(engine: Engine, query: FeatureQuery, label: Feature) -> float:
-    """The mean, rounded to a small share of the deviation."""
     rows = rows_of(query, label.relation, [(sql.double(label.expression.copy()), "v")])
+    found = engine.fetch(sql.select(_ends(), sql.derived(rows, "r")))
+    return _rounded_mean(*(float(found[name].astype(float)[0]) for name in ("mean", "least", "most")))
+
+
+def centres(engine: Engine, query: FeatureQuery, label: Feature, by: exp.Expression) -> dict[object, float]:
+    """The same for each value of another column of its relation."""
+    rows = rows_of(query, label.relation, [(sql.double(label.expression.copy()), "v"), (by.copy(), "g")])
+    found = engine.fetch(sql.grouped(sql.columns(["g"]), _ends(), sql.derived(rows, "r")))
+    each = zip(*(found[name].tolist() for name in ("g", "mean", "least", "most")), strict=True)
+    return {value: _rounded_mean(*map(float, numbers)) for value, *numbers in each if None not in numbers}
+
+
+def _ends() -> Named:
     v = sql.column("v")
-    outputs: Named = [(exp.Avg(this=v), "mean"), (exp.Min(this=v.copy()), "least"), (exp.Max(this=v.copy()), "most")]
-    found = engine.fetch(sql.select(outputs, sql.derived(rows, "r")))
-    mean, least, most = (float(found[name].astype(float)[0]) for name in ("mean", "least", "most"))
+    return [(exp.Avg(this=v), "mean"), (exp.Min(this=v.copy()), "least"), (exp.Max(this=v.copy()), "most")]
+
+
+def _rounded_mean(mean: float, least: float, most: float) -> float:
+    """Rounded to a small share of the deviation."""
     size = max(abs(least), abs(most))
     if not (size > 0.0 and np.isfinite(mean)):  # there are no rows, or they are refused later
         return 0.0

@@ -16,6 +16,7 @@ Phase = Literal[
     "passes",
     "between_passes",
     "folds",  # all of it
+    "groups",  # all of them
     "digests",  # of the rows, for --resume
     "finishing",
 ]

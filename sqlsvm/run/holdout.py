@@ -110,7 +110,7 @@ def _number_written(value: exp.Expression) -> exp.Expression:
 # -- its rows ----------------------------------------------------------------------------------------------------------
 
 
-def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
+def kept(work: Workspace, query: FeatureQuery, table: str = KEPT) -> FeatureQuery:
     """The same query over a working table with the filtered rows of the label's relation: else the catalog and every
     pass would hash all rows again. A LEFT JOINed relation stays, as conditions of WHERE apply after the join."""
     alias = label_relation(query)
@@ -119,8 +119,8 @@ def kept(work: Workspace, query: FeatureQuery) -> FeatureQuery:
     relation = query.relation(alias)
     columns = [sql.named(c.name, alias) for c in query.used_columns(alias)]
     rows = exp.select(*columns).from_(relation.source.copy()).where(*(f.copy() for f in relation.filters))
-    work.run([Statement(f"rows of {alias} on one side", rows, KEPT)])
-    changed = replace(relation, source=sql.users_table(KEPT, alias), filters=())
+    work.run([Statement(f"rows of {alias} on one side", rows, table)])
+    changed = replace(relation, source=sql.users_table(table, alias), filters=())
     return replace(query, relations=tuple(changed if r.alias == alias else r for r in query.relations))
 
 

@@ -1,6 +1,6 @@
 """The size of the join and the moments of its features, read from the database."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import floor
 
@@ -93,15 +93,24 @@ SAME = 1e-13
 def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
     """Moments in which a constant has no variance. A feature whose mean is much larger than its deviation is refused:
     its sums have lost the digits in which rows differ, and prove nothing."""
-    suspects = flat(plan.design, found)
-    if not suspects:
+    if not flat(plan.design, found):
         return found
     with work.scratch():
         answers = work.run(moments(plan, RANGE), plan.design.target.parameters)
-    squares = found.squares.copy()
-    for c in suspects:
+
+    def ends(c: Coordinate) -> tuple[float, float]:
         rows = answers[moments_name(plan.tree.node_of(c.relation))]
         least, most = (float(rows[f"{end}{c.index}"].astype(float)[0]) for end in ("least", "most"))
+        return least, most
+
+    return without_flat(plan, found, ends)
+
+
+def without_flat(plan: Plan, found: Moments, ends: Callable[[Coordinate], tuple[float, float]]) -> Moments:
+    """The same, from the least and the largest value of a coordinate."""
+    squares = found.squares.copy()
+    for c in flat(plan.design, found):
+        least, most = ends(c)
         if most - least > SAME * max(abs(least), abs(most)):
             raise _too_far_from_zero(plan, c, least, most)
         squares[c.index] = 0.0
@@ -115,8 +124,11 @@ def with_products(work: Workspace, plan: Plan, found: Moments) -> Moments:
     for c, others in multiplied(plan.design):
         if not np.isnan(found.squares[c.index]):
             made |= _products(work, plan, c, others)
-    found = replace(found, products=made)
-    for name in cancelling(plan.design, found) if made else ():
+    return checked_products(plan, replace(found, products=made))
+
+
+def checked_products(plan: Plan, found: Moments) -> Moments:
+    for name in cancelling(plan.design, found) if found.products else ():
         raise DataError(
             f"feature {name} hardly varies in the join, compared with its terms",
             detail="sums of such terms lose the digits in which their sum differs",

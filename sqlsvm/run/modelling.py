@@ -12,7 +12,7 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.notes import constants, only_class
+from sqlsvm.run.notes import constants, only_class, predicts_one
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
@@ -32,8 +32,10 @@ def model_of(
     solution: Solution,
     known: TrainedOn,
     left_out: Moments | None = None,
+    *,
+    notes: tuple[str, ...] | None = None,
 ) -> Model:
-    """`left_out`: of the rows held out."""
+    """`left_out`: of the rows held out. `notes`, if they are known."""
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design)
     unweighted = replace(design, target=replace(design.target, class_weights=(1.0, 1.0)))
@@ -65,7 +67,7 @@ def model_of(
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
-        notes=tuple(_notes(problem, training, penalty, solution, known.label_values)),
+        notes=tuple(_notes(problem, training, penalty, solution, known.label_values)) if notes is None else notes,
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
         maps=problem.query.maps,
@@ -119,7 +121,7 @@ def _notes(
     if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
         return
     if only := only_class(problem, solution, penalty):
-        said = f"the model predicts {label_values[only > 0]} for every row of the join"
+        said = predicts_one(label_values[only > 0])
         as_they_are = training.problem.class_weight == "none"
         yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"
 

@@ -52,3 +52,13 @@ def _unlikely(problem: Problem, solution: Solution, penalty: Penalty, wrong: flo
     if loss.is_step:
         return found + penalty.value(solution.beta) < UNLIKELY * 2 * wrong
     return found < UNLIKELY * wrong * float(loss.value(np.array([loss.origin or 0.0]))[0])
+
+
+def predicts_one(value: object) -> str:
+    return f"the model predicts {value} for every row of the join"
+
+
+def one_class(scores: Array, label_values: tuple[object, ...]) -> str | None:
+    """The same, from the scores of all rows."""
+    positive = scores > 0.0
+    return None if positive.any() and not positive.all() else predicts_one(label_values[bool(positive.any())])

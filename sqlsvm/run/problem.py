@@ -21,6 +21,7 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Classes, Target, named
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.by import apart
 from sqlsvm.query.meeting import met, unique_in
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
@@ -72,12 +73,15 @@ def maps_of(beta: Any) -> tuple[Mapped, ...]:
 def labelled(
     engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0, *, offload: bool = False
 ) -> FeatureQuery:
-    """The query as it is trained on. `offload`: facts about the join are read from a copy."""
+    """The query as it is trained on. The column that makes groups is its last feature. `offload`: facts about the join
+    are read from a copy."""
     read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
     query = unmapped(engine, text, options, read)
+    query, by = apart(query, options.by, engine.fold) if options.by else (query, None)
     if isinstance(maps, int):
         maps = resolved(engine, query, options.map, maps, axes_of(engine, query, options, offload=offload))
-    return mapped(query, maps, unique_in(engine))
+    query = mapped(query, maps, unique_in(engine))
+    return replace(query, features=(*query.features, by)) if by else query
 
 
 def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[str]) -> FeatureQuery:

@@ -33,6 +33,12 @@ def rounding(problem: Problem, *, whole: bool = True) -> Rounding:
     return Rounding.after(steps, _sizes(problem), len(design.dictionaries))
 
 
+def of_rows(problem: Problem, rows: int) -> Rounding:
+    """Where all rows are in memory: their features are scaled, their shares are divided, and they are added up."""
+    design = problem.plan.design
+    return Rounding.after(3 * (rows + FEW + 2 * design.size), _sizes(problem), len(design.dictionaries))
+
+
 def of_lists(problem: Problem) -> Rounding:
     """Of the running sums where the two sides meet. With two bags they go over the entries with one key."""
     if len(problem.plan.bags) > 2:

@@ -65,9 +65,14 @@ def whole_join(problem: Problem, most: int) -> Drawn | None:
         return None
     steps.info("reading all %s rows of the join", f"{problem.rows:,.0f}")
     with problem.work.clock.during("sampling"):
-        answers, reader = problem.work.run([found])[found.name], _Reader(problem.scaling)
-        numbers, ones, labels = reader.read_once(answers, np.float64)
-    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, answers[TIMES].astype(float))
+        answers = problem.work.run([found])[found.name]
+        return read_rows(problem, answers, answers[TIMES].astype(float))
+
+
+def read_rows(problem: Problem, rows: Rows, weights: Array) -> Drawn:
+    """Rows of the join that were read already, each with its weight."""
+    numbers, ones, codes = _Reader(problem.scaling).read_once(rows, np.float64)
+    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), codes, weights)
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:

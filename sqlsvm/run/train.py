@@ -22,6 +22,8 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.clock import NOTE, Clock
 from sqlsvm.run.folding import Folds, folded
 from sqlsvm.run.forecast import Forecast, usual_rate
+from sqlsvm.run.grouping import Grouping
+from sqlsvm.run.groups import Groups, check_number
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
 from sqlsvm.run.holdout_size import chosen_share
 from sqlsvm.run.machine import Machine, learned, streamed
@@ -94,9 +96,25 @@ class Training:
             raise OptionError("--fold-by says which rows stay together in --folds", hint="add --folds 5")
         if self.folds and self.solver == "descent":
             raise OptionError("descent takes no --folds: it begins each training at 0", hint="use --solver dane")
+        if self.problem.by:
+            self._check_groups()
         if self.solver != "descent" and self.problem.counting == "sketch":
             hint = "use --solver descent, or --counting grid"
             raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)
+
+    def _check_groups(self) -> None:
+        """What a model for each group does not go with."""
+        if self.solver not in ("dane", "bundle"):
+            raise OptionError(f"{self.solver} trains no groups", hint="use --solver dane, or leave out --by")
+        if self.folds or self.probability:
+            what = "--folds" if self.folds else "--probability"
+            hint = "measure the groups with --holdout 0.2, or train one of them alone, with WHERE"
+            raise OptionError(f"--by takes no {what}", hint=hint)
+        if isinstance(self.holdout, str):
+            raise OptionError(f"--by takes no --holdout {self.holdout}", hint="say how many rows: --holdout 0.2")
+        if audited(self.problem.constrain):
+            hint = "train one group alone, with WHERE"
+            raise OptionError("--by takes no fair: constraint, whose covariance is over all rows", hint=hint)
 
     def _check_machine(self) -> None:
         """What kernel machines and Pegasos are not for."""
@@ -184,6 +202,8 @@ def train_each(
     query = query_of(engine, text, training)
     clock.begin("copying" if training.offload else "reading")
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
+        if training.problem.by:
+            return [groups_model(engine, next(iter(trainings)), text, training, work, query)]
         problem, left_out = opened(work, query, training)
         if training.solver == "descent":
             problem = descending(problem, training.problem.scale)
@@ -293,6 +313,18 @@ def kernel_model(
     penalty = training.penalising.of(problem)
     model = made.put_into(model_of(engine, name, text, training, problem, penalty, solution, known, left_out))
     return replace(model, phases=problem.work.clock.lap())
+
+
+def groups_model(
+    engine: Engine, name: str, text: str, training: Training, work: Workspace, query: FeatureQuery
+) -> Model:
+    """A model for each group of rows. Class weights are those of each group."""
+    check_number(work.engine, query)
+    problem, left_out = opened(work, query, replace(training, problem=replace(training.problem, class_weight="none")))
+    known = trained_on(engine, text, problem)
+    work.clock.begin("groups")
+    model = Grouping(engine, name, text, training, known).model(Groups.of(problem), left_out)
+    return replace(model, phases=work.clock.lap())
 
 
 def _looked(rows: int) -> None:

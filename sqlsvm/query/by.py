@@ -1,0 +1,61 @@
+"""The column whose values are groups, with a model each."""
+
+from dataclasses import replace
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import QueryError, nearest
+from sqlsvm.query.ir import Feature, FeatureQuery, Fold
+from sqlsvm.query.kinds import plain, remedy
+
+
+def apart(query: FeatureQuery, name: str, fold: Fold) -> tuple[FeatureQuery, Feature]:
+    """The query without the column, and the column as a category. It is an output of the query of that name; else a
+    column of the label's relation. An output is no feature then: it is the same in all rows of a group."""
+    assert query.label is not None
+    for role, other in (("label", query.label), ("weight", query.weight)):
+        if other and _same(other.name, name, fold):
+            raise QueryError(f"--by: {other.name} is the {role}", hint="groups are the values of another column")
+    found = [f for f in query.features if _same(f.name, name, fold)]
+    if not found:
+        return query, _of_table(query, name, fold)
+    if {f.relation for f in found} != {query.label.relation}:
+        raise _elsewhere(query, name)
+    return replace(query, features=tuple(f for f in query.features if f not in found)), _as_group(found[0])
+
+
+def _as_group(output: Feature) -> Feature:
+    return replace(output, kind="categorical", top=None)
+
+
+def _same(known: str, typed: str, fold: Fold) -> bool:
+    return known == typed or fold(known, True) == fold(typed, False)
+
+
+def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
+    assert query.label is not None
+    alias = query.label.relation
+    columns = [c for c in query.relation(alias).columns if not c.name.startswith(sql.WORKING)]
+    column = next((c for c in columns if _same(c.name, name, fold)), None)
+    if column is None:
+        if any(_same(c.name, name, fold) for r in query.relations for c in r.columns):
+            raise _elsewhere(query, name)
+        hint = nearest(name, (c.name for c in columns))
+        raise QueryError(f"--by: {alias}, which has the label, has no column {name}", hint=hint)
+    _check(column, query.dialect)
+    own = sql.named(column.name, alias)
+    return Feature(column.name, alias, plain(own, column), "categorical", column.spelling, own=own)
+
+
+def _check(column: Column, dialect: str) -> None:
+    if column.kind == "other":
+        raise QueryError(f"--by: {column.name} is of type {column.type}", hint=remedy(column, dialect))
+
+
+def _elsewhere(query: FeatureQuery, name: str) -> QueryError:
+    assert query.label is not None
+    alias = query.label.relation
+    return QueryError(
+        f"--by: {name} is not a column of {alias}, which has the label",
+        hint=f"take it into that relation: FROM (SELECT a.*, b.{name} FROM ... JOIN ...) AS {alias}",
+    )

@@ -1,0 +1,94 @@
+"""Training the groups of a problem, one model for each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
+from sqlsvm.model.model import Model, Skipped, TrainedOn
+from sqlsvm.model.several import grouped
+from sqlsvm.plan.scaling import Moments
+from sqlsvm.run.groups import Group, Groups, Progress
+from sqlsvm.run.modelling import model_of
+from sqlsvm.run.notes import one_class
+from sqlsvm.run.problem import Problem
+from sqlsvm.run.rounding import of_rows
+from sqlsvm.run.sampling import Drawn
+from sqlsvm.run.solving import Solving, proposals
+from sqlsvm.solve.oracle import Sample
+from sqlsvm.solve.penalty import Penalty
+from sqlsvm.solve.rows_oracle import RowsOracle
+from sqlsvm.solve.run import Run
+from sqlsvm.solve.solution import Solution
+
+if TYPE_CHECKING:
+    from sqlsvm.run.train import Training
+
+
+@dataclass(frozen=True)
+class Grouping:
+    engine: Engine
+    name: str
+    text: str
+    training: "Training"
+    known: TrainedOn
+
+    def model(self, groups: Groups, left_out: Moments | None) -> Model:
+        found: dict[object, Model] = {}
+        skipped: list[Skipped] = []
+        progress = Progress(len(groups.groups))
+        for group, made in self._each(groups):
+            if isinstance(made, Model):
+                found[group.value] = made
+            else:
+                skipped.append(Skipped(group.value, group.rows, made.message))
+            progress.one()
+        if not found:
+            why = skipped[0].why if skipped else "no row of the join has a value there"
+            hint = "take a column with fewer values, of which each has rows of both classes"
+            raise DataError(f"no group of --by {groups.by.feature} can be trained", detail=why, hint=hint)
+        found = {group.value: found[group.value] for group in groups.groups if group.value in found}
+        model = grouped(groups.by.feature, found, skipped, groups.ungrouped)
+        return model if left_out is None else replace(model, trained_on=self._held_out(groups.all, left_out))
+
+    def _held_out(self, problem: Problem, left_out: Moments) -> TrainedOn:
+        """Of all groups together."""
+        rows = problem.plan.design.target.by_class(left_out.n, left_out.n_negative)
+        return replace(self.known, held_out=rows)
+
+    def _each(self, groups: Groups) -> Iterator[tuple[Group, Model | DataError]]:
+        read, others = groups.small(self.training.effort.sample)
+        for group, rows in groups.rows(read):
+            try:
+                asked = self.training.problem
+                yield group, self._solved(*groups.in_memory(group, rows, asked.class_weight, asked.scale))
+            except DataError as error:
+                yield group, error
+        for group in others:
+            try:
+                with groups.in_database(group, self.training.problem.class_weight, self.training.problem) as problem:
+                    made = self._passed(problem)
+            except DataError as error:
+                yield group, error
+            else:
+                yield group, made
+
+    def _solved(self, problem: Problem, drawn: Drawn) -> Model:
+        """All rows are there: a pass is a sum over them."""
+        penalty, loss = self.training.penalising.of(problem), problem.plan.loss
+        signs, origins = problem.plan.design.target.as_rows(drawn.codes, loss.origin or 0.0)
+        sample = Sample(drawn.rows, signs, origins, drawn.weights)
+        run = Run(RowsOracle(sample, loss, penalty, of_rows(problem, len(drawn.codes))), penalty, self.training.effort)
+        solution = run.follow(proposals(self.training, run))
+        signed = problem.plan.design.target.signed
+        one = one_class(drawn.rows.scores(solution.beta), self.known.label_values) if signed else None
+        return self._model(problem, penalty, solution, (one,) if one else ())
+
+    def _passed(self, problem: Problem) -> Model:
+        penalty = self.training.penalising.of(problem)
+        return self._model(problem, penalty, Solving(problem).solve(self.training, penalty), None)
+
+    def _model(self, problem: Problem, penalty: Penalty, solution: Solution, notes: tuple[str, ...] | None) -> Model:
+        asked = self.engine, self.name, self.text, self.training
+        return model_of(*asked, problem, penalty, solution, self.known, notes=notes)

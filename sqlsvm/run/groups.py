@@ -1,0 +1,238 @@
+"""A model for each value of a column of the label's relation, as if it were trained on the rows with that value alone.
+
+All groups share a snapshot, the features, and the tables of the other relations. The rows of small groups are read in
+one scan of the join, in the order of the groups. Each of these is then solved and proven in memory. A group with more
+rows is a problem of its own: the same plan, over a table with the rows of the label's relation that belong to it.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+
+import numpy as np
+
+from sqlsvm import sql
+from sqlsvm.compile.by_group import SIZES, rows_by_group, sizes_by_group
+from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.moments import needed
+from sqlsvm.compile.prepare import node_table
+from sqlsvm.compile.sample import TIMES, is_narrow
+from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.errors import OptionError
+from sqlsvm.model.literals import literal
+from sqlsvm.options import ClassWeights, Scale
+from sqlsvm.plan.catalog import rows_of
+from sqlsvm.plan.design import Dictionary
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.scaling import scaling
+from sqlsvm.plan.target import Target, centred_at, centres
+from sqlsvm.query import FeatureQuery
+from sqlsvm.run.holdout import kept
+from sqlsvm.run.in_memory import moments_of, of_rows, shifted, with_own_categories
+from sqlsvm.run.measuring import read_moments, with_constants, with_products
+from sqlsvm.run.problem import Problem, balanced, check_rows
+from sqlsvm.run.sampling import Drawn
+from sqlsvm.run.workspace import Workspace
+
+steps = logging.getLogger(__name__)
+
+MOST = 10_000
+"""Groups."""
+MOST_ROWS = 200_000
+"""Of the join, in a group that is read. A group with more makes passes in the database."""
+ROWS = "sqlsvm_group"
+EVERY = 2.0
+"""Seconds between two lines that say how many groups are done."""
+
+
+def check_number(engine: Engine, query: FeatureQuery) -> None:
+    """Refuse a column with very many values before they are read."""
+    by = query.features[-1]
+    values = sql.distinct(sql.derived(rows_of(query, by.relation, [(by.expression.copy(), "v")]), "r")).limit(MOST + 1)
+    found = engine.fetch(sql.select([(sql.count(), "n")], sql.derived(values, "v")))
+    if int(found["n"][0]) > MOST:
+        raise OptionError(
+            f"--by {by.name} makes more than {MOST:,} groups",
+            hint="take a column with fewer values; one with very many can be a feature, with --categorical and --top",
+        )
+
+
+@dataclass(frozen=True)
+class Group:
+    place: int
+    """Of its value, among those of the column."""
+    value: object
+    rows: float
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a problem without class weights, whose last feature is the column that makes them."""
+
+    all: Problem
+    totals: tuple[float, ...]
+    """The rows of the join with each value of the column. With weights of the user, their sum."""
+    sizes: tuple[float, ...]
+    """How many rows these are, without weights."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Groups":
+        if problem.work.engine.abilities.changes_rows is False:
+            raise OptionError("--by needs PostgreSQL or DuckDB", hint="train the groups one by one, each with WHERE")
+        problem.plan.design.target.must_be_one("--by trains two, or a number", "leave it out")
+        plan, totals = problem.plan, _totals(problem.work, problem.plan)
+        if plan.design.weight is None:
+            return cls(problem, totals, totals)
+        plan = replace(plan, design=replace(plan.design, weight=None), copied=frozenset(), merged=frozenset())
+        return cls(problem, totals, _totals(problem.work, plan))  # copies have the sums of weights
+
+    @property
+    def work(self) -> Workspace:
+        return self.all.work
+
+    @property
+    def by(self) -> Dictionary:
+        return self.all.plan.design.dictionaries[-1]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Without that column."""
+        design = self.all.plan.design
+        return replace(self.all.plan, design=replace(design, dictionaries=design.dictionaries[:-1]))
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Those that have rows."""
+        each = zip(self.by.categories, self.totals, strict=True)
+        return tuple(Group(n, value, rows) for n, (value, rows) in enumerate(each) if rows > 0.0)
+
+    @property
+    def ungrouped(self) -> float:
+        return max(0.0, self.all.moments.n - sum(group.rows for group in self.groups))
+
+    @cached_property
+    def _centres(self) -> Mapping[object, float]:
+        """Of a label that is a number."""
+        target = self.plan.design.target
+        if target.signed or not any(c.role == "intercept" for c in self.plan.design.coordinates):
+            return {}
+        return centres(self.work.engine, self.all.query, target.label, self.by.value)
+
+    def _target(self, group: Group) -> Target:
+        target = self.plan.design.target
+        return centred_at(target.label, self._centres[group.value]) if group.value in self._centres else target
+
+    def small(self, most: int | None) -> tuple[list[Group], list[Group]]:
+        """Those that are read, and the others."""
+        limit = (most or MOST_ROWS) if is_narrow(self.all.plan) else 0
+        read = [group for group in self.groups if self.sizes[group.place] <= limit]
+        return read, [group for group in self.groups if self.sizes[group.place] > limit]
+
+    def rows(self, read: Sequence[Group]) -> Iterator[tuple[Group, Rows]]:
+        """The rows of the join, group by group, from one scan."""
+        if not read:
+            return
+        places = {group.place: group for group in read}
+        others = [self.by.offset + 1 + group.place for group in self.groups if group.place not in places]
+        statement = rows_by_group(self.all.plan, self.by, others)
+        assert statement is not None
+        steps.info("reading the rows of %s groups", f"{len(read):,}")
+        number = number_column(self.by)
+        parameters = self.plan.design.target.parameters
+        for n, rows in _by_number(self.work.blocks(statement, parameters), number):
+            yield places[n - 1 - self.by.offset], rows
+
+    def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale) -> tuple[Problem, Drawn]:
+        target, before = self._target(group), self.plan.design.target.centre
+        rows = rows if target.centre == before else shifted(rows, before - target.centre)
+        design, rows = with_own_categories(replace(self.plan.design, target=target), rows)
+        plan = replace(self.plan, design=design)
+        if weights == "balanced":
+            counted = moments_of(plan, rows, rows[TIMES].astype(float))
+            check_rows(plan, counted)
+            plan = _weighted(plan, balanced(counted))
+        elif isinstance(weights, tuple):
+            plan = _weighted(plan, weights)
+        return of_rows(self.all, plan, rows, how)
+
+    @contextmanager
+    def in_database(self, group: Group, weights: ClassWeights, options: ProblemOptions) -> Iterator[Problem]:
+        """The same plan, over a table with the rows of the label's relation in this group."""
+        work, alias = self.work, self.by.relation
+        is_own = sql.equal(self.by.value.copy(), literal(group.value))
+        own = node_table(self.plan.label_node)
+        work.drop([table for table in work.tables if table == own])
+        with work.scratch():
+            query = kept(work, self.plan.tree.query.where(alias, is_own), ROWS)
+            plan = replace(self.plan, tree=replace(self.plan.tree, query=query))
+            plan = replace(plan, design=replace(plan.design, target=self._target(group)))
+            measured = needed(plan, options.scale, by_class=options.intercept == "free")
+            if weights == "balanced":
+                with work.scratch():
+                    work.run(s for s in working_tables(plan) if s.table == own)
+                    counted = read_moments(work, plan, measured)
+                    check_rows(plan, counted)
+                plan = _weighted(plan, balanced(counted))
+            elif isinstance(weights, tuple):
+                plan = _weighted(plan, weights)
+            work.run(s for s in working_tables(plan) if s.table == own)
+            found = read_moments(work, plan, measured)
+            check_rows(plan, found)
+            found = with_products(work, plan, with_constants(work, plan, found))
+            yield replace(self.all, plan=plan, moments=found, scaling=scaling(plan.design, found, options.scale))
+
+
+def _totals(work: Workspace, plan: Plan) -> tuple[float, ...]:
+    """The rows of the join with each category of the last dictionary."""
+    by = plan.design.dictionaries[-1]
+    with work.scratch():
+        rows = work.run(sizes_by_group(plan, by))[SIZES]
+    found = np.zeros(len(by.categories))
+    found[rows["n"].astype(int) - 1 - by.offset] = rows["total"]
+    return tuple(found.tolist())
+
+
+def _weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
+    target = replace(plan.design.target, class_weights=weights)
+    return replace(plan, design=replace(plan.design, target=target))
+
+
+def _by_number(blocks: Iterator[Rows], number: str) -> Iterator[tuple[int, Rows]]:
+    """Blocks of rows in the order of a number, as one for each number."""
+    parts: list[Rows] = []
+    for block in blocks:
+        values = block[number].astype(float)
+        ends = [*(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+        first = 0
+        for end in ends:
+            if parts and values[first] != parts[0][number][0]:
+                yield _joined(parts, number)
+                parts = []
+            if end > first:
+                parts.append({name: column[first:end] for name, column in block.items()})
+            first = end
+    if parts:
+        yield _joined(parts, number)
+
+
+def _joined(parts: Sequence[Rows], number: str) -> tuple[int, Rows]:
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return int(rows[number][0]), rows
+
+
+class Progress:
+    """Says how many groups are done, not too often."""
+
+    def __init__(self, groups: int) -> None:
+        self._groups, self._done, self._said = groups, 0, perf_counter()
+
+    def one(self) -> None:
+        self._done += 1
+        if perf_counter() - self._said >= EVERY:
+            steps.info("%s of %s groups are done", f"{self._done:,}", f"{self._groups:,}")
+            self._said = perf_counter()
