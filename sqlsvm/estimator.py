@@ -11,6 +11,7 @@ import numpy as np
 from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
+from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.intervals import with_intervals_of
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
@@ -21,7 +22,7 @@ from sqlsvm.engine.base import Engine, Session, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.options import (
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 
 Database: TypeAlias = str | Engine | Session
 Found = TypeVar("Found")
+
+
+EVALUATES_ONE = "evaluate measures one"
 
 
 class NotFittedError(SqlsvmError, ValueError, AttributeError):
@@ -95,6 +99,7 @@ class Relational:
     categorical: Sequence[str] = ()
     top: Sequence[str] | Mapping[str, int] = ()
     map: Sequence[str] = ()
+    by: str | None = None
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
     holdout: float | str | None = None
@@ -113,6 +118,7 @@ class Relational:
     warm_start: bool = False
 
     coef_: Values = field(init=False)
+    groups_: Values = field(init=False)
     dual_coef_: Values = field(init=False)
     intercept_: Values = field(init=False)
     feature_names_in_: Values = field(init=False)
@@ -235,10 +241,13 @@ class Relational:
         self.model_ = model
         if model.support:
             self.dual_coef_ = np.array([model.support.coefficients])
+        elif model.groups:
+            self.groups_ = np.array([of.value for of in model.groups], dtype=object)
         else:
             self.coef_ = np.array([[w.weight for w in part.weights] for part in model.parts])
         self.intercept_ = np.array([part.intercept for part in model.parts])
-        self.feature_names_in_ = np.array([_name(w) for w in model.parts[0].weights], dtype=object)
+        names = [term.feature for term in model.inputs] if model.groups else [_name(w) for w in model.parts[0].weights]
+        self.feature_names_in_ = np.array(names, dtype=object)
         self.n_iter_ = model.passes
         for name in ("objective", "objective_upper", "lower_bound", "gap", "history"):
             setattr(self, f"{name}_", getattr(model, name))
@@ -249,8 +258,17 @@ class Relational:
         """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it. With more
         than two classes, one column for each of classes_."""
         model = self._fitted()
-        found = [scores(part, frame) for part in model.parts]
-        return np.column_stack(found) if model.classes else found[0]
+        if not model.classes:
+            return scores(model, frame)
+        return np.column_stack([scores(part, frame) for part in model.parts])
+
+    def evaluate_groups(
+        self, database: Database | None = None, query: str | None = None, part: Part | None = None
+    ) -> ByGroup:
+        """How good a model that was trained with `by` is: in each group, and in all of them together."""
+        if not self._fitted().groups:
+            raise OptionError("this model has no groups", hint="evaluate() measures it")
+        return self._measured(by_group, database, query, part)
 
     def score_sql(
         self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
@@ -314,6 +332,9 @@ class RelationalSVC(Relational):
                             of more than two classes the means, and the largest gap: model_.classes has those of each
         history_            the certificate after every pass
         model_              all of it, also the seconds of each phase
+
+    With `by` there are no coef_, and groups_ are the values of that column that have a model: model_.groups has the
+    weights and the certificate of each. Rows must have the column. `predict` gives None for a row of no group.
     """
 
     of_numbers = False
@@ -328,6 +349,10 @@ class RelationalSVC(Relational):
         """The label's own value for each row: the positive one where the score is above 0; of more classes, that with
         the largest score."""
         found = self.decision_function(frame)
+        if self._fitted().groups:
+            predicted = self.classes_[(found > 0).astype(int)].astype(object)
+            predicted[np.isnan(found)] = None
+            return np.asarray(predicted)
         if (lost := int(np.isnan(found if found.ndim == 1 else found.sum(axis=1)).sum())) > 0:
             hint = "train with nulls='mean'"
             raise DataError(f"{lost:,} rows have no score: a feature is missing in them", hint=hint)
@@ -346,7 +371,7 @@ class RelationalSVC(Relational):
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
         one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions. On the
         rows held out, two classes have `intervals`."""
-        if self._fitted().classes:
+        if self._fitted().ungrouped_only(EVALUATES_ONE, "evaluate_groups() measures all").classes:
             return self._measured(confusion_of, database, query, part)
         if part == "holdout":
             return self._measured(_held_out, database, query, part)
@@ -371,6 +396,7 @@ class RelationalSVR(Relational):
         self, database: Database | None = None, query: str | None = None, part: Part | None = None
     ) -> Residuals:
         """How far its scores are off, on the rows of its query, of another, or of one part."""
+        self._fitted().ungrouped_only(EVALUATES_ONE, "evaluate_groups() measures all")
         return self._measured(_residuals, database, query, part)
 
 

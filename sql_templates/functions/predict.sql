@@ -4,7 +4,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    body CONSTANT jsonb := sqlsvm._body(model, version);
+    body CONSTANT jsonb := sqlsvm._of_group(sqlsvm._body(model, version), features);
     several CONSTANT boolean := coalesce(body @@ '$.classes.size() > 0', false);
     score double precision;
     place integer;

@@ -36,7 +36,7 @@ BEGIN
     IF body @@ '$.format > 10' THEN
         RAISE EXCEPTION USING
             ERRCODE = 'SV005',
-            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 9)',
+            MESSAGE = format('model "%s", version %s: made by a newer sqlsvm (format %s; these functions read up to 10)',
                              model, version, body ->> 'format'),
             HINT = 'With a newer sqlsvm type: sqlsvm upgrade --dsn URL';
     ELSIF wrong IS NOT NULL OR body ->> 'version' IS DISTINCT FROM version::text THEN

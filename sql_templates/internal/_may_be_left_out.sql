@@ -8,6 +8,8 @@ AS $$
         UNION ALL
         SELECT c, body ->> 'nulls' = 'mean'
         FROM jsonb_array_elements(body -> 'maps') AS m, jsonb_array_elements_text(m -> 'columns') AS c
+        UNION ALL
+        SELECT body ->> 'by', false WHERE body ->> 'by' IS NOT NULL
     )
     SELECT bool_or(name = feature AND may_be_missing)
         AND NOT EXISTS (

@@ -3,17 +3,20 @@
 from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
+from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.intervals import with_intervals_of
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.run.problem import Problem
 
-Measured = Evaluation | Residuals | Confusion
+Measured = Evaluation | Residuals | Confusion | ByGroup
 
 
 def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
+    if model.groups:
+        return by_group(problem, model, bins)
     if model.classes:
         return confusion_of(problem, model)
     return measure_of_two(problem, model, buckets=buckets, bins=bins)

@@ -64,6 +64,26 @@ def _of_list(asked: Asked, label: LabelMoments, quantile: float, bins: int) -> R
     )
 
 
+def residuals_by(z: Array, codes: Array, weights: Array, model: Model, bins: int = BINS) -> Residuals:
+    """From the residuals of rows and the codes of their labels."""
+    n, quantile = float(weights.sum()), _quantile_of(model)
+    squares, label = float(weights @ z**2), LabelMoments(float(weights @ codes), float(weights @ codes**2))
+    spread = label.squares - label.total**2 / n
+    over, under = float(weights @ np.maximum(z, 0.0)), float(weights @ np.maximum(-z, 0.0))
+    counts, edges = np.histogram(z, bins, weights=weights)
+    return Residuals(
+        rows=n,
+        mae=(over + under) / n,
+        rmse=sqrt(squares / n),
+        r2=1.0 - squares / spread if spread > FLAT * label.squares else None,
+        pinball=(quantile * over + (1.0 - quantile) * under) / n,
+        quantile=quantile,
+        coverage=float(weights @ (z <= 0.0)) / n,
+        edges=tuple(edges.tolist()),
+        counts=tuple(counts.tolist()),
+    )
+
+
 def _quantile_of(model: Model) -> float:
     """Of a training for one. Any other has the middle."""
     return float(model.options["problem"]["quantile"] if model.loss == "quantile" else DEFAULTS["quantile"])

@@ -82,4 +82,4 @@ def options_of(model: Model) -> ProblemOptions:
     )
 
 
-_KEPT = "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"
+_KEPT = "by", "weight", "counting", "intercept", "loss", "width", "tube", "quantile", "delta"

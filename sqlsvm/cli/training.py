@@ -71,6 +71,7 @@ place_wanted = together(
         "sqlsvm train --query features.sql --label late --name late_flights --from late_flights",
         "sqlsvm train --query features.sql --label late --lambda 1e-1:1e-5:13 --folds 5 --select auc",
         "sqlsvm train --query features.sql --label delay --loss quantile --quantile 0.05,0.5,0.95",
+        "sqlsvm train --query features.sql --label late --by carrier --name late_by_carrier",
         "sqlsvm train --offload --query features.sql --label late",
         "sqlsvm train --dsn duckdb: --query features.sql --label late --model-file late.json",
     ),
@@ -113,6 +114,7 @@ def train(
     if pictures and not varied:
         raise click.UsageError("--png draws several models: give --lambda or --l1 several values.")
     check_start(start, resume, options["solver"], varied)
+    check_groups(options["by"], resume, start, varied)
     trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
     training = next(iter(trainings.values()))
     check_read(training.options)
@@ -223,6 +225,16 @@ def check_start(start: str | None, resume: bool, solver: str, varied: "Option | 
         raise click.UsageError(f"--solver {solver} always begins at 0: leave out --from and --resume.")
 
 
+def check_groups(by: str | None, resume: bool, start: str | None, varied: "Option | None") -> None:
+    """What --by does not go with."""
+    if by is None:
+        return
+    if varied:
+        raise click.UsageError(f"--by takes one value of {varied.flag}: it trains a model for each group already.")
+    if resume or start:
+        raise click.UsageError(f"--by begins at 0: leave out {'--resume' if resume else '--from'}.")
+
+
 def _start(store: "Store | None", name: str) -> "Model":
     if store is None:
         raise OptionError(f"there is no model {name} to begin at: this database keeps none")
@@ -261,7 +273,7 @@ def _say_next(model: "Model", model_file: str | None, url: str) -> None:
     places = {"--dsn": url if typed("dsn") else None, "--model-file": model_file}
     options = [word for option, place in places.items() if place for word in (option, place)]
     named = shlex.join([model.name, *options])
-    drawn = "" if model.classes or model.support else f", sqlsvm report {named} draws it"
+    drawn = "" if model.family or model.support else f", sqlsvm report {named} draws it"
     click.echo(f"next: sqlsvm evaluate {named} measures it{drawn}", err=True)
 
 

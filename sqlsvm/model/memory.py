@@ -24,7 +24,10 @@ class Frame(Protocol):
 
 
 def scores(model: Model, frame: Frame) -> Values:
-    """One for each row; nan for a row with a NULL that the model does not replace."""
+    """One for each row; nan for a row with a NULL that the model does not replace, and for a row of no group of a model
+    with groups."""
+    if model.groups:
+        return _by_group(model, frame)
     names, inputs = _names(frame), {term.feature: term for term in model.inputs}
     if names and not _column(frame, names[0]).shape:
         raise OptionError(f"the rows have one {names[0]}, not a column of them", hint="for one row write [value]")
@@ -39,6 +42,19 @@ def scores(model: Model, frame: Frame) -> Values:
     if model.support:
         return total + model.support.scores(_joined(model, columns))
     return total
+
+
+def _by_group(model: Model, frame: Frame) -> Values:
+    names, place = _names(frame), category_weights(model.chooser)
+    columns = {term.feature: _column(frame, _found(term.feature, names)) for term in model.inputs}
+    chosen = columns.pop(model.chooser.feature)
+    places = np.array([0.0 if _is_missing(value) else place(value) for value in chosen.tolist()])
+    found = np.full(len(places), np.nan)
+    for n in np.unique(places[places > 0.0]).astype(int).tolist():
+        here = places == n
+        rows = {name: column[here] for name, column in columns.items()} | {model.chooser.feature: chosen[here]}
+        found[here] = scores(model.part(n - 1), rows)
+    return found
 
 
 def _joined(model: Model, columns: Mapping[str, Values]) -> Joined:

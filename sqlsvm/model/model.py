@@ -340,6 +340,10 @@ def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
     return found
 
 
+AS_GROUPS = "export it as json or sql, or train one group alone, with WHERE"
+"""What to do where there can be no groups."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Model(Proven):
     """Its fields are also those of its JSON. A new one needs a default, or older models cannot be read, and a new
@@ -413,24 +417,39 @@ class Model(Proven):
         return self.loss in NUMBER_LOSSES
 
     @property
+    def family(self) -> "tuple[OfClass | OfGroup, ...]":
+        """What has the vectors of weights, if there are several."""
+        return self.classes or self.groups
+
+    @property
     def parts(self) -> "tuple[Model, ...]":
         """The vectors of weights, each as a model of its own: that of each class against all others, that of each
         group, or the model itself."""
-        return tuple(map(self._part, self.classes or self.groups)) or (self,)
+        return tuple(map(self._part, self.family)) or (self,)
+
+    def part(self, place: int) -> "Model":
+        """One of them."""
+        return self._part(self.family[place])
+
+    def ungrouped_only(self, what: str, hint: str = "train one group alone, with WHERE") -> "Model":
+        """Itself; an error for a model with groups."""
+        if self.groups:
+            raise OptionError(f"model {self.name} has a model for each {self.by}, and {what}", hint=hint)
+        return self
 
     def must_be_one(self, what: str) -> None:
         """Refuse what is for one vector of weights."""
-        if several := self.classes or self.groups:
+        if self.family:
             kind = "classes" if self.classes else "groups"
             raise OptionError(
-                f"model {self.name} has {len(several)} {kind}, and {what}",
+                f"model {self.name} has {len(self.family)} {kind}, and {what}",
                 hint=f"sqlsvm predict and sqlsvm evaluate take any number of {kind}",
             )
 
     @property
     def used(self) -> int:
         """Of all its parts."""
-        return sum(of.used for of in self.classes or self.groups) or super().used
+        return sum(of.used for of in self.family) or super().used
 
     def _part(self, of: OfClass | OfGroup) -> "Model":
         own = {name: value for name, value in vars(of).items() if hasattr(self, name)}
@@ -456,8 +475,8 @@ class Model(Proven):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        several = self.classes or self.groups
-        groups = groupby(several[0].weights if several else self.weights, key=lambda w: w.feature)
+        first: Proven = self.family[0] if self.family else self
+        groups = groupby(first.weights, key=lambda w: w.feature)
         return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)
 
     @property

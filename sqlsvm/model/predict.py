@@ -32,6 +32,7 @@ from sqlsvm.model.score import (
 )
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import Feature, parse
+from sqlsvm.query.by import apart
 from sqlsvm.query.guards import as_typed, fragment
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import read_query
@@ -129,9 +130,12 @@ def _own_expressions(model: Model) -> dict[str, exp.Expression]:
 
 
 def query_rows(engine: Engine, model: Model) -> exp.Select:
-    """The model's query, with each output under the name of its feature."""
+    """The model's query, with each output under the name of its feature, and with the column that makes groups."""
     text = stored_query(engine, model)
     outputs = {feature.name: feature for feature in read_query(engine, text).features}
+    if model.by and model.by not in outputs:
+        _, by = apart(read_query(engine, text, label=model.label), model.by, engine.fold)
+        outputs[by.name] = by
     # Only in a sub-query are the keys of USING and NATURAL checked: training does not compare them in this way.
     bound = engine.bound(exp.select("*").from_(parse(text, engine.dialect).subquery("q", copy=False), copy=False))
     select = bound.args["from_"].this.this

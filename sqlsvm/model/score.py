@@ -149,8 +149,13 @@ def _curve(p: Probability, s: exp.Expression) -> exp.Expression:
 
 
 def score(model: Model, operands: Operands) -> exp.Expression:
-    """intercept + the sum of weight * value, and for a kernel machine that over its support vectors. The operands are
-    those of the inputs of the model."""
+    """intercept + the sum of weight * value, and for a kernel machine that over its support vectors; of a model with
+    groups that of the group of the row, and NULL for a row of no group. The operands are those of the inputs of the
+    model."""
+    if model.groups:
+        value, names = _compared(model.chooser, operands(model.chooser))
+        each = zip(names, model.parts, strict=True)
+        return exp.Case(this=value, ifs=[exp.If(this=literal(name), true=score(part, operands)) for name, part in each])
     found = {term.feature: operands(term) for term in model.inputs}
     total = exact(model.intercept)
     terms = {term.feature: term for term in model.terms}
@@ -211,15 +216,21 @@ def _term(term: Term, operand: Operand, nulls: str) -> exp.Expression:
 
 def _category_weight(term: Term, operand: Operand, nulls: str) -> exp.Expression:
     """CASE value WHEN category THEN weight ... ELSE 0 END, or ELSE the weight of all others; a NULL is none of them."""
-    value, categories = _comparable(operand, term.weights[0].category), [w.category for w in term.categories]
-    if term.spelling == "caseless":
-        value, categories = exp.Lower(this=sql.text(value)), [str(category).lower() for category in categories]
+    value, categories = _compared(term, operand)
     pairs = zip(categories, term.categories, strict=True)
     branches = [exp.If(this=literal(category), true=exact(w.weight)) for category, w in pairs]
     found = exp.Case(this=value, ifs=branches, default=exact(term.others or 0.0))
     if nulls == "drop":
         return sql.case(sql.not_null(operand.value), found)
     return found if term.others is None else sql.case(sql.not_null(operand.value), found, exact(0.0))
+
+
+def _compared(term: Term, operand: Operand) -> tuple[exp.Expression, list[object]]:
+    """A value of a feature, and the categories to compare it with."""
+    value, categories = _comparable(operand, term.weights[0].category), [w.category for w in term.categories]
+    if term.spelling != "caseless":
+        return value, categories
+    return exp.Lower(this=sql.text(value)), [str(category).lower() for category in categories]
 
 
 def _comparable(operand: Operand, category: object) -> exp.Expression:

@@ -15,7 +15,7 @@ from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
 from sqlsvm.maps import formula
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import Model, Term
+from sqlsvm.model.model import AS_GROUPS, Model, Term
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.to_sklearn import check_texts
 
@@ -28,7 +28,7 @@ def graph(model: Model) -> Any:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
         raise OptionError("onnx is not installed", hint="pip install 'sqlsvm[export]'") from error
-    check_texts(model.linear())
+    check_texts(model.ungrouped_only("a graph has one", AS_GROUPS).linear())
     made = _Graph()
     columns = {name: column for each in model.maps for name, column in _mapped(made, each).items()}
     each = [_score(made, part, columns) for part in model.parts]

@@ -9,7 +9,7 @@ import numpy as np
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.memory import mapped_columns
-from sqlsvm.model.model import Model, Term
+from sqlsvm.model.model import AS_GROUPS, Model, Term
 
 MISSING = (None, np.nan)
 """What a data frame has for NULL in a text."""
@@ -25,7 +25,7 @@ def pipeline(model: Model) -> Any:
         from sklearn.svm import LinearSVC
     except ImportError as error:
         raise OptionError("scikit-learn or pandas is not installed", hint="pip install 'sqlsvm[export]'") from error
-    check_texts(model.linear())
+    check_texts(model.ungrouped_only("a pipeline has one", AS_GROUPS).linear())
     own = [term.feature for term in model.terms if term.feature not in model.mapped]
     each = [_parts(part, own) for part in model.parts]
     columns_of = [[name] for name in own] + [list(each.columns) for each in model.maps]

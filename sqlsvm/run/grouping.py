@@ -1,6 +1,7 @@
 """Training the groups of a problem, one model for each."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ from sqlsvm.solve.solution import Solution
 
 if TYPE_CHECKING:
     from sqlsvm.run.train import Training
+
+
+NAMED = 5
+"""As many groups are named."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,22 @@ class Grouping:
             raise DataError(f"no group of --by {groups.by.feature} can be trained", detail=why, hint=hint)
         found = {group.value: found[group.value] for group in groups.groups if group.value in found}
         model = grouped(groups.by.feature, found, skipped, groups.ungrouped)
+        model = replace(model, notes=tuple(self._notes(model)))
         return model if left_out is None else replace(model, trained_on=self._held_out(groups.all, left_out))
+
+    def _notes(self, model: Model) -> Iterator[str]:
+        if model.skipped:
+            named = "; ".join(f"{each.value}: {each.why}" for each in model.skipped[:NAMED])
+            more = f"; and {len(model.skipped) - NAMED:,} more" if len(model.skipped) > NAMED else ""
+            number = len(model.skipped)
+            are = "1 group of {} is" if number == 1 else f"{number:,} groups of {{}} are"
+            yield f"{are.format(model.by)} skipped: {named}{more}"
+        if model.ungrouped:
+            yield f"{model.by} is NULL in {model.ungrouped:,.10g} rows of the join: these are in no group"
+        if ones := [str(of.value) for of in model.groups if of.notes]:
+            more = f" and {len(ones) - NAMED:,} more" if len(ones) > NAMED else ""
+            hint = "; try --class-weight balanced" if self.training.problem.class_weight == "none" else ""
+            yield f"the model predicts one class for every row of {model.by} {', '.join(ones[:NAMED])}{more}{hint}"
 
     def _held_out(self, problem: Problem, left_out: Moments) -> TrainedOn:
         """Of all groups together."""
@@ -67,12 +87,17 @@ class Grouping:
                 yield group, error
         for group in others:
             try:
-                with groups.in_database(group, self.training.problem.class_weight, self.training.problem) as problem:
+                with self._in_database(groups, group) as problem:
                     made = self._passed(problem)
             except DataError as error:
                 yield group, error
             else:
                 yield group, made
+
+    def _in_database(self, groups: Groups, group: Group) -> AbstractContextManager[Problem]:
+        asked = self.training.problem
+        free = asked.intercept == "free"
+        return groups.in_database(group, asked.class_weight, scale=asked.scale, by_class=free)
 
     def _solved(self, problem: Problem, drawn: Drawn) -> Model:
         """All rows are there: a pass is a sum over them."""

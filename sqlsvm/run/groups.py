@@ -28,7 +28,6 @@ from sqlsvm.options import ClassWeights, Scale
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.plan.target import Target, centred_at, centres
 from sqlsvm.query import FeatureQuery
@@ -127,11 +126,11 @@ class Groups:
         target = self.plan.design.target
         return centred_at(target.label, self._centres[group.value]) if group.value in self._centres else target
 
-    def small(self, most: int | None) -> tuple[list[Group], list[Group]]:
+    def small(self, most: int | None, among: Sequence[Group] | None = None) -> tuple[list[Group], list[Group]]:
         """Those that are read, and the others."""
-        limit = (most or MOST_ROWS) if is_narrow(self.all.plan) else 0
-        read = [group for group in self.groups if self.sizes[group.place] <= limit]
-        return read, [group for group in self.groups if self.sizes[group.place] > limit]
+        limit, among = (most or MOST_ROWS) if is_narrow(self.all.plan) else 0, self.groups if among is None else among
+        read = [group for group in among if self.sizes[group.place] <= limit]
+        return read, [group for group in among if self.sizes[group.place] > limit]
 
     def rows(self, read: Sequence[Group]) -> Iterator[tuple[Group, Rows]]:
         """The rows of the join, group by group, from one scan."""
@@ -161,7 +160,7 @@ class Groups:
         return of_rows(self.all, plan, rows, how)
 
     @contextmanager
-    def in_database(self, group: Group, weights: ClassWeights, options: ProblemOptions) -> Iterator[Problem]:
+    def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Problem]:
         """The same plan, over a table with the rows of the label's relation in this group."""
         work, alias = self.work, self.by.relation
         is_own = sql.equal(self.by.value.copy(), literal(group.value))
@@ -171,7 +170,7 @@ class Groups:
             query = kept(work, self.plan.tree.query.where(alias, is_own), ROWS)
             plan = replace(self.plan, tree=replace(self.plan.tree, query=query))
             plan = replace(plan, design=replace(plan.design, target=self._target(group)))
-            measured = needed(plan, options.scale, by_class=options.intercept == "free")
+            measured = needed(plan, scale, by_class=by_class)
             if weights == "balanced":
                 with work.scratch():
                     work.run(s for s in working_tables(plan) if s.table == own)
@@ -184,7 +183,7 @@ class Groups:
             found = read_moments(work, plan, measured)
             check_rows(plan, found)
             found = with_products(work, plan, with_constants(work, plan, found))
-            yield replace(self.all, plan=plan, moments=found, scaling=scaling(plan.design, found, options.scale))
+            yield replace(self.all, plan=plan, moments=found, scaling=scaling(plan.design, found, scale))
 
 
 def _totals(work: Workspace, plan: Plan) -> tuple[float, ...]:

@@ -203,10 +203,8 @@ def train_each(
     clock.begin("copying" if training.offload else "reading")
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         if training.problem.by:
-            return [groups_model(engine, next(iter(trainings)), text, training, work, query)]
+            return [groups_model(engine, text, trainings, work, query)]
         problem, left_out = opened(work, query, training)
-        if training.solver == "descent":
-            problem = descending(problem, training.problem.scale)
         check_classes(problem, training, resumes=any(each.before for each in continuations.values()))
         if problem.plan.design.target.classes or training.solver in MACHINES:
             continuations = NOTHING
@@ -273,7 +271,7 @@ def begins_of(problems: Sequence[Problem], training: Training, start: Model | No
         return [streamed(problems[0], 2.0 * training.lam, training.effort, _looked)]
     if start is None:
         return None
-    parts = start.parts
+    parts = start.ungrouped_only("a training begins at one").parts
     if len(parts) != len(problems):
         return [None] * len(problems)
     return [each.scaling.to_scaled(start_of(each.plan, part)) for each, part in zip(problems, parts, strict=True)]
@@ -316,9 +314,12 @@ def kernel_model(
 
 
 def groups_model(
-    engine: Engine, name: str, text: str, training: Training, work: Workspace, query: FeatureQuery
+    engine: Engine, text: str, trainings: Mapping[str, Training], work: Workspace, query: FeatureQuery
 ) -> Model:
     """A model for each group of rows. Class weights are those of each group."""
+    if len(trainings) > 1:
+        raise OptionError("--by trains a model for each group already", hint="give one value of each option")
+    ((name, training),) = trainings.items()
     check_number(work.engine, query)
     problem, left_out = opened(work, query, replace(training, problem=replace(training.problem, class_weight="none")))
     known = trained_on(engine, text, problem)
@@ -373,11 +374,13 @@ def _passed(clock: Clock, forecast: Forecast, on_pass: OnPass | None, record: Re
 
 def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
     """The problem to train on, and the sizes of the part that is held out."""
-    holdout = training.held
+    holdout, left_out = training.held, None
     if holdout is None:
-        return prepared(work, query, training.problem), None
-    left_out = counted_part(work, query, training.problem, holdout, "holdout")
-    return prepared_part(work, query, training.problem, holdout, "train"), left_out
+        problem = prepared(work, query, training.problem)
+    else:
+        left_out = counted_part(work, query, training.problem, holdout, "holdout")
+        problem = prepared_part(work, query, training.problem, holdout, "train")
+    return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out
 
 
 def descending(problem: Problem, scale: Scale) -> Problem:

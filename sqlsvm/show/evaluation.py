@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sqlsvm.model.confusion import Confusion, f1, precision, recall
-from sqlsvm.model.evaluation import Bounded, Evaluation, Fairness, Residuals
+from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Fairness, Residuals
 from sqlsvm.paper import columns, on_paper
 from sqlsvm.run.holdout import Part
 from sqlsvm.terminal import amount, printable, weight
@@ -16,19 +16,51 @@ from sqlsvm.terminal import amount, printable, weight
 RATES = ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "auc", "brier", "log_loss")
 
 
-Measured = Evaluation | Residuals | Confusion
+Measured = Evaluation | Residuals | Confusion | ByGroup
 
 
 def draw_evaluation(
     found: Measured, label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool = False
 ) -> str:
     """`classes` are the values of the label, the negative one first."""
+    if isinstance(found, ByGroup):
+        return _by_group(found, label, classes, stream, weighted=weighted)
     if isinstance(found, Confusion):
         return on_paper(stream, _classes(found, label, weighted), "", _measures(found), "", _looked_at(found))
     fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
         return on_paper(stream, _residuals(found, label, weighted), *fair)
     return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", *_how(found))
+
+
+def _by_group(found: ByGroup, label: str, classes: tuple[object, ...], stream: TextIO, *, weighted: bool) -> str:
+    """A line for each group, then all of them."""
+    of_numbers = any(isinstance(one.found, Residuals) for one in found.groups)
+    names = OF_NUMBERS if of_numbers else OF_CLASSES
+    unit, number = ("weight", weight) if weighted else ("rows", amount)
+    table = columns(escape(printable(found.by)), numbers=(unit, *(name.replace("_", " ") for name in names)))
+    for one in found.groups:
+        measures = (getattr(one.found, name) for name in names)
+        table.add_row(Text(printable(str(one.value))), number(_rows(one.found)), *map(_short, measures))
+    drawn = [on_paper(stream, table)]
+    if found.whole:
+        drawn.append(f"all groups\n\n{draw_evaluation(found.whole, label, classes, stream, weighted=weighted)}")
+    if found.missed:
+        drawn.append(f"in no group with a model: {number(found.missed)} {unit} of the join")
+    return "\n\n".join(drawn)
+
+
+OF_CLASSES = "accuracy", "balanced_accuracy", "f1", "auc"
+OF_NUMBERS = "mae", "rmse", "r2", "coverage"
+
+
+def _rows(found: Evaluation | Residuals) -> float:
+    return found.rows if isinstance(found, Residuals) else found.negatives + found.positives
+
+
+def _short(found: Bounded | float | None) -> str:
+    value = found.value if isinstance(found, Bounded) else found
+    return "" if value is None else f"{value:.4g}"
 
 
 def _how(found: Evaluation) -> Iterator[str]:

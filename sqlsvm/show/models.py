@@ -7,7 +7,7 @@ from typing import Any, TextIO
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.model.model import ByLabel, Model, Weight, plain
+from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup, Weight, plain
 from sqlsvm.paper import columns, facts, on_paper
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
@@ -48,31 +48,39 @@ def draw_models(listing: Sequence[Stored], stream: TextIO) -> str:
 
 def draw_model(model: Model, stream: TextIO) -> str:
     found = facts(_facts(model))
-    if model.classes:
-        return on_paper(stream, found, "", Text(draw_classes(model, stream)))
+    if model.family:
+        return on_paper(stream, found, "", Text(draw_several(model, stream)))
     return on_paper(stream, found, "", _history(model)) if model.history else on_paper(stream, found)
 
 
-def draw_classes(model: Model, stream: TextIO) -> str:
-    """A line for each class against all others."""
+def draw_several(model: Model, stream: TextIO, most: int | None = None) -> str:
+    """A line for each class against all others, or for each group: at most so many, those with the most rows."""
     unit, number = ("weight", weight) if model.weighted else ("rows", amount)
-    table = columns(
-        printable(model.label), "converged", numbers=(unit, "objective", "lower bound", "gap", "passes", "weights")
-    )
-    for each in model.classes:
-        weights = sum(w.weight != 0.0 for w in each.weights)
-        found = f"{each.objective:.6g}", f"{each.lower_bound:.6g}", f"{each.gap:.2g}"
-        name, converged = Text(printable(str(each.value))), "yes" if each.converged else "no"
-        table.add_row(name, converged, number(each.rows), *found, str(each.passes), str(weights))
-    return on_paper(stream, table)
+    said = printable(model.by or model.label)
+    table = columns(said, "converged", numbers=(unit, "objective", "lower bound", "gap", "passes", "weights"))
+    each: list[tuple[float, OfClass | OfGroup]] = [(of.rows, of) for of in model.classes]
+    each += [(of.join_rows, of) for of in model.groups]
+    shown = sorted(each, key=lambda one: -one[0])[:most] if most and len(each) > most else each
+    for rows, of in shown:
+        found = f"{of.objective:.6g}", f"{of.lower_bound:.6g}", f"{of.gap:.2g}"
+        name, converged = Text(printable(str(of.value))), "yes" if of.converged else "no"
+        table.add_row(name, converged, number(rows), *found, str(of.passes), str(of.used))
+    return on_paper(stream, table, *([_more(model, len(each) - len(shown))] if len(shown) < len(each) else []))
+
+
+def _more(model: Model, left: int) -> str:
+    return f"and {amount(left)} more with fewer rows: sqlsvm show {printable(model.name)} lists all"
 
 
 def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
-    """Of a model with several classes those of each class, one table after the other."""
-    if not model.classes:
+    """Of a model with several classes or groups those of each, one table after the other."""
+    if not model.family:
         return _weights(model, top, stream)
-    drawn = zip(model.classes, (_weights(part, top, stream) for part in model.parts), strict=True)
-    return "\n\n".join(f"{printable(model.label)} = {printable(str(each.value))}\n\n{text}" for each, text in drawn)
+    drawn, said = (
+        zip(model.family, (_weights(part, top, stream) for part in model.parts), strict=True),
+        model.by or model.label,
+    )
+    return "\n\n".join(f"{printable(said)} = {printable(str(each.value))}\n\n{text}" for each, text in drawn)
 
 
 def _weights(model: Model, top: int | None, stream: TextIO) -> str:
@@ -97,10 +105,10 @@ def heaviest(model: Model, top: int | None = None) -> tuple[Weight, ...]:
 def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
     found = model.as_json()
     kept = {name: found[name] for name in ("model", "version", "label")}
-    if not model.classes:
+    if not model.family:
         return kept | _of_one(model, top)
-    each = zip(model.classes, model.parts, strict=True)
-    return kept | {"classes": [{"value": plain(of.value), **_of_one(part, top)} for of, part in each]}
+    each = [{"value": plain(of.value), **_of_one(p, top)} for of, p in zip(model.family, model.parts, strict=True)]
+    return kept | ({"classes": each} if model.classes else {"by": model.by, "groups": each})
 
 
 def _of_one(model: Model, top: int | None) -> dict[str, Any]:
@@ -126,6 +134,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield "lower bound", f"{model.lower_bound:.6g}"
     if model.classes:
         yield "classes", f"{len(model.classes)}, each against all others; these are the means, and the largest gap"
+    yield from (("groups", line) for line in groups(model))
     yield "gap", gap(model)
     weights = sum(len(part.weights) for part in model.parts)
     yield "features", f"{len(model.terms)}{'' if model.support else f', with {weights} weights'}"
@@ -150,6 +159,13 @@ def vectors(model: Model) -> Iterator[tuple[str, str]]:
 
 
 FEW = 5
+
+
+def groups(model: Model) -> Iterator[str]:
+    """How many there are, and which were skipped."""
+    if model.groups:
+        of = f"{amount(len(model.groups))} of {printable(model.by or '')}"
+        yield f"{of}; the objective and its bounds are means over all rows, the gap is the largest"
 
 
 def constraints(model: Model) -> Iterator[str]:

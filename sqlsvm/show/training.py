@@ -7,9 +7,10 @@ from sqlsvm.model.model import Model
 from sqlsvm.paper import facts, on_paper
 from sqlsvm.show.models import (
     constraints,
-    draw_classes,
+    draw_several,
     draw_weights,
     gap,
+    groups,
     held_out,
     times,
     trained,
@@ -21,6 +22,7 @@ from sqlsvm.terminal import amount, memory, printable, row_count
 
 TOP = 10
 """How many weights are shown by default."""
+MOST_GROUPS = 100
 
 
 def pass_line(record: Record) -> str:
@@ -44,7 +46,7 @@ def draw_training(model: Model, place: str, stream: TextIO) -> str:
     proof = draw_certificate(model, place, stream)
     if model.support:
         return proof
-    drawn = draw_classes(model, stream) if model.classes else draw_weights(model, TOP, stream)
+    drawn = draw_several(model, stream, MOST_GROUPS) if model.family else draw_weights(model, TOP, stream)
     return f"{proof}\n\n{drawn}"
 
 
@@ -65,6 +67,7 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     yield from (("time", line) for line in times(model))
     yield "join", f"would have been {_join(model)}; it was never made"
     yield from vectors(model)
+    yield from (("groups", line) for line in groups(model))
     if line := held_out(model):
         yield "held out", line
     yield from (("validation", line) for line in validated(model))

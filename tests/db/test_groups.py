@@ -1,19 +1,35 @@
 """A model for each group of rows: each is that of a training on the rows of its group alone, and is proven for them."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine
+from sqlsvm import RelationalSVC
+from sqlsvm.ask.measure import measure
+from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.engine.base import Engine, StatementError, Text
+from sqlsvm.errors import DataError, OptionError, QueryError
+from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict, score_sql
+from sqlsvm.model.to_onnx import graph
+from sqlsvm.model.to_sklearn import pipeline
+from sqlsvm.plan.design import OTHER
+from sqlsvm.report.gather import gather
+from sqlsvm.run import groups
 from sqlsvm.run.train import Training, train
-from tests.db.test_numbers import met, numbers
+from sqlsvm.store import open_store
+from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star
-from tests.ground.opened import truth
+from tests.ground.opened import build, truth
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.typed import asked as fetched
+from tests.typed import typed
 
 BY = {
     "star": (star, "CASE s.store % 4 WHEN 0 THEN 'a' WHEN 1 THEN 'b''s' WHEN 2 THEN 'c' END"),
@@ -77,10 +93,254 @@ def test_each_group_is_a_training_of_its_own(
             own = alone(engine, join.query, of.value)
             assert_as_alone(engine, part, own, asked)
             if not options and sample is None:
-                rows = truth(engine, own, wish_of(asked))
-                assert_proven(engine, part, rows)
-                assert_beside_liblinear(part, rows)
-    rows = np.array([of.join_rows for of in model.groups])
-    assert model.join_rows == rows.sum()
+                naive = truth(engine, own, wish_of(asked))
+                assert_proven(engine, part, naive)
+                assert_beside_liblinear(part, naive)
+    rows = [of.join_rows for of in model.groups]
+    assert model.join_rows == sum(rows)
     assert model.objective == pytest.approx(np.average([of.objective for of in model.groups], weights=rows))
     assert model.gap == max(of.gap for of in model.groups)
+
+
+# -- labels that are numbers, weights, large groups --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", [None, 50])
+@pytest.mark.parametrize("loss", ["quantile", pytest.param("squared", marks=pytest.mark.slow)])
+def test_groups_of_a_label_that_is_a_number(engine: Engine, loss: str, sample: int | None) -> None:
+    """Each is measured from the mean of its own group, which the penalty sees."""
+    join = numbers(np.random.default_rng(5), 900)
+    join = replace(join, query=join.query.replace("SELECT s.y", "SELECT s.item % 3 AS g, s.y + 10 * (s.item % 3) AS y"))
+    asked = training(by="g", loss=loss, lam=1e-2, quantile=0.7, sample=sample)
+    with join.created(engine):
+        model = train(engine, "m", join.query, asked)
+        for of, part in zip(model.groups, model.parts, strict=True):
+            assert_as_alone(engine, part, alone(engine, join.query, of.value), asked)
+        found = on_all(engine, model, lambda problem: measure(problem, model))
+        rows = fetched(engine, predict(engine, model))
+    assert isinstance(found, ByGroup)
+    z = rows["y"].astype(float) - rows["score"].astype(float)
+    for one in found.groups:
+        assert isinstance(one.found, Residuals)
+        here = rows["g"] == one.value
+        assert one.found.mae == pytest.approx(np.abs(z[here]).mean())
+        assert one.found.rmse == pytest.approx(np.sqrt((z[here] ** 2).mean()))
+        y = rows["y"][here].astype(float)
+        assert one.found.r2 == pytest.approx(1 - (z[here] ** 2).sum() / ((y - y.mean()) ** 2).sum())
+    assert isinstance(found.whole, Residuals)
+    assert found.whole.mae == pytest.approx(np.abs(z).mean())
+    assert found.whole.rmse == pytest.approx(np.sqrt((z**2).mean()))
+
+
+@pytest.mark.parametrize("sample", [None, 1])
+def test_groups_of_rows_with_weights(engine: Engine, sample: int | None) -> None:
+    """The column is one of the label's relation that the query does not return. A sum of terms is one feature."""
+    query = """SELECT t.y, 1 + t.month % 2 AS w, t.x - o.price AS d, t.city, o.colour
+        FROM trips t JOIN offers o ON o.k = t.k"""
+    join = replace(categories(np.random.default_rng(2)), query=query)
+    asked = training(by="month", weight="w", lam=1e-2, sample=sample)
+    with join.created(engine):
+        model = train(engine, "m", query, asked)
+        assert [of.value for of in model.groups] == [1, 2, 3, 4]
+        for of, part in zip(model.groups, model.parts, strict=True):
+            assert_as_alone(engine, part, f"{query} WHERE t.month = {of.value}", asked)
+
+
+def test_the_most_frequent_categories_are_those_of_all_rows(engine: Engine) -> None:
+    """A group has weights for those that it has, and for all others together."""
+    join, _ = made("categories")
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(by="month", top=("city:3",), lam=1e-2))
+        rows = fetched(engine, predict(engine, model))
+    cities = {tuple(w.category for w in of.weights if w.feature == "city") for of in model.groups}
+    assert len(cities) == 1
+    assert [OTHER in each and len(each) for each in cities] == [4]
+    assert not np.isnan(rows["score"].astype(float)).any()
+
+
+# -- what is done with the model ---------------------------------------------------------------------------------------
+
+
+def test_predictions_are_those_of_the_group(engine: Engine) -> None:
+    """In the database and in memory, also for rows of no group; and the measures are those of the rows."""
+    join, _ = made("star")
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(by="g", lam=1e-2))
+        assert Model.from_json(json.loads(json.dumps(model.as_json()))).as_json() == model.as_json()
+        rows = fetched(engine, predict(engine, model))
+        by_text = exp.alias_(parse_one(score_sql(model), read=engine.dialect), "p")
+        again = fetched(engine, exp.select("score", by_text).from_(predict(engine, model).subquery("rows")))
+        found = on_all(engine, model, lambda problem: measure(problem, model))
+        parts = {of.value: fetched(engine, predict(engine, p)) for of, p in zip(model.groups, model.parts, strict=True)}
+    for name in ("score", "p"):
+        np.testing.assert_array_equal(again[name].astype(float), rows["score"].astype(float))
+    g = rows["g"].tolist()
+    for place, value in enumerate(g):
+        wanted = parts[value]["score"][place] if value in parts else None
+        assert rows["score"][place] == wanted or (is_missing(rows["score"][place]) and wanted is None)
+        assert is_missing(rows["prediction"][place]) == (value not in parts)
+    svc = RelationalSVC()
+    svc._take(model)
+    frame = {
+        **{name: rows[name] for name in ("qty", "price", "size", "open", "weight")},
+        "g": np.array([*g[:-1], "new"]),
+    }
+    scores = svc.decision_function(frame)
+    np.testing.assert_array_equal(scores[:-1], rows["score"][:-1].astype(float))
+    assert np.isnan(scores[-1])
+    assert svc.predict(frame)[-1] is None
+    assert svc.groups_.tolist() == [of.value for of in model.groups] == ["a", "b's", "c"]
+    assert isinstance(found, ByGroup)
+    assert found.missed == sum(value is None for value in g)
+    for one in found.groups:
+        assert isinstance(one.found, Evaluation)
+        here = np.array([value == one.value for value in g])
+        y, score = rows["y"][here].astype(bool), rows["score"][here].astype(float)
+        assert one.found.auc is not None
+        assert one.found.auc.value == pytest.approx(roc_auc_score(y, score))
+        assert one.found.accuracy.value == pytest.approx((y == (score > 0)).mean())
+    known = np.array([value is not None for value in g])
+    assert isinstance(found.whole, Evaluation)
+    right = rows["y"][known].astype(bool) == (rows["score"][known].astype(float) > 0)
+    assert found.whole.accuracy.value == pytest.approx(right.mean())
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or bool(value != value)
+
+
+def test_a_large_group_is_measured_in_the_database(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    join, _ = made("chain")
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(by="v", lam=1e-2))
+        small = on_all(engine, model, lambda problem: measure(problem, model))
+        monkeypatch.setattr(groups, "MOST_ROWS", 100)
+        large = on_all(engine, model, lambda problem: measure(problem, model))
+    assert isinstance(small, ByGroup)
+    assert isinstance(large, ByGroup)
+    for one, other in zip(small.groups, large.groups, strict=True):
+        assert one.value == other.value
+        assert isinstance(one.found, Evaluation)
+        assert isinstance(other.found, Evaluation)
+        assert one.found.accuracy.value == pytest.approx(other.found.accuracy.value, abs=1e-12)
+
+
+def test_rows_held_out_are_of_every_group(engine: Engine) -> None:
+    join, _ = made("star")
+    with join.created(engine):
+        model = train(engine, "m", join.query, training(by="g", lam=1e-2, holdout=0.3))
+        found = on_parts(engine, model, lambda problem: measure(problem, model))
+    assert model.trained_on.held_out
+    whole = {part: each.whole for part, each in found.items() if isinstance(each, ByGroup)}
+    assert isinstance(whole["train"], Evaluation)
+    assert isinstance(whole["holdout"], Evaluation)
+    assert whole["train"].negatives + whole["train"].positives == model.join_rows
+    assert whole["holdout"].positives > 0
+
+
+def test_an_offloaded_training_finds_the_same_groups(postgres: Engine) -> None:
+    join, _ = made("star")
+    with join.created(postgres):
+        here = train(postgres, "m", join.query, training(by="g", lam=1e-2))
+        there = train(postgres, "m", join.query, training(by="g", lam=1e-2, offload=True))
+    assert [of.value for of in here.groups] == [of.value for of in there.groups]
+    for one, other in zip(here.groups, there.groups, strict=True):
+        assert one.objective == pytest.approx(other.objective, rel=1e-9)
+
+
+# -- groups that cannot be trained, and what is refused ----------------------------------------------------------------
+
+
+def few(engine: Engine, rows: str) -> str:
+    build(engine, "CREATE TABLE f (g TEXT, y INT, x FLOAT8, z FLOAT8, day DATE); CREATE TABLE d (k INT PRIMARY KEY)")
+    typed(engine, parse_one(f"INSERT INTO f (g, y, x, z) VALUES {rows}"))
+    return "SELECT f.y, f.x, f.z FROM f"
+
+
+def test_a_group_without_both_classes_is_skipped_and_named(engine: Engine) -> None:
+    """The others are trained. A feature that is constant in a group weighs nothing there."""
+    query = few(
+        engine,
+        """('a', 1, 1, 5), ('a', -1, 2, 5), ('b', 1, 3, 1), ('b', 1, 4, 1), ('c', -1, 1, 2),
+        (NULL, 1, 0, 0), (NULL, -1, 0, 0)""",
+    )
+    model = train(engine, "m", query, training(by="g", lam=1e-2))
+    assert [(each.value, each.rows) for each in model.skipped] == [("b", 2.0), ("c", 1.0)]
+    assert "one class only: no row of the join is negative" in model.skipped[0].why
+    assert [of.value for of in model.groups] == ["a"]
+    assert model.groups[0].weights[1].weight == 0.0
+    assert model.ungrouped == 2.0
+    assert model.notes[0].startswith("2 groups of g are skipped: b: the label y has one class only")
+    assert model.notes[1] == "g is NULL in 2 rows of the join: these are in no group"
+    typed(engine, parse_one("DELETE FROM f WHERE g = 'a'"))
+    with pytest.raises(DataError, match="no group of --by g can be trained"):
+        train(engine, "m", query, training(by="g"))
+    assert not [table for table in engine.table_names() if "sqlsvm_" in table]
+
+
+REFUSED = (
+    ("nowhere", "--by: f, which has the label, has no column nowhere"),
+    ("y", "--by: y is the label"),
+    ("day", "--by: day is of type"),
+)
+
+
+def test_other_columns_are_refused(engine: Engine) -> None:
+    query = few(engine, "('a', 1, 1, 5), ('a', -1, 2, 5)")
+    for by, said in REFUSED:
+        with pytest.raises(QueryError, match=said):
+            train(engine, "m", query, training(by=by))
+    with pytest.raises(QueryError, match="--by: k is not a column of f, which has the label"):
+        train(engine, "m", f"{query} CROSS JOIN d", training(by="k"))
+    typed(engine, parse_one("INSERT INTO f (g, y, x, z) VALUES ('b', 2, 1, 1)"))
+    with pytest.raises(OptionError, match="the label y has 3 classes, and --by trains two, or a number"):
+        train(engine, "m", query, training(by="g"))
+
+
+def test_too_many_groups_are_refused(duckdb: Engine) -> None:
+    build(duckdb, "CREATE TABLE f AS SELECT i AS g, i % 2 = 0 AS y, i * 1.0 AS x FROM range(10001) AS r(i)")
+    with pytest.raises(OptionError, match="--by g makes more than 10,000 groups"):
+        train(duckdb, "m", "SELECT f.y, f.x FROM f", training(by="g"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"folds": 3}, {"solver": "pegasos"}, {"holdout": "auto"}, {"constrain": ("fair:x:0.1",)}, {"solver": "descent"}],
+    ids=str,
+)
+def test_options_that_do_not_go_with_groups(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        training(by="g", scale="maxabs", **options)
+
+
+def test_what_takes_one_vector_of_weights_refuses_groups(duckdb: Engine) -> None:
+    join, _ = made("star")
+    with join.created(duckdb):
+        model = train(duckdb, "m", join.query, training(by="g", lam=1e-2))
+        for refused in (graph, pipeline, lambda m: gather(m, None)):
+            with pytest.raises(OptionError, match="model m has"):
+                refused(model)
+        with pytest.raises(OptionError, match="a training begins at one"):
+            train(duckdb, "m", join.query, training(), start=model)
+
+
+def test_psql_chooses_the_group(installed: Engine, installed_dsn: str) -> None:
+    join, _ = made("star")
+    with join.created(installed):
+        model = train(installed, "by_g", join.query, training(by="g", lam=1e-2))
+        open_store(installed).save(model)
+        rows = fetched(installed, predict(installed, model))
+        named = ("g", "qty", "price", "size", "open", "weight")
+        for place in range(8):
+            row = {name: rows[name][place] for name in named}
+            given = json.dumps({n: v.item() if isinstance(v, np.generic) else v for n, v in row.items()})
+            found = installed.fetch(
+                Text("SELECT sqlsvm.decision_function('by_g', $1::jsonb) AS s, sqlsvm.predict('by_g', $2::jsonb) AS p"),
+                [given, given],
+            )
+            wanted = rows["score"][place]
+            assert found["s"][0] == pytest.approx(wanted, rel=1e-12, nan_ok=True)
+            assert found["p"][0] == (None if row["g"] is None else str(bool(wanted > 0)).lower())
+    for call in ("score_sql('by_g')", "weights('by_g')"):
+        with pytest.raises(StatementError, match='model "by_g" has 3 groups'):
+            installed.fetch(Text(f"SELECT * FROM sqlsvm.{call}"))

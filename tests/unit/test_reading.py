@@ -20,7 +20,19 @@ from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, OfClass, TrainedOn, Validated, Weight, _Pass
+from sqlsvm.model.model import (
+    FORMAT,
+    FeatureScale,
+    Held,
+    Model,
+    OfClass,
+    OfGroup,
+    Skipped,
+    TrainedOn,
+    Validated,
+    Weight,
+    _Pass,
+)
 from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.support import Support, SupportTable
@@ -150,6 +162,7 @@ _FORM_9 = (
     | {"support", "kernel", "gamma", "sample", "whole", "coefficients", "tables"}
     | {"relation", "numeric", "categorical", "numbers", "codes"}
 )
+_FORM_10 = _FORM_9 | {"by", "groups", "skipped", "ungrouped", "why"}
 FIELDS = {
     1: _FORM_1,
     2: _FORM_2,
@@ -160,12 +173,13 @@ FIELDS = {
     7: _FORM_7,
     8: _FORM_8,
     9: _FORM_9,
+    10: _FORM_10,
 }
 """In form 3 a category may be that of all other values, too."""
 
 
 def test_each_form_has_its_fields() -> None:
-    of_model = (Model, Weight, FeatureScale, Held, Mapped, OfClass, Probability, Validated)
+    of_model = (Model, Weight, FeatureScale, Held, Mapped, OfClass, OfGroup, Skipped, Probability, Validated)
     kinds = (*of_model, Support, SupportTable, TrainedOn, _Pass)
     assert FIELDS[FORMAT] == {field.name for kind in kinds for field in in_json(kind)}
 

@@ -1,0 +1,105 @@
+"""How good a model with groups is: on the rows of each group, and on all of them. The rows of small groups are read and
+scored here; a group with more is measured like a model of its own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from sqlsvm.ask.evaluate import evaluate
+from sqlsvm.ask.machine import measured_by
+from sqlsvm.ask.residuals import residuals, residuals_by
+from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.sample import TIMES
+from sqlsvm.engine.base import Rows
+from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Histogram, Measured, Residuals
+from sqlsvm.model.memory import category_weights
+from sqlsvm.model.model import Model
+from sqlsvm.model.raw import theta_of
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.target import CODE
+from sqlsvm.run.groups import Groups
+from sqlsvm.run.in_memory import with_own_categories
+from sqlsvm.run.problem import Problem
+from sqlsvm.solve.arrays import Array
+
+Found = Evaluation | Residuals
+
+
+def by_group(problem: Problem, model: Model, bins: int = 100) -> ByGroup:
+    groups = Groups.of(problem)
+    place = category_weights(model.chooser)
+    parts = {group.place: model.part(int(n) - 1) for group in groups.groups if (n := place(group.value))}
+    known = [group for group in groups.groups if group.place in parts]
+    read, others = groups.small(None, known)
+    found = {group.place: _of_rows(groups, rows, parts[group.place], bins) for group, rows in groups.rows(read)}
+    for group in others:
+        with groups.in_database(group, "none", scale="none", by_class=False) as here:
+            part = parts[group.place]
+            found[group.place] = residuals(here, part, bins) if part.of_numbers else evaluate(here, part, bins=bins)
+    each = [found[group.place] for group in known]
+    missed = problem.moments.n - sum(group.rows for group in known)
+    measured = tuple(Measured(group.value, one) for group, one in zip(known, each, strict=True))
+    return ByGroup(model.by or "", measured, _whole(each), max(0.0, missed))
+
+
+def _of_rows(groups: Groups, rows: Rows, part: Model, bins: int) -> Found:
+    design, rows = with_own_categories(groups.plan.design, rows)
+    scores = _scores(design, rows, theta_of(replace(groups.plan, design=design), part))
+    codes, weights = rows[CODE].astype(float), rows[TIMES].astype(float)
+    if not part.of_numbers:
+        return measured_by(scores, codes, weights, bins)
+    return residuals_by(codes - scores, codes, weights, part, bins)
+
+
+def _scores(design: Design, rows: Rows, theta: Array) -> Array:
+    found = np.zeros(len(rows[CODE]))
+    for c in design.coordinates:
+        found += theta[c.index] * (1.0 if c.role == "intercept" else rows[c.column].astype(float))
+    for d in design.dictionaries:
+        places = rows[number_column(d)]
+        found += np.append(theta, 0.0)[np.where(np.isnan(places), len(theta) + 1, places).astype(int) - 1]
+    return found
+
+
+def _whole(each: Sequence[Found]) -> Found | None:
+    """Over all groups together. The scores of different groups are not compared, so there is no AUC."""
+    if numbers := [found for found in each if isinstance(found, Residuals)]:
+        return _of_numbers(numbers)
+    classes = [found for found in each if isinstance(found, Evaluation)]
+    if not classes:
+        return None
+    return Evaluation(
+        negatives=sum(found.negatives for found in classes),
+        positives=sum(found.positives for found in classes),
+        true_positive=_sum([found.true_positive for found in classes]),
+        false_positive=_sum([found.false_positive for found in classes]),
+        auc=None,
+        histogram=Histogram((), (), ()),
+        blur=0.0,
+    )
+
+
+def _sum(found: Sequence[Bounded]) -> Bounded:
+    return Bounded(*(sum(getattr(one, name) for one in found) for name in ("value", "lower", "upper")))
+
+
+def _of_numbers(each: Sequence[Residuals]) -> Residuals:
+    rows = [found.rows for found in each]
+
+    def mean(name: str) -> float:
+        return float(np.average([getattr(found, name) for found in each], weights=rows))
+
+    return Residuals(
+        rows=sum(rows),
+        mae=mean("mae"),
+        rmse=sqrt(float(np.average([found.rmse**2 for found in each], weights=rows))),
+        r2=None,
+        pinball=mean("pinball"),
+        quantile=each[0].quantile,
+        coverage=mean("coverage"),
+        edges=(),
+        counts=(),
+        blur=max(found.blur for found in each),
+    )
