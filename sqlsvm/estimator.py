@@ -25,6 +25,7 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.probability import normalised
 from sqlsvm.options import (
     NUMBER_LOSSES,
     OPTIONS,
@@ -361,8 +362,12 @@ class RelationalSVC(Relational):
 
     def predict_proba(self, frame: Frame) -> Values:
         """For each row the probability of each of classes_, if there is one: `probability` asks for it. nan for a row
-        with a NULL, if no mean was trained for it."""
-        positive = predicting.probability_of(self._fitted())(self.decision_function(frame))
+        with a NULL, if no mean was trained for it. More than two classes are each fitted against all others, and their
+        probabilities divided by the sum."""
+        curves, found = predicting.probabilities_of(self._fitted()), self.decision_function(frame)
+        if found.ndim == 2:
+            return normalised(np.column_stack([p(own) for p, own in zip(curves, found.T, strict=True)]))
+        positive = curves[0](found)
         return np.column_stack([1.0 - positive, positive])
 
     def evaluate(

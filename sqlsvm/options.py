@@ -534,8 +534,8 @@ _TABLE = (
         "probability",
         None,
         Choice(get_args(ProbabilityMethod)),
-        "Fit the probability of the positive class to the scores of rows that the training has not seen (--holdout or "
-        "--folds): as Platt's sigmoid, or as a curve that rises in steps.",
+        "Fit the probability of the positive class, or of each of several, to the scores of rows that the training has "
+        "not seen (--holdout or --folds): as Platt's sigmoid, or as a curve that rises in steps.",
         ("train",),
         changes=None,
         example="sigmoid",

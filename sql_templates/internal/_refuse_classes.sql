@@ -12,7 +12,7 @@ BEGIN
             ERRCODE = 'SV003',
             MESSAGE = format('model "%s" has %s %s, so it has no one score', body ->> 'model', jsonb_array_length(body -> kind), kind),
             HINT = CASE kind WHEN 'classes'
-                THEN 'SELECT sqlsvm.predict(model, features) gives the class; sqlsvm predict --sql prints it as an expression.'
+                THEN 'SELECT sqlsvm.predict(model, features) gives the class, sqlsvm.class_probabilities(model, features) how probable each is.'
                 ELSE 'SELECT sqlsvm.predict(model, features) finds the group of a row; sqlsvm predict --sql prints the score as an expression.' END;
     END IF;
 END

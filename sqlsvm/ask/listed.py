@@ -41,7 +41,8 @@ class Asked:
     """The largest error of a score in the list, in steps."""
 
     def run(self, *statements: Statement, parameters: Mapping[str, float] = NONE) -> dict[str, Rows]:
-        return self.work.run(statements, {THETA: self.theta, BOUND: 0.0, BUCKETS: self.steps, **parameters})
+        known = {THETA: self.theta, BOUND: 0.0, BUCKETS: self.steps, **self.plan.design.target.parameters}
+        return self.work.run(statements, {**known, **parameters})
 
     def list_exactly(self) -> bool:
         """Make the list of scores, unless it would be too long; return whether it was made."""

@@ -15,6 +15,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.raw import theta_of
 from sqlsvm.options import ProbabilityMethod
+from sqlsvm.run.classes import against_others
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.calibration import isotonic, sigmoid
@@ -40,11 +41,26 @@ def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool
 
     def fitted(problem: Problem) -> list[Model]:
         steps.info("fitting the probabilities")
-        return [
-            replace(model, probability=fit(method, bins_of(problem, theta_of(problem.plan, model)))) for model in models
-        ]
+        return [with_curves(model, [fit(method, bins) for bins in _bins(problem, model)]) for model in models]
 
     return on_parts(engine, models[0], fitted, ["holdout"], offload=offload)["holdout"]
+
+
+def with_curves(model: Model, curves: Sequence[Probability]) -> Model:
+    """One of the positive class, or one of each class against all others."""
+    if not model.classes:
+        return replace(model, probability=curves[0])
+    each = zip(model.classes, curves, strict=True)
+    return replace(model, classes=tuple(replace(of, probability=curve) for of, curve in each))
+
+
+def _bins(problem: Problem, model: Model) -> list[ScoreBins]:
+    return bins_of_each(problem, [theta_of(problem.plan, part) for part in model.parts])
+
+
+def bins_of_each(problem: Problem, thetas: Sequence[Array]) -> list[ScoreBins]:
+    """Of raw weights: one vector, or one for each class against all others."""
+    return [bins_of(own, theta) for own, theta in zip(against_others(problem), thetas, strict=True)]
 
 
 def bins_of(problem: Problem, theta: Array) -> ScoreBins:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqlsvm.ask.probabilities import bins_of, fit
+from sqlsvm.ask.probabilities import bins_of_each, fit, with_curves
 from sqlsvm.ask.score_bins import ScoreBins, together
 from sqlsvm.ask.selecting import Measures, measures_of
 from sqlsvm.model.model import Model, Validated
@@ -20,7 +20,8 @@ class Validation:
     def __init__(self, trainings: Mapping[str, Training]) -> None:
         self._trainings = trainings
         self._measures: dict[str, list[Measures]] = {name: [] for name in trainings}
-        self._bins: dict[str, list[ScoreBins]] = {name: [] for name in trainings}
+        self._bins: dict[str, list[list[ScoreBins]]] = {name: [] for name in trainings}
+        """Of each fold, for each vector of weights."""
 
     def measure(self, problem: Problem, weights: Mapping[str, Sequence[Array]]) -> None:
         """One vector of weights, or one for each class."""
@@ -28,7 +29,7 @@ class Validation:
             training = self._trainings[name]
             self._measures[name].append(measures_of(problem, thetas, training.problem))
             if training.probability:
-                self._bins[name].append(bins_of(problem, thetas[0]))
+                self._bins[name].append(bins_of_each(problem, thetas))
 
     def of(self, model: Model) -> Model:
         """The model with what was found; the same if there were no folds."""
@@ -37,8 +38,10 @@ class Validation:
         if not folds:
             return model
         found = {name: _validated(tuple(fold[name] for fold in folds)) for name in folds[0]}
-        probability = fit(method, together(bins)) if method else None
-        return replace(model, validation=found, probability=probability)
+        model = replace(model, validation=found)
+        return (
+            with_curves(model, [fit(method, together(each)) for each in zip(*bins, strict=True)]) if method else model
+        )
 
 
 def _validated(values: tuple[float, ...]) -> Validated:

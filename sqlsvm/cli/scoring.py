@@ -43,7 +43,7 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
     number, prints how far scores are off: mean absolute and root mean square error, R^2, pinball loss, coverage.
 
     With more than two classes, prints how many rows of each class are predicted as each class, accuracy, and the means
-    of F1.
+    of F1. A model with probabilities also has its log loss and Brier score.
 
     A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out. There, the
     accuracy, the AUC and the loss of a label of two classes have intervals of 95 %: how far they would be off on other
@@ -93,7 +93,11 @@ targets = together(
 @which(rows_database, file_wanted)
 @click.option("--input", "rows", metavar="TABLE|SELECT|FILE", help="Rows with columns named as the features.")
 @targets
-@click.option("--probability", is_flag=True, help="Add the probability of the positive class; with --sql, print it.")
+@click.option(
+    "--probability",
+    is_flag=True,
+    help="Add the probability of the positive class, or of each of several; with --sql, print it.",
+)
 @click.option(
     "--sql",
     "as_sql",

@@ -1,7 +1,7 @@
 """How good a model with more than two classes is: which class it predicts for the rows of each class."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ class Confusion:
     drawn: Array | None = None
     """How many rows of each class were looked at; None if all were."""
     seed: int = 0
+    chances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """The Brier score and the log loss, each with its standard error; nothing if the model has no probabilities."""
 
     @property
     def exact(self) -> bool:
@@ -33,19 +35,21 @@ class Confusion:
 
     @property
     def measures(self) -> dict[str, float]:
-        return {name: measure(self.matrix) for name, measure in MEASURES.items()}
+        found = {name: measure(self.matrix) for name, measure in MEASURES.items()}
+        return found | {name: value for name, (value, _) in self.chances.items()}
 
     @property
     def errors(self) -> dict[str, float]:
         """The standard error of each measure, which comes from looking at some of the rows only."""
         if self.drawn is None:
-            return dict.fromkeys(MEASURES, 0.0)
+            return dict.fromkeys(self.measures, 0.0)
         rng, rows = np.random.default_rng(self.seed), self.rows
         again = np.zeros((REPEATS, *self.matrix.shape))
         for i, drawn in enumerate(self.drawn.astype(int).tolist()):
             if drawn:
                 again[:, i] = rng.multinomial(drawn, self.matrix[i] / rows[i], REPEATS) / drawn * rows[i]
-        return {name: float(np.std([measure(m) for m in again])) for name, measure in MEASURES.items()}
+        found = {name: float(np.std([measure(m) for m in again])) for name, measure in MEASURES.items()}
+        return found | {name: error for name, (_, error) in self.chances.items()}
 
     def as_json(self) -> dict[str, Any]:
         rates = precision(self.matrix), recall(self.matrix), f1(self.matrix)

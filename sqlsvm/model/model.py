@@ -34,7 +34,7 @@ from sqlsvm.solve.arrays import Array
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
-FORMAT = 10
+FORMAT = 11
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -292,6 +292,8 @@ class OfClass(Proven):
     """Of the join, without class weights."""
     held_out: float
     """The rows that the training did not see."""
+    probability: StoredProbability | None = None
+    """Of this class against all others. Those of all classes are divided by their sum."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,8 @@ from sqlsvm.model.score import (
     numbers,
     predictions,
     predictions_of_classes,
+    probabilities_of_classes,
+    probability_column,
     score,
 )
 from sqlsvm.model.stored_query import stored_query
@@ -46,26 +48,27 @@ _NAMES = """write table, schema.table or, in double quotes within others, '"My T
 
 
 def predict(engine: Engine, model: Model, rows: str | None = None, *, probability: bool = False) -> exp.Select:
-    """The rows with two more columns, score and prediction, and with the probability. `rows` is a table, a SELECT or,
-    in DuckDB, a CSV file; None is the query of the model."""
-    curve = probability_of(model) if probability else None
+    """The rows with two more columns, score and prediction, and with the probability; with that of each class, where
+    there are more than two. `rows` is a table, a SELECT or, in DuckDB, a CSV file; None is the query of the model."""
+    curves = probabilities_of(model) if probability else []
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
     columns = _described(engine, source, rows)
+    own = [probability_column(each.value) for each in model.classes] or [PROBABILITY]
     for column in columns:
-        if engine.fold(column.name, True) in (SCORE, PREDICTION, *([PROBABILITY] if curve else [])):
+        if engine.fold(column.name, True) in (SCORE, PREDICTION, *(own if curves else [])):
             hint = "give it another name in a SELECT of your own"
             raise OptionError(f"the rows have a column {column.name} already", hint=hint)
     operands = _operands(engine, model, columns)
     if model.classes:
         _check_distinct(columns)
         scores, values = [score(part, operands) for part in model.parts], [each.value for each in model.classes]
-        return predictions_of_classes(source, [c.name for c in columns], scores, values)
+        return predictions_of_classes(source, [c.name for c in columns], scores, values, curves)
     made = score(model, operands)
     if model.of_numbers:
         return numbers(source, made)
     single = engine.abilities.single  # 0.9 is equal to no real, but the real that is written 0.9 is
     type = next((single for c in columns if (c.name, c.type) == (model.label, single)), None)
-    return predictions(source, made, model.trained_on.label_values, type, curve)
+    return predictions(source, made, model.trained_on.label_values, type, *curves)
 
 
 def _check_distinct(columns: tuple[Column, ...]) -> None:
@@ -77,11 +80,13 @@ def _check_distinct(columns: tuple[Column, ...]) -> None:
             raise OptionError(f"the rows have two columns with the name {name}", hint=hint)
 
 
-def probability_of(model: Model) -> Probability:
-    if model.probability is None:
+def probabilities_of(model: Model) -> list[Probability]:
+    """That of the positive class, or those of each class against all others."""
+    found = [part.probability for part in model.parts if part.probability]
+    if len(found) < len(model.parts):
         hint = "sqlsvm train --probability sigmoid --holdout 0.2 fits one"
         raise OptionError(f"model {model.name} has no probability", hint=hint)
-    return model.probability
+    return found
 
 
 def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Column, ...]:
@@ -99,8 +104,8 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
 
 def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, probability: bool = False) -> str:
     """The score, or the probability, as one expression: over columns named as the features are, or over the query's
-    own expressions. Of a model with more than two classes, the class."""
-    curve = probability_of(model) if probability else None
+    own expressions. Of a model with more than two classes, the class, or an array of the probabilities of all."""
+    curves = probabilities_of(model) if probability else []
     own = _own_expressions(model) if of == "query" else {}
 
     def operand(term: Term) -> Operand:
@@ -109,9 +114,10 @@ def score_sql(model: Model, dialect: str | None = None, of: Of = "features", *, 
 
     if model.classes:
         scores, values = [score(part, operand) for part in model.parts], [each.value for each in model.classes]
-        return class_of(scores, values).sql(dialect=dialect or model.dialect)
+        found = probabilities_of_classes(scores, curves) if curves else class_of(scores, values)
+        return found.sql(dialect=dialect or model.dialect)
     found = score(model, operand)
-    return (chance_of(curve, found) if curve else found).sql(dialect=dialect or model.dialect)
+    return (chance_of(curves[0], found) if curves else found).sql(dialect=dialect or model.dialect)
 
 
 def _own_expressions(model: Model) -> dict[str, exp.Expression]:

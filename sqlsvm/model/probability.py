@@ -33,6 +33,13 @@ class Probability:
         return np.where(np.isnan(score), np.nan, found)
 
 
+def normalised(each: Array) -> Array:
+    """Probabilities of classes, each against all others, divided by their sum in each row; equal ones if all are 0."""
+    whole = each.sum(axis=1, keepdims=True)
+    found: Array = np.divide(each, whole, out=np.full_like(each, 1.0 / each.shape[1]), where=whole != 0.0)
+    return found
+
+
 def _agreeing(found: Probability) -> Probability:
     if found.method == "isotonic":
         if not found.scores or len(found.scores) != len(found.shares):

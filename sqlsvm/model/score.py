@@ -26,6 +26,8 @@ from sqlsvm.plan.design import as_number
 SCORE, PREDICTION, PROBABILITY = "score", "prediction", "probability"
 HIDDEN = "sqlsvm_s"
 """With a number, the score of a class."""
+CHANCE, TOTAL = "sqlsvm_p", "sqlsvm_total"
+"""With a number, the probability of a class against all others; their sum."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,60 @@ def prediction(score: exp.Expression, labels: tuple[object, ...]) -> exp.Express
 
 
 def predictions_of_classes(
-    rows: exp.Query, names: Sequence[str], scores: Sequence[exp.Expression], values: Sequence[object]
+    rows: exp.Query,
+    names: Sequence[str],
+    scores: Sequence[exp.Expression],
+    values: Sequence[object],
+    curves: Sequence[Probability] = (),
 ) -> exp.Select:
-    """SELECT the columns of these names, the largest score, the class that has it FROM (rows) AS r."""
+    """SELECT the columns of these names, the largest score, the class that has it, the probability of each class FROM
+    (rows) AS r."""
     scored = _with_more(rows, [(e, f"{HIDDEN}{k}") for k, e in enumerate(scores, 1)], "r")
     each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     kept = [exp.column(name, table="s", quoted=True) for name in names]
     best = exp.Greatest(this=each[0].copy(), expressions=[e.copy() for e in each[1:]])
     found = exp.select(*kept, exp.alias_(best, SCORE), exp.alias_(best_class(each, values), PREDICTION))
-    return found.from_(sql.derived(scored, "s"), copy=False)
+    if not curves:
+        return found.from_(sql.derived(scored, "s"), copy=False)
+    found = sql.also(
+        found, [(chance(curve, s), own) for own, curve, s in zip(_chances(curves), curves, each, strict=True)]
+    )
+    own, known = found.from_(sql.derived(scored, "s"), copy=False), [*names, SCORE, PREDICTION]
+    outputs: list[exp.Expr] = [exp.column(name, table="t", quoted=True) for name in known]
+    made = zip(normalised(curves, "t"), values, strict=True)
+    outputs += [exp.alias_(p, probability_column(value), quoted=True) for p, value in made]
+    return exp.select(*outputs).from_(sql.derived(_with_total(own, curves), "t"), copy=False)
+
+
+def probability_column(value: object) -> str:
+    return f"{PROBABILITY}_{value}"
+
+
+def probabilities_of_classes(scores: Sequence[exp.Expression], curves: Sequence[Probability]) -> exp.Expression:
+    """All of them as one array, in which the expression of each score stands once."""
+    named = [exp.alias_(score, f"{HIDDEN}{k}") for k, score in enumerate(scores, 1)]
+    each = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
+    own: sql.Named = [(chance(p, s), name) for p, s, name in zip(curves, each, _chances(curves), strict=True)]
+    rows = _with_total(sql.select(own, sql.derived(exp.select(*named), "s")), curves)
+    found = exp.select(exp.Array(expressions=normalised(curves, "t"))).from_(sql.derived(rows, "t"), copy=False)
+    return found.subquery(copy=False)
+
+
+def _with_total(rows: exp.Query, curves: Sequence[Probability]) -> exp.Select:
+    return _with_more(rows, [(sql.plus(*(exp.column(name, table="q") for name in _chances(curves))), TOTAL)], "q")
+
+
+def normalised(curves: Sequence[Probability], rows: str) -> list[exp.Expression]:
+    """CASE total WHEN 0 THEN 1 / K ELSE own / total END for each class; NULL for NULL."""
+    total = exp.column(TOTAL, table=rows)
+    alike = exp.If(this=sql.equal(total, sql.number(0)), true=exact(1.0 / len(curves)))
+    shares = (exp.Div(this=exp.column(name, table=rows), expression=total.copy()) for name in _chances(curves))
+    return [exp.Case(ifs=[alike.copy()], default=share) for share in shares]
+
+
+def _chances(curves: Sequence[Probability]) -> list[str]:
+    """The columns with the probability of each class against all others."""
+    return [f"{CHANCE}{k}" for k in range(1, len(curves) + 1)]
 
 
 def class_of(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.Expression:

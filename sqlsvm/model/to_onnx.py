@@ -37,13 +37,13 @@ def graph(model: Model) -> Any:
     if not model.of_numbers:
         label = _best if model.classes else _label
         outputs.append((label(made, score, model), _type(np.array(model.trained_on.label_values))))
-    if model.probability:
-        outputs.append((_probability(made, score, model.probability), TensorProto.DOUBLE))
+    if all(part.probability for part in model.parts):
+        outputs.append((_probabilities(made, each, model), TensorProto.DOUBLE))
     inputs: list[tuple[str, int]] = [
         (term.feature, TensorProto.STRING if _is_text(term) else TensorProto.DOUBLE) for term in model.inputs
     ]
     given = [helper.make_tensor_value_info(name, type, [None, 1]) for name, type in inputs]
-    found = [helper.make_tensor_value_info(n, t, [None, len(each) if n == "score" else 1]) for n, t in outputs]
+    found = [helper.make_tensor_value_info(n, t, [None, 1 if n == "label" else len(each)]) for n, t in outputs]
     body = helper.make_graph(made.nodes, "sqlsvm", given, found, initializer=made.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     result = helper.make_model(body, producer_name="sqlsvm", opset_imports=opsets, ir_version=9)
@@ -198,10 +198,23 @@ def _above(made: _Graph, score: str) -> str:
     return made.node("Greater", score, made.constant(np.zeros((1, 1))))
 
 
+def _probabilities(made: _Graph, scores: list[str], model: Model) -> str:
+    """That of the positive class; those of all classes, divided by their sum, or equal ones if that is 0."""
+    curves = [part.probability for part in model.parts if part.probability]
+    each = [_probability(made, score, p) for score, p in zip(scores, curves, strict=True)]
+    if not model.classes:
+        return made.node("Identity", *each, name="probability")
+    own = made.node("Concat", *each, axis=1)
+    total = made.node("ReduceSum", own, made.constant(np.array([1])), keepdims=1)
+    is_none = made.node("Equal", total, made.constant(np.zeros((1, 1))))
+    alike = made.constant(np.full((1, len(each)), 1.0 / len(each)))
+    return made.node("Where", is_none, alike, made.node("Div", own, total), name="probability")
+
+
 def _probability(made: _Graph, score: str, p: Probability) -> str:
     if p.method == "sigmoid":
         slope, offset = (made.constant(np.array([[value]])) for value in (-p.slope, -p.offset))
-        return made.node("Sigmoid", made.node("Add", made.node("Mul", score, slope), offset), name="probability")
+        return made.node("Sigmoid", made.node("Add", made.node("Mul", score, slope), offset))
     scores, shares = np.array(p.scores), np.array(p.shares)
     widths = np.diff(scores)
     part = made.node("Sub", score, made.constant(scores[None, :-1]))
@@ -209,4 +222,4 @@ def _probability(made: _Graph, score: str, p: Probability) -> str:
     rises = made.node("Mul", part, made.constant((np.diff(shares) / widths)[None, :]))
     axis = made.constant(np.array([1]))
     risen = made.node("ReduceSum", rises, axis, keepdims=1)
-    return made.node("Add", risen, made.constant(np.array([[shares[0]]])), name="probability")
+    return made.node("Add", risen, made.constant(np.array([[shares[0]]])))

@@ -284,8 +284,6 @@ def check_classes(problem: Problem, training: Training, *, resumes: bool) -> Non
         target.must_be_one("--resume continues a training of two", "leave it out")
     if training.solver == "descent":
         target.must_be_one("descent trains two", "use --solver dane")
-    if training.probability:
-        target.must_be_one("--probability is for two", "leave it out")
     if training.solver in MACHINES:
         target.must_be_one(f"{training.solver} trains two", "use --solver dane")
 

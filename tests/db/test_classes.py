@@ -17,6 +17,7 @@ from sqlglot import exp, parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
+from sqlsvm.ask.probabilities import with_curves
 from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.ask.validation import Validation
 from sqlsvm.compile.together import can_share
@@ -25,6 +26,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
+from sqlsvm.model.probability import Probability
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.preflight import ProblemOptions
@@ -282,13 +284,18 @@ def test_exports(duckdb: Engine) -> None:
     join = classed("categories")
     with join.created(duckdb):
         model = train(duckdb, "m", join.query, training(lam=1e-2, categorical=join.categorical))
-        rows = asked(duckdb, predict(duckdb, model))
+        curves = [Probability("sigmoid", -2.0 - k, k / 3) for k in range(2)]
+        curves.append(Probability("isotonic", scores=(-1.0, 0.0, 0.5), shares=(0.0, 0.2, 0.9)))
+        model = with_curves(model, curves)
+        rows = asked(duckdb, predict(duckdb, model, probability=True))
     frame = pd.DataFrame({name: column.tolist() for name, column in rows.items()})
     assert pipeline(pickle.loads(pickle.dumps(model))).predict(frame).tolist() == rows["prediction"].tolist()
     given = {t.feature: rows[t.feature][:, None] for t in model.terms}
     given = {n: v if v.dtype == object else v.astype(float) for n, v in given.items()}
     session = onnxruntime.InferenceSession(graph(model).SerializeToString())
-    score, label = session.run(["score", "label"], given)
+    score, label, p = session.run(["score", "label", "probability"], given)
+    own = np.column_stack([rows[f"probability_{each.value}"] for each in model.classes]).astype(float)
+    np.testing.assert_allclose(p, own, rtol=1e-9, atol=1e-12)
     assert label[:, 0].tolist() == rows["prediction"].tolist()
     np.testing.assert_allclose(score.max(axis=1), rows["score"].astype(float), rtol=1e-12)
 
@@ -310,7 +317,6 @@ def test_the_first_of_equal_scores_wins(engine: Engine) -> None:
         (["a", "b", "c"], {"positive": "a"}, "the label y has more than two values in f"),
         (["a", "b", "c"], {"solver": "descent", "scale": "maxabs"}, "y has 3 classes, and descent trains two"),
         (["a", "b", "c"], {"class_weight": (1.0, 2.0)}, "--class-weight W-:W\\+ is for two classes"),
-        (["a", "b", "c"], {"probability": "sigmoid", "folds": 2}, "has 3 classes, and --probability is for two"),
         (["a", "b", "c"], {"loss": "huber"}, "the loss huber needs a label that is a number"),
         ([0.5, 1.5, 2.5], {}, "the label y has more than two values in f"),
         (["a", "b", None, "c"], {}, "the label y is NULL in 1 rows"),

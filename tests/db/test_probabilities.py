@@ -15,9 +15,12 @@ from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
+from sqlsvm.ask.measure import measure
 from sqlsvm.ask.probabilities import with_probabilities
+from sqlsvm.ask.rows import on_all, on_parts
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
 from sqlsvm.options import ProbabilityMethod
@@ -185,3 +188,92 @@ def test_a_model_without_one(engine: Engine, installed: Engine, installed_dsn: s
     open_store(installed).save(replace(svc.model_, dialect="postgres", name=f"none_{engine.dialect}"))
     said = complaint(installed_dsn, f"SELECT sqlsvm.predict_proba('none_{engine.dialect}', '{{}}');")
     assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV003", f'model "none_{engine.dialect}" has no probability')
+
+
+# -- more than two classes ---------------------------------------------------------------------------------------------
+
+
+LABELS = {
+    "star": ("s.y", "CASE WHEN NOT s.y THEN 'a' WHEN s.price > 0.4 THEN 'b''s' ELSE 'c' END"),
+    "chain": ("m.y", "CASE WHEN m.y = 1 THEN 'one' WHEN m.v > 0 THEN 'two' WHEN m.u > 0 THEN 'three' ELSE 'four' END"),
+}
+
+
+def classed(shape: str) -> Join:
+    join, (label, classes) = SHAPES[shape](), LABELS[shape]
+    return replace(join, query=join.query.replace(f"SELECT {label}", f"SELECT {classes} AS y", 1))
+
+
+class ScoredClasses(Scored):
+    """A classifier whose scores are the rows: one for each class."""
+
+    def fit(self, x: Values, y: Values, sample_weight: Values | None = None) -> "ScoredClasses":
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, x: Values) -> Values:
+        return np.asarray(self.classes_[x.argmax(axis=1)])
+
+    def decision_function(self, x: Values) -> Values:
+        return x
+
+
+@pytest.mark.parametrize(("shape", "method"), [("star", "sigmoid"), ("chain", "isotonic")])
+def test_classes_next_to_scikit_learn(
+    engine: Engine, shape: str, method: ProbabilityMethod, installed: Engine, installed_dsn: str
+) -> None:
+    """On the rows held out, made here; the same in the database, as one expression, in memory, in psql and stored. What
+    they cost is that of these rows."""
+    join, name = classed(shape), f"p_{engine.dialect}_{shape}"
+    with join.created(engine):
+        svc = RelationalSVC(1e-3, holdout=0.4, probability=method).fit(engine, join.query, "y")
+        model = svc.model_
+        rows = rows_held_out(engine, join, model, 0.4)
+        names = [f"probability_{value}" for value in svc.classes_]
+        array = score_sql(model, engine.dialect, probability=True)
+        text = f"SELECT y, {array} AS p FROM ({engine.text(query_rows(engine, model))}) AS q"
+        listed = fetched(engine, parse_one(f"SELECT p[1] AS one FROM ({text}) AS r", read=engine.dialect))["one"]
+        every = fetched(engine, predict(engine, model, probability=True))
+        found = on_parts(engine, model, lambda problem: measure(problem, model), ["holdout"])["holdout"]
+    columns = {name: values for name, values in rows.items() if name not in ("y", "score", "prediction", *names)}
+    y, scores = rows["y"], svc.decision_function(columns)
+    peer = CalibratedClassifierCV(FrozenEstimator(ScoredClasses().fit(scores, y)), method=method).fit(scores, y)
+    theirs, ours = peer.predict_proba(scores), np.column_stack([rows[name].astype(float) for name in names])
+    np.testing.assert_allclose(ours, theirs, atol=1e-6 if method == "sigmoid" else 1e-3)
+    assert np.std(theirs) > 0.1
+    np.testing.assert_allclose(svc.predict_proba(columns), ours, atol=1e-12)
+    np.testing.assert_allclose(ours.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.sort(listed.astype(float)), np.sort(every[names[0]].astype(float)), atol=1e-12)
+    assert isinstance(found, Confusion)
+    assert found.exact
+    own = ours[np.arange(len(y)), np.searchsorted(svc.classes_, y)]
+    assert found.measures["log_loss"] == pytest.approx(log_loss(y, ours), rel=1e-6)
+    brier = (ours**2).sum(axis=1) - 2 * own + 1
+    assert found.measures["brier"] == pytest.approx(brier.mean(), rel=1e-6)
+    open_store(installed).save(replace(model, dialect="postgres", name=name))
+    again = open_store(installed).load(name)
+    assert [each.probability for each in again.classes] == [each.probability for each in model.classes]
+    feature = {name: values[7].item() for name, values in columns.items()}
+    said = answer(installed_dsn, f"SELECT * FROM sqlsvm.class_probabilities('{name}', '{json.dumps(feature)}');")
+    assert [line.split("|")[0] for line in said] == svc.classes_.tolist()
+    np.testing.assert_allclose([float(line.split("|")[1]) for line in said], ours[7], atol=1e-12)
+    told = complaint(installed_dsn, f"SELECT sqlsvm.predict_proba('{name}', '{{}}');")
+    assert f'model "{name}" has {len(names)} classes, so it has no one score' == told["MESSAGE"]
+
+
+def test_what_probabilities_of_a_sample_cost(duckdb: Engine) -> None:
+    """Over several bags, if the join is too large to be read whole, with standard errors; fitted out of fold."""
+    join = chain(np.random.default_rng(3), rows=3000, fan_out=14)
+    join = replace(join, query=join.query.replace("SELECT m.y", f"SELECT {LABELS['chain'][1]} AS y", 1))
+    with join.created(duckdb):
+        model = RelationalSVC(1e-2, folds=2, probability="sigmoid").fit(duckdb, join.query, "y").model_
+        found = on_all(duckdb, model, lambda problem: measure(problem, model))
+        rows = fetched(duckdb, predict(duckdb, model, probability=True))
+    assert isinstance(found, Confusion)
+    assert not found.exact
+    values = [each.value for each in model.classes]
+    p = np.column_stack([rows[f"probability_{value}"] for value in values]).astype(float)
+    own = p[np.arange(len(p)), np.searchsorted(np.array(values), rows["y"])]
+    for name, cost in {"log_loss": -np.log(own), "brier": (p**2).sum(axis=1) - 2 * own + 1}.items():
+        assert 0.0 < found.errors[name] < 0.01
+        assert abs(found.measures[name] - cost.mean()) < 5 * found.errors[name]

@@ -174,6 +174,7 @@ FIELDS = {
     8: _FORM_8,
     9: _FORM_9,
     10: _FORM_10,
+    11: _FORM_10,
 }
 """In form 3 a category may be that of all other values, too."""
 
