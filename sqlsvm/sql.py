@@ -74,6 +74,17 @@ def largest(expression: exp.Expression) -> exp.Expression:
     return exp.Max(this=expression)
 
 
+def least(*of: exp.Expression) -> exp.Expression:
+    """Without the NULLs. The other kind, which is NULL if one of them is, repeats each of them in DuckDB."""
+    first, *others = of
+    return exp.Least(this=first, expressions=others, ignore_nulls=True)
+
+
+def greatest(*of: exp.Expression) -> exp.Expression:
+    first, *others = of
+    return exp.Greatest(this=first, expressions=others, ignore_nulls=True)
+
+
 def or_zero(expression: exp.Expression) -> exp.Expression:
     return coalesce(expression, number(0))
 

@@ -222,7 +222,7 @@ def histogram(columns: Columns, c: Number, least: float, width: float) -> Statem
             this=exp.paren(sql.minus(sql.column(c.column, "t"), sql.number(least))), expression=sql.number(width)
         )
     )
-    last = exp.Least(this=sql.double(place), expressions=[sql.number(BINS - 1)])
+    last = sql.least(sql.double(place), sql.number(BINS - 1))
     rows = sql.select([(last, "bin"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
     found = sql.grouped(sql.columns(["bin"]), [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
     return statement(f"histogram {c.place}", found)

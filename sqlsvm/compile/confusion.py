@@ -72,8 +72,7 @@ def _scored(plan: Plan) -> exp.Select:
 
 def first_of_the_largest(scores: list[exp.Expression], values: list[exp.Expression]) -> exp.Expression:
     """CASE GREATEST(scores) WHEN first score THEN first value ... END"""
-    first, *others = scores
-    largest = exp.Greatest(this=first.copy(), expressions=[s.copy() for s in others])
+    largest = sql.greatest(*(s.copy() for s in scores))
     branches = [exp.If(this=s, true=v) for s, v in zip(scores, values, strict=True)]
     return exp.Case(this=largest, ifs=branches)
 

@@ -94,8 +94,8 @@ def _residuals(plan: Plan) -> Statement:
 def sums_of_residuals() -> Statement:
     """SELECT the rows, and the sums by which residuals are measured."""
     s, c, zero = sql.column("s"), sql.column(COUNT), sql.number(0)
-    over = exp.Greatest(this=s.copy(), expressions=[zero])
-    under = exp.Greatest(this=exp.Neg(this=s.copy()), expressions=[zero.copy()])
+    over = sql.greatest(s.copy(), zero)
+    under = sql.greatest(exp.Neg(this=s.copy()), zero.copy())
     within = sql.case(exp.LTE(this=s.copy(), expression=zero.copy()), c.copy(), zero.copy())
     sizes: Mapping[str, list[exp.Expression]] = {
         "n": [c],

@@ -40,8 +40,7 @@ it were there: what that rounds away is measured, as all rounding is."""
 def bucket_of(p: exp.Expression) -> exp.Expression:
     """A score in whole buckets, as a double."""
     rounded = sql.rounded(sql.product(p, sql.parameter(BUCKETS)))
-    below = exp.Least(this=rounded, expressions=[sql.number(LARGEST_BUCKET)])
-    return exp.Greatest(this=below, expressions=[sql.number(-LARGEST_BUCKET)])
+    return sql.greatest(sql.least(rounded, sql.number(LARGEST_BUCKET)), sql.number(-LARGEST_BUCKET))
 
 
 def rounding_name(bag: Bag) -> str:

@@ -26,6 +26,7 @@ from sqlsvm.sql import Named
 
 OFFSET = "b"
 SHORTFALL = "blur"
+SIZE = "a"
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Ramp:
         """(1 - -z / width) / 2, at most 1"""
         rest = sql.minus(sql.number(1), exp.Div(this=z.negated(), expression=self.width.copy()))
         share = sql.product(sql.number(0.5), exp.paren(rest))
-        return [exp.Least(this=share, expressions=[sql.number(1)])]
+        return [sql.least(share, sql.number(1))]
 
     def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
         return [(weight, "w")] if weight else []
@@ -237,26 +238,27 @@ class Sigmoid(BySlope):
     """u = 1 / (1 + exp(-z)), the slope of log(1 + exp(z))."""
 
     def value(self, z: Residual) -> list[exp.Expression]:
-        far = sql.number(FARTHEST)
-        least = exp.Least(this=z.negated(), expressions=[far])
-        power = exp.Greatest(this=least, expressions=[exp.Neg(this=far.copy())])
-        below = exp.paren(sql.plus(sql.number(1), exp.Exp(this=power)))
+        below = exp.paren(sql.plus(sql.number(1), exp.Exp(this=_within(z))))
         return [exp.paren(exp.Div(this=sql.number(1), expression=below))]
 
+    def kept(self, z: Residual, weight: exp.Expression | None) -> Named:
+        """|z| too: psi*(u) takes one logarithm with it, and two without."""
+        return [*super().kept(z, weight), (exp.Abs(this=_within(z)), SIZE)]
+
     def conjugate(self, u: exp.Expression) -> exp.Expression:
-        """u log u + (1 - u) log(1 - u)"""
-        rest = exp.paren(sql.minus(sql.number(1), u.copy()))
-        return exp.paren(sql.plus(*(_times_log(share) for share in (u, rest))))
+        """u log u + (1 - u) log(1 - u) is log(1 - s) - s |z|, where s is the smaller one of u and 1 - u"""
+        s = sql.least(u, exp.paren(sql.minus(sql.number(1), u.copy())))
+        rest = exp.paren(sql.minus(sql.number(1), s.copy()))
+        return exp.paren(sql.minus(exp.Ln(this=rest), sql.product(s, sql.column(SIZE, "r"))))
 
 
 FARTHEST = 700.0
 """In PostgreSQL, the exponential of a smaller number than its negative is an underflow."""
-LEAST = 1e-300
 
 
-def _times_log(share: exp.Expression) -> exp.Expression:
-    """There is no logarithm of 0."""
-    return sql.product(share, exp.Ln(this=exp.Greatest(this=share.copy(), expressions=[sql.number(LEAST)])))
+def _within(z: Residual) -> exp.Expression:
+    """-z"""
+    return sql.greatest(sql.least(z.negated(), sql.number(FARTHEST)), sql.number(-FARTHEST))
 
 
 def _by_piece(

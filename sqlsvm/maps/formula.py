@@ -54,7 +54,7 @@ def centred(place: int, mean: float) -> exp.Expression:
 
 def exponential(power: exp.Expression) -> exp.Expression:
     """EXP of a power of at most 0."""
-    return exp.Exp(this=exp.Greatest(this=power, expressions=[number(-LARGEST_EXPONENT)], ignore_nulls=True))
+    return exp.Exp(this=sql.greatest(power, number(-LARGEST_EXPONENT)))
 
 
 def text_of(formula: exp.Expression) -> str:

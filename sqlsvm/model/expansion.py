@@ -93,7 +93,7 @@ def _kernel(kernel: Kernel, sums: Sequence[exp.Expression]) -> exp.Expression:
 
 def _falling(gamma: float, s: exp.Expression) -> exp.Expression:
     """exp(-gamma s). Where s is NULL the score is NULL by its other terms."""
-    return exp.Exp(this=exp.Greatest(this=exact(SMALLEST), expressions=[sql.product(exact(-gamma), s)]))
+    return exp.Exp(this=sql.greatest(exact(SMALLEST), sql.product(exact(-gamma), s)))
 
 
 # -- columns of numbers ------------------------------------------------------------------------------------------------

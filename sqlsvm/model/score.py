@@ -82,7 +82,7 @@ def predictions_of_classes(
     scored = _with_more(rows, [(e, f"{HIDDEN}{k}") for k, e in enumerate(scores, 1)], "r")
     each: list[exp.Expression] = [exp.column(f"{HIDDEN}{k}", table="s") for k in range(1, len(scores) + 1)]
     kept = [exp.column(name, table="s", quoted=True) for name in names]
-    best = exp.Greatest(this=each[0].copy(), expressions=[e.copy() for e in each[1:]])
+    best = sql.greatest(*(e.copy() for e in each))
     found = exp.select(*kept, exp.alias_(best, SCORE), exp.alias_(best_class(each, values), PREDICTION))
     if not curves:
         return found.from_(sql.derived(scored, "s"), copy=False)
@@ -137,8 +137,7 @@ def class_of(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.
 
 def best_class(scores: Sequence[exp.Expression], values: Sequence[object]) -> exp.Expression:
     """The value of the largest score, of equal ones the first; NULL for NULL or NaN."""
-    first, *others = scores
-    best = exp.Greatest(this=first.copy(), expressions=[score.copy() for score in others])
+    best = sql.greatest(*(score.copy() for score in scores))
     is_number = exp.LT(this=best, expression=sql.double(exp.Literal.string("NaN")))
     branches = [exp.If(this=s.copy(), true=literal(v)) for s, v in zip(scores, values, strict=True)]
     return sql.case(is_number, exp.Case(this=best.copy(), ifs=branches))
@@ -167,7 +166,7 @@ def chance(probability: Probability, s: exp.Expression) -> exp.Expression:
 
 def _sigmoid(p: Probability, s: exp.Expression) -> exp.Expression:
     at = sql.plus(sql.product(exact(p.slope), s.copy()), exact(p.offset))
-    within = exp.Least(this=exp.Greatest(this=at, expressions=[exact(-STEEPEST)]), expressions=[exact(STEEPEST)])
+    within = sql.least(sql.greatest(at, exact(-STEEPEST)), exact(STEEPEST))
     return exp.Div(this=exact(1.0), expression=exp.paren(sql.plus(exact(1.0), exp.Exp(this=within))))
 
 
