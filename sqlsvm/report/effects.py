@@ -21,7 +21,7 @@ HEIGHT = 0.3
 
 
 def effects_section(report: Report) -> Element | None:
-    if not report.model.maps:
+    if not report.model.maps or report.model.classes:
         return None
     drawn = [draw(chart) for chart in effect_charts(report)]
     said = (

@@ -3,30 +3,32 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeVar
 
 from sqlsvm.ask.describe import Histogram, histograms
 from sqlsvm.ask.inspect import Inspection, inspect_model
-from sqlsvm.ask.measure import measure_of_two
+from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
-from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.confusion import Confusion
+from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.run.holdout import Holdout
-from sqlsvm.run.problem import unmapped
+from sqlsvm.run.problem import Problem, unmapped
 
 PLACES, BINS = 4096, 4000
 """Finer than for a table: it costs no more, and the bounds in the charts are narrower."""
 
 TREE, SCORES, RESIDUALS = "join tree", "scores, ROC curve and confusion matrix", "residuals"
+MATRIX = "confusion matrix"
 EFFECTS = "effects of columns"
 
-DRAWN = "a report draws one vector of weights"
+DRAWN = "a report draws one model"
 
 Found = TypeVar("Found")
+Measured = Evaluation | Residuals | Confusion
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,9 @@ class Missing:
 class Report:
     model: Model
     inspection: Inspection | None = None
-    evaluation: Evaluation | Residuals | None = None
+    evaluation: Measured | None = None
     """On the rows held out of the training; if there are none, on all rows."""
-    seen: Evaluation | Residuals | None = None
+    seen: Measured | None = None
     """On the rows of the training, if some were held out."""
     spread: Mapping[str, Histogram] = field(default_factory=dict)
     """Over the join, of the columns that maps of one column read."""
@@ -60,7 +62,7 @@ def gather(
     model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool = False
 ) -> Report:
     """A report with as many parts as possible: tables or the server may be gone, or no database may be given."""
-    model.must_be_one(DRAWN)
+    model.ungrouped_only(DRAWN)
     both = f"{TREE}, {_quality(model)}"
     if database is None:
         return Report(model, missing=(Missing(both, "no database was named; --dsn URL names one"),))
@@ -72,11 +74,11 @@ def gather(
 
 
 def _quality(model: Model) -> str:
-    return RESIDUALS if model.of_numbers else SCORES
+    return MATRIX if model.classes else RESIDUALS if model.of_numbers else SCORES
 
 
 def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Report:
-    model.must_be_one(DRAWN)
+    model.ungrouped_only(DRAWN)
     missing: list[Missing] = []
 
     def attempt(part: str, read: Callable[[], Found]) -> Found | None:
@@ -88,7 +90,8 @@ def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Repor
 
     inspection = attempt(TREE, lambda: inspect_model(engine, model))
     evaluation, seen = attempt(_quality(model), lambda: _evaluated(engine, model, offload)) or (None, None)
-    spread = (attempt(EFFECTS, lambda: _spread(engine, model)) if model.maps else None) or {}
+    mapped = model.maps and not model.classes
+    spread = (attempt(EFFECTS, lambda: _spread(engine, model)) if mapped else None) or {}
     return Report(model, inspection, evaluation, seen, spread, tuple(missing))
 
 
@@ -97,10 +100,12 @@ def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
     return histograms(engine, unmapped(engine, stored_query(engine, model), options_of(model), read), read)
 
 
-def _evaluated(
-    engine: Engine, model: Model, offload: bool
-) -> tuple[Evaluation | Residuals, Evaluation | Residuals | None]:
-    measured = partial(measure_of_two, model=model, buckets=PLACES, bins=BINS)
+def _evaluated(engine: Engine, model: Model, offload: bool) -> tuple[Measured, Measured | None]:
+    def measured(problem: Problem) -> Measured:
+        found = measure(problem, model, buckets=PLACES, bins=BINS)
+        assert not isinstance(found, ByGroup)  # no report has groups
+        return found
+
     if not Holdout.of(model.options):
         return on_all(engine, model, measured, offload=offload), None
     parts = on_parts(engine, model, measured, offload=offload)

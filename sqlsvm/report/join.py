@@ -33,6 +33,9 @@ def join_section(report: Report) -> Element:
 def _trained_join(model: Model) -> str:
     if model.of_numbers:
         return f"The model was trained on {row_count(model.join_rows, model.weighted)}."
+    if model.classes:
+        number = len(model.classes)
+        return f"The model was trained on {row_count(model.join_rows, model.weighted)} of {number} classes."
     negative, positive = (model.label_rows.get(label, 0.0) for label in ("-1", "1"))
     names = zip(classes(model), (negative, positive), strict=True)
     parts = [f"{row_count(n, model.weighted)} with {name} ({share(n, negative + positive)})" for name, n in names if n]
@@ -43,7 +46,8 @@ def _held_out(report: Report) -> float:
     """Of a label that is a number, the model does not say how many."""
     if isinstance(report.evaluation, Residuals):
         return report.evaluation.rows if report.seen else 0.0
-    return sum(report.model.trained_on.held_out.values())
+    of_classes = sum(of.held_out for of in report.model.classes)
+    return of_classes or sum(report.model.trained_on.held_out.values())
 
 
 def _moved(report: Report, found: Inspection) -> str:

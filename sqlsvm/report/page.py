@@ -7,14 +7,16 @@ from datetime import datetime
 from math import isfinite
 from typing import Any
 
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Residuals
 from sqlsvm.model.model import Model, plain
 from sqlsvm.options import OPTIONS
+from sqlsvm.report.classes import proofs_of_classes, weights_of_classes
 from sqlsvm.report.effects import effects_section
 from sqlsvm.report.gather import Report
 from sqlsvm.report.join import join_section
 from sqlsvm.report.markup import Element, el
-from sqlsvm.report.parts import document, figures, section, table
+from sqlsvm.report.parts import document, figures, percent, section, table
 from sqlsvm.report.plots import charts
 from sqlsvm.report.scores import scores_section
 from sqlsvm.report.svg import draw
@@ -35,7 +37,7 @@ def html(report: Report, made: datetime) -> str:
         _proof(model, drawn),
         join_section(report),
         effects_section(report),
-        weights_section(report),
+        weights_of_classes(report) if model.classes else weights_section(report),
         scores_section(report, drawn),
     )
     return document(f"{model.name}: a linear model and its certificate", made, parts, _making(model), _absent(report))
@@ -54,6 +56,8 @@ def _opening(report: Report) -> Element:
 
 
 def _kind(model: Model) -> str:
+    if model.classes:
+        return f"Linear support vector machine of {len(model.classes)} classes"
     return "Linear model of a number" if model.of_numbers else "Linear support vector machine"
 
 
@@ -70,14 +74,6 @@ def _claim(model: Model) -> list[object]:
     return claim
 
 
-def percent(part: float) -> str:
-    """
-    >>> percent(0.0005), percent(0.1234)
-    ('0.05 %', '12 %')
-    """
-    return f"{100 * part:.2g} %"
-
-
 def _figures(report: Report) -> Iterator[tuple[str, str]]:
     model, found = report.model, report.evaluation
     features = len(model.terms)
@@ -92,6 +88,9 @@ def _figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "mean absolute error", f"{found.mae:.4g}"
         if found.r2 is not None:
             yield "R\u00b2", f"{found.r2:.3f}"
+    elif isinstance(found, Confusion):
+        yield "accuracy", f"{found.measures['accuracy']:.3f}"
+        yield "macro F1", f"{found.measures['macro_f1']:.3f}"
     elif found:
         yield "accuracy", _rate(found.accuracy)
         if found.auc:
@@ -108,6 +107,8 @@ def _proof(model: Model, drawn: Mapping[str, Element]) -> Element:
         f"of the weights (lambda = {model.lam:g}){_sizes(model)}, on the features as scaled for training. Each pass "
         "gives a plane that lies below it everywhere; the lowest point of all these planes together is the lower bound."
     )
+    if model.classes:
+        return proofs_of_classes(model, said)
     held = [(c.row, f"{c.slack:.6g}") for c in model.constraints]
     constraints = table(("constraint", "slack"), held, words=1, caption="What the weights satisfy") if held else None
     titles = ("pass", "objective", "at most", "lower bound", "gap", "buckets", "seconds")

@@ -38,6 +38,14 @@ def figures(facts: Iterable[tuple[str, str]]) -> Element:
     return el("dl", [el("div", el("dt", name), el("dd", fact)) for name, fact in facts], class_="figures")
 
 
+def percent(part: float) -> str:
+    """
+    >>> percent(0.0005), percent(0.1234)
+    ('0.05 %', '12 %')
+    """
+    return f"{100 * part:.2g} %"
+
+
 def section(name: str, title: str, *children: object) -> Element:
     return el("section", el("h2", title, id=name), *children, aria_labelledby=name)
 

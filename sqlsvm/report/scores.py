@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
+from sqlsvm.report.classes import confusion_section
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
@@ -14,9 +16,11 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
     found, seen = report.evaluation, report.seen
     if isinstance(found, Residuals):
         return _residuals_section(report, found, seen if isinstance(seen, Residuals) else None, drawn)
+    if isinstance(found, Confusion):
+        return confusion_section(report, found)
     if not found:
         return None
-    assert not isinstance(seen, Residuals)  # both are of one model
+    assert not isinstance(seen, Residuals | Confusion)  # both are of one model
     exact = "All numbers are exact." if found.exact else "Scores were rounded for counting, so there are bounds."
     said = f"{_counted(report, found.negatives + found.positives)} {exact}"
     left = el("div", drawn.get("scores"), _confusion(report, found), _rates(found, seen))

@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from sqlsvm.model.probability import Probability
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.report.gather import gather
+from sqlsvm.report import gather, gather_from, html
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import open_problem
@@ -370,11 +371,27 @@ def test_a_class_that_the_join_loses(engine: Engine) -> None:
     assert as_json(inspect(engine, text, label="y"))["label"]["rows"] == {"a": 1.0, "b": 1.0, "c": 0.0}
 
 
-def test_a_report_is_refused(duckdb: Engine) -> None:
-    build(duckdb, "CREATE TABLE f (y INT, x FLOAT8); INSERT INTO f VALUES (1, 1), (2, 2), (3, 3)")
-    model = train(duckdb, "m", "SELECT f.y, f.x FROM f", training(lam=1e-1))
-    with pytest.raises(OptionError, match="model m has 3 classes, and a report draws one vector of weights"):
-        gather(model, None)
+def test_a_report(duckdb: Engine) -> None:
+    """A certificate and weights for each class, and the predictions for the rows held out; without a database, too."""
+    join = classed("star")
+    with join.created(duckdb):
+        model = train(duckdb, "m", join.query, training(lam=1e-2, holdout=0.3))
+        found = gather_from(duckdb, model)
+        parts = on_parts(duckdb, model, lambda problem: measure(problem, model))
+    page = html(found, datetime(2026, 1, 2))
+    assert isinstance(found.evaluation, Confusion)
+    np.testing.assert_array_equal(found.evaluation.matrix, parts["holdout"].matrix)  # type: ignore[union-attr]
+    assert found.seen
+    for of in model.classes:
+        assert all(f'<td class="number">{value:.6g}</td>' in page for value in (of.objective, of.lower_bound))
+        assert f'<td class="number">{of.weights[0].scaled_weight:.4f}</td>'.replace("-", "\u2212") in page
+    for row in found.evaluation.matrix.tolist():
+        assert all(f'<td class="number">{cell:,.0f}</td>' in page for cell in row)
+    for value in found.evaluation.measures.values():
+        assert f'<td class="number">{value:.4f}</td>' in page
+    (missing,) = gather(model, None).missing
+    assert "confusion matrix" in missing.part
+    assert "The certificates" in html(gather(model, None), datetime(2026, 1, 2))
 
 
 def test_functions_in_psql(installed: Engine) -> None:
