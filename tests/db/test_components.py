@@ -4,52 +4,23 @@ import io
 
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
 
 from sqlsvm.ask.components import as_json, components
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.options import Scale
-from sqlsvm.run.components import Components
 from sqlsvm.show.components import draw
+from tests.ground.described import agrees, compared_components
 from tests.ground.opened import build
-from tests.ground.reference import Reference
 from tests.ground.schemas import random_world
 from tests.typed import meant, typed
-
-
-def agrees(found: Components, rows: Values) -> None:
-    """Up to the sign, where an eigenvalue is apart from the others."""
-    widths = np.array(list(found.widths.values()))
-    scaled = (rows - rows.mean(axis=0)) / np.where(widths > 0.0, widths, np.inf)
-    peer = PCA(svd_solver="full").fit(scaled) if len(rows) > 1 else None
-    values = np.zeros(len(widths))
-    if peer is not None:
-        some = peer.explained_variance_ * (len(rows) - 1) / len(rows)
-        values[: len(some)] = some
-    np.testing.assert_allclose([c.variance for c in found.components], values[: len(found.components)], atol=1e-8)
-    assert found.variance == pytest.approx(values.sum(), abs=1e-8)
-    for n, c in enumerate(found.components):
-        apart = np.abs(np.delete(values, n) - values[n]).min(initial=np.inf)
-        if peer is not None and apart > 1e-4 * max(found.variance, 1e-9) and n < len(peer.components_):
-            own = np.array(list(c.loadings.values()))
-            assert abs(own @ peer.components_[n]) == pytest.approx(1.0, abs=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(930, 934))
 @pytest.mark.parametrize("scale", ["standard", "none"])
 def test_components_of_random_worlds(shared_engine: Engine, seed: int, scale: Scale) -> None:
-    with random_world(np.random.default_rng(seed), max_relations=3, nulls=False).created(shared_engine) as live:
-        rows = Reference(shared_engine, live).joined
-        names = [f.name for f in live.features if f.kind != "categorical"]
-        if not names or not rows.rows:
-            return
-        label = live.label.name if live.label else None
-        text = live.query(shared_engine.dialect)
-        x = np.column_stack([rows.features[name].astype(float) for name in names])
-        if np.isnan(x).any():  # of a LEFT JOIN
-            x = np.where(np.isnan(x), np.nan_to_num(np.nanmean(x, axis=0)), x)
-        agrees(components(shared_engine, text, k=3, label=label, nulls="mean", scale=scale), x)
+    with random_world(np.random.default_rng(seed), max_relations=3).created(shared_engine) as live:
+        compared_components(shared_engine, live, scale)
 
 
 TABLES = """CREATE TABLE f (k INT, y INT, x FLOAT8, z FLOAT8, b BOOLEAN, c TEXT); CREATE TABLE g (k INT, v FLOAT8)"""

@@ -1,15 +1,22 @@
-"""What `describe` says of a world, next to the rows of its join."""
+"""What `describe`, `components` and `inspect --heavy` say of a world, next to the rows of its join."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sqlglot import exp
 
+from sqlsvm.ask.components import components
 from sqlsvm.ask.describe import ColumnFacts, Description, describe
+from sqlsvm.ask.inspect import inspect
 from sqlsvm.compile.columns import QUANTILES
 from sqlsvm.engine.base import Engine, Values
-from tests.ground.reference import Joined, Reference
+from sqlsvm.options import Scale
+from sqlsvm.run.components import Components
+from tests.ground.reference import Joined, Reference, naive
 from tests.ground.world import World
+from tests.typed import asked
 
 FEW = 3
 """Categories that are asked for."""
@@ -78,3 +85,57 @@ def _same(found: float, wanted: float) -> None:
         assert np.isnan(found)
     else:
         assert found == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+
+
+# -- components --------------------------------------------------------------------------------------------------------
+
+
+def compared_components(engine: Engine, world: World, scale: Scale, *, offload: bool = False) -> int:
+    """Those of all numbers, where a NULL is the mean; how many there are: none without a number, or without a row."""
+    rows = Reference(engine, world).joined
+    names = [f.name for f in world.features if f.kind != "categorical"]
+    x = np.column_stack([np.zeros((rows.rows, 0)), *(rows.features[name].astype(float) for name in names)])
+    if not rows.rows or not x.shape[1]:
+        return 0
+    label, text = world.label.name if world.label else None, world.query(engine.dialect)
+    there = ~np.isnan(x)
+    means = np.where(there, x, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    found = components(engine, text, k=3, label=label, nulls="mean", scale=scale, offload=offload)
+    agrees(found, np.where(there, x, means))
+    return len(found.components)
+
+
+def agrees(found: Components, rows: Values) -> None:
+    """Up to the sign, where an eigenvalue is apart from the others."""
+    widths = np.array(list(found.widths.values()))
+    scaled = (rows - rows.mean(axis=0)) / np.where(widths > 0.0, widths, np.inf)
+    peer = PCA(svd_solver="full").fit(scaled) if len(rows) > 1 else None
+    values = np.zeros(len(widths))
+    if peer is not None:
+        some = peer.explained_variance_ * (len(rows) - 1) / len(rows)
+        values[: len(some)] = some
+    np.testing.assert_allclose([c.variance for c in found.components], values[: len(found.components)], atol=1e-8)
+    assert found.variance == pytest.approx(values.sum(), abs=1e-8)
+    for n, c in enumerate(found.components):
+        apart = np.abs(np.delete(values, n) - values[n]).min(initial=np.inf)
+        if peer is not None and apart > 1e-4 * max(found.variance, 1e-9) and n < len(peer.components_):
+            own = np.array(list(c.loadings.values()))
+            assert abs(own @ peer.components_[n]) == pytest.approx(1.0, abs=1e-7)
+
+
+# -- heavy keys --------------------------------------------------------------------------------------------------------
+
+
+def compared_heavy(engine: Engine, world: World) -> int:
+    """How many edges have some."""
+    found = inspect(engine, world.query(engine.dialect), label=world.label.name if world.label else None, heavy=FEW)
+    for place, heavy in found.heavy.items():
+        variables = [found.tree.variables[v] for v in found.tree.edges[place].on]
+        columns = [next(iter(v.terms)).expression for v in variables]
+        keys = [exp.alias_(column.copy(), f"k{n}") for n, column in enumerate(columns)]
+        with naive(engine):
+            rows = asked(engine, world.select(keys))
+        sizes = Counter(zip(*(column.tolist() for column in rows.values()), strict=True))
+        assert [k.rows for k in heavy.keys] == sorted(sizes.values(), reverse=True)[:FEW]
+        assert heavy.others == sizes.total() - sum(k.rows for k in heavy.keys)
+    return len(found.heavy)
