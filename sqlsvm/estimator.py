@@ -12,7 +12,7 @@ from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.groups import by_group
-from sqlsvm.ask.intervals import with_intervals_of
+from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts
@@ -402,7 +402,7 @@ class RelationalSVR(Relational):
     ) -> Residuals:
         """How far its scores are off, on the rows of its query, of another, or of one part."""
         self._fitted().ungrouped_only(EVALUATES_ONE, "evaluate_groups() measures all")
-        return self._measured(_residuals, database, query, part)
+        return self._measured(_residuals_held_out if part == "holdout" else _residuals, database, query, part)
 
 
 # -- the losses that have estimators of their own in scikit-learn ------------------------------------------------------
@@ -446,6 +446,10 @@ def _held_out(problem: Problem, model: Model) -> Evaluation:
 
 def _residuals(problem: Problem, model: Model) -> Residuals:
     return with_fairness(residuals(problem, model), problem, model)
+
+
+def _residuals_held_out(problem: Problem, model: Model) -> Residuals:
+    return with_intervals_of_residuals(_residuals(problem, model), problem, model)
 
 
 def _opened(database: Database) -> AbstractContextManager[Engine]:

@@ -8,8 +8,13 @@ cluster adds is a sum over its rows of the join of a function of their scores:
     loss        the loss of a row, less the mean
     auc         of a positive row the share of the negative ones below it, of a negative row that of the positive ones
                 above it, less the AUC; from the histogram of the scores, and linear within its bins
+    mae, rmse   |z| and z^2 of a residual z, less the mean; the error of a root is that of the square by 2 rmse
+    r2          z^2 less (1 - R^2) (y - mean of y)^2, by the mean of the latter: a cluster has one label y. With A the
+                sum of z^2 of a cluster and n its rows, the sum of w A n over clusters comes from that of w (A + t n)^2.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -19,7 +24,8 @@ from sqlsvm.ask.listed import steps_per_unit
 from sqlsvm.ask.rows import options_of
 from sqlsvm.ask.selecting import mean_loss
 from sqlsvm.compile.clusters import SIZES, SQUARES, apart, interpolated, sizes, squares, stepping
-from sqlsvm.model.evaluation import Clusters, Evaluation, Interval
+from sqlsvm.compile.evaluate import towards_centre
+from sqlsvm.model.evaluation import Clusters, Evaluation, Interval, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
@@ -28,66 +34,151 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.loss import Loss, Piecewise
-from sqlsvm.solve.loss.arms import Parts
+from sqlsvm.solve.loss import Loss, Piece, Piecewise
+from sqlsvm.solve.loss.arms import Parts, values
 
 PLACES, FEW = 24, 12
 """Between which a function is taken to be linear; with several bags each of them makes the lists longer."""
-FINE = 256
-"""On the grid, how many places scores are rounded to."""
+FINE = 64
+"""On the grid, how many places scores are rounded to. What a cluster adds changes by little, and the error by less."""
+
+
+JOINED = "the label's table is part of a cycle, which is joined up front"
 
 
 def with_intervals_of(found: Evaluation, problem: Problem, model: Model) -> Evaluation:
-    """Of a model that is linear: the scores of a kernel machine cannot be counted."""
-    if found.sample:
-        return found
+    """Of a model that is linear."""
+    if model.support:
+        return replace(found, no_intervals="the score of a kernel machine is no sum over the tables")
     return with_intervals(found, problem, theta_of(problem.plan, model), options_of(model))
 
 
+def with_intervals_of_residuals(found: Residuals, problem: Problem, model: Model) -> Residuals:
+    return with_intervals_of_numbers(found, problem, theta_of(problem.plan, model), options_of(model))
+
+
 def with_intervals(found: Evaluation, problem: Problem, theta: Array, options: ProblemOptions) -> Evaluation:
-    """The same if the label's relation is joined up front, or one of the classes has no rows."""
+    """None if the label's relation is joined up front, or one of the classes has hardly any rows."""
     plan = apart(problem.plan)
-    if plan is None or found.auc is None:
-        return found
-    work = problem.work
-    with work.scratch():
-        answer = work.run(sizes(plan))[SIZES]
-    clusters, negative, rows, square = (float(answer[n][0]) for n in ("clusters", "negative", "rows", "squares"))
-    if min(negative, clusters - negative) < 2:
-        return found
-    reader = _Reader(work, plan, theta, found, clusters, negative)
+    if plan is None:
+        return replace(found, no_intervals=JOINED)
+    answer = _sizes(problem.work, plan)
+    negative, clusters = answer["negative"], answer["clusters"]
+    if found.auc is None or min(negative, clusters - negative) < 2:
+        return replace(found, no_intervals="one of the classes has less than two rows of the label's table")
+    reach = max(map(abs, (found.histogram.edges[0], found.histogram.edges[-1])))
     loss = mean_loss(problem, theta, options)
-    intervals = {
-        "accuracy": reader.accuracy(),
-        "auc": reader.auc(),
-        "loss": reader.loss(options.named_loss, loss),
-    }
-    value, error = intervals["accuracy"].value, intervals["accuracy"].standard_error
-    effective = value * (1.0 - value) / error**2 if error > 0.0 else rows**2 / square
-    return replace(found, intervals=intervals, clusters=Clusters(clusters, min(effective, rows)))
+    with _reader(problem.work, plan, theta, clusters, answer["rows"], reach) as reader:
+        of_classes = _OfClasses(reader, found, negative)
+        intervals = {
+            "accuracy": of_classes.accuracy(),
+            "auc": of_classes.auc(),
+            "loss": reader.loss(options.named_loss, loss),
+        }
+    value = intervals["accuracy"].value
+    worth = _worth(value * (1.0 - value), intervals["accuracy"], answer)
+    return replace(found, intervals=intervals, clusters=Clusters(clusters, worth))
+
+
+def with_intervals_of_numbers(found: Residuals, problem: Problem, theta: Array, options: ProblemOptions) -> Residuals:
+    """None if the label's relation is joined up front, or has a single row in the join."""
+    plan, label = apart(problem.plan), problem.moments.label
+    assert label is not None
+    centre = label.total / found.rows
+    if plan is None:
+        return replace(found, no_intervals=JOINED)
+    answer = _sizes(problem.work, plan, centre)
+    if answer["clusters"] < 2:
+        return replace(found, no_intervals="the rows are of one row of the label's table")
+    reach = max(map(abs, (found.edges[0], found.edges[-1])))
+    loss = mean_loss(problem, theta, options)
+    with _reader(problem.work, plan, theta, answer["clusters"], found.rows, reach) as reader:
+        of_numbers = _OfNumbers(reader, found, answer, centre)
+        intervals = {
+            "mae": of_numbers.mae(),
+            **of_numbers.squared(label.squares / found.rows - centre**2),
+            "loss": reader.loss(options.named_loss, loss),
+        }
+    worth = _worth(found.rmse**2 - found.mae**2, intervals["mae"], answer)
+    return replace(found, intervals=intervals, clusters=Clusters(answer["clusters"], worth))
+
+
+def _sizes(work: Workspace, plan: Plan, centre: float | None = None) -> Mapping[str, float]:
+    with work.scratch():
+        return {name: float(values[0]) for name, values in work.run(sizes(plan, centre))[SIZES].items()}
+
+
+def _worth(variance: float, found: Interval, answer: Mapping[str, float]) -> float:
+    """So many independent rows with this variance would have the same standard error; no more than there are."""
+    error, rows = found.standard_error, answer["rows"]
+    return min(variance / error**2 if error > 0.0 else rows**2 / answer["squares"], rows)
+
+
+# -- what clusters add up to -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Reader:
+    """The scores are there, on their way to the centre if there are several bags. All functions are of z = -y score, or
+    of z = label - score."""
+
     work: Workspace
     plan: Plan
-    theta: Array
-    found: Evaluation
+    parameters: Mapping[str, object]
     clusters: float
+    rows: float
+    reach: float
+    """The largest |z|."""
+
+    def squares(self, parts: Parts, code: int | None = None, centre: float | None = None) -> Mapping[str, float]:
+        program = Program(self.work.engine, squares(self.plan, parts, code, centre))
+        answers = self.work.run_and_drop(program, self.parameters)[SQUARES]
+        return {name: float(values[0]) for name, values in answers.items()}
+
+    def interval(self, value: float, parts: Parts, least: float = 0.0, largest: float = np.inf) -> Interval:
+        """Of a mean, from what each row adds to it."""
+        return Interval.around(value, self.error(self.squares(parts)["squares"]), least, largest)
+
+    def error(self, square: float) -> float:
+        return sqrt(max(square, 0.0) * self.clusters / (self.clusters - 1.0)) / self.rows
+
+    def loss(self, loss: Loss, mean: float) -> Interval:
+        """Exact if the loss is quadratic between a few places."""
+        origin = loss.origin or 0.0
+        if isinstance(loss, Piecewise):
+            parts = values(loss)
+            pieces = (replace(p, at=p.at - origin, value=p.value - mean) for p in parts.pieces)
+            return self.interval(mean, Parts(tuple(end - origin for end in parts.ends), tuple(pieces)))
+        places = np.linspace(-self.reach - 1.0, self.reach + 1.0, self.fine)
+        return self.interval(mean, interpolated(places, loss.value(places + origin) - mean))
+
+    @property
+    def fine(self) -> int:
+        return FEW if self.plan.links else PLACES
+
+
+@contextmanager
+def _reader(work: Workspace, plan: Plan, theta: Array, clusters: float, rows: float, reach: float) -> Iterator[_Reader]:
+    """Messages towards the centre are the same for all functions."""
+    buckets = steps_per_unit([{"least": np.array([-reach]), "largest": np.array([reach])}], FINE)
+    parameters = {THETA: theta, BOUND: 0.0, BUCKETS: buckets}
+    with work.scratch():
+        if plan.centre is not None:
+            work.run(towards_centre(plan), parameters)
+        yield _Reader(work, plan, parameters, clusters, rows, reach)
+
+
+@dataclass(frozen=True)
+class _OfClasses:
+    reader: _Reader
+    found: Evaluation
     negative: float
     """Clusters of the negative class."""
 
     def accuracy(self) -> Interval:
-        """A row is wrong if its residual, without an origin, is above 0."""
-        value = self.found.accuracy.value
-        wrong = 1.0 - value
-        error = self._error(stepping(0.0, -wrong, 1.0 - wrong), self._rows)
-        return Interval.around(value, error, 0.0, 1.0)
-
-    def loss(self, loss: Loss, mean: float) -> Interval:
-        places = np.array(_places(loss, self._reach, self._fine))
-        parts = interpolated(places, loss.value(places) - mean)
-        return Interval.around(mean, self._error(parts, self._rows, loss.origin or 0.0), 0.0)
+        """A row is wrong if z is above 0."""
+        wrong = 1.0 - self.found.accuracy.value
+        return self.reader.interval(1.0 - wrong, stepping(0.0, -wrong, 1.0 - wrong), 0.0, 1.0)
 
     def auc(self) -> Interval:
         assert self.found.auc
@@ -96,50 +187,54 @@ class _Reader:
             np.concatenate([[0.0], np.cumsum(rows) / sum(rows)])
             for rows in (self.found.histogram.negative, self.found.histogram.positive)
         )
-        some = _spread((negative + positive) / 2.0, self._fine)
+        some = _spread((negative + positive) / 2.0, self.reader.fine)
         places, below, above = edges[some], negative[some] - value, (1.0 - positive[some]) - value
         of_positive = interpolated(-places[::-1], below[::-1])
         of_negative = interpolated(places, above)
         variance = 0.0
         for parts, code, rows, clusters in (
-            (of_positive, 1, self.found.positives, self.clusters - self.negative),
+            (of_positive, 1, self.found.positives, self.reader.clusters - self.negative),
             (of_negative, -1, self.found.negatives, self.negative),
         ):
-            variance += self._squares(parts, code=code) / rows**2 * clusters / (clusters - 1.0)
+            variance += self.reader.squares(parts, code)["squares"] / rows**2 * clusters / (clusters - 1.0)
         return Interval.around(value, sqrt(variance), 0.0, 1.0)
-
-    @property
-    def _rows(self) -> float:
-        return self.found.negatives + self.found.positives
-
-    @property
-    def _fine(self) -> int:
-        return FEW if self.plan.links else PLACES
-
-    @property
-    def _reach(self) -> float:
-        """The largest score."""
-        return max(map(abs, (self.found.histogram.edges[0], self.found.histogram.edges[-1])))
-
-    def _error(self, parts: Parts, rows: float, origin: float = 0.0) -> float:
-        return sqrt(self._squares(parts, origin) * self.clusters / (self.clusters - 1.0)) / rows
-
-    def _squares(self, parts: Parts, origin: float = 0.0, code: int | None = None) -> float:
-        buckets = steps_per_unit([{"least": np.array([-self._reach]), "largest": np.array([self._reach])}], FINE)
-        program = Program(self.work.engine, squares(self.plan, parts, code))
-        answers = self.work.run_and_drop(program, {THETA: self.theta, BOUND: origin, BUCKETS: buckets})
-        return float(answers[SQUARES]["squares"][0])
-
-
-def _places(loss: Loss, reach: float, most: int) -> list[float]:
-    """Residuals between which a loss is, or is nearly, linear; the last ones are those of the largest scores."""
-    low, high = (loss.origin or 0.0) - reach - 1.0, (loss.origin or 0.0) + reach + 1.0
-    if isinstance(loss, Piecewise) and not any(piece.bend for piece in loss.pieces):
-        return [low, *(change.at for change in loss.changes if low < change.at < high), high]
-    return list(np.linspace(low, high, most).tolist())
 
 
 def _spread(shares: Array, most: int) -> list[int]:
     """The places of edges so that about as many rows are between each two."""
     wanted = np.linspace(0.0, 1.0, most)
     return sorted({0, *np.searchsorted(shares, wanted[1:-1]).tolist(), len(shares) - 1})
+
+
+@dataclass(frozen=True)
+class _OfNumbers:
+    reader: _Reader
+    found: Residuals
+    sizes: Mapping[str, float]
+    centre: float
+    """The mean of the codes of the label."""
+
+    def mae(self) -> Interval:
+        mean = self.found.mae
+        return self.reader.interval(mean, Parts((0.0,), (Piece(0.0, -mean, -1.0, 0.0), Piece(0.0, -mean, 1.0, 0.0))))
+
+    def squared(self, variance: float) -> dict[str, Interval]:
+        """Of the root mean square error, and of R^2 if the label varies."""
+        n, t = self.reader.rows, self.found.rmse**2
+        alone, more = self._squares(0.0), self._squares(t)
+        with_rows, spread_rows = (
+            (more[name] - alone[name] - t**2 * self.sizes[size]) / (2.0 * t) if t else 0.0
+            for name, size in (("squares", "squares"), ("spread", "spread"))
+        )
+        m = alone["total"] / n
+        error = self.reader.error(alone["squares"] - 2.0 * m * with_rows + m**2 * self.sizes["squares"])
+        found = {"rmse": Interval.around(self.found.rmse, error / (2.0 * self.found.rmse) if t else 0.0, 0.0)}
+        if self.found.r2 is None:
+            return found
+        k = m / variance
+        error = self.reader.error(alone["squares"] - 2.0 * k * spread_rows + k**2 * self.sizes["twice"])
+        return found | {"r2": Interval.around(self.found.r2, error / variance, largest=1.0)}
+
+    def _squares(self, more: float) -> Mapping[str, float]:
+        bowl = Piece(0.0, more, 0.0, 2.0)
+        return self.reader.squares(Parts((0.0,), (bowl, bowl)), centre=self.centre)

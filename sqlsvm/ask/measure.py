@@ -1,10 +1,12 @@
 """How good a model is on the rows of a problem, whatever its label is."""
 
+from dataclasses import replace
+
 from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.groups import by_group
-from sqlsvm.ask.intervals import with_intervals_of
+from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
@@ -23,8 +25,13 @@ def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 1
 
 
 def measure_held_out(problem: Problem, model: Model) -> Measured:
-    """With intervals, of a label of two classes: the training has not seen these rows."""
+    """With intervals, of a number or of a label of two classes: the training has not seen these rows."""
     found = measure(problem, model)
+    if isinstance(found, Confusion):
+        several = "the class is that of the largest of several scores, which is no sum over the tables"
+        return replace(found, no_intervals=several)
+    if isinstance(found, Residuals):
+        return with_intervals_of_residuals(found, problem, model)
     return with_intervals_of(found, problem, model) if isinstance(found, Evaluation) else found
 
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.lines import Meeting
-from sqlsvm.compile.messages import Messages
+from sqlsvm.compile.messages import TIE, Messages
 from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.resolve import COUNT, resolve
 from sqlsvm.compile.scores import Scoring, fold_keys, weight_of
@@ -69,41 +69,55 @@ class Given:
         return {}
 
 
-def squares(plan: Plan, parts: Parts, code: int | None = None) -> Iterator[Statement]:
-    """SELECT the sum of the squares, over the rows of the label's node, of what each adds up; only over those whose
-    label has this code."""
-    yield from _counted(plan, parts)
+def squares(plan: Plan, parts: Parts, code: int | None = None, centre: float | None = None) -> Iterator[Statement]:
+    """SELECT the sum, and the sum of the squares, over the rows of the label's node, of what each adds up; only over
+    those whose label has this code. For a label that is a number also the squares times (code - centre)^2. What
+    `towards_centre` makes must be there."""
+    yield from _counted(plan, parts, code)
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         if node == plan.label_node:
             c = sql.column(COUNT, "r")
-            made = sql.select([(sql.sum_or_zero(sql.product(c, c.copy())), "squares")], counted.copy())
+            square = sql.product(c, c.copy())
+            made = [(sql.sum_or_zero(c.copy()), "total"), (sql.sum_or_zero(square), "squares")]
+            if centre is not None:
+                made.append((sql.sum_or_zero(sql.product(square.copy(), _spread(centre, "r"))), "spread"))
             of_class = [] if code is None else [sql.equal(sql.column(CODE, "r"), sql.integer(code))]
-            yield statement(SQUARES, sql.where(made, *of_class))
+            yield statement(SQUARES, sql.where(sql.select(made, counted.copy()), *of_class))
 
     bag = plan.bags[plan.bag_of(plan.label_node)]
     yield from resolve(plan, bag.core, active_rows(bag.number), answer)
 
 
-def _counted(plan: Plan, parts: Parts) -> Iterator[Statement]:
+def _spread(centre: float, table: str) -> exp.Expression:
+    off = exp.paren(sql.minus(sql.column(CODE, table), sql.number(centre)))
+    return sql.product(off, off.copy())
+
+
+def _counted(plan: Plan, parts: Parts, code: int | None) -> Iterator[Statement]:
+    bag = plan.bags[plan.bag_of(plan.label_node)]
     if plan.centre is not None:
         tally = Tally(plan, signed=True, labelled=True)
         messages = Messages(plan, ties=tally.ties)
-        yield from tally.active(messages.exchange([*Meeting(Given(parts), messages).statements()]))
+        tie = None if code is None else sql.equal(sql.column(TIE), sql.integer(int(code < 0)))
+        yield from Meeting(Given(parts), messages, one_sided=True, only=tie).statements()
+        yield from messages.back(messages.left)
+        yield tally.counts(bag)
         return
-    core, target = plan.bags[0].core, plan.design.target
-    rows = sql.fenced(Scoring(plan).rows(core, fold_keys(plan, core)))
-    margin = sql.product(target.sign(sql.column(CODE)), sql.column("p"))
-    u = _value(parts, Residual(target.origin(sql.column(CODE)), margin))
+    target = plan.design.target
+    rows = sql.fenced(Scoring(plan).rows(bag.core, fold_keys(plan, bag.core)))
+    y = target.sign(sql.column(CODE)) if target.signed else sql.number(1)
+    u = _value(parts, Residual(target.origin(sql.column(CODE)), sql.product(y, sql.column("p"))))
     kept = sql.columns(n for n in rows.named_selects if n not in ("p", "w"))
     made = sql.select([*kept, (sql.product(weight_of(rows), u), COUNT)], sql.derived(rows, "s"))
-    yield statement("what rows count", made, active_table(plan.bags[0].number))
+    yield statement("what rows count", made, active_table(bag.number))
 
 
 def _value(parts: Parts, z: Residual) -> exp.Expression:
     def of(piece: Piece) -> exp.Expression:
         rise = [sql.product(sql.number(piece.slope), z.past(piece.at))] if piece.slope else []
-        return exp.paren(sql.plus(sql.number(piece.value), *rise))
+        bent = [sql.product(sql.number(piece.bend / 2.0), z.past(piece.at), z.past(piece.at))] if piece.bend else []
+        return exp.paren(sql.plus(sql.number(piece.value), *rise, *bent))
 
     made = of(parts.pieces[-1])
     for piece, end in zip(reversed(parts.pieces[:-1]), reversed(parts.ends), strict=True):
@@ -111,19 +125,23 @@ def _value(parts: Parts, z: Residual) -> exp.Expression:
     return made
 
 
-def sizes(plan: Plan) -> Iterator[Statement]:
+def sizes(plan: Plan, centre: float | None = None) -> Iterator[Statement]:
     """SELECT how many rows of the label's node are in the join, of each class, the rows of the join, and the sum of
-    the squares of how many of these each is in."""
+    the squares of how many of these each is in. For a label that is a number, not the classes but the squares times
+    (code - centre)^2 and its square."""
     counts = replace(counts_of(plan, apart=False), apart=False)
     yield from (s for s in counts.messages() if s.name.startswith("count up"))
     node, total, y = plan.label_node, sql.column("total", "t"), sql.column(CODE, "t")
     rows = counts.joined(node, [*sql.columns([CODE], "n"), (counts.total(node), "total")])
     one = sql.case(sql.positive(total), sql.number(1), sql.number(0))
-    negative = sql.case(plan.design.target.is_negative(y), one.copy(), sql.number(0))
-    made = [
-        (sql.sum_or_zero(one), "clusters"),
-        (sql.sum_or_zero(negative), "negative"),
-        (sql.sum_or_zero(total.copy()), "rows"),
-        (sql.sum_or_zero(sql.product(total.copy(), total.copy())), "squares"),
-    ]
+    square = sql.product(total, total.copy())
+    made = [(sql.sum_or_zero(one), "clusters"), (sql.sum_or_zero(total.copy()), "rows")]
+    made.append((sql.sum_or_zero(square), "squares"))
+    if centre is None:
+        negative = sql.case(plan.design.target.is_negative(y), one.copy(), sql.number(0))
+        made.append((sql.sum_or_zero(negative), "negative"))
+    else:
+        spread = _spread(centre, "t")
+        made.append((sql.sum_or_zero(sql.product(square.copy(), spread)), "spread"))
+        made.append((sql.sum_or_zero(sql.product(square.copy(), spread.copy(), spread.copy())), "twice"))
     yield statement(SIZES, sql.select(made, sql.derived(rows, "t")))

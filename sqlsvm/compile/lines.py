@@ -135,6 +135,10 @@ class Counting(Protocol):
 class Meeting:
     lines: Counting
     messages: Messages
+    one_sided: bool = False
+    """Is the value of right entries of no use?"""
+    only: exp.Expression | None = None
+    """Which left entries have lines, if not all."""
 
     def statements(self) -> Iterator[Statement]:
         messages, keys, tie = self.messages, self._keys, [TIE] if self._tied else []
@@ -144,8 +148,9 @@ class Meeting:
         added = [(self._amount(name), name) for name in self.lines.added]
         met = sql.select([*sql.columns([*keys, "s", *tie, "side"]), (self._v(), "v"), *added], sql.derived(summed, "e"))
         yield statement("the two sides meet", met, CENTRE_TABLE)
-        for bag, carried, is_right in ((messages.left, tie, False), (messages.right, [], True)):
-            names = sql.columns([*keys, "s", *carried])
+        right = [] if self.one_sided else [(messages.right, sql.columns([]), True)]
+        for bag, carried, is_right in [(messages.left, sql.columns(tie), False), *right]:
+            names = [*sql.columns([*keys, "s"]), *carried]
             own = sql.grouped(names, [(sql.total(sql.column("v")), "v")], exp.to_table(CENTRE_TABLE))
             own = sql.where(own, _is(NEITHER) if is_right else exp.not_(_is(NEITHER)), exp.not_(_zero(sql.column("v"))))
             if place := messages.place_of(bag, len(messages.meetings(bag)), names):
@@ -201,10 +206,11 @@ class Meeting:
             made.append((sql.column("c"), "c"))
             for name, by_side in self._terms.items():
                 value = by_side.get((at, direction), 0.0) * (direction if name.endswith("1") else 1)
-                signs = y if name.endswith("0" if name.startswith(U) else "1") else []
+                signs = y if name.startswith(U) != name.endswith("1") else []
                 made.append((sql.product(*(e.copy() for e in signs), sql.number(value)), name))
             columns = sql.columns([*self._keys, "s", *([TIE] if self._tied else [])])
-            yield sql.select([*columns, *made], exp.to_table(self.messages.last(self.messages.left)))
+            rows = sql.select([*columns, *made], exp.to_table(self.messages.last(self.messages.left)))
+            yield sql.where(rows, *([self.only.copy()] if self.only else []))
 
     def _right(self) -> exp.Query:
         """The right entries in the same columns."""
@@ -230,6 +236,10 @@ class Meeting:
             sent = sql.case(_is(NEITHER), sql.product(c, *[sql.column("a")] * power), zero)
             after = sql.minus(self._whole(sent), self._before(sent))
             yield sql.case(_is(1), self._before(sent), after), f"x{power}"
+        if not self.one_sided:
+            yield from self._sums_of_right(c, zero)
+
+    def _sums_of_right(self, c: exp.Expression, zero: exp.Expression) -> Iterator[tuple[exp.Expression, str]]:
         height = [sql.column(f"{U}0")] if f"{U}0" in self._terms else []
         steep = [sql.column(f"{U}1")] if f"{U}1" in self._terms else []
         heights = [*height, *(sql.product(slope, sql.column("a")) for slope in steep)]
@@ -247,6 +257,8 @@ class Meeting:
 
     def _v(self) -> exp.Expression:
         """u0 X0 + u1 (a X0 - X1) for a line, and r0 - r1 a for a right entry."""
+        if self.one_sided:
+            return self._over_lines(U)
         steep = [exp.Neg(this=sql.product(sql.column("r1"), sql.column("a")))] if f"{U}1" in self._terms else []
         return sql.case(_is(NEITHER), sql.plus(sql.column("r0"), *steep), exp.paren(self._over_lines(U)))
 

@@ -261,9 +261,13 @@ class Messages:
 
     def backward(self) -> Iterator[Statement]:
         for side in (self.left, self.right):
-            for bag, _ in reversed(self.plan.upwards(side, self.centre)):
-                for met in reversed(self.meetings(bag)):
-                    yield from self._return(met)
+            yield from self.back(side)
+
+    def back(self, side: int) -> Iterator[Statement]:
+        """From the centre to the bags of one side."""
+        for bag, _ in reversed(self.plan.upwards(side, self.centre)):
+            for met in reversed(self.meetings(bag)):
+                yield from self._return(met)
 
     def _return(self, met: Meeting) -> Iterator[Statement]:
         """The value of an extended state, handed back to the states and to the messages that made it: one meeting of

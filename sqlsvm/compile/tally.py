@@ -170,9 +170,10 @@ class Tally:
             return
         yield from self.scores()
         yield from Messages(self.plan, ties=self.ties).exchange() if counting is None else counting
-        for bag in self.plan.bags:
-            name = f"counts of {self.plan.tree.name(bag.core)}"
-            yield statement(name, self._counts(bag), active_table(bag.number))
+        yield from map(self.counts, self.plan.bags)
+
+    def counts(self, bag: Bag) -> Statement:
+        return statement(f"counts of {self.plan.tree.name(bag.core)}", self._counts(bag), active_table(bag.number))
 
     def _counts(self, bag: Bag) -> exp.Select:
         """The rows of a bag with their counts: the value of a row's state, times its own multiplicity."""

@@ -23,6 +23,8 @@ class Confusion:
     seed: int = 0
     chances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The Brier score and the log loss, each with its standard error; nothing if the model has no probabilities."""
+    no_intervals: str = ""
+    """Why there are none of the rows held out."""
 
     @property
     def exact(self) -> bool:
@@ -59,7 +61,7 @@ class Confusion:
         found |= {"classes": [dict(zip(names, row, strict=True)) for row in of_classes], **self.measures}
         if self.drawn is not None:
             found |= {"rows_drawn": float(self.drawn.sum()), "standard_errors": self.errors}
-        return found
+        return found | ({"no_intervals": self.no_intervals} if self.no_intervals else {})
 
 
 def accuracy(matrix: Array) -> float:

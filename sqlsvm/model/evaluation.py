@@ -106,7 +106,7 @@ class Clusters:
 
     rows: float
     effective: float
-    """So many independent rows would give the accuracy as exactly."""
+    """So many independent rows would give the accuracy as exactly, or the mean absolute error of a number."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,8 @@ class Evaluation:
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     """Of the rows held out: of accuracy, auc and loss."""
     clusters: Clusters | None = None
+    no_intervals: str = ""
+    """Why there are none of the rows held out."""
 
     @property
     def true_negative(self) -> Bounded:
@@ -204,10 +206,7 @@ class Evaluation:
             found["reliability"] = [asdict(group) for group in self.probabilities.groups]
         if self.sample:
             found["sample"] = self.sample
-        if self.clusters:
-            found["intervals"] = {name: asdict(interval) for name, interval in self.intervals.items()}
-            found["clusters"] = asdict(self.clusters)
-        return found | _fairness(self.fairness)
+        return found | _intervals(self) | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:
         names = (*MEASURES, *(OF_PROBABILITIES if self.probabilities else ()))
@@ -239,11 +238,24 @@ class Residuals:
     blur: float = 0.0
     """The largest error of a residual; so `mae` and `rmse` are off by no more."""
     fairness: tuple[Fairness, ...] = ()
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """Of the rows held out: of mae, rmse, r2 and loss."""
+    clusters: Clusters | None = None
+    no_intervals: str = ""
+    """Why there are none of the rows held out."""
 
     def as_json(self) -> dict[str, Any]:
-        found = {name: value for name, value in vars(self).items() if name not in ("edges", "counts", "fairness")}
-        histogram = {"edges": list(self.edges), "rows": list(self.counts)}
-        return {"exact": not self.blur, **found, "histogram": histogram} | _fairness(self.fairness)
+        apart = ("edges", "counts", "fairness", "intervals", "clusters", "no_intervals")
+        found = {name: value for name, value in vars(self).items() if name not in apart}
+        found |= {"exact": not self.blur, "histogram": {"edges": list(self.edges), "rows": list(self.counts)}}
+        return found | _intervals(self) | _fairness(self.fairness)
+
+
+def _intervals(found: Evaluation | Residuals) -> dict[str, Any]:
+    if found.clusters is None:
+        return {"no_intervals": found.no_intervals} if found.no_intervals else {}
+    named = {name: asdict(each) for name, each in found.intervals.items()}
+    return {"intervals": named, "clusters": asdict(found.clusters)}
 
 
 @dataclass(frozen=True)

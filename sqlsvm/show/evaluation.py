@@ -26,10 +26,12 @@ def draw_evaluation(
     if isinstance(found, ByGroup):
         return _by_group(found, label, classes, stream, weighted=weighted)
     if isinstance(found, Confusion):
-        return on_paper(stream, _classes(found, label, weighted), "", _measures(found), "", _looked_at(found))
+        how = (_looked_at(found), *_worth(found))
+        return on_paper(stream, _classes(found, label, weighted), "", _measures(found), "", *how)
     fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
-        return on_paper(stream, _residuals(found, label, weighted), *fair)
+        worth = [*_worth(found)]
+        return on_paper(stream, _residuals(found, label, weighted), *fair, *([""] if worth else []), *worth)
     return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", *_how(found))
 
 
@@ -68,10 +70,18 @@ def _how(found: Evaluation) -> Iterator[str]:
         yield f"measured on a sample of {amount(found.sample)} join rows: a kernel machine cannot be counted"
     else:
         yield "exact" if found.exact else "between bounds where scores had to be rounded"
-    if found.clusters:
-        rows, worth = amount(found.clusters.rows), amount(found.clusters.effective)
-        yield f"The intervals are of 95 %. The rows of the join have {rows} rows of the label's table;"
-        yield f"they are worth {worth} independent rows."
+    yield from _worth(found)
+
+
+def _worth(found: Measured) -> Iterator[str]:
+    """Of rows held out."""
+    if found.no_intervals:
+        yield f"no intervals: {found.no_intervals}"
+    if isinstance(found, Confusion) or not found.clusters:
+        return
+    rows, worth = amount(found.clusters.rows), amount(found.clusters.effective)
+    yield f"The intervals are of 95 %. The rows of the join have {rows} rows of the label's table;"
+    yield f"they are worth {worth} independent rows."
 
 
 def draw_parts(
@@ -121,10 +131,22 @@ def _looked_at(found: Confusion) -> str:
 
 
 def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
-    table = columns(f"{escape(printable(label))} - score", numbers=("value",))
-    for row in measures_of(found, weighted):
-        table.add_row(*row)
+    interval = ("interval",) if found.intervals else ()
+    table = columns(f"{escape(printable(label))} - score", numbers=("value", *interval))
+    rows = list(measures_of(found, weighted))
+    if known := found.intervals.get("loss"):
+        rows.append(("loss", f"{known.value:.6g}"))
+    for said, value in rows:
+        table.add_row(said, value, *([_interval_of_number(found, said)] if interval else []))
     return table
+
+
+_SHORT = {"mean absolute error": "mae", "root mean square error": "rmse", "R^2": "r2"}
+
+
+def _interval_of_number(found: Residuals, said: str) -> str:
+    known = found.intervals.get(_SHORT.get(said, said))
+    return f"{known.lower:.6g} to {known.upper:.6g}" if known else ""
 
 
 def measures_of(found: Residuals, weighted: bool) -> Iterator[tuple[str, str]]:

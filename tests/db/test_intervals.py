@@ -1,5 +1,6 @@
 """Intervals of measures, next to what the rows of the join say: for each row of the label's relation what it adds."""
 
+import io
 import json
 from collections.abc import Mapping
 
@@ -10,11 +11,14 @@ from sqlglot import exp, parse_one
 from bench.coverage import cover
 from bench.coverage import evaluated as by_evaluate
 from sqlsvm.ask.evaluate import evaluate_plan
-from sqlsvm.ask.intervals import with_intervals
+from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
+from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.target import Numeric
 from sqlsvm.run.problem import open_problem
+from sqlsvm.show.evaluation import draw_evaluation
 from sqlsvm.solve.arrays import Array
 from tests.ground.opened import build
 from tests.typed import asked, meant
@@ -90,6 +94,47 @@ def test_intervals_are_those_of_the_rows(engine: Engine, text: str, loss: str) -
     assert json.dumps(found.as_json())
 
 
+@pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("loss", ["quantile", pytest.param("huber", marks=pytest.mark.slow)])
+def test_intervals_of_numbers_are_those_of_the_rows(engine: Engine, text: str, loss: str) -> None:
+    """The label is a number whose mean is far from 0."""
+    made(engine)
+    text = text.replace("f.y, f.x", "10 * f.y + f.x AS y, f.x")
+    options = ProblemOptions(label="y", scale="none", loss=loss, quantile=0.3)  # type: ignore[arg-type]
+    with open_problem(engine, text, options) as problem:
+        target, coordinates = problem.plan.design.target, problem.plan.design.coordinates
+        theta = np.array([{"": -0.2, "x": 0.8}.get(c.feature, 0.4) for c in coordinates])
+        found = with_intervals_of_numbers(residuals_of(problem, theta, 0.3), problem, theta, options)
+    assert isinstance(target, Numeric)
+    named = text.replace("SELECT", "SELECT f.id,", 1)
+    query = parse_one(named, read=engine.dialect)
+    assert isinstance(query, exp.Query)
+    rows = {name: values.astype(float) for name, values in asked(engine, query).items()}
+    weights = dict(zip((c.feature for c in coordinates), theta.tolist(), strict=True))
+    score = target.centre + weights[""] + sum(rows[name] * w for name, w in weights.items() if name)
+    cluster, y = rows["id"].astype(int), rows["y"]
+    z = y - score
+    r2 = 1.0 - (z**2).mean() / y.var()
+    cost = np.maximum(0.3 * z, -0.7 * z) if loss == "quantile" else np.where(abs(z) < 1, z**2 / 2, abs(z) - 0.5)
+    expected = {
+        "mae": (abs(z).mean(), error_of(cluster, abs(z) - abs(z).mean())),
+        "rmse": (np.sqrt((z**2).mean()), error_of(cluster, z**2 - (z**2).mean()) / 2 / np.sqrt((z**2).mean())),
+        "r2": (r2, error_of(cluster, z**2 - (1 - r2) * (y - y.mean()) ** 2) / y.var()),
+        "loss": (cost.mean(), error_of(cluster, cost - cost.mean())),
+    }
+    for name, (value, error) in expected.items():
+        assert found.intervals[name].value == pytest.approx(value, rel=1e-6), name
+        assert found.intervals[name].standard_error == pytest.approx(error, rel=1e-6), name
+    assert found.clusters
+    assert found.clusters.rows == len(np.unique(cluster))
+    independent = abs(z).var() / expected["mae"][1] ** 2
+    assert found.clusters.effective == pytest.approx(min(independent, len(z)))
+    assert json.dumps(found.as_json())
+    said = draw_evaluation(found, "y", (None, None), io.StringIO())
+    assert "they are worth" in said
+    assert said.count(" to ") >= 4
+
+
 def _error_of_auc(cluster: Values, y: Array, score: Array) -> float:
     above = [score[y == label] for label in (-1, 1)]
     auc = (above[1][:, None] > above[0][None, :]).mean()
@@ -111,8 +156,23 @@ def test_on_the_grid_they_are_nearly_the_same(duckdb: Engine) -> None:
         assert grid.intervals[name].standard_error == pytest.approx(interval.standard_error, rel=3e-2)
 
 
+def test_on_the_grid_those_of_numbers_are_nearly_the_same(duckdb: Engine) -> None:
+    made(duckdb)
+    text, found = QUERIES["three bags"].replace("f.y, f.x", "f.y + f.x AS y, f.x"), []
+    for counting in ("exact", "grid"):
+        options = ProblemOptions(label="y", scale="none", loss="squared", counting=counting)
+        with open_problem(duckdb, text, options) as problem:
+            theta = np.full(len(problem.plan.design.coordinates), 0.3)
+            residuals = residuals_of(problem, theta)
+            found.append(with_intervals_of_numbers(residuals, problem, theta, options).intervals)
+    for name, interval in found[0].items():
+        assert found[1][name].standard_error == pytest.approx(interval.standard_error, rel=3e-2), name
+
+
+@pytest.mark.slow
 def test_the_intervals_cover_where_others_fail(duckdb: Engine) -> None:
     """A thin version of the simulation in the bench: 12 databases."""
     clustered, naive = cover(by_evaluate(duckdb), 12, seed=1)
-    assert clustered["accuracy"] >= 10
-    assert naive["accuracy"] <= 8
+    for name in ("accuracy", "mae", "rmse"):
+        assert clustered[name] >= 10
+        assert naive[name] <= 8

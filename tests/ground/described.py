@@ -109,13 +109,14 @@ def agrees(found: Components, rows: Values) -> None:
     """Up to the sign, where an eigenvalue is apart from the others."""
     widths = np.array(list(found.widths.values()))
     scaled = (rows - rows.mean(axis=0)) / np.where(widths > 0.0, widths, np.inf)
-    peer = PCA(svd_solver="full").fit(scaled) if len(rows) > 1 else None
+    peer = PCA(svd_solver="full").fit(scaled) if np.ptp(scaled, axis=0).any() else None
     values = np.zeros(len(widths))
     if peer is not None:
         some = peer.explained_variance_ * (len(rows) - 1) / len(rows)
         values[: len(some)] = some
-    np.testing.assert_allclose([c.variance for c in found.components], values[: len(found.components)], atol=1e-8)
-    assert found.variance == pytest.approx(values.sum(), abs=1e-8)
+    near = 1e-8 * max(1.0, found.variance)
+    np.testing.assert_allclose([c.variance for c in found.components], values[: len(found.components)], atol=near)
+    assert found.variance == pytest.approx(values.sum(), abs=near)
     for n, c in enumerate(found.components):
         apart = np.abs(np.delete(values, n) - values[n]).min(initial=np.inf)
         if peer is not None and apart > 1e-4 * max(found.variance, 1e-9) and n < len(peer.components_):
