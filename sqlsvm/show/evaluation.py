@@ -73,7 +73,7 @@ def _how(found: Evaluation) -> Iterator[str]:
     yield from _worth(found)
 
 
-def _worth(found: Measured) -> Iterator[str]:
+def _worth(found: Evaluation | Residuals | Confusion) -> Iterator[str]:
     """Of rows held out."""
     if found.no_intervals:
         yield f"no intervals: {found.no_intervals}"
