@@ -9,7 +9,9 @@ DECLARE
     near CONSTANT text := p.design ->> 'near';
     sharp CONSTANT jsonb := CASE WHEN lines IS NULL THEN '[{"at": 0, "jump": 1, "bend": 0}]' ELSE lines -> 'sharp' END;
     delta float8;
-    bend float8;
+    curved float8;
+    jumped float8;
+    bent float8;
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN
         RETURN 0;
@@ -23,14 +25,17 @@ BEGIN
     IF delta > (p.design ->> 'reach')::integer + 1 THEN  -- a score beyond all buckets: `near` has too few rows
         RETURN coalesce((lines ->> 'jumps')::float8, 1) * delta / h + coalesce((lines ->> 'most_bent')::float8, 0) * (delta / h) ^ 2 / 2;
     END IF;
-    delta := delta / h;
-    bend := coalesce((lines ->> 'bend')::float8, 0)
+    curved := coalesce((lines ->> 'bend')::float8, 0)
         + coalesce((answers -> 'functions of the join' -> 0 ->> 'bend')::float8, 0) / p.n;
-    RETURN bend * delta ^ 2 / 2 + (
-        SELECT coalesce(sum((s.jump + s.bend * b.beyond / 2) * b.beyond * n.c), 0) / p.n
-        FROM jsonb_to_recordset(coalesce(answers -> near, '[]')) AS n (at float8, z float8, total float8, c float8)
-        JOIN jsonb_to_recordset(sharp) AS s (at float8, jump float8, bend float8) ON s.at = coalesce(n.at, 0),
-            LATERAL (SELECT greatest(0, delta - abs(coalesce(n.z, n.total) / h - s.at)) AS beyond) AS b);
+    -- What the jumps add, and what the second derivative adds.
+    SELECT coalesce(sum(s.jump * sqlsvm._crossed(b.d, n.c, n.e, n.ee, delta)), 0) / h / p.n,
+        curved * (delta / h) ^ 2 / 2 + coalesce(sum(s.bend * n.c * (greatest(0, delta - abs(b.d)) / h) ^ 2), 0) / 2 / p.n
+    INTO jumped, bent
+    FROM jsonb_to_recordset(coalesce(answers -> near, '[]')) AS n (at float8, z float8, c float8, e float8, ee float8)
+    JOIN jsonb_to_recordset(sharp) AS s (at float8, jump float8, bend float8) ON s.at = coalesce(n.at, 0),
+        LATERAL (SELECT n.z - s.at * h AS d) AS b;
+    RETURN jumped + least(bent, (lines ->> 'most_bent')::float8 / 2 / h ^ 2 / p.n
+        * (answers -> (p.design ->> 'rests') -> 0 ->> 'ee')::float8);
 END
 $$;
 

@@ -12,6 +12,9 @@ DECLARE
     numbers CONSTANT integer := cardinality(rounding.sizes);
     reach CONSTANT float8 := (SELECT coalesce(sum(abs(b.v) * rounding.sizes[b.i]), 0)
         + coalesce(rounding.features * max(abs(b.v)) FILTER (WHERE b.i > numbers), 0) FROM unnest(point) WITH ORDINALITY AS b (v, i));
+    -- On the grid, what is added up near the jumps of the slope: at most twice delta, at four buckets a unit.
+    hidden CONSTANT float8 := CASE WHEN p.design ->> 'method' = 'exact' THEN 0
+        ELSE coalesce((lines ->> 'jumps')::float8, 1) * ((p.design ->> 'reach')::float8 + 1) / 2 * sqlsvm._unit(p) END;
     growth float8[];
     far float8;
 BEGIN
@@ -27,7 +30,7 @@ BEGIN
     END IF;
     cut.slope_size := greatest(1, cut.slope_size);
     cut.offset_size := greatest(1, cut.offset_size);
-    cut.rounded := rounding.share * (cut.offset_size + cut.error + penalty
+    cut.rounded := rounding.share * (cut.offset_size + cut.error + hidden + penalty
         + CASE WHEN lines IS NOT NULL AND width > 0 THEN mean ELSE cut.slope_size * reach END);
     RETURN cut;
 END

@@ -32,6 +32,8 @@ from sqlsvm.sql import Named
 ADDED = "functions of the join"
 """The statement whose row has the sums over the join, less what they are where psi is least."""
 U, PSI, CONJUGATE, BEND = "u", "psi", "dual", "bend"
+RESTS = "squares of what was rounded away"
+"""The statement whose row has their sum over the join."""
 
 BEFORE, RIGHT = 0, 1
 """The rank of a line of y = +1 and of a right entry. That of a line of y = -1 is 2. In this order, a join row at the
@@ -107,10 +109,12 @@ class Lines:
         return [change for change in self.loss.changes if change.jump or abs(change.bend) > SLIGHT]
 
     def near(self, messages: Messages, reach: int, name: str) -> Iterator[Statement]:
-        """SELECT at, z, how many join rows c, for residuals z, in buckets, that rounding may have taken past a change
-        at `at`."""
+        """SELECT at, z, how many join rows c and what rounding has left, for residuals z, in buckets, that it may have
+        taken past a change at `at`."""
         if self.sharp:
             yield Meeting(self, messages).near(reach, name)
+        if BEND in self.added:
+            yield statement(RESTS, messages.rests_of_all())
 
 
 def _sizes(arms: Mapping[Side, Terms]) -> Array:
@@ -167,13 +171,7 @@ class Meeting:
             for i in range(-reach, reach + 2):
                 z = exp.cast(sql.plus(bucket.copy(), sql.integer(i)), exp.DType.BIGINT)
                 each.append(sql.select([(sql.number(change.at), "at"), (z, "z")]))
-        left, right = (self.messages.last(bag) for bag in (self.messages.left, self.messages.right))
-        size = sql.total(sql.product(sql.column("c", "l"), sql.column("c", "r")))
-        made = sql.grouped(sql.columns(["at", "z"], "t"), [(size, "c")], sql.table(left, "l"))
-        made = sql.join(made, sql.derived(reduce(sql.union_all, each), "t"), [])
-        signed = sql.product(*([_sign("l")] if self._tied else []), sql.column("z", "t"))
-        opposite = sql.equal(sql.column("s", "r"), exp.Neg(this=exp.paren(sql.plus(sql.column("s", "l"), signed))))
-        return statement(name, sql.join(made, sql.table(right, "r"), [*sql.same(self._keys, "l", "r"), opposite]))
+        return self.messages.near(name, each, _sign("l") if self._tied else None)
 
     # -- the list
 

@@ -13,9 +13,12 @@ total < 0. Going back is the derivative of going forward: with v the count of an
         v of a message = sum over the states that it met     of c v
 so each bag learns, for each of its states, in how many join rows with total < 0 one row of it takes part. No step looks
 at more than (states x entries of a message with that key), and no product of messages is ever made twice.
+
+On the grid, each list also carries what rounding has taken from the scores: the sums of e and of e^2 over the rows of a
+state, where e = exact - rounded, in buckets. Of rows that meet, e adds up.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -35,6 +38,9 @@ def tie_of(plan: Plan, y: exp.Expression) -> exp.Expression:
     """o of a row with this code."""
     return sql.case(plan.design.target.is_negative(y), sql.integer(1), sql.integer(0))
 
+
+SIZE, REST, SQUARES = "c", "e", "ee"
+"""Of a state: how many rows, and the sums over them of what rounding has left of the score, and of its square."""
 
 PLACE = "at"
 """On the grid the key and the bucket of an extended state as one number: planners know the distinct values of a column,
@@ -97,19 +103,42 @@ def link_keys(plan: Plan, bag: int) -> list[str]:
     return sorted({link_key(v) for link in plan.links if bag in link.bags for v in link.edge.on})
 
 
-def states(plan: Plan, bag: int, *, tied: bool = False) -> Statement:
+def states(plan: Plan, bag: int, *, tied: bool = False, rests: bool = False) -> Statement:
     """SELECT keys, s, SUM(w) AS c FROM scored rows GROUP BY keys, s"""
     keys = sql.columns([*link_keys(plan, bag), "s", *([TIE] if tied else [])])
-    made = sql.grouped(keys, [(sql.total(sql.column("w")), "c")], exp.to_table(scored_table(bag)))
+    factors = {SIZE: ["w"], REST: ["w", REST], SQUARES: ["w", REST, REST]}
+    sums: Named = [(sql.total(sql.product(*map(sql.column, factors[name]))), name) for name in _sums(rests)]
+    made = sql.grouped(keys, sums, exp.to_table(scored_table(bag)))
     return statement(f"states of {bag_name(plan, bag)}", made, states_table(bag, 0))
+
+
+def _sums(rests: bool) -> tuple[str, ...]:
+    return (SIZE, REST, SQUARES) if rests else (SIZE,)
+
+
+def met_sums(one: str, other: str, rests: bool) -> Named:
+    """The sums over the rows that two entries make together, of which each has its own rows."""
+
+    def both(first: str, second: str) -> exp.Expression:
+        return sql.product(sql.column(first, one), sql.column(second, other))
+
+    crossed = sql.product(sql.number(2), both(REST, REST))
+    terms = {
+        SIZE: [both(SIZE, SIZE)],
+        REST: [both(SIZE, REST), both(REST, SIZE)],
+        SQUARES: [both(SIZE, SQUARES), crossed, both(SQUARES, SIZE)],
+    }
+    return [(sql.plus(*terms[name]), name) for name in _sums(rests)]
 
 
 class Messages:
     """The statements that take the states of every bag to the centre and back."""
 
-    def __init__(self, plan: Plan, *, ties: bool) -> None:
+    def __init__(self, plan: Plan, *, ties: bool, rests: bool = False) -> None:
+        """`rests`: does it matter how far the rounding of scores puts them off?"""
         assert plan.centre is not None
         self.plan, self.ties, self.centre = plan, ties, plan.centre
+        self.rests = rests and plan.method == "grid"
         self.label_bag = plan.bag_of(plan.label_node)
         first, second = plan.centre.bags
         is_first = any(b == self.label_bag for b, _ in plan.upwards(first, plan.centre))
@@ -157,7 +186,7 @@ class Messages:
     def forward(self) -> Iterator[Statement]:
         for side in (self.left, self.right):
             for bag, _ in self.plan.upwards(side, self.centre):
-                yield states(self.plan, bag, tied=self.tied(bag, 0))
+                yield states(self.plan, bag, tied=self.tied(bag, 0), rests=self.rests)
                 for met in self.meetings(bag):
                     yield self._extend(met)
 
@@ -165,8 +194,8 @@ class Messages:
         """SELECT rest, q.s + m.s AS s, SUM(q.c * m.c) AS c FROM states q JOIN message m GROUP BY rest, q.s + m.s"""
         plain, total, tie = self._extended(met)
         keys = [*sql.columns(plain, "q"), total, *tie]
-        size = sql.total(sql.product(sql.column("c", "q"), sql.column("c", "m")))
-        made = sql.group(self._met([*keys, (size, "c")], met), [key for key, _ in keys])
+        sums = [(sql.total(each), name) for each, name in met_sums("q", "m", self.rests)]
+        made = sql.group(self._met([*keys, *sums], met), [key for key, _ in keys])
         name = f"{bag_name(self.plan, met.bag)} meets {bag_name(self.plan, met.child)}"
         found = self._unplaced(made, met.rest[0]) if self.placed(met.bag, met.step + 1) else made
         return statement(name, found, states_table(met.bag, met.step + 1))
@@ -241,15 +270,34 @@ class Messages:
         left, right = sql.table(self.last(self.left), "l"), sql.table(self.last(self.right), "r")
         return sql.join(sql.select(outputs, left), right, sql.same(self.centre_keys(), "l", "r"))
 
-    def near(self, reach: int, name: str) -> Statement:
-        """SELECT total, how many join rows, for the totals within `reach` buckets of 0."""
-        each: list[exp.Query] = [sql.select([(sql.integer(i), "total")]) for i in range(-reach, reach + 1)]
-        size = sql.total(sql.product(sql.column("c", "l"), sql.column("c", "r")))
-        made = sql.grouped(sql.columns(["total"], "t"), [(size, "c")], sql.table(self.last(self.left), "l"))
-        made = sql.join(made, sql.derived(reduce(sql.union_all, each), "t"), [])
-        opposite = sql.equal(sql.column("s", "r"), sql.minus(sql.column("total", "t"), sql.column("s", "l")))
-        meet = [*sql.same(self.centre_keys(), "l", "r"), opposite]
+    def near(self, name: str, each: Sequence[exp.Query], sign: exp.Expression | None = None) -> Statement:
+        """SELECT what tells the rows of `each` apart, how many join rows and what rounding has left of their residuals,
+        for those with the residual z of such a row. That is -total, or -sign * total if left entries l have a sign.
+
+        The left entries meet these rows first: a planner may else pair all entries that have the same key."""
+        columns, y = each[0].named_selects, [sign] if sign else []
+        place = sql.plus(sql.column("s", "l"), sql.product(*(e.copy() for e in y), sql.column("z", "t")))
+        tie = [TIE] if sign else []
+        kept = [*sql.columns(columns, "t"), *sql.columns([*self.centre_keys(), *tie, *_sums(self.rests)], "l")]
+        left = sql.select([*kept, (exp.Neg(this=exp.paren(place)), "place")], sql.table(self.last(self.left), "l"))
+        left = sql.join(left, sql.derived(reduce(sql.union_all, each), "t"), [])
+        sums = met_sums("l", "r", self.rests)
+        signed = [(exp.Neg(this=sql.product(*y, exp.paren(of))) if name == REST else of, name) for of, name in sums]
+        added = [(sql.total(of), column) for of, column in signed]
+        made = sql.grouped(sql.columns(columns, "l"), added, sql.derived(left, "l"))
+        meet = [*sql.same(self.centre_keys(), "l", "r"), sql.equal(sql.column("s", "r"), sql.column("place", "l"))]
         return statement(name, sql.join(made, sql.table(self.last(self.right), "r"), meet))
+
+    def rests_of_all(self) -> exp.Select:
+        """SELECT the sum over the join of the squares of what rounding has left."""
+        keys = self.centre_keys()
+
+        def side(bag: int, alias: str) -> exp.Expr:
+            sums = [(sql.total(sql.column(name)), name) for name in _sums(rests=True)]
+            return sql.derived(sql.grouped(sql.columns(keys), sums, exp.to_table(self.last(bag))), alias)
+
+        made = [(sql.sum_or_zero(of), name) for of, name in met_sums("l", "r", rests=True) if name == SQUARES]
+        return sql.join(sql.select(made, side(self.left, "l")), side(self.right, "r"), sql.same(keys, "l", "r"))
 
     # -- and back
 

@@ -60,12 +60,17 @@ def _offset(plan: Plan) -> exp.Expression:
 
 def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Statement]:
     """The messages of several bags, and on the grid what rounding may have changed."""
-    messages = Messages(plan, ties=tally.ties)
+    messages = Messages(plan, ties=tally.ties, rests=True)
     met = [*(lines.meet(messages) if lines else messages.merge())]
     if plan.method == "grid":
-        near = lines.near(messages, reach(plan), NEAR) if lines else [messages.near(reach(plan), NEAR)]
+        near = lines.near(messages, reach(plan), NEAR) if lines else [messages.near(NEAR, _around(reach(plan)))]
         met += [*near, *(rounding(plan, bag) for bag in plan.bags if plan.scored(bag))]
     yield from messages.exchange(met)
+
+
+def _around(reach: int) -> list[exp.Query]:
+    """SELECT z, for residuals of the hinge as far as that from 0."""
+    return [sql.select([(sql.integer(i), "z")]) for i in range(-reach, reach + 1)]
 
 
 def totals_name(plan: Plan) -> str:

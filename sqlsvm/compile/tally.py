@@ -11,7 +11,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import TIE, Messages, link_keys, scored_table, tie_of, value_table
+from sqlsvm.compile.messages import REST, TIE, Messages, link_keys, scored_table, tie_of, value_table
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, straight, value_columns, weight_of
@@ -49,10 +49,7 @@ def rounding_name(bag: Bag) -> str:
 
 def rounding(plan: Plan, bag: Bag) -> Statement:
     """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
-    p = counted_score(plan, bag)
-    exact = sql.product(p, sql.parameter(BUCKETS))
-    error = exp.Abs(this=sql.minus(bucket_of(p.copy()), exact))
-    rows = exp.to_table(scored_table(bag.number))
+    error, rows = exp.Abs(this=sql.column(REST)), exp.to_table(scored_table(bag.number))
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 
 
@@ -135,12 +132,14 @@ class Tally:
         rows = Scoring(plan, self.bend).rows(bag.core, keys, carried(plan, bag.core))
         has_label = self._has_label(bag)
         coded = {key(v) for v in links} - {key(v) for v in fold_keys(plan, bag.core)}
-        made = sql.columns((n for n in rows.named_selects if n != "w" and n not in coded), "s")
+        unread = {"w", "p"} if self._on_grid else {"w"}
+        made = sql.columns((n for n in rows.named_selects if n not in unread | coded), "s")
         made += [(sql.column("g", codes_table(v)), link_key(v)) for v in links]
         made += [(weight_of(rows), "w"), (self._shifted(bag), "s")]
+        made += [(self._rest(bag), REST)] if self._on_grid else []
         if has_label and self.ties:
             made.append((tie_of(plan, sql.column(CODE)), TIE))
-        found = sql.select(made, sql.derived(rows, "s"))
+        found = sql.select(made, sql.derived(sql.fenced(rows) if self._on_grid else rows, "s"))
         for v in links:
             same = sql.equal(sql.column(key(v), "s"), sql.column("k", codes_table(v)))
             found = sql.join(found, exp.to_table(codes_table(v)), [same])
@@ -155,11 +154,20 @@ class Tally:
     def _shifted(self, bag: Bag) -> exp.Expression:
         """s = p - y * bound; on the grid in whole buckets."""
         p, bound = counted_score(self.plan, bag), self._origin
-        if self.plan.method == "grid":
+        if self._on_grid:
             p = exp.cast(bucket_of(p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
         signed = self.plan.design.target.signed and self._has_label(bag)
         return sql.minus(p, sql.product(*self._sign, bound)) if signed else p
+
+    def _rest(self, bag: Bag) -> exp.Expression:
+        """What is left of the score when it is rounded, in buckets."""
+        p = counted_score(self.plan, bag)
+        return sql.minus(sql.product(p, sql.parameter(BUCKETS)), bucket_of(p.copy()))
+
+    @property
+    def _on_grid(self) -> bool:
+        return self.plan.method == "grid"
 
     # -- and after them
 

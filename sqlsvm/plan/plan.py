@@ -139,8 +139,9 @@ class Plan:
         return bool(self.coordinates(node) or self.dictionaries(node))
 
     def scored(self, bag: Bag) -> bool:
-        """Does a bag add to the score? Then rounding changes its part."""
-        return any(map(self.featured, bag.nodes))
+        """Does a bag add to the score, or to the residual? Then rounding changes its part."""
+        is_number = not self.design.target.signed and self.label_node in bag.nodes
+        return is_number or any(map(self.featured, bag.nodes))
 
     def folded(self, node: int) -> Iterator[tuple[int, Edge]]:
         """The nodes that fold directly into this one."""

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.lines import ADDED, BEND, CONJUGATE, PSI, Lines
+from sqlsvm.compile.lines import ADDED, BEND, CONJUGATE, PSI, RESTS, Lines
+from sqlsvm.compile.messages import REST, SIZE, SQUARES
 from sqlsvm.compile.oracle import NEAR, counting, oracle_pass, reach, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import rounding_name
@@ -21,6 +22,7 @@ from sqlsvm.run.rounding import of_lists, rounding
 from sqlsvm.run.sampling import Drawn, drawn_sample, whole_join
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.crossing import crossed
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rounding import Rounding
@@ -186,26 +188,37 @@ class JoinOracle:
         delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
         beyond = delta > reach(self.plan) + 1  # a score beyond all buckets: `near` has too few rows
         if isinstance(counted, Lines):
-            loss, delta = counted.loss, delta / h
-            return loss.most_beyond(delta) if beyond else self._error_of_lines(answers, counted, delta, h)
+            return counted.loss.most_beyond(delta / h) if beyond else self._error_of_lines(answers, counted, delta, h)
         if beyond:
             return delta / h
         near = answers[NEAR]
-        slack = np.maximum(0.0, delta - np.abs(near["total"].astype(float)))
-        return float(slack @ near[COUNT].astype(float)) / h / self.join_rows
+        return float(self._crossed(near, near["z"].astype(float), delta).sum()) / h
 
     def _error_of_lines(self, answers: Answers, lines: Lines, delta: float, h: float) -> float:
-        """E = (1/N) sum of e(z), no less than what psi is above its tangent at z, up to delta away: what psi'' adds,
-        and behind each change that is d < delta away, jump (delta - d) + bend (delta - d)^2 / 2."""
+        """E = (1/N) sum of what psi is above its tangent at the rounded z: what its jumps add, and what psi'' adds.
+        That is psi'' delta^2 / 2, and behind each change that is d < delta away bend (delta - d)^2 / 2; or the most
+        that psi'' is, times the mean of the squares of what was rounded away, divided by 2."""
+        n, loss = self.join_rows, lines.loss
         changes = {change.at: change for change in lines.sharp}
-        bend = float(answers[ADDED][BEND][0]) / self.join_rows if BEND in lines.added else 0.0
-        bend += sum(abs(change.bend) for change in lines.loss.changes if change.at not in changes)
-        error = bend * delta**2 / 2.0
-        near = (answers[NEAR][name].astype(float).tolist() for name in ("at", "z", COUNT)) if changes else ([], [], [])
-        for at, z, c in zip(*near, strict=True):
-            beyond = max(0.0, delta - abs(z / h - at))
-            error += (changes[at].jump * beyond + abs(changes[at].bend) * beyond**2 / 2.0) * c / self.join_rows
-        return error
+        bend = float(answers[ADDED][BEND][0]) / n if BEND in lines.added else 0.0
+        bend += sum(abs(change.bend) for change in loss.changes if change.at not in changes)
+        jumped, bent = 0.0, bend * (delta / h) ** 2 / 2.0
+        if changes:
+            near = answers[NEAR]
+            at, rows = near["at"].astype(float), near[COUNT].astype(float)
+            jump, bends = (np.array([getattr(changes[a], name) for a in at]) for name in ("jump", "bend"))
+            d = near["z"].astype(float) - at * h
+            jumped = float((jump * self._crossed(near, d, delta)).sum()) / h
+            bent += float(np.abs(bends) @ (rows * np.maximum(0.0, (delta - np.abs(d)) / h) ** 2)) / 2.0 / n
+        if RESTS in answers:
+            squares = float(answers[RESTS][SQUARES][0]) / n / h**2
+            bent = min(bent, max(piece.bend for piece in loss.pieces) * squares / 2.0)
+        return jumped + bent
+
+    def _crossed(self, near: Rows, d: Array, delta: float) -> Array:
+        """What rounding may have taken past a change, d buckets away, for each row of the join."""
+        rows, rests, squares = (near[name].astype(float) for name in (SIZE, REST, SQUARES))
+        return crossed(d, rows, rests, squares, delta, self.rounding.share) / self.join_rows
 
 
 def sums(plan: Plan, answers: Answers) -> Array:

@@ -7,10 +7,12 @@ from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.run import Run
 
 COARSEST, FINEST = 4, 1 << 16
-BAGS = 3  # a first guess; every pass measures error * buckets^2 again
-ERROR_SHARE = 0.1
-"""The counting error may be this share of the gap that a pass can hope to reach."""
-FIRST_ERROR = 3e-4
+AT_ONE = 3 / 8
+"""Times the density, the error of three bags at one bucket a unit: a first guess, which every pass measures again."""
+ERROR_SHARE = 0.2
+"""The counting error may be this share of the gap that a pass can hope to reach. With a larger one passes are cheaper,
+but coarse cuts prove less, so that there are more of them."""
+FIRST_ERROR = 2e-4
 """The error of the first pass. A coarser pass gives a poorer second point, which often costs one more pass."""
 
 
@@ -24,7 +26,7 @@ def choose_buckets(run: Run[Oracle], hope: float, density: float, share: float =
         return None
     if run.effort.buckets:
         return run.effort.buckets
-    error_at_one = density * (BAGS / 2) ** 2
+    error_at_one = density * AT_ONE
     if not run.cuts:
         return _enough(max(FIRST_ERROR, share * run.effort.tol), error_at_one)
     last = run.cuts[-1]

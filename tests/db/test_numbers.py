@@ -275,6 +275,20 @@ def test_labels_of_any_size_over_several_bags(duckdb: Engine, counting: Counting
             assert model.passes <= 6
 
 
+@pytest.mark.parametrize("loss", ["absolute", "squared_epsilon_insensitive"])
+def test_the_rounding_of_a_label_counts_without_features_beside_it(engine: Engine, loss: LossName) -> None:
+    """On a coarse grid the bag of the label has no score, but its label is rounded."""
+    join = met(np.random.default_rng(6), 3)
+    text = join.query.replace("f.x, ", "")
+    given = regression(loss, counting="grid", intercept=False).problem
+    with join.created(engine), open_problem(engine, text, given) as it:
+        rows, beta = rows_of(engine, text), np.zeros(2)
+        cut, centre = JoinOracle(it).pass_(beta, 2), it.plan.design.target.centre
+    value = float(FORMULAS[loss][0](rows.t - centre - rows.x[:, 1:] @ beta).mean())
+    assert cut.error > 0
+    assert cut.value_low - 1e-9 <= value <= cut.value_low + cut.error + 1e-9
+
+
 HOSTILE = {
     "far from 0": (np.arange(60.0) % 7 + 1e9, 1),
     "constant": (np.full(60, 3.0), 1),

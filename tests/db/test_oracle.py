@@ -11,9 +11,10 @@ from sqlsvm.compile.tally import active_table
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import links_of
+from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
-from tests.ground.opened import Opened, Wish, is_clear, opened_world, ties
+from tests.ground.opened import Opened, Wish, build, is_clear, opened, opened_world, ties
 from tests.ground.schemas import Wishes
 from tests.ground.world import noted
 
@@ -115,6 +116,33 @@ def test_grid_cuts_are_valid_and_certified(shared_engine: Engine, continuous: bo
     seeds = range(200, 203) if continuous else range(210, 213)
     finer = over_worlds(shared_engine, seeds, Wish(method="grid"), {**MANY, "continuous": continuous}, check)
     assert sum(finer) > 0
+
+
+def test_the_error_of_a_coarse_pass_is_far_below_the_worst_case(engine: Engine) -> None:
+    """All rows within delta of the hinge could be on its other side. What they are off by says that few are."""
+    rng, text = np.random.default_rng(4), chain_of_numbers(engine)
+    with workspace(engine) as work:
+        found = opened(work, text, Wish(method="grid"))
+        beta, buckets = found.normal(rng) / 4, 8
+        cut = found.cut(beta, buckets)
+        assert_certified(found, beta, cut, buckets)
+        z = 1 - found.truth.y * (found.truth.x @ beta)
+        worst = np.maximum(0, 1.5 / buckets - np.abs(z)).mean()
+        missed = found.hinge(beta).value - cut.value_low
+    assert 0 < missed <= cut.error < 0.25 * worst
+
+
+def chain_of_numbers(engine: Engine) -> str:
+    """Three tables of 60 rows with 6 keys each."""
+    rng = np.random.default_rng(3)
+    keys = {"l": ("i",), "m": ("i", "j"), "r": ("j",)}
+    for name, own in keys.items():
+        columns = {key: rng.integers(0, 6, 60).tolist() for key in own} | {"x": rng.normal(size=60).tolist()}
+        columns |= {"y": rng.choice([-1, 1], 60).tolist()} if name == "m" else {}
+        types = ", ".join(f"{column} {'DOUBLE PRECISION' if column == 'x' else 'INT'}" for column in columns)
+        rows = ", ".join(str(row) for row in zip(*columns.values(), strict=True))
+        build(engine, f"CREATE TABLE {name} ({types}); INSERT INTO {name} VALUES {rows}")
+    return "SELECT m.y, l.x AS a, m.x AS b, r.x AS c FROM m JOIN l ON l.i = m.i JOIN r ON r.j = m.j"
 
 
 def assert_certified(found: Opened, beta: Values, cut: Cut, height: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.lines import RESTS
 from sqlsvm.compile.moments import RANGE, moments, multiplied, needed, products, products_name
 from sqlsvm.compile.oracle import NEAR, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
@@ -192,6 +193,7 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
         "passes": [one.facts(plan) for one in passes(plan, begun.width)],
         "reach": reach(plan),
         "near": NEAR,
+        "rests": RESTS,
         "sums": list(map(_of_sum, terms(plan))),
         "met": list(map(_of_sum, met(plan))) if plan.centre else [],
         "scored_bags": [bag.number for bag in plan.bags if plan.scored(bag)],

@@ -2,31 +2,37 @@
 CREATE TEMPORARY TABLE sqlsvm_s0 AS
 SELECT
   s.x1 AS x1,
-  s.p AS p,
   sqlsvm_g0.g AS g0,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
     LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
     CAST(-524287.0 AS DOUBLE PRECISION)
- ) AS BIGINT) AS s
+ ) AS BIGINT) AS s,
+  p * CAST($1 AS DOUBLE PRECISION) - GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
+ ) AS e
 FROM (
   SELECT r.k0 AS k0, r.x1 AS x1, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 AS p
   FROM (SELECT "l"."i" AS k0, CAST("l"."x" AS DOUBLE PRECISION) AS x1 FROM "public".l AS "l") AS r
 ) AS s
 JOIN sqlsvm_g0 ON s.k0 = sqlsvm_g0.k;
 
--- scores of m (bound, buckets, theta)
+-- scores of m (buckets, bound, theta)
 CREATE TEMPORARY TABLE sqlsvm_s1 AS
 SELECT
-  s.p AS p,
   s.y AS y,
   sqlsvm_g0.g AS g0,
   sqlsvm_g1.g AS g1,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
-    LEAST(ROUND(p * CAST($2 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
     CAST(-524287.0 AS DOUBLE PRECISION)
- ) AS BIGINT) - y * CAST(CEIL(CAST($1 AS DOUBLE PRECISION) * CAST($2 AS DOUBLE PRECISION)) AS BIGINT) AS s
+ ) AS BIGINT) - y * CAST(CEIL(CAST($2 AS DOUBLE PRECISION) * CAST($1 AS DOUBLE PRECISION)) AS BIGINT) AS s,
+  p * CAST($1 AS DOUBLE PRECISION) - GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
+ ) AS e
 FROM (
   SELECT r.k0 AS k0, r.k1 AS k1, (CAST($3 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) AS p, r.y AS y
   FROM (
@@ -40,13 +46,16 @@ JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
 -- scores of r (buckets)
 CREATE TEMPORARY TABLE sqlsvm_s2 AS
 SELECT
-  s.p AS p,
   sqlsvm_g1.g AS g1,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
     LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
     CAST(-524287.0 AS DOUBLE PRECISION)
- ) AS BIGINT) AS s
+ ) AS BIGINT) AS s,
+  p * CAST($1 AS DOUBLE PRECISION) - GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
+ ) AS e
 FROM (
   SELECT r.k1 AS k1, CAST(0.0 AS DOUBLE PRECISION) AS p
   FROM (SELECT "r"."j" AS k1 FROM "public".r AS "r") AS r
@@ -56,14 +65,17 @@ JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
 -- scores of p (buckets)
 CREATE TEMPORARY TABLE sqlsvm_s3 AS
 SELECT
-  s.p AS p,
   sqlsvm_g1.g AS g1,
   sqlsvm_g2.g AS g2,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
     LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
     CAST(-524287.0 AS DOUBLE PRECISION)
- ) AS BIGINT) AS s
+ ) AS BIGINT) AS s,
+  p * CAST($1 AS DOUBLE PRECISION) - GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
+ ) AS e
 FROM (
   SELECT r.k1 AS k1, r.k2 AS k2, CAST(0.0 AS DOUBLE PRECISION) AS p
   FROM (SELECT "p"."j" AS k1, "p"."k" AS k2 FROM "public".p AS "p") AS r
@@ -75,13 +87,16 @@ JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
 CREATE TEMPORARY TABLE sqlsvm_s4 AS
 SELECT
   s.x2 AS x2,
-  s.p AS p,
   sqlsvm_g2.g AS g2,
   CAST(1.0 AS DOUBLE PRECISION) AS w,
   CAST(GREATEST(
     LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
     CAST(-524287.0 AS DOUBLE PRECISION)
- ) AS BIGINT) AS s
+ ) AS BIGINT) AS s,
+  p * CAST($1 AS DOUBLE PRECISION) - GREATEST(
+    LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
+    CAST(-524287.0 AS DOUBLE PRECISION)
+ ) AS e
 FROM (
   SELECT r.k2 AS k2, r.x2 AS x2, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
   FROM (SELECT "q"."k" AS k2, CAST("q"."x" AS DOUBLE PRECISION) AS x2 FROM "public".q AS "q") AS r
@@ -90,13 +105,13 @@ JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
 
 -- states of l
 CREATE TEMPORARY TABLE sqlsvm_q0_0 AS
-SELECT g0 AS g0, s AS s, SUM(w) AS c
+SELECT g0 AS g0, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s0
 GROUP BY g0, s;
 
 -- states of m
 CREATE TEMPORARY TABLE sqlsvm_q1_0 AS
-SELECT g0 AS g0, g1 AS g1, s AS s, SUM(w) AS c
+SELECT g0 AS g0, g1 AS g1, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s1
 GROUP BY g0, g1, s;
 
@@ -105,9 +120,15 @@ CREATE TEMPORARY TABLE sqlsvm_q1_1 AS
 SELECT
   CAST(at AS BIGINT) >> 24 AS g1,
   CAST(at AS BIGINT) - ((CAST(at AS BIGINT) >> 24) * 16777216 + 8388608) AS s,
-  c AS c
+  c AS c,
+  e AS e,
+  ee AS ee
 FROM (
-  SELECT CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at, SUM(q.c * m.c) AS c
+  SELECT
+    CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at,
+    SUM(q.c * m.c) AS c,
+    SUM(q.c * m.e + (q.e * m.c)) AS e,
+    SUM(q.c * m.ee + (CAST(2.0 AS DOUBLE PRECISION) * (q.e * m.e)) + (q.ee * m.c)) AS ee
   FROM sqlsvm_q1_0 AS q
   JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
   GROUP BY CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
@@ -115,7 +136,7 @@ FROM (
 
 -- states of r
 CREATE TEMPORARY TABLE sqlsvm_q2_0 AS
-SELECT g1 AS g1, s AS s, SUM(w) AS c
+SELECT g1 AS g1, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s2
 GROUP BY g1, s;
 
@@ -124,9 +145,15 @@ CREATE TEMPORARY TABLE sqlsvm_q2_1 AS
 SELECT
   CAST(at AS BIGINT) >> 24 AS g1,
   CAST(at AS BIGINT) - ((CAST(at AS BIGINT) >> 24) * 16777216 + 8388608) AS s,
-  c AS c
+  c AS c,
+  e AS e,
+  ee AS ee
 FROM (
-  SELECT CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at, SUM(q.c * m.c) AS c
+  SELECT
+    CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at,
+    SUM(q.c * m.c) AS c,
+    SUM(q.c * m.e + (q.e * m.c)) AS e,
+    SUM(q.c * m.ee + (CAST(2.0 AS DOUBLE PRECISION) * (q.e * m.e)) + (q.ee * m.c)) AS ee
   FROM sqlsvm_q2_0 AS q
   JOIN sqlsvm_q1_1 AS m ON q.g1 = m.g1
   GROUP BY CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
@@ -134,13 +161,13 @@ FROM (
 
 -- states of q
 CREATE TEMPORARY TABLE sqlsvm_q4_0 AS
-SELECT g2 AS g2, s AS s, SUM(w) AS c
+SELECT g2 AS g2, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s4
 GROUP BY g2, s;
 
 -- states of p
 CREATE TEMPORARY TABLE sqlsvm_q3_0 AS
-SELECT g1 AS g1, g2 AS g2, s AS s, SUM(w) AS c
+SELECT g1 AS g1, g2 AS g2, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s3
 GROUP BY g1, g2, s;
 
@@ -149,9 +176,15 @@ CREATE TEMPORARY TABLE sqlsvm_q3_1 AS
 SELECT
   CAST(at AS BIGINT) >> 24 AS g1,
   CAST(at AS BIGINT) - ((CAST(at AS BIGINT) >> 24) * 16777216 + 8388608) AS s,
-  c AS c
+  c AS c,
+  e AS e,
+  ee AS ee
 FROM (
-  SELECT CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at, SUM(q.c * m.c) AS c
+  SELECT
+    CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION) AS at,
+    SUM(q.c * m.c) AS c,
+    SUM(q.c * m.e + (q.e * m.c)) AS e,
+    SUM(q.c * m.ee + (CAST(2.0 AS DOUBLE PRECISION) * (q.e * m.e)) + (q.ee * m.c)) AS ee
   FROM sqlsvm_q3_0 AS q
   JOIN sqlsvm_q4_0 AS m ON q.g2 = m.g2
   GROUP BY CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
@@ -189,55 +222,29 @@ FROM sqlsvm_centre
 WHERE side = 1 AND v > 0;
 
 -- totals near 0
-SELECT t.total AS total, SUM(l.c * r.c) AS c
-FROM sqlsvm_q2_1 AS l
-CROSS JOIN (SELECT -1 AS total UNION ALL SELECT 0 AS total UNION ALL SELECT 1 AS total) AS t
-JOIN sqlsvm_q3_1 AS r ON l.g1 = r.g1 AND r.s = t.total - l.s
-GROUP BY t.total;
-
--- rounding 0 (buckets)
 SELECT
-  COALESCE(
-    MAX(
-      ABS(
-        GREATEST(
-          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
-          CAST(-524287.0 AS DOUBLE PRECISION)
-       ) - p * CAST($1 AS DOUBLE PRECISION)
-     )
-   ),
-    CAST(0.0 AS DOUBLE PRECISION)
- ) AS error
+  l.z AS z,
+  SUM(l.c * r.c) AS c,
+  SUM(-(l.c * r.e + (l.e * r.c))) AS e,
+  SUM(l.c * r.ee + (CAST(2.0 AS DOUBLE PRECISION) * (l.e * r.e)) + (l.ee * r.c)) AS ee
+FROM (
+  SELECT t.z AS z, l.g1 AS g1, l.c AS c, l.e AS e, l.ee AS ee, -(l.s + t.z) AS place
+  FROM sqlsvm_q2_1 AS l
+  CROSS JOIN (SELECT -1 AS z UNION ALL SELECT 0 AS z UNION ALL SELECT 1 AS z) AS t
+) AS l
+JOIN sqlsvm_q3_1 AS r ON l.g1 = r.g1 AND r.s = l.place
+GROUP BY l.z;
+
+-- rounding 0
+SELECT COALESCE(MAX(ABS(e)), CAST(0.0 AS DOUBLE PRECISION)) AS error
 FROM sqlsvm_s0;
 
--- rounding 1 (buckets)
-SELECT
-  COALESCE(
-    MAX(
-      ABS(
-        GREATEST(
-          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
-          CAST(-524287.0 AS DOUBLE PRECISION)
-       ) - p * CAST($1 AS DOUBLE PRECISION)
-     )
-   ),
-    CAST(0.0 AS DOUBLE PRECISION)
- ) AS error
+-- rounding 1
+SELECT COALESCE(MAX(ABS(e)), CAST(0.0 AS DOUBLE PRECISION)) AS error
 FROM sqlsvm_s1;
 
--- rounding 4 (buckets)
-SELECT
-  COALESCE(
-    MAX(
-      ABS(
-        GREATEST(
-          LEAST(ROUND(p * CAST($1 AS DOUBLE PRECISION)), CAST(524287.0 AS DOUBLE PRECISION)),
-          CAST(-524287.0 AS DOUBLE PRECISION)
-       ) - p * CAST($1 AS DOUBLE PRECISION)
-     )
-   ),
-    CAST(0.0 AS DOUBLE PRECISION)
- ) AS error
+-- rounding 4
+SELECT COALESCE(MAX(ABS(e)), CAST(0.0 AS DOUBLE PRECISION)) AS error
 FROM sqlsvm_s4;
 
 -- r returns
