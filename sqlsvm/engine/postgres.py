@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -69,10 +69,13 @@ class Postgres(PgCatalog):
         self.url = url or safe_url(self._connection.info)
         self._unlogged: Unlogged | None = None
         self._rehearsing = False
+        self._pooled = False
         ((path,),) = self._ask(pg_names.PATH)
         self.look_in(path)
-        for setting in (pg_names.PIN, *_SESSION):
-            self._send(setting)
+        self._pooled = self._ask("SELECT pg_backend_pid()") != [(self._connection.info.backend_pid,)]
+        if not self._pooled:
+            for setting in (pg_names.PIN, *_SESSION):
+                self._send(setting)
 
     @property
     def version(self) -> str:
@@ -178,7 +181,7 @@ class Postgres(PgCatalog):
                 yield
             return
         self._check_idle()
-        with self.bracket(_BEGIN, "ROLLBACK", "COMMIT"):
+        with self.bracket(self._begin, "ROLLBACK", "COMMIT"):
             yield
             if self._connection.info.transaction_status == pq.TransactionStatus.INERROR:
                 raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
@@ -190,7 +193,7 @@ class Postgres(PgCatalog):
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
         self._check_idle()
-        self._send(_BEGIN)
+        self._send(self._begin)
         self._rehearsing = True
         try:
             yield
@@ -206,7 +209,7 @@ class Postgres(PgCatalog):
         """Only the simple protocol, without parameters and binary results, takes several statements at once."""
         if self.on_statement:
             self.on_statement(text)
-        with self._driver_errors():
+        with self._driver_errors(), self._settled():
             self._connection.execute(text.encode()).close()
 
     def cancel(self) -> None:
@@ -220,7 +223,32 @@ class Postgres(PgCatalog):
         if self.on_statement:
             self.on_statement(text)
         with self._driver_errors():
-            return self._connection.cursor(binary=True).execute(text.encode(), [_parameter(p) for p in parameters])
+            if text.startswith("BEGIN"):  # the simple protocol takes several statements at once
+                return self._connection.execute(text.encode())
+            with self._settled():
+                return self._connection.cursor(binary=True).execute(text.encode(), [_parameter(p) for p in parameters])
+
+    @property
+    def _begin(self) -> str:
+        """Behind a pooler like PgBouncer each transaction may run in another session of the server, which other clients
+        use too. So the settings are those of the transaction."""
+        local = (setting.replace("SET", "SET LOCAL", 1) for setting in (pg_names.PIN, *_SESSION))
+        return "; ".join([_BEGIN, *local]) if self._pooled else _BEGIN
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Behind a pooler no statement runs without our settings: it gets a transaction if it has none."""
+        if not self._pooled or self._connection.info.transaction_status != pq.TransactionStatus.IDLE:
+            yield
+            return
+        self._connection.execute(self._begin.encode())
+        try:
+            yield
+        except BaseException:
+            if not self._connection.closed:
+                self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
 
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         return self._send(text, parameters).fetchall()
@@ -250,15 +278,17 @@ class Postgres(PgCatalog):
         load = loader(oid, self._connection).load
         return (lambda cell: str(load(cell))) if oid == wire.UUID else load
 
+    @contextmanager
     def _copy(
         self, what: exp.Expr, format: Literal["binary", "text"], end: Literal["STDIN", "STDOUT"] = "STDIN"
-    ) -> AbstractContextManager[psycopg.Copy]:
+    ) -> Iterator[psycopg.Copy]:
         choice = exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(format))
         files = [exp.to_identifier(end)]
         text = self.text(exp.Copy(this=what, kind=end == "STDIN", files=files, params=[choice]))
         if self.on_statement:
             self.on_statement(text)
-        return self._connection.cursor().copy(text.encode())
+        with self._settled(), self._connection.cursor().copy(text.encode()) as copy:
+            yield copy
 
     def _messages(self, query: exp.Query) -> Iterator[wire.Message]:
         """The rows of COPY ... TO STDOUT. psycopg waits for a row; rows that have arrived with it come straight from

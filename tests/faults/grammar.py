@@ -6,7 +6,8 @@ SCHEMA = """
 CREATE TABLE a (id INT PRIMARY KEY, k INT, y INT, x FLOAT8, t TEXT);
 CREATE TABLE b (id INT PRIMARY KEY, k INT, z FLOAT8, flag BOOLEAN, "Odd Name" INT);
 CREATE TABLE c (k INT, j INT, w FLOAT8, d DATE);
-INSERT INTO a VALUES (1, 1, 1, 0.5, 'u'), (2, 1, 0, -1, 'v'), (3, 2, 1, 2, NULL), (4, NULL, 0, 4, 'u'), (5, 3, 1, NULL, '');
+INSERT INTO a VALUES (1, 1, 1, 0.5, 'u'), (2, 1, 0, -1, 'v'), (3, 2, 1, 2, NULL), (4, NULL, 0, 4, 'u');
+INSERT INTO a VALUES (5, 3, 1, NULL, '');
 INSERT INTO b VALUES (1, 1, 0.25, TRUE, 1), (2, 1, 1.5, FALSE, 2), (3, 2, NULL, NULL, 3), (4, 9, 8, TRUE, 4);
 INSERT INTO c VALUES (1, 1, 0.5, '2020-01-01'), (1, 2, 1, '2020-02-01'), (2, 2, 3, NULL), (NULL, 1, 1, '2021-01-01')
 """
