@@ -55,7 +55,10 @@ class Number:
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, Integral if self.whole else Real) or isinstance(value, bool):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number of 400 digits
+            return False
         end = (self.above and number == self.low) or (self.below and number == self.high)
         return isfinite(number) and self.low <= number <= self.high and not end
 

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from sqlsvm.engine.embedded import find_installations
+from tests.cli.test_interrupt import processes
 from tests.servers import fast_directory, reachable_folder
 
 SETTINGS = {
@@ -100,8 +101,12 @@ class Cluster:
         pytest.fail((self.folder / "log").read_text()[-2000:])
 
     def kill(self) -> None:
+        """All of its processes: those that are busy would go on for a while without the first one."""
         assert self.process
-        self.process.kill()
+        server = self.process.pid
+        for pid in [server, *(pid for pid, parent, _ in processes() if parent == server)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> None:

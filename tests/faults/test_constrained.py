@@ -45,6 +45,7 @@ def test_each_transaction_of_a_pool_has_our_settings(pooler: str) -> None:
         assert theirs == {'"$user", public'}
 
 
+@pytest.mark.slow
 def test_a_training_behind_a_pooler(pooler: str, on_postgres: Subject) -> None:
     """With others at the same time; what is measured and predicted is the same, too."""
     try:

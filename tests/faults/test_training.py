@@ -11,7 +11,7 @@ from tests.faults.proxy import Proxy
 from tests.faults.struck import Moment, Subject, moments, running
 from tests.faults.table import ANYWHERE, FILLER, ON_A_SERVER, Fault, Ground
 
-SHORT = {"postgres": ("kill -9 of the client", "Ctrl-C", "connection cut by a proxy"), "duckdb": ("memory limit",)}
+SHORT = {"postgres": ("Ctrl-C", "connection cut by a proxy"), "duckdb": ("memory limit",)}
 FOUND = {"Ctrl-C": (8,)}
 """Moments, from the end, at which something was found: passes were lost while the model was being stored."""
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
