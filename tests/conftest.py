@@ -5,6 +5,7 @@ long as the session, for hypothesis, which cannot use one per test; so does `ins
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,8 +27,22 @@ settings.register_profile("patient", deadline=None)  # how busy the machine is s
 settings.load_profile("patient")
 
 
+def pytest_configure() -> None:
+    """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long tests come first, so that at the end no worker waits long for another."""
+    """Of a thinned test one variant of n is quick, and the others are slow. Slow tests come first, so that at the end
+    no worker waits long for another."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if marker := item.get_closest_marker("thin"):
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % marker.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[test] += 1
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -68,6 +68,7 @@ def against(join: Join, shape: str, value: object) -> str:
 LOSSES = ("hinge", 0.0), ("hinge", 0.3), ("squared_hinge", 0.0), ("logistic", 0.0), ("custom_margin", 0.1)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("loss", "width"), LOSSES)
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_classes_share_a_scan(engine: Engine, loss: Any, width: float, weight: str | None) -> None:

@@ -124,6 +124,7 @@ def test_nothing_is_left_behind(engine: Engine, statements: list[str], counting:
 # -- the pass that is measured -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("query", [ONE_BAG, TWO_BAGS, CHAIN], ids=["one bag", "two bags", "three bags"])
 @pytest.mark.parametrize("counting", ["exact", "grid"])
 def test_it_is_the_first_pass_of_a_training(engine: Engine, query: str, counting: Counting) -> None:
@@ -175,6 +176,7 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres_dsn"))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("counting", ["exact", "grid"])
 def test_the_statements_run_as_printed(dsn: str, counting: Counting) -> None:
     """In a session that knows nothing of us they give the sums of the pass."""

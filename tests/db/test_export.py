@@ -57,6 +57,7 @@ def fitted(engine: Engine, kind: str) -> tuple[Model, Rows]:
 KINDS = [*OPTIONS, "numbers"]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_onnx(duckdb: Engine, kind: str) -> None:
     model, rows = fitted(duckdb, kind)
@@ -83,6 +84,7 @@ def inputs(model: Model, rows: Mapping[str, Values]) -> dict[str, Values]:
     return {term.feature: column(term.feature)[:, None] for term in model.inputs}
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sklearn(duckdb: Engine, kind: str) -> None:
     model, rows = fitted(duckdb, kind)

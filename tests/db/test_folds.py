@@ -64,6 +64,7 @@ def without(engine: Engine, join: Join, folds: Folds, fold: int) -> str:
     return select.where(kept).sql(engine.dialect)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_training_is_that_of_the_other_folds(engine: Engine, shape: str, loss: str) -> None:
@@ -97,6 +98,7 @@ def moved(model: Model, theta: Values) -> Model:
     return replace(model, intercept=float(theta[0]) if has_constant else 0.0, weights=weights)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"loss": "squared_hinge"}], ids=str)
 def test_measures_are_those_of_the_rows(engine: Engine, options: dict[str, Any]) -> None:
     """Of each fold, without class weights; with their mean and its error."""

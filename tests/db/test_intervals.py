@@ -72,6 +72,7 @@ def error_of(cluster: Values, adds: Array) -> float:
     return float(np.sqrt((sums**2).sum() * m / (m - 1)) / len(cluster))
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_intervals_are_those_of_the_rows(engine: Engine, text: str, loss: str) -> None:

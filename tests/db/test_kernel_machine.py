@@ -94,6 +94,7 @@ def columns(engine: Engine, text: str) -> dict[str, Values]:
     return dict(asked(engine, text))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", KERNELS)
 def test_next_to_scikit_learn_on_the_real_join(engine: Engine, name: KernelName) -> None:
     """The same rows and the same C: the objective to 1e-4, the same predictions but for ties. The scores of the
@@ -122,6 +123,7 @@ def test_next_to_scikit_learn_on_the_real_join(engine: Engine, name: KernelName)
         assert model.gap <= 1e-6
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("nulls", ["error", "mean", "drop"])
 def test_one_score_however_it_is_made(engine: Engine, name: KernelName, nulls: str) -> None:

@@ -54,6 +54,7 @@ def assert_minorant(found: Opened, loss: Piecewise, beta: Values, cut: Cut, rng:
         assert value >= cut.offset + cut.slope @ there - 1e-9 * (1.0 + value + float(np.abs(there).sum()))
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("many", [True, False], ids=["several bags", "one bag"])
 def test_a_cut_is_that_of_the_joined_rows(shared_engine: Engine, seed: int, many: bool) -> None:

@@ -231,6 +231,7 @@ def proven(engine: Engine, join: Join, asked: Training, model: Model | None = No
     return model
 
 
+@pytest.mark.thin(3)
 @every_loss
 @pytest.mark.parametrize(
     ("data", "counting"),

@@ -233,6 +233,7 @@ SHAPES: dict[str, tuple[Any, list[str]]] = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("nulls", ["mean", pytest.param("drop", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_model_is_proven_on_the_joined_rows(engine: Engine, shape: str, nulls: str) -> None:
@@ -276,6 +277,7 @@ def test_on_random_schemas(shared_engine: Engine, nulls: svm.Nulls) -> None:
     assert several >= 1
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scores_are_the_same_everywhere(engine: Engine, shape: str) -> None:
     """A stored model in memory, as a prediction, as an expression over outputs and over the query's own."""

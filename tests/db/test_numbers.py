@@ -161,6 +161,7 @@ def proven(engine: Engine, text: str, asked_for: Training, *, beside: bool = Tru
     return model
 
 
+@pytest.mark.thin(3)
 @every_loss
 @pytest.mark.parametrize("lam", [1e-2, 1e-4])
 def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float) -> None:
@@ -173,6 +174,7 @@ def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float) -> Non
     assert model.join_rows == 1500
 
 
+@pytest.mark.thin(3)
 @every_loss
 @pytest.mark.parametrize("scale", ["star", "weights"])
 def test_a_cut_is_that_of_the_joined_rows(engine: Engine, loss: LossName, scale: str) -> None:
@@ -216,6 +218,7 @@ def met(rng: np.random.Generator, bags: int, *, whole: bool = False, size: float
     return Join(script, held, f"SELECT f.y, f.x, g.v{more[0]} FROM f JOIN g ON g.gk = f.k{more[1]}")
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("bags", [2, 3])
 @pytest.mark.parametrize("whole", [True, False], ids=["on the knots", "between"])
 def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, bags: int, whole: bool) -> None:
@@ -243,11 +246,13 @@ def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, bags
                         np.testing.assert_allclose(cut.slope, -(share * u) @ x, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.thin(3)
 @every_loss
 def test_a_training_over_two_bags_is_proven(engine: Engine, loss: LossName) -> None:
     proven_over(engine, 2, regression(loss, lam=1e-3, sample=3000))
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "quantile", "huber", "squared"])
 @pytest.mark.parametrize("counting", ["exact", "grid"])
 def test_a_training_over_three_bags_is_proven(engine: Engine, loss: LossName, counting: Counting) -> None:
@@ -352,6 +357,7 @@ def test_measures_are_those_of_the_rows(engine: Engine) -> None:
     np.testing.assert_allclose(np.sort(predicted["y"].astype(float) - predicted["score"].astype(float)), np.sort(z))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("counting", ["exact", "grid"])
 @pytest.mark.parametrize("bags", [2, 3])
 def test_measures_over_many_to_many_edges(engine: Engine, bags: int, counting: Counting) -> None:
@@ -471,6 +477,7 @@ def test_features_need_no_intercept(engine: Engine) -> None:
     assert model.weights[0].weight == pytest.approx(2.0, rel=1e-6)
 
 
+@pytest.mark.thin(5)
 @every_loss
 @pytest.mark.parametrize(("bags", "counting"), [(1, "exact"), (2, "exact"), (2, "grid"), (3, "exact")])
 def test_psql_trains_for_numbers(
@@ -496,6 +503,7 @@ def test_psql_trains_for_numbers(
     assert value <= row["objective_upper"] + close
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "quantile", "squared_epsilon_insensitive"])
 def test_psql_proves_hostile_labels(installed: Engine, loss: LossName, case: str) -> None:

@@ -118,6 +118,7 @@ def zeros(rows: svm.Design) -> Values:
 KINDS = ("none", "l1", "nonnegative", "decreasing", "box", "fair")
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", JOINS)
 def test_the_proof_beside_a_peer(engine: Engine, shape: str, kind: str) -> None:
@@ -175,6 +176,7 @@ def scores_of(join: Join, model: Model) -> Values:
     return np.asarray(weights["x", None] * f["x"] + of_people[f["k"]], dtype=float)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("column", [MAN, "gender = 'M'"])
 def test_a_model_is_fair_to_a_column_that_is_no_feature(engine: Engine, column: str) -> None:
     join = people()
@@ -377,6 +379,7 @@ def test_psql_refuses_what_no_weights_satisfy(postgres: Engine) -> None:
         stored_program(postgres, QUERY, training(constrain=both))
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("kind", [*KINDS[1:], "free"])
 @pytest.mark.parametrize("shape", ["star", "chain", "heap", "categories"])
 def test_psql_proves_it_beside_a_peer(installed: Engine, installed_dsn: str, shape: str, kind: str) -> None:
@@ -415,6 +418,7 @@ SEVERAL = (
 )
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("options", SEVERAL)
 def test_psql_keeps_rows_over_several_weights(installed: Engine, installed_dsn: str, options: dict[str, Any]) -> None:
     """The bounds of psql and of the driver are of one optimum, and the rows of a model are those of the driver."""

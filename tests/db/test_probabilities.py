@@ -63,6 +63,7 @@ def rows_held_out(engine: Engine, join: Join, model: Model, holdout: float) -> R
     return fetched(engine, predict(engine, model, text, probability=True))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_next_to_scikit_learn(engine: Engine, shape: str, method: str) -> None:

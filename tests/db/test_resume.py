@@ -71,6 +71,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_as_if_it_had_never_stopped(engine: Engine, join: Join, solver: str) -> None:
     """To the last digit; max_passes counts the passes of this run alone."""

@@ -99,6 +99,7 @@ def test_f_is_between_the_two_ends(shared_engine: Engine, shape: str, numbers: r
             assert_between(shared_engine, made.query, given)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("shape", TABLES)
 @pytest.mark.parametrize("class_weight", ["none", (0.3, 1.7)])
 def test_f_is_between_the_two_ends_in_psql(

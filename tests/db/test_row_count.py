@@ -32,6 +32,7 @@ def assert_counts(engine: Engine, found: Opened, rows: Joined, beta: Values, bou
         assert got == {(engine.fold(f, True), v, y): n for (f, v, y), n in wanted.items()}
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("method", ["exact", "grid"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_row_counts(shared_engine: Engine, method: Method, seed: int) -> None:
@@ -65,6 +66,7 @@ def test_a_missing_value_is_a_value(shared_engine: Engine, seed: int) -> None:
         assert_counts(engine, found, rows, np.zeros(len(found.truth.columns)), (1.0,))
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("method", ["exact", "grid"])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.5])

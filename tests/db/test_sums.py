@@ -74,6 +74,7 @@ def sums_of_world(engine: Engine, seed: int, scale: svm.Scale, nulls: svm.Nulls)
             yield Opened(problem, rows)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("nulls", ["error", "drop"])
 @pytest.mark.parametrize("scale", ["standard", "none"])
 def test_on_random_schemas(shared_engine: Engine, scale: svm.Scale, nulls: svm.Nulls) -> None:
