@@ -91,11 +91,12 @@ class Store(Protocol):
 def without_weights(found: Mapping[str, Any], where: str) -> Model:
     """A model with its first weight only and no support vectors, for lists: to read 100,000 weights takes a quarter of
     a second."""
-    weights, classes, found = found.get("weights"), found.get("classes"), {**found, "support": None}
+    weights, found = found.get("weights"), {**found, "support": None}
     if isinstance(weights, list):
         found = {**found, "weights": weights[:1]}
-    if isinstance(classes, list):
-        found = {**found, "classes": [{**c, "weights": []} if isinstance(c, dict) else c for c in classes]}
+    for several in ("classes", "groups"):
+        if isinstance(parts := found.get(several), list):
+            found = {**found, several: [{**c, "weights": []} if isinstance(c, dict) else c for c in parts]}
     return Model.from_json(found, where)
 
 

@@ -75,16 +75,21 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("sample", [None, 1])
-@pytest.mark.parametrize("options", [{}, *(pytest.param(o, marks=pytest.mark.slow) for o in OTHERS)], ids=str)
-@pytest.mark.parametrize("shape", BY)
-def test_each_group_is_a_training_of_its_own(
-    engine: Engine, shape: str, options: dict[str, Any], sample: int | None
-) -> None:
+FEW = {"star": 500, "categories": 1000, "chain": 2000, "left join": 600}
+"""Rows of a sample: all groups have more."""
+Case = tuple[str, bool, dict[str, Any]]
+SOON: list[Case] = [("star", False, {}), ("chain", True, {})]
+LATER: list[Case] = [(shape, few, {}) for shape in BY for few in (False, True)]
+LATER += [(shape, few, options) for shape, few in (("categories", False), ("chain", True)) for options in OTHERS]
+CASES = [*SOON, *(pytest.param(*case, marks=pytest.mark.slow) for case in LATER if case not in SOON)]
+
+
+@pytest.mark.parametrize(("shape", "few", "options"), CASES, ids=str)
+def test_each_group_is_a_training_of_its_own(engine: Engine, shape: str, few: bool, options: dict[str, Any]) -> None:
     """Read and proven in memory, or, if it has more rows than the sample, by passes in the database."""
     join, _ = made(shape)
-    asked = training(**{"lam": 1e-2, "categorical": join.categorical, "nulls": "mean", **options}, by="g")
-    asked = replace(asked, effort=replace(asked.effort, sample=sample and 100))
+    given: dict[str, Any] = {"lam": 1e-2, "categorical": join.categorical, "nulls": "mean", **options}
+    asked = training(by="g", sample=FEW[shape] if few else None, **given)
     with join.created(engine):
         model = train(engine, "m", join.query, asked)
         assert len(model.groups) >= 2
@@ -92,7 +97,7 @@ def test_each_group_is_a_training_of_its_own(
         for of, part in zip(model.groups, model.parts, strict=True):
             own = alone(engine, join.query, of.value)
             assert_as_alone(engine, part, own, asked)
-            if not options and sample is None:
+            if not options and not few:
                 naive = truth(engine, own, wish_of(asked))
                 assert_proven(engine, part, naive)
                 assert_beside_liblinear(part, naive)
@@ -105,7 +110,7 @@ def test_each_group_is_a_training_of_its_own(
 # -- labels that are numbers, weights, large groups --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sample", [None, 50])
+@pytest.mark.parametrize("sample", [None, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loss", ["quantile", pytest.param("squared", marks=pytest.mark.slow)])
 def test_groups_of_a_label_that_is_a_number(engine: Engine, loss: str, sample: int | None) -> None:
     """Each is measured from the mean of its own group, which the penalty sees."""
@@ -132,7 +137,8 @@ def test_groups_of_a_label_that_is_a_number(engine: Engine, loss: str, sample: i
     assert found.whole.rmse == pytest.approx(np.sqrt((z**2).mean()))
 
 
-@pytest.mark.parametrize("sample", [None, 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", [None, 1000])
 def test_groups_of_rows_with_weights(engine: Engine, sample: int | None) -> None:
     """The column is one of the label's relation that the query does not return. A sum of terms is one feature."""
     query = """SELECT t.y, 1 + t.month % 2 AS w, t.x - o.price AS d, t.city, o.colour
