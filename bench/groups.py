@@ -7,11 +7,13 @@ run it. A training of each group, with WHERE, is timed for some of them."""
 import argparse
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sqlglot import exp, parse_one
 
@@ -73,7 +75,10 @@ def peer(engine: Engine, model: Model) -> tuple[float, float]:
         here = slice(*np.searchsorted(groups, [value, value + 1]))
         part = numbers[here]
         x = np.hstack([(part - part.mean(axis=0)) / part.std(axis=0), ones[here]])
-        svc = LinearSVC(loss="hinge", C=1.0 / (2.0 * LAM * len(x)), max_iter=20_000).fit(x, y[here])
+        svc = LinearSVC(loss="hinge", C=1.0 / (2.0 * LAM * len(x)), max_iter=20_000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svc.fit(x, y[here])
         beta, bias = svc.coef_[0], float(svc.intercept_[0])
         loss = float(np.maximum(0.0, 1.0 - y[here] * (x @ beta + bias)).mean())
         ratios.append((loss + LAM * float(beta @ beta + bias**2)) / of.objective - 1.0)

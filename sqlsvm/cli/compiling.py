@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import click
+
 from sqlsvm.cli.group import cli, examples, show_answer
 from sqlsvm.cli.options import check_read, declared, models_database, opened, query_wanted
 from sqlsvm.cli.training import name_wanted, training_of
@@ -16,7 +18,8 @@ from sqlsvm.cli.training import name_wanted, training_of
 @query_wanted
 @declared("compile")
 @name_wanted
-def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
+@click.option("--by", hidden=True)
+def compile_(dsn: str, query: str, name: str, by: str | None, **options: Any) -> None:
     """Compile a query into a program that is stored in PostgreSQL.
 
     After that, SELECT * FROM sqlsvm.train('NAME') trains on the current data, from psql or any other client. The
@@ -26,6 +29,8 @@ def compile_(dsn: str, query: str, name: str, **options: Any) -> None:
     """
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program
 
+    if by:
+        raise click.UsageError("a program trains one model: sqlsvm train --by trains one for each group.")
     training = training_of(**options)
     check_read(training.options)
     with opened(dsn) as engine:

@@ -50,7 +50,9 @@ EVERY = 2.0
 
 
 def check_number(engine: Engine, query: FeatureQuery) -> None:
-    """Refuse a column with very many values before they are read."""
+    """Refuse a column with very many values before they are read. Nobody has tried groups in Spark."""
+    if not engine.abilities.changes_rows:
+        raise OptionError("--by needs PostgreSQL or DuckDB", hint="train the groups one by one, each with WHERE")
     by = query.features[-1]
     values = sql.distinct(sql.derived(rows_of(query, by.relation, [(by.expression.copy(), "v")]), "r")).limit(MOST + 1)
     found = engine.fetch(sql.select([(sql.count(), "n")], sql.derived(values, "v")))
@@ -81,8 +83,6 @@ class Groups:
 
     @classmethod
     def of(cls, problem: Problem) -> "Groups":
-        if problem.work.engine.abilities.changes_rows is False:
-            raise OptionError("--by needs PostgreSQL or DuckDB", hint="train the groups one by one, each with WHERE")
         problem.plan.design.target.must_be_one("--by trains two, or a number", "leave it out")
         plan, totals = problem.plan, _totals(problem.work, problem.plan)
         if plan.design.weight is None:

@@ -1,0 +1,73 @@
+"""`sqlsvm train --by`: one stored model with a line for each group, and what is done with it."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli.command import answer, sqlsvm
+
+QUERY = "SELECT f.y, f.g, f.x, d.z FROM f JOIN d ON d.k = f.k"
+
+
+@pytest.fixture
+def dsn(tmp_path: Path) -> str:
+    with duckdb.connect(str(tmp_path / "f.duckdb")) as connection:
+        connection.execute("""
+            CREATE TABLE f AS SELECT i % 7 AS k, CASE i % 4 WHEN 0 THEN 'a' WHEN 1 THEN 'b' WHEN 2 THEN 'one' END AS g,
+                i % 4 = 2 OR (i * 7) % 11 + i % 5 > 7 AS y, i % 5 - 2 AS x FROM range(400) AS r(i);
+            CREATE TABLE d AS SELECT i % 7 AS k, i / 8.0 AS z FROM range(7) AS r(i)""")
+    return f"duckdb:{tmp_path / 'f.duckdb'}"
+
+
+def test_a_model_for_each_group(dsn: str) -> None:
+    done = sqlsvm("train", "--dsn", dsn, "--query", QUERY, "--label", "y", "--by", "g", "--name", "by_g")
+    assert done.returncode == 0, done.stderr
+    assert "2 of g; the objective and its bounds are means over all rows, the gap is the largest" in done.stdout
+    table = done.stdout.splitlines()[-3:]
+    assert table[0].split() == ["g", "converged", "rows", "objective", "lower", "bound", "gap", "passes", "weights"]
+    assert [line.split()[:3] for line in table[1:]] == [["a", "yes", "100"], ["b", "yes", "100"]]
+    assert "note: 1 group of g is skipped: one: the label y has one class only" in done.stderr
+    assert "note: g is NULL in 100 rows of the join: these are in no group" in done.stderr
+    assert "sqlsvm evaluate by_g" in done.stderr
+    assert "sqlsvm report" not in done.stderr
+    found = json.loads(answer("show", "--dsn", dsn, "by_g", "--json"))
+    assert [(g["value"], g["join_rows"], g["converged"]) for g in found["groups"]] == [
+        ("a", 100, True),
+        ("b", 100, True),
+    ]
+    assert found["skipped"][0]["value"] == "one"
+    assert answer("show", "--dsn", dsn, "by_g").splitlines()[-2:] == table[1:]
+    assert answer("weights", "--dsn", dsn, "by_g").startswith("g = a\n")
+    score = answer("predict", "--dsn", dsn, "by_g", "--sql")
+    assert score.startswith("CASE \"g\" WHEN 'a' THEN")
+    assert answer("export", "--dsn", dsn, "by_g", "--format", "sql") == score
+    measured = json.loads(answer("evaluate", "--dsn", dsn, "by_g", "--json"))
+    assert measured["rows_without_model"] == 200
+    right = [g["accuracy"] * 100 for g in measured["groups"]]
+    assert measured["all"]["accuracy"] * 200 == pytest.approx(sum(right))
+    drawn = answer("evaluate", "--dsn", dsn, "by_g")
+    assert "all groups" in drawn
+    assert drawn.endswith("in no group with a model: 200 rows of the join\n")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--lambda", "1,0.1"), "--by takes one value of --lambda"),
+        (("--resume",), "--by begins at 0: leave out --resume"),
+        (("--folds", "5"), "--by takes no --folds"),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_together(dsn: str, more: tuple[str, ...], said: str) -> None:
+    done = sqlsvm("train", "--dsn", dsn, "--query", QUERY, "--label", "y", "--by", "g", *more)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+
+
+def test_a_program_has_no_groups(dsn: str) -> None:
+    done = sqlsvm("compile", "--dsn", dsn, "--query", QUERY, "--label", "y", "--by", "g")
+    assert done.returncode == 2
+    assert "a program trains one model" in done.stderr
