@@ -18,7 +18,7 @@ from sqlsvm.cli.training import name_wanted, training_of
 @query_wanted
 @declared("compile")
 @name_wanted
-@click.option("--by", hidden=True)
+@click.option("--by", hidden=True, help="Of train alone.")
 def compile_(dsn: str, query: str, name: str, by: str | None, **options: Any) -> None:
     """Compile a query into a program that is stored in PostgreSQL.
 
