@@ -21,8 +21,8 @@ from math import sqrt
 import numpy as np
 
 from sqlsvm.ask.listed import steps_per_unit
+from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.rows import options_of
-from sqlsvm.ask.selecting import mean_loss
 from sqlsvm.compile.clusters import SIZES, SQUARES, apart, interpolated, sizes, squares, stepping
 from sqlsvm.compile.evaluate import towards_centre
 from sqlsvm.model.evaluation import Clusters, Evaluation, Interval, Residuals
@@ -57,8 +57,17 @@ def with_intervals_of_residuals(found: Residuals, problem: Problem, model: Model
     return with_intervals_of_numbers(found, problem, theta_of(problem.plan, model), options_of(model))
 
 
-def with_intervals(found: Evaluation, problem: Problem, theta: Array, options: ProblemOptions) -> Evaluation:
-    """None if the label's relation is joined up front, or one of the classes has hardly any rows."""
+def with_intervals(
+    found: Evaluation,
+    problem: Problem,
+    theta: Array,
+    options: ProblemOptions,
+    loss: float | None = None,
+    *,
+    ranks: bool = True,
+) -> Evaluation:
+    """None if the label's relation is joined up front, or one of the classes has hardly any rows. `loss` is the mean
+    loss, if it is known. `ranks`: also that of the AUC, which costs more than all others."""
     plan = apart(problem.plan)
     if plan is None:
         return replace(found, no_intervals=JOINED)
@@ -67,12 +76,12 @@ def with_intervals(found: Evaluation, problem: Problem, theta: Array, options: P
     if found.auc is None or min(negative, clusters - negative) < 2:
         return replace(found, no_intervals="one of the classes has less than two rows of the label's table")
     reach = max(map(abs, (found.histogram.edges[0], found.histogram.edges[-1])))
-    loss = mean_loss(problem, theta, options)
+    loss = mean_loss(problem, theta, options) if loss is None else loss
     with _reader(problem.work, plan, theta, clusters, answer["rows"], reach) as reader:
         of_classes = _OfClasses(reader, found, negative)
         intervals = {
             "accuracy": of_classes.accuracy(),
-            "auc": of_classes.auc(),
+            **({"auc": of_classes.auc()} if ranks else {}),
             "loss": reader.loss(options.named_loss, loss),
         }
     value = intervals["accuracy"].value
@@ -80,7 +89,9 @@ def with_intervals(found: Evaluation, problem: Problem, theta: Array, options: P
     return replace(found, intervals=intervals, clusters=Clusters(clusters, worth))
 
 
-def with_intervals_of_numbers(found: Residuals, problem: Problem, theta: Array, options: ProblemOptions) -> Residuals:
+def with_intervals_of_numbers(
+    found: Residuals, problem: Problem, theta: Array, options: ProblemOptions, loss: float | None = None
+) -> Residuals:
     """None if the label's relation is joined up front, or has a single row in the join."""
     plan, label = apart(problem.plan), problem.moments.label
     assert label is not None
@@ -91,7 +102,7 @@ def with_intervals_of_numbers(found: Residuals, problem: Problem, theta: Array, 
     if answer["clusters"] < 2:
         return replace(found, no_intervals="the rows are of one row of the label's table")
     reach = max(map(abs, (found.edges[0], found.edges[-1])))
-    loss = mean_loss(problem, theta, options)
+    loss = mean_loss(problem, theta, options) if loss is None else loss
     with _reader(problem.work, plan, theta, answer["clusters"], found.rows, reach) as reader:
         of_numbers = _OfNumbers(reader, found, answer, centre)
         intervals = {

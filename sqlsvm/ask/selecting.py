@@ -1,12 +1,13 @@
 """Choosing among several models by how well they do on rows that they have not seen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from sqlsvm.ask.confusion import confusion
 from sqlsvm.ask.evaluate import evaluate_plan
+from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
+from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.engine.base import Engine
@@ -15,14 +16,12 @@ from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.plan.scaling import Scaling
 from sqlsvm.run.classes import against_others
-from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 
-BUCKETS = 256
-"""On the grid, of a unit of the score."""
+MOST_BAGS = 2
+"""With more, what a row adds to a measure takes minutes to count."""
 
 SMALLER = "loss", "mae", "rmse"
 """Of these the least is the best."""
@@ -67,23 +66,27 @@ def means(found: Mapping[str, Validated]) -> Measures:
 def measures_of(problem: Problem, thetas: Sequence[Array], options: ProblemOptions) -> Measures:
     """Of raw weights, without class weights. Of several classes: the mean loss over all of them, the accuracies, and
     the mean of F1."""
+    return with_errors(problem, thetas, options, wanted=False)[0]
+
+
+def with_errors(
+    problem: Problem, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
+) -> tuple[Measures, Measures]:
+    """The same, and the standard errors of those for which rows of the label's relation are known to be clusters."""
     each = zip(against_others(problem), thetas, strict=True)
     own = {"loss": float(np.mean([mean_loss(problem, theta, options) for problem, theta in each]))}
     if len(thetas) > 1:
         rates = confusion(problem, thetas).measures
-        return own | {name: rates[said] for name, said in OF_SEVERAL.items()}
+        return own | {name: rates[said] for name, said in OF_SEVERAL.items()}, {}
     (theta,) = thetas
+    wanted = wanted and len(problem.plan.bags) <= MOST_BAGS
     if options.loss in NUMBER_LOSSES:
         found = residuals_of(problem, theta, options.quantile)
-        return own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+        measures = own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+        intervals = with_intervals_of_numbers(found, problem, theta, options, own["loss"]).intervals if wanted else {}
+        return measures, {name: each.standard_error for name, each in intervals.items()}
     of_two = evaluate_plan(problem.work, problem.plan, theta)
     known = ((name, getattr(of_two, name)) for name in MEASURES_OF_CLASSES if name != "loss")
-    return own | {name: rate.value if rate else 0.0 for name, rate in known}
-
-
-def mean_loss(problem: Problem, theta: Array, options: ProblemOptions) -> float:
-    """The mean loss of the training, without the penalty; on the grid at most this."""
-    design = problem.plan.design
-    as_it_is = replace(problem, scaling=Scaling(design, np.eye(len(design.coordinates))))
-    cut = JoinOracle(as_it_is, options.named_loss).pass_(theta, BUCKETS)
-    return cut.value_low + cut.error
+    of_rows = own | {name: rate.value if rate else 0.0 for name, rate in known}
+    errors = with_intervals(of_two, problem, theta, options, own["loss"], ranks=False).intervals if wanted else {}
+    return of_rows, {name: each.standard_error for name, each in errors.items()}

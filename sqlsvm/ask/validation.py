@@ -7,7 +7,7 @@ import numpy as np
 
 from sqlsvm.ask.probabilities import bins_of_each, fit, with_curves
 from sqlsvm.ask.score_bins import ScoreBins, together
-from sqlsvm.ask.selecting import Measures, measures_of
+from sqlsvm.ask.selecting import Measures, with_errors
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training
@@ -19,7 +19,8 @@ class Validation:
 
     def __init__(self, trainings: Mapping[str, Training]) -> None:
         self._trainings = trainings
-        self._measures: dict[str, list[Measures]] = {name: [] for name in trainings}
+        self._measures: dict[str, list[tuple[Measures, Measures]]] = {name: [] for name in trainings}
+        """Of each fold, with the standard errors that are known."""
         self._bins: dict[str, list[list[ScoreBins]]] = {name: [] for name in trainings}
         """Of each fold, for each vector of weights."""
 
@@ -27,7 +28,7 @@ class Validation:
         """One vector of weights, or one for each class."""
         for name, thetas in weights.items():
             training = self._trainings[name]
-            self._measures[name].append(measures_of(problem, thetas, training.problem))
+            self._measures[name].append(with_errors(problem, thetas, training.problem))
             if training.probability:
                 self._bins[name].append(bins_of_each(problem, thetas))
 
@@ -37,14 +38,19 @@ class Validation:
         method = self._trainings[model.name].probability
         if not folds:
             return model
-        found = {name: _validated(tuple(fold[name] for fold in folds)) for name in folds[0]}
+        found = {name: _validated(folds, name) for name in folds[0][0]}
         model = replace(model, validation=found)
         return (
             with_curves(model, [fit(method, together(each)) for each in zip(*bins, strict=True)]) if method else model
         )
 
 
-def _validated(values: tuple[float, ...]) -> Validated:
-    """Rows with equal values are in one fold, so folds differ by more than rows of the join that repeat."""
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
+def _validated(folds: Sequence[tuple[Measures, Measures]], name: str) -> Validated:
+    """The folds share no row of the label's relation, so their errors are independent. Where these are not known, the
+    error is that by which the folds differ."""
+    values = tuple(measures[name] for measures, _ in folds)
+    if all(name in errors for _, errors in folds):
+        error = float(np.sqrt(sum(errors[name] ** 2 for _, errors in folds))) / len(values)
+    else:
+        error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
     return Validated(float(np.mean(values)), error, values)

@@ -21,6 +21,7 @@ from sqlsvm.run.folding import Folds, _fold
 from sqlsvm.run.holdout import label_relation
 from sqlsvm.run.problem import Problem, labelled
 from sqlsvm.run.train import Training, train, train_each
+from tests.db import test_intervals as intervals
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, star
 from tests.ground.opened import build
@@ -50,11 +51,11 @@ def fold_of(engine: Engine, join: Join, folds: Folds) -> exp.Expression:
     return _fold(query, label_relation(query), folds)
 
 
-def rows_of(engine: Engine, join: Join, folds: Folds) -> Rows:
-    """The join with the fold of each row."""
+def rows_of(engine: Engine, join: Join, folds: Folds, *more: str) -> Rows:
+    """The join with the fold of each row, and with more columns."""
     select = parse_one(join.query, read=engine.dialect)
     assert isinstance(select, exp.Select)
-    return fetched(engine, select.select(exp.alias_(fold_of(engine, join, folds), "fold")))
+    return fetched(engine, select.select(exp.alias_(fold_of(engine, join, folds), "fold"), *more))
 
 
 def without(engine: Engine, join: Join, folds: Folds, fold: int) -> str:
@@ -118,7 +119,29 @@ def test_measures_are_those_of_the_rows(engine: Engine, options: dict[str, Any])
         assert seen["f1"] == pytest.approx(f1_score(y[here], scores > 0))
     for measure in model.validation.values():
         assert measure.mean == pytest.approx(np.mean(measure.folds))
-        assert measure.standard_error == pytest.approx(np.std(measure.folds, ddof=1) / 2)
+    f1, accuracy = (model.validation[name] for name in ("f1", "accuracy"))
+    assert f1.standard_error == pytest.approx(np.std(f1.folds, ddof=1) / 2)
+    each = [a * (1 - a) / ((rows["fold"] == fold).sum() - 1) for fold, a in enumerate(accuracy.folds)]
+    assert accuracy.standard_error == pytest.approx(np.sqrt(sum(each)) / 4)
+
+
+@pytest.mark.parametrize("shape", ["one bag, the label folds", "two bags"])
+def test_errors_are_clustered(engine: Engine, shape: str) -> None:
+    """By the rows of the label's relation, of which each is in many rows of the join."""
+    intervals.made(engine)
+    join, folds = Join("", {}, intervals.QUERIES[shape]), Folds(3)
+    (model,), found = made(engine, join, {"m": training(lam=1e-2, folds=3)})
+    rows = rows_of(engine, join, folds, "f.id")
+    errors: dict[str, list[float]] = {"accuracy": [], "loss": []}
+    for fold, (_, weights) in enumerate(found):
+        here = rows["fold"] == fold
+        scores, y = scored(model, weights["m"], rows)[here], np.where(rows["y"][here].astype(int) > 0, 1.0, -1.0)
+        wrong, cost = ((scores > 0) != (y > 0)).astype(float), np.maximum(0.0, 1.0 - y * scores)
+        for name, adds in {"accuracy": wrong, "loss": cost}.items():
+            errors[name].append(intervals.error_of(rows["id"][here].astype(int), adds - adds.mean()))
+    for name, each in errors.items():
+        error = model.validation[name].standard_error
+        assert error == pytest.approx(np.linalg.norm(each) / 3, rel=1e-6 if name == "accuracy" else 5e-2)
 
 
 def scored(model: Model, theta: Values, rows: Rows) -> Values:
