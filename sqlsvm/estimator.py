@@ -1,21 +1,23 @@
 """RelationalSVC, RelationalSVR and others have the interface of scikit-learn, which need not be installed."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from sqlsvm.ask.components import K, components
 from sqlsvm.ask.confusion import confusion_of
+from sqlsvm.ask.describe import Description, describe
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
 from sqlsvm.ask.groups import by_group
 from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
-from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Session, Values
@@ -26,6 +28,7 @@ from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model, Weight
 from sqlsvm.model.probability import normalised
+from sqlsvm.model.stored_query import stored_query
 from sqlsvm.options import (
     NUMBER_LOSSES,
     OPTIONS,
@@ -42,6 +45,7 @@ from sqlsvm.options import (
     Scale,
     Solver,
 )
+from sqlsvm.run.components import Components
 from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation, Saved
@@ -271,6 +275,20 @@ class Relational:
             raise OptionError("this model has no groups", hint="evaluate() measures it")
         return self._measured(by_group, database, query, part)
 
+    def describe(self, database: Database | None = None, query: str | None = None) -> Description:
+        """What is in the columns of its query, or of another, over the join: as `sqlsvm describe` says it."""
+        with self._looking(database, query) as (engine, model, offload):
+            text, asked = stored_query(engine, model), options_of(model)
+            roles: dict[str, Any] = {"label": asked.label, "weight": asked.weight, "categorical": asked.categorical}
+            return describe(engine, text, **roles, positive=asked.positive, offload=offload)
+
+    def components(self, k: int = K, database: Database | None = None, query: str | None = None) -> Components:
+        """The first principal components of the numbers of its query, or of another, scaled as it scales them."""
+        with self._looking(database, query) as (engine, model, offload):
+            text, asked, scale = stored_query(engine, model), options_of(model), self.scale
+            roles: dict[str, Any] = {"label": asked.label, "weight": asked.weight, "categorical": asked.categorical}
+            return components(engine, text, k=k, **roles, nulls=asked.nulls, scale=scale, offload=offload)
+
     def score_sql(
         self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
     ) -> str:
@@ -286,17 +304,20 @@ class Relational:
     ) -> Found:
         if part not in (None, *PARTS):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
-        model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
-        if where is None:
-            raise OptionError("this model came without its database", hint="evaluate(URL or engine)")
-
-        with _opened(where) as engine:
-            offload = bool(self.offload) and not engine.abilities.in_process
-            if query is not None:
-                model = replace(model, query=query, dialect=engine.dialect)
+        with self._looking(database, query) as (engine, model, offload):
             if part is None:
                 return on_all(engine, model, lambda problem: measure(problem, model), offload=offload)
             return on_parts(engine, model, lambda problem: measure(problem, model), [part], offload=offload)[part]
+
+    @contextmanager
+    def _looking(self, database: Database | None, query: str | None) -> Iterator[tuple[Engine, Model, bool]]:
+        """The database, the model, perhaps with another query, and whether its rows are copied."""
+        model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
+        if where is None:
+            raise OptionError("this model came without its database", hint="name it: a URL or an engine")
+        with _opened(where) as engine:
+            model = model if query is None else replace(model, query=query, dialect=engine.dialect)
+            yield engine, model, bool(self.offload) and not engine.abilities.in_process
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:

@@ -63,6 +63,13 @@ def test_evaluation(engine: Engine) -> None:
     assert isinstance(fewer, Evaluation)
     assert every.accuracy.value == pytest.approx(right.mean())
     assert fewer.accuracy.value == pytest.approx(right[found["x"] > 0].mean())
+    described = svc.describe(query=f"{join.query} WHERE t.x > 0")
+    (x,) = (column for column in described.features if column.name == "x")
+    assert described.rows == (found["x"] > 0).sum()
+    assert x.mean == pytest.approx(found["x"][found["x"] > 0].mean())
+    first, *_ = svc.components(1).components
+    assert first.variance >= 1.0
+    assert first.loadings["x"] != 0.0
 
 
 def test_a_path_gives_a_fitted_copy_for_each_value(engine: Engine) -> None:
