@@ -70,6 +70,13 @@ class Postgres(PgCatalog):
         self._unlogged: Unlogged | None = None
         self._rehearsing = False
         self._pooled = False
+        try:
+            self._set_up()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _set_up(self) -> None:
         ((path,),) = self._ask(pg_names.PATH)
         self.look_in(path)
         self._pooled = self._ask("SELECT pg_backend_pid()") != [(self._connection.info.backend_pid,)]

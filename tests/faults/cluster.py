@@ -121,7 +121,7 @@ class Cluster:
 
     def ask(self, *statements: str) -> list[tuple[Any, ...]]:
         """The rows of the last one."""
-        with psycopg.connect(self.dsn, autocommit=True) as connection:
+        with psycopg.connect(self.dsn, autocommit=True, options="-c statement_timeout=0") as connection:
             for statement in statements:
                 cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []

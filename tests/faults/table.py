@@ -137,18 +137,19 @@ def set_back(_running: Running, ground: Ground) -> None:
 
 ANYWHERE = (
     Fault("kill -9 of the client", killed, {-9: ""}),
-    Fault("Ctrl-C", signalled(signal.SIGINT), {130: INTERRUPTED}, keeps=True),
+    # -2: after the answer, while the interpreter ends.
+    Fault("Ctrl-C", signalled(signal.SIGINT), {130: INTERRUPTED, -2: ""}, keeps=True),
     Fault("Ctrl-C twice", signalled(signal.SIGINT, signal.SIGINT), {130: INTERRUPTED, -2: ""}),
     Fault("SIGTERM", signalled(signal.SIGTERM), {143: INTERRUPTED}, keeps=True),
     Fault("memory limit", starved, {1: OUT_OF_MEMORY}, keeps=True),
     Fault("clock set back", set_back, {0: ""}, keeps=True),
 )
-FULL = r"error: could not (extend|write to) file .*: No space left on device\n"
+FULL = r"error: could not .*: No space left on device\n"
 ON_A_SERVER = (
     *ANYWHERE,
     Fault("pg_terminate_backend", terminated, {1: LOST}, keeps=True),
     Fault("connection cut by a proxy", cut, {1: LOST}, keeps=True),
-    Fault("kill -9 of the server", server_killed, {1: LOST}, keeps=True),
+    Fault("kill -9 of the server", server_killed, {1: LOST}),
     Fault(
         "statement_timeout",
         configured(statement_timeout="2ms"),
@@ -164,7 +165,7 @@ ON_A_SERVER = (
     Fault(
         "idle_in_transaction_session_timeout",
         left_waiting,
-        {1: LOST + "DETAIL: terminating connection due to idle-in-transaction timeout"},
+        {1: LOST},
         undo={"idle_in_transaction_session_timeout": None},
     ),
     Fault(
@@ -186,7 +187,7 @@ IN_PSQL = (
     Fault("pg_terminate_backend", trainings_terminated, {2: TERMINATED}),
     Fault("connection cut by a proxy", cut, {2: TERMINATED}),
     Fault("kill -9 of the server", server_killed, {2: TERMINATED}),
-    Fault("full disk below temporary tables", filled, {1: "ERROR:  could not (extend|write to) file .*No space left"}),
+    Fault("full disk below temporary tables", filled, {1: "ERROR:  could not .*No space left"}),
     *(
         Fault(f"{limit} as the session begins", unchanged, ends, options=options)
         for limit, ends, options in (
