@@ -269,8 +269,8 @@ def flat_passes(order: Order) -> Outcome:
 
 
 def flat_table(form: Literal["cased", "filtered"]) -> Callable[[Order], Outcome]:
-    """The join as a table, then six aggregates over it at the optimum: what a gradient method in the database takes
-    at the very least, should six steps do. A stand-in for MADlib; it gives no model."""
+    """The join as a table, then six aggregates over it at the optimum, as a gradient method in the database reads it.
+    It gives no model."""
 
     def run(order: Order) -> Outcome:
         clock = Clock()

@@ -7,7 +7,10 @@ from statistics import median
 from bench.results import RaceResult, Results
 
 STAND_INS = ("flat table, 6 passes", "flat table, 6 filtered passes")
-"""For MADlib, where no server has it: sums over all rows, as a gradient reads, and over those that WHERE kept."""
+"""Scans of the join as a table: sums over all rows, as a gradient reads, and over those that WHERE kept."""
+
+OURS = {"sqlsvm": "", "sqlsvm, offloaded": "", "sqlsvm, DuckDB": ", DuckDB"}
+"""And how the names of competitors end that have the data in the same place."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,33 @@ def _passes(found: Results) -> Iterator[Line]:
 
 def _medians(forms: Mapping[str, list[float]]) -> dict[str, float]:
     return {form: median(seconds) for form, seconds in forms.items()}
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Where we are slowest, next to the fastest peer that reaches the objective."""
+
+    ratio: float
+    race: str
+    ours: str
+    peer: str
+
+
+def worst(found: Results) -> Worst | None:
+    """Of all races and growth series. Data in PostgreSQL are trained on in one of two ways: the faster one counts."""
+    each = [w for race in found.races for end in sorted(set(OURS.values())) if (w := _next_to_the_best(race, end))]
+    return max(each, key=lambda w: w.ratio, default=None)
+
+
+def _next_to_the_best(race: RaceResult, end: str) -> Worst | None:
+    timed = {e.competitor: e.spread.median for e in race.entries if e.spread and e.reaches(race.best)}
+    ours = {name: timed[name] for name, place in OURS.items() if place == end and name in timed}
+    peers = {n: t for n, t in timed.items() if n not in OURS and n.endswith(", DuckDB") == bool(end)}
+    if not ours or not peers:
+        return None
+    own, peer = (min(times, key=lambda n: times[n]) for times in (ours, peers))
+    name = f"{race.series}, {race.name}" if race.series else race.name
+    return Worst(ours[own] / peers[peer], name, own, peer)
 
 
 def _race(found: Results, name: str) -> RaceResult | None:

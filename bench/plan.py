@@ -32,11 +32,15 @@ class Race:
 FULL = (
     Race("star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, *TABLE), seconds=90, look=5),
     Race("chain of 10^9 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT, *TABLE), seconds=55, look=3),
+    Race("strong chain", "chain", (*PLACES, *SAMPLES), {"signal": 1}, seconds=60, look=3),
     Race("flights", "flights", (*PLACES, *EXPORTS, *SAMPLES), seconds=45),
     Race("snowflake", "snowflake", (*PLACES, *EXPORTS, *SAMPLES), seconds=40),
     Race("hub of five", "hub", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=40, look=3),
+    Race("strong hub", "hub", (*PLACES, *SAMPLES), {"signal": 1}, seconds=40),
     Race("wide", "wide", (*PLACES, "export + LIBLINEAR", "export + SGD"), seconds=40),
     Race("categories", "categories", (*PLACES, *EXPORTS), seconds=40),
+    Race("texts", "texts", (*PLACES, *EXPORTS), seconds=20),
+    Race("posts", "posts", (*PLACES, *EXPORTS), seconds=60),
 )
 
 ROWS = "fact rows of a star of 21 features"

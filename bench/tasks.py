@@ -2,7 +2,7 @@
 
 Labels can be learnt, but not perfectly."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -101,8 +101,9 @@ def snowflake(facts: int = 300_000) -> Task:
     return Task(text, tables, f"{facts:,} facts, two arms of two tables, 16 features and a category of 12 values")
 
 
-def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3) -> Task:
-    """t0 - t1 - t2 ..., every key on rows / keys rows of each table: with the defaults 10^9 join rows, 20 features."""
+def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3, signal: int = 0) -> Task:
+    """t0 - t1 - t2 ..., every key on rows / keys rows of each table: with the defaults 10^9 join rows, 20 features.
+    With a signal, a column of each neighbour of t1 varies with the key, and the label follows it: scores are large."""
     widths = [7] * (tables - 1) + [6]
 
     def drawn() -> Tables:
@@ -112,7 +113,11 @@ def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3) -> Task:
             links = [f"k{n}" for n in (t, t + 1) if 0 < n < tables]
             made[f"t{t}"] = {n: rng.integers(0, keys, rows) for n in links} | numbers(rng, f"x{t}_", rows, width)
         own, left = made["t1"], made["t0"]
-        score = own["x1_0"] - own["x1_1"] + 2 * spread(key_mean(left["x0_0"], left["k1"], keys))[own["k1"]]
+        if signal:
+            met = [(f"t{t}", f"x{t}_0", k) for t, k in ((0, "k1"), (2, "k2")) if t < tables]
+            score = 2 * (own["x1_0"] - own["x1_1"]) + follow(rng, made, met, own, keys)
+        else:
+            score = own["x1_0"] - own["x1_1"] + 2 * spread(key_mean(left["x0_0"], left["k1"], keys))[own["k1"]]
         made["t1"] = {"y": learnable(rng, score), **own}
         return made
 
@@ -122,24 +127,32 @@ def chain(rows: int = 100_000, keys: int = 1000, tables: int = 3) -> Task:
     says = (
         f"{tables} tables of {rows:,} rows in a chain of many-to-many joins over {keys:,} keys, {len(names)} features"
     )
-    return Task(text, drawn, says)
+    return Task(text, drawn, says + STRONG * bool(signal))
 
 
-def hub(rows: int = 10_000, keys: int = 200, tables: int = 5) -> Task:
+STRONG = ", of which two vary with the keys"
+
+
+def hub(rows: int = 10_000, keys: int = 200, tables: int = 5, signal: int = 0) -> Task:
     """Tables that all share one key; with the defaults 6 * 10^10 join rows."""
 
     def drawn() -> Tables:
         rng = np.random.default_rng(3)
         made = {f"h{t}": {"k": rng.integers(0, keys, rows), **numbers(rng, f"x{t}_", rows, 4)} for t in range(tables)}
         own, other = made["h0"], made["h1"]
-        score = own["x0_0"] - own["x0_1"] + 2 * spread(key_mean(other["x1_0"], other["k"], keys))[own["k"]]
+        if signal:
+            met = [(f"h{t}", f"x{t}_0", "k") for t in (1, 2) if t < tables]
+            score = 2 * (own["x0_0"] - own["x0_1"]) + follow(rng, made, met, own, keys)
+        else:
+            score = own["x0_0"] - own["x0_1"] + 2 * spread(key_mean(other["x1_0"], other["k"], keys))[own["k"]]
         made["h0"] = {"y": learnable(rng, score), **own}
         return made
 
     joins = " ".join(f"JOIN h{t} ON h{t}.k = h0.k" for t in range(1, tables))
     names = ", ".join(f"x{t}_{i}" for t in range(tables) for i in range(4))
     text = f"SELECT y, {names} FROM h0 {joins}"
-    return Task(text, drawn, f"{tables} tables of {rows:,} rows on one key of {keys:,} values, {4 * tables} features")
+    says = f"{tables} tables of {rows:,} rows on one key of {keys:,} values, {4 * tables} features"
+    return Task(text, drawn, says + STRONG * bool(signal))
 
 
 def flights() -> Task:
@@ -281,6 +294,18 @@ def learnable(rng: np.random.Generator, score: Any) -> Values:
 
 def key_mean(values: Values, key: Values, keys: int) -> Values:
     return np.asarray(np.bincount(key, values, keys) / np.maximum(np.bincount(key, minlength=keys), 1))
+
+
+def follow(
+    rng: np.random.Generator, made: Tables, met: Sequence[tuple[str, str, str]], own: Table, keys: int
+) -> Values:
+    """What the keys add to the score of each own row, and to the columns (table, name, key) that tell of them."""
+    score = np.zeros(len(next(iter(own.values()))))
+    for table, name, key in met:
+        effect = rng.normal(size=keys)
+        made[table][name] = made[table][name] + 2 * effect[made[table][key]]
+        score += 4 * effect[own[key]]
+    return score
 
 
 def spread(values: Values) -> Values:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bench import check, competitors, grids, plan, tasks
-from bench.lines import lines
+from bench.lines import Worst, lines, worst
 from bench.matrix import matrix
 from bench.measure import Answer, Spread
 from bench.measure import run as run_job
@@ -287,6 +287,29 @@ def test_lines_that_must_hold() -> None:
     assert lines(found)[0].verdict == "**missed**"
     named = {race.name for race in plan.FULL}
     assert {line.asked.partition(",")[0] for line in lines(found)} <= named
+
+
+def test_the_worst_ratio_is_to_the_best_peer_in_the_same_place() -> None:
+    """A peer that does not reach the objective is none, and of our two ways the faster one counts."""
+    found, at = results(), (0.5, 0.5)
+    assert worst(found) is None
+    found.races[0].entries += [Entry("sample", [4.0], objective=at), Entry("sqlsvm, offloaded", [1.0], objective=at)]
+    assert worst(found) == Worst(0.25, "star", "sqlsvm, offloaded", "sample")
+    found.races[1].entries += [Entry("sqlsvm, DuckDB", [3.0], objective=at), Entry("flat, DuckDB", [2.0], objective=at)]
+    assert worst(found) == Worst(1.5, "facts, 10 facts", "sqlsvm, DuckDB", "flat, DuckDB")
+    assert "**1.50** is the worst ratio" in report(found)
+
+
+def test_the_tasks_with_a_signal_have_one() -> None:
+    """The keys tell most of the label: the mean of the column that follows them, over the rows with a key."""
+    for made, key, column, other in (
+        (tasks.task("chain", rows=4000, keys=50, signal=1), "k1", "x0_0", "t0"),
+        (tasks.task("hub", rows=4000, keys=50, signal=1), "k", "x1_0", "h1"),
+    ):
+        tables = made.tables()
+        own, met = next(t for t in tables.values() if "y" in t), tables[other]
+        told = tasks.key_mean(met[column], met[key], 50)[own[key]]
+        assert np.corrcoef(told, own["y"])[0, 1] > 0.4
 
 
 def test_unreached_is_relative_to_the_best_of_all() -> None:

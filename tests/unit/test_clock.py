@@ -55,8 +55,8 @@ def test_what_is_left_after_the_first_pass(time: Time) -> None:
 
 
 def test_a_pass_on_the_grid_takes_longer_later(time: Time) -> None:
-    """The error should be a fifth of the tolerance and is 16 times that, so the last pass has 4 times the buckets."""
-    said = Forecast(Effort(), usual_rate("dane", 20)).after(passed(1, 0.7, 200.0, 50, error=32e-4))
+    """The error should be a tenth of the tolerance and is 16 times that, so the last pass has 4 times the buckets."""
+    said = Forecast(Effort(), usual_rate("dane", 20)).after(passed(1, 0.7, 200.0, 50, error=16e-4))
     assert said == "about 17 minutes to go: 2 to 3 passes of 7 minutes"
 
 
