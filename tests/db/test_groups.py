@@ -27,6 +27,7 @@ from sqlsvm.store import open_store
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star
 from tests.ground.opened import build, truth
+from tests.ground.schemas import random_world
 from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
 from tests.typed import asked as fetched
 from tests.typed import typed
@@ -351,3 +352,28 @@ def test_psql_chooses_the_group(installed: Engine, installed_dsn: str) -> None:
     for call in ("score_sql('by_g')", "weights('by_g')"):
         with pytest.raises(StatementError, match='model "by_g" has 3 groups'):
             installed.fetch(Text(f"SELECT * FROM sqlsvm.{call}"))
+
+
+@pytest.mark.slow
+def test_groups_of_random_worlds(shared_engine: Engine) -> None:
+    """Each is proven for the rows of its query with WHERE. Many worlds have no group with both classes."""
+    engine, seen = shared_engine, 0
+    for seed in range(24):
+        world = random_world(np.random.default_rng(seed), max_relations=4, features=True, label=True)
+        assert world.label
+        own = [f for f in world.features if f.relation == world.label.relation and f.relation not in world.optional]
+        if not own:
+            continue
+        asked = training(label=world.label.name, by=own[0].name, lam=1e-2, nulls="mean")
+        with world.created(engine) as live:
+            text = live.query(engine.dialect)
+            try:
+                model = train(engine, "m", text, asked)
+            except DataError:
+                continue
+            for of, part in zip(model.groups, model.parts, strict=True):
+                rows = truth(engine, alone(engine, text, of.value, by=own[0].name), wish_of(asked))
+                assert_proven(engine, part, rows)
+                assert_beside_liblinear(part, rows)
+                seen += 1
+    assert seen > 5
