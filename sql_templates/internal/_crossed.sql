@@ -6,10 +6,10 @@ LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT CASE WHEN delta <= abs(d) THEN 0
-        ELSE greatest(0, least("rows" * (delta - abs(d)), least(
-            (x.total + sqrt("rows" * greatest(0, "rows" * d * d + 2 * d * rests + squares))) / 2,
-            (delta - abs(d)) * (x.total + "rows" * (delta + abs(d))) / (2 * delta)))) END
-    FROM (SELECT CASE WHEN d > 0 THEN -1 ELSE 1 END * ("rows" * d + rests) AS total) AS x
+        ELSE greatest(0, least("rows" * (delta - abs(d)), 1e-9 * "rows" * x.farthest + least(
+            (x.total + sqrt("rows" * (greatest(0, "rows" * d * d + 2 * d * rests + squares) + 1e-9 * "rows" * x.farthest ^ 2))) / 2,
+            (delta - abs(d)) * (x.total + "rows" * x.farthest) / (2 * delta)))) END
+    FROM (SELECT CASE WHEN d > 0 THEN -1 ELSE 1 END * ("rows" * d + rests) AS total, delta + abs(d) AS farthest) AS x
 $$;
 
 COMMENT ON FUNCTION sqlsvm._crossed(float8, float8, float8, float8, float8) IS

@@ -218,7 +218,7 @@ class JoinOracle:
     def _crossed(self, near: Rows, d: Array, delta: float) -> Array:
         """What rounding may have taken past a change, d buckets away, for each row of the join."""
         rows, rests, squares = (near[name].astype(float) for name in (SIZE, REST, SQUARES))
-        return crossed(d, rows, rests, squares, delta, self.rounding.share) / self.join_rows
+        return crossed(d, rows, rests, squares, delta) / self.join_rows
 
 
 def sums(plan: Plan, answers: Answers) -> Array:

@@ -38,3 +38,11 @@ def test_it_is_close_where_the_rounding_of_three_bags_adds_up() -> None:
 
 def test_what_is_not_rounded_misses_nothing() -> None:
     assert bound(0.0, np.zeros(3), np.ones(3), 0.0) == 0.0
+
+
+def test_rounding_does_not_hide_rows_that_are_almost_on_the_knot() -> None:
+    """Their squares are the difference of larger numbers, and may come out as 0 or less."""
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        exact = rng.uniform(0, 3e-9, 1000)
+        assert bound(-1.0, exact, np.full(1000, 1e6), 1.5) >= 1e6 * exact.sum()
