@@ -105,14 +105,16 @@ def test_readme() -> None:
 @pytest.mark.slow
 def test_describing(tmp_path: Path) -> None:
     """With the shop of the demo in a file of DuckDB."""
+    page = ROOT / "docs" / "describing.md"
     write_files(tmp_path)
+    write_files(tmp_path, page)
     with connect(f"duckdb:{tmp_path / 'shop.duckdb'}") as engine:
         make(engine, SCHEMA)
-    check_session(tmp_path, (ROOT / "docs" / "describing.md").read_text(encoding="utf-8"))
+    check_session(tmp_path, page.read_text(encoding="utf-8"))
 
 
-def write_files(folder: Path) -> None:
-    for file, content in files(README.read_text(encoding="utf-8")):
+def write_files(folder: Path, page: Path = README) -> None:
+    for file, content in files(page.read_text(encoding="utf-8")):
         (folder / file).write_text(content, encoding="utf-8")
 
 
