@@ -79,7 +79,7 @@ class Postgres(PgCatalog):
     def _set_up(self) -> None:
         ((path,),) = self._ask(pg_names.PATH)
         self.look_in(path)
-        self._pooled = self._ask("SELECT pg_backend_pid()") != [(self._connection.info.backend_pid,)]
+        self._pooled = self._ask("SELECT pg_catalog.pg_backend_pid()") != [(self._connection.info.backend_pid,)]
         if not self._pooled:
             for setting in (pg_names.PIN, *_SESSION):
                 self._send(setting)

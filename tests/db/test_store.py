@@ -275,7 +275,7 @@ def test_a_duckdb_file_of_any_name(tmp_path: Path, name: str) -> None:
 
 DAMAGED = {
     "{": "not JSON: Expecting property name enclosed in double quotes at line 1, column 2",
-    "{}": "model: is missing",
+    "{}": "passes: is missing",
     "[1]": "expected an object, found a list of 1",
     '{"format": 99}': f"made by a newer sqlsvm (format 99; this one reads up to {FORMAT})",
 }
@@ -418,8 +418,8 @@ NO_MODELS = {
     "": "not JSON: Expecting value at line 1, column 1",
     "SELECT 1": "not JSON: Expecting value at line 1, column 1",
     "[]": "expected an object, found a list of 0",
-    "{}": "model: is missing",
-    '{"model": "late"}': "engine: is missing",
+    "{}": "passes: is missing",
+    '{"model": "late"}': "passes: is missing",
     "\xff": "not UTF-8: byte 1",
     "[" * 100_000: "lists and objects are nested too deeply",
     '{"model": "a", "model": "b"}': 'the field "model" is there twice in one object',
