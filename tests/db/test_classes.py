@@ -115,6 +115,7 @@ def materialised(engine: Engine, join: Join) -> Rows:
 OTHERS = {"lam": 1e-3, "loss": "squared_hinge"}, {"l1": 0.01}, {"intercept": "free", "counting": "grid"}
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize(
     "options", [{"lam": 1e-2}, *(pytest.param(o, marks=pytest.mark.slow) for o in OTHERS)], ids=str
 )

@@ -46,6 +46,7 @@ def test_values_of_no_join_row_are_left_out(engine: Engine, query: str) -> None:
     assert_found(train(engine, "m", query, training("y", lam=1e-2)), query)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("query", FOUND)
 def test_a_stored_program_leaves_them_out_too(installed: Engine, installed_dsn: str, query: str) -> None:
     with Join(TABLES, {name: {} for name in ("lands", "cities", "orders", "visits")}, query).created(installed):

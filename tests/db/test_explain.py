@@ -107,6 +107,7 @@ def test_an_observer_hears_of_every_statement(engine: Engine) -> None:
     assert heard == [("kept", 2.0), ("answered", 2.0)]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("counting", ["auto", "grid", "sketch"])
 def test_nothing_is_left_behind(engine: Engine, statements: list[str], counting: Counting) -> None:
     uniform(engine)

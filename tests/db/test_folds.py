@@ -125,6 +125,7 @@ def test_measures_are_those_of_the_rows(engine: Engine, options: dict[str, Any])
     assert accuracy.standard_error == pytest.approx(np.sqrt(sum(each)) / 4)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("shape", ["one bag, the label folds", "two bags"])
 def test_errors_are_clustered(engine: Engine, shape: str) -> None:
     """By the rows of the label's relation, of which each is in many rows of the join."""

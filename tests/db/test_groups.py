@@ -86,6 +86,7 @@ LATER += [("chain", True, OTHERS[2]), ("star", True, OTHERS[3])]
 CASES = [*SOON, *(pytest.param(*case, marks=pytest.mark.slow) for case in LATER)]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("shape", "few", "options"), CASES, ids=str)
 def test_each_group_is_a_training_of_its_own(engine: Engine, shape: str, few: bool, options: dict[str, Any]) -> None:
     """Read and proven in memory, or, if it has more rows than the sample, by passes in the database."""

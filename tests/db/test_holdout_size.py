@@ -53,6 +53,7 @@ def share_of(model: Model) -> float:
     return float(model.options["holdout"])
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("case", QUERIES)
 def test_the_share_follows_from_the_rows_of_the_join(engine: Engine, case: str) -> None:
     """With a weight for each number and for the intercept. What is stored is the share: `evaluate` finds the rows."""

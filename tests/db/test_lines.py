@@ -73,6 +73,7 @@ def test_a_cut_is_that_of_the_joined_rows(shared_engine: Engine, seed: int, many
                         assert_minorant(found, loss, beta, cut, rng)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cut_on_the_grid_is_one_and_has_its_error(shared_engine: Engine, seed: int) -> None:
     wish = Wish(method="grid", class_weights=((1, 1), (2, 1))[seed % 3 == 0])
@@ -84,6 +85,7 @@ def test_a_cut_on_the_grid_is_one_and_has_its_error(shared_engine: Engine, seed:
                 assert_certified(world.again(loss=loss), loss, np.random.default_rng(seed))
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("shape", ["chain", "true_hub", "five_bags"])
 def test_a_cut_over_three_bags_and_more(engine: Engine, shape: str) -> None:
     """On the grid, and without it."""

@@ -137,6 +137,7 @@ def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float, data: 
     assert model.options["problem"]["loss"] == loss
 
 
+@pytest.mark.thin(3)
 @every_loss
 def test_a_training_on_the_grid_is_proven(engine: Engine, loss: LossName) -> None:
     join = chain(np.random.default_rng(5))
@@ -146,6 +147,7 @@ def test_a_training_on_the_grid_is_proven(engine: Engine, loss: LossName) -> Non
     assert model.passes <= 4
 
 
+@pytest.mark.thin(3)
 @every_loss
 @pytest.mark.parametrize("data", [categories, chain], ids=["two bags", "three bags"])
 def test_a_training_over_several_bags_is_proven(engine: Engine, loss: LossName, data: Callable[..., Join]) -> None:

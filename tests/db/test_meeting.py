@@ -65,6 +65,7 @@ SHAPES: dict[str, tuple[Any, str, str]] = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_model_is_proven_on_the_joined_rows(engine: Engine, shape: str) -> None:
     make, outputs, where = SHAPES[shape]

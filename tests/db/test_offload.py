@@ -352,6 +352,7 @@ def test_training(postgres: Engine, shape: str) -> None:
 EVALUATED = ("star", "left join", *(pytest.param(s, marks=pytest.mark.slow) for s in SLOW))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("holdout", [None, 0.3])
 @pytest.mark.parametrize("shape", EVALUATED)
 def test_evaluation(postgres: Engine, shape: str, holdout: float | None) -> None:

@@ -25,6 +25,7 @@ METHODS: tuple[Method, ...] = ("exact", "grid")
 # -- sizes beyond reach ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_join_of_1e30_rows(engine: Engine, method: Method) -> None:
     """All rows of all tables meet, so the score of a join row is a sum of independent ones: R is still known."""
@@ -246,6 +247,7 @@ def test_exact_counting_solves_the_knapsack_problem(engine: Engine) -> None:
     assert -cut.slope[0] * ROWS == pytest.approx(FIT, rel=1e-12)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("buckets", [4, 50])
 def test_the_grid_need_not_solve_the_knapsack_problem(engine: Engine, buckets: int) -> None:
     """The extra row's value is minus the number of solutions, so the derivative is 0 and even its sign is hard. The

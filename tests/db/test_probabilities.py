@@ -219,6 +219,7 @@ class ScoredClasses(Scored):
         return x
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("shape", "method"), [("star", "sigmoid"), ("chain", "isotonic")])
 def test_classes_next_to_scikit_learn(
     engine: Engine, shape: str, method: ProbabilityMethod, installed: Engine, installed_dsn: str

@@ -112,6 +112,7 @@ def stopping(name: str, after: int) -> Callable[[str], OnPass | None]:
     return lambda here: stop if here == name else None
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("where", [("m_0.01", 0), ("m_0.001", 0)])
 def test_a_path_goes_on_where_it_ended(engine: Engine, join: Join, where: tuple[str, int]) -> None:
     """No pass is made again, and each model has its own passes."""

@@ -80,6 +80,7 @@ def assert_between(engine: Engine, query: str, given: Training) -> None:
         assert proof.objective_upper - proof.objective < (1e-9 if len(rows["y"]) < 10_000 else 2e-8)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("shape", TABLES)
 @pytest.mark.parametrize("numbers", NUMBERS)
 def test_f_is_between_the_two_ends(shared_engine: Engine, shape: str, numbers: range) -> None:

@@ -377,6 +377,7 @@ def by_i(engine: Engine, rows: exp.Query | Text) -> list[float]:
     return list(found["score"][np.argsort(found["i"])].tolist())
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("type", CATEGORIES)
 def test_a_category_weighs_the_same_everywhere(postgres: Engine, postgres_dsn: str, type: str) -> None:
     """Of models from psql and from the driver, in SQL over columns, of JSON, in memory, and over the whole join."""

@@ -14,6 +14,7 @@ from tests.typed import typed
 SHAPES = {"star": star, "chain": chain, "categories": categories}
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_data_that_moved_a_little_take_two_passes(engine: Engine, shape: str, loss: str) -> None:

@@ -75,6 +75,7 @@ def top_of_world(engine: Engine, seed: int, scale: svm.Scale, weight: bool) -> I
             yield Opened(problem, svm.design_matrix(rows, "mean", scale))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("scale", "weight"), [("standard", False), ("none", True)])
 def test_on_random_schemas(shared_engine: Engine, scale: svm.Scale, weight: bool) -> None:
     """NULLs, LEFT JOINs, cycles, several bags. Class weights do not change what is frequent."""
