@@ -4,7 +4,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from threading import Lock
 from typing import Any, TypeVar
@@ -32,6 +31,7 @@ from sqlsvm.engine.base import (
     as_values,
     widened,
 )
+from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class DuckDB(Engine):
         self._forget_spill: finalize[[str], DuckDB] | None = None
         in_memory = path in ("", ":memory:")
         self._connection = self._connect_in_memory() if in_memory else _connect(path)
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-duckdb")
+        self._worker = Worker("sqlsvm-duckdb")
         self._private = private
         self._in_snapshot = False
         self._volatile: frozenset[str] | None = None
@@ -239,7 +239,7 @@ class DuckDB(Engine):
         self._connection.interrupt()
 
     def close(self) -> None:
-        self._worker.shutdown()
+        self._worker.close()
         self._connection.close()
         if self._forget_spill:
             self._forget_spill()
@@ -270,18 +270,12 @@ class DuckDB(Engine):
 
     def _run(self, work: Callable[[], T]) -> T:
         """Run in another thread: while DuckDB works in the main thread, Python does not handle Ctrl-C."""
+        if self._worker.closed:
+            raise EngineError(f"the session with {self.url} is closed")
         try:
-            future = self._worker.submit(work)
-        except RuntimeError as error:
-            raise EngineError(f"the session with {self.url} is closed") from error
-        try:
-            return future.result()
+            return self._worker.run(work, self._connection.interrupt)
         except duckdb.Error as error:
             raise _translated(error) from error
-        except KeyboardInterrupt:
-            while not wait([future], timeout=0.05).done:  # an interrupt between two statements would be lost
-                self._connection.interrupt()
-            raise
 
 
 def _connect(path: str, **settings: str) -> duckdb.DuckDBPyConnection:

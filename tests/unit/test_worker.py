@@ -1,0 +1,81 @@
+"""The thread that works for the main one, and Ctrl-C at any moment."""
+
+import signal
+import time
+from collections.abc import Iterator
+from random import Random
+from threading import Thread
+
+import pytest
+
+from sqlsvm.engine.worker import Worker
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker("tested")
+    yield made
+    made.close()
+    assert made.closed
+
+
+def test_it_answers_or_fails_as_the_work_does(worker: Worker) -> None:
+    assert worker.run(lambda: 42, lambda: None) == 42
+    with pytest.raises(ZeroDivisionError):
+        worker.run(lambda: 1 // 0, lambda: None)
+    assert not worker.closed
+
+
+def test_it_is_told_to_stop_until_it_has(worker: Worker) -> None:
+    """And a second Ctrl-C does not wait for that."""
+    told: list[float] = []
+
+    def stop() -> None:
+        told.append(time.perf_counter())
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        time.sleep(0.02)
+        signal.raise_signal(signal.SIGALRM)
+        time.sleep(0.3)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            worker.run(interrupted, stop)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(told) == 2
+    assert worker.run(lambda: "next", lambda: None) == "next"
+
+
+def test_ctrl_c_at_any_moment_leaves_it_working(worker: Worker) -> None:
+    """Futures of the standard library hang here after some dozens of interrupts."""
+    inside, chance = False, Random(1)
+
+    def strike(*_: object) -> None:
+        if inside:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, strike)
+    struck = 0
+    try:
+        for _ in range(400):
+            signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, 2e-3), chance.choice([5e-5, 1e-4, 2e-4]))
+            try:
+                inside = True
+                worker.run(lambda: time.sleep(1e-3), lambda: None)
+                inside = False
+            except KeyboardInterrupt:
+                inside = False
+                struck += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert struck > 200
+    answers: list[int] = []
+    asking = Thread(target=lambda: answers.append(worker.run(lambda: 42, lambda: None)), daemon=True)
+    asking.start()
+    asking.join(20)
+    assert answers == [42]
