@@ -5,6 +5,7 @@ when the main thread has taken such a lock, it stays taken, and the thread waits
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -12,8 +13,9 @@ from weakref import finalize
 
 T = TypeVar("T")
 
-Answer = tuple[Any, BaseException | None]
-Asked = SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Answer]] | None]
+Outcome = list[tuple[Any, BaseException | None]]
+"""Of a piece of work: empty until it is done."""
+Asked = SimpleQueue[tuple[Callable[[], Any], Outcome, SimpleQueue[None]] | None]
 
 SOON = 0.05
 
@@ -32,16 +34,20 @@ class Worker:
         return not self._end.alive
 
     def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
-        """After Ctrl-C it is told to stop until it has: between two of its steps it would not hear it. An answer that
-        comes too late is not taken for that of the next question."""
-        answer: SimpleQueue[Answer] = SimpleQueue()
+        """After Ctrl-C it is told to stop until it has: between two of its steps it would not hear it. What comes out
+        of a queue at the moment of Ctrl-C is lost, so the outcome has a place of its own."""
+        outcome: Outcome = []
+        ready: SimpleQueue[None] = SimpleQueue()
+        self._asked.put((work, outcome, ready))
         try:
-            self._asked.put((work, answer))
-            found, error = answer.get()
+            ready.get()
         except KeyboardInterrupt:
-            while not _came(answer):
+            while not outcome:
                 stop()
+                with suppress(Empty):
+                    ready.get(timeout=SOON)
             raise
+        found, error = outcome.pop()
         try:
             if error is not None:
                 raise error
@@ -54,24 +60,15 @@ class Worker:
         self._thread.join()
 
 
-def _came(answer: SimpleQueue[Answer]) -> bool:
-    try:
-        answer.get(timeout=SOON)
-    except Empty:
-        return False
-    return True
-
-
 def _works(asked: Asked) -> None:
     while given := asked.get():
         _answer(*given)
         del given  # the work knows its engine
 
 
-def _answer(work: Callable[[], Any], answer: SimpleQueue[Answer]) -> None:
+def _answer(work: Callable[[], Any], outcome: Outcome, ready: SimpleQueue[None]) -> None:
     try:
-        found = work()
+        outcome.append((work(), None))
     except BaseException as error:
-        answer.put((None, error))
-    else:
-        answer.put((found, None))
+        outcome.append((None, error))
+    ready.put(None)

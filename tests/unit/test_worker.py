@@ -1,5 +1,6 @@
 """The thread that works for the main one, and Ctrl-C at any moment."""
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ def test_it_is_told_to_stop_until_it_has(worker: Worker) -> None:
 
     def interrupted() -> None:
         time.sleep(0.02)
-        signal.raise_signal(signal.SIGALRM)
+        os.kill(os.getpid(), signal.SIGALRM)
         time.sleep(0.3)
 
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
