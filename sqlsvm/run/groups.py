@@ -34,7 +34,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import kept
 from sqlsvm.run.in_memory import moments_of, of_rows, shifted, with_own_categories
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
-from sqlsvm.run.problem import Problem, balanced, check_rows
+from sqlsvm.run.problem import Problem, balanced, check_rows, weighted
 from sqlsvm.run.sampling import Drawn
 from sqlsvm.run.workspace import Workspace
 
@@ -50,7 +50,7 @@ EVERY = 2.0
 
 
 def check_number(engine: Engine, query: FeatureQuery) -> None:
-    """Refuse a column with very many values before they are read. Nobody has tried groups in Spark."""
+    """Refuse a column with very many values before they are read. Groups were not tried in Spark."""
     if not engine.abilities.changes_rows:
         raise OptionError("--by needs PostgreSQL or DuckDB", hint="train the groups one by one, each with WHERE")
     by = query.features[-1]
@@ -154,9 +154,9 @@ class Groups:
         if weights == "balanced":
             counted = moments_of(plan, rows, rows[TIMES].astype(float))
             check_rows(plan, counted)
-            plan = _weighted(plan, balanced(counted))
+            plan = weighted(plan, balanced(counted))
         elif isinstance(weights, tuple):
-            plan = _weighted(plan, weights)
+            plan = weighted(plan, weights)
         return of_rows(self.all, plan, rows, how)
 
     @contextmanager
@@ -176,9 +176,9 @@ class Groups:
                     work.run(s for s in working_tables(plan) if s.table == own)
                     counted = read_moments(work, plan, measured)
                     check_rows(plan, counted)
-                plan = _weighted(plan, balanced(counted))
+                plan = weighted(plan, balanced(counted))
             elif isinstance(weights, tuple):
-                plan = _weighted(plan, weights)
+                plan = weighted(plan, weights)
             work.run(s for s in working_tables(plan) if s.table == own)
             found = read_moments(work, plan, measured)
             check_rows(plan, found)
@@ -194,11 +194,6 @@ def _totals(work: Workspace, plan: Plan) -> tuple[float, ...]:
     found = np.zeros(len(by.categories))
     found[rows["n"].astype(int) - 1 - by.offset] = rows["total"]
     return tuple(found.tolist())
-
-
-def _weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
-    target = replace(plan.design.target, class_weights=weights)
-    return replace(plan, design=replace(plan.design, target=target))
 
 
 def _by_number(blocks: Iterator[Rows], number: str) -> Iterator[tuple[int, Rows]]:

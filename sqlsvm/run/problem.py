@@ -105,11 +105,11 @@ def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
         if plan.design.target.classes:
             hint = "--class-weight balanced gives all classes the same total weight"
             raise OptionError("--class-weight W-:W+ is for two classes, and this label has more", hint=hint)
-        plan = _weighted(plan, options.class_weight)
+        plan = weighted(plan, options.class_weight)
     if options.class_weight == "balanced":
         with work.scratch():
             _, found = _counted(work, plan, options)
-            plan = _weighted(plan, balanced(found))
+            plan = weighted(plan, balanced(found))
     plan, moments = _counted(work, plan, options)
     return Problem(work, query, catalog, plan, moments, scaling(plan.design, moments, options.scale), covariances)
 
@@ -121,7 +121,7 @@ def _audited(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
         return {name: found.covariances(name) for name in found.columns}
 
 
-def _weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
+def weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
     target = replace(plan.design.target, class_weights=weights)
     return replace(plan, design=replace(plan.design, target=target))
 
