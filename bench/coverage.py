@@ -1,15 +1,14 @@
-"""How often intervals of 95 % hold the value that they are about: python -m bench.coverage [DATABASES [SEED]]
+"""How often intervals of 95 % hold the value that they are about: python -m bench.coverage [DATABASES [SEED [URL]]]
 
 Each database has rows with a label and a key drawn at random, next to the same visits: a key has many of them, and the
 keys have a heavy tail. The value is that of a model over a great many rows of the label's relation. Naive intervals
-take the rows of the join as independent. The joins are small enough to be made: the standard errors are computed from
-their rows, by numpy. tests/db/test_intervals.py compares such errors with those of `evaluate`, and some databases of
-this simulation are evaluated there.
+take the rows of the join as independent. The joins are small enough to be made: what clusters add up to is computed
+from their rows, by numpy, and with a URL by `evaluate` in that database. tests/db/test_intervals.py compares the two.
 """
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import sqrt
 
@@ -19,59 +18,94 @@ from sqlglot import exp, parse_one
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.residuals import residuals_of
+from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model.evaluation import NORMAL, Evaluation, Residuals
+from sqlsvm.model.evaluation import Evaluation, Residuals
+from sqlsvm.model.interval import LOG, LOGIT, NORMAL, UNEXPLAINED, Interval, Scale, Sizes
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.problem import open_problem
 
 QUERY = "SELECT o.late, o.size, v.minutes FROM orders o JOIN visits v ON v.k = o.k"
 OF_NUMBERS = QUERY.replace("o.late", "o.amount")
 WEIGHTS = {"": 0.1, "size": 0.9, "minutes": 0.6}
-ORDERS, KEYS, MANY = 400, 60, 200_000
+KEYS, VISITS, MANY = 60, 900, 200_000
+SCALES: Mapping[str, Scale] = {"accuracy": LOGIT, "auc": LOGIT, "loss": LOG, "mae": LOG, "rmse": LOG, "r2": UNEXPLAINED}
 Columns = dict[str, Values]
 Hits = Counter[str]
 
 
-def main(databases: str = "400", seed: str = "0") -> None:
-    clustered, naive = cover(_computed, int(databases), int(seed))
+@dataclass(frozen=True)
+class Setting:
+    tail: float = 1.0
+    """The key k has about a share of 1 / k^tail of the visits."""
+    signal: float = 1.0
+    """What the size of an order adds to its label, next to a deviation of 1."""
+    orders: int = 400
+
+
+SETTINGS = (
+    Setting(),
+    Setting(signal=0.2),
+    Setting(signal=3.0),
+    Setting(tail=0.0),
+    Setting(tail=0.5),
+    Setting(tail=1.5),
+    Setting(orders=150),
+    Setting(orders=1600),
+)
+
+
+def main(databases: str = "400", seed: str = "0", url: str = "") -> None:
+    if url:
+        with connect(url) as engine:
+            _print(evaluated(engine), SETTINGS[0], int(databases), int(seed))
+        return
+    for setting in SETTINGS:
+        _print(_computed, setting, int(databases), int(seed))
+
+
+def _print(measured: "Measure", setting: Setting, databases: int, seed: int) -> None:
+    clustered, naive = cover(measured, databases, seed, setting)
+    print(f"tail {setting.tail}, signal {setting.signal}, {setting.orders} orders")
     for name in clustered:
-        shares = (100 * found[name] / int(databases) for found in (clustered, naive))
-        print("{}: {:.1f} % covered, {:.1f} % by intervals that take rows as independent".format(name, *shares))
+        shares = (100 * found[name] / databases for found in (clustered, naive))
+        print("  {}: {:.1f} % covered, {:.1f} % by intervals that take rows as independent".format(name, *shares))
 
 
 @dataclass(frozen=True)
 class Measured:
-    values: dict[str, float]
-    errors: dict[str, float]
-    rows: tuple[float, float]
-    """Of the join, by label: negative, positive."""
+    intervals: Mapping[str, Interval]
+    naive: Mapping[str, float]
+    """The standard errors if the rows of the join were independent."""
 
 
-def cover(measured: Callable[[Columns, Columns], Measured], databases: int, seed: int) -> tuple[Hits, Hits]:
+Measure = Callable[[Columns, Columns], Measured]
+
+
+def cover(measured: Measure, databases: int, seed: int, setting: Setting = SETTINGS[0]) -> tuple[Hits, Hits]:
     """How many of the intervals hold the value: the clustered ones, and the naive ones."""
     rng = np.random.default_rng(seed)
-    visits = _visits(rng)
-    truth = _computed(_orders(rng, MANY), visits).values
+    visits = _visits(rng, setting)
+    truth = {name: each.value for name, each in _computed(_orders(rng, MANY, setting), visits).intervals.items()}
     clustered, naive = Hits(dict.fromkeys(truth, 0)), Hits(dict.fromkeys(truth, 0))
     for _ in range(databases):
-        found = measured(_orders(rng, ORDERS), visits)
+        found = measured(_orders(rng, setting.orders, setting), visits)
         for name, value in truth.items():
-            off = abs(found.values[name] - value)
-            clustered[name] += off <= NORMAL * found.errors[name]
-            naive[name] += off <= NORMAL * _naive(found, name)
+            interval = found.intervals[name]
+            clustered[name] += interval.lower <= value <= interval.upper
+            naive[name] += abs(interval.value - value) <= NORMAL * found.naive[name]
     return clustered, naive
 
 
-def _visits(rng: np.random.Generator) -> Columns:
-    """Of the key k about 1 / k of the most frequent one."""
-    share = 1.0 / np.arange(1, KEYS + 1)
-    k = rng.choice(KEYS, 900, p=share / share.sum())
-    return {"k": k, "minutes": rng.normal(size=900) + rng.normal(size=KEYS)[k]}
+def _visits(rng: np.random.Generator, setting: Setting) -> Columns:
+    share = 1.0 / np.arange(1, KEYS + 1) ** setting.tail
+    k = rng.choice(KEYS, VISITS, p=share / share.sum())
+    return {"k": k, "minutes": rng.normal(size=VISITS) + rng.normal(size=KEYS)[k]}
 
 
-def _orders(rng: np.random.Generator, rows: int) -> Columns:
+def _orders(rng: np.random.Generator, rows: int, setting: Setting) -> Columns:
     size = rng.normal(size=rows)
-    amount = size + rng.normal(size=rows)
+    amount = setting.signal * size + rng.normal(size=rows)
     return {"k": rng.integers(0, KEYS, rows), "size": size, "late": amount > 0.2, "amount": amount}
 
 
@@ -104,27 +138,34 @@ def _computed(orders: Columns, visits: Columns) -> Measured:
     r2, rmse = 1.0 - square / float(spread.mean()), sqrt(square)
     adds |= {"mae": (abs(z) - mae) / len(z), "rmse": (z**2 - square) / (2.0 * rmse * len(z))}
     adds |= {"r2": (z**2 - (1.0 - r2) * spread) / spread.sum(), "auc": (below - auc) * weight}
-    errors = {name: _error(cluster, add) for name, add in adds.items()}
     values = {"accuracy": 1.0 - float(wrong.mean()), "loss": float(loss.mean()), "auc": auc}
     values |= {"mae": mae, "rmse": rmse, "r2": r2}
-    return Measured(values, errors, (float((~late).sum()), float(late.sum())))
+    intervals = {name: _interval(name, value, cluster, adds[name], late) for name, value in values.items()}
+    return Measured(intervals, {name: float(np.linalg.norm(each)) for name, each in adds.items()})
 
 
-def _error(cluster: Values, adds: Values) -> float:
-    sums, m = np.bincount(cluster, adds), len(np.unique(cluster))
-    return float(np.sqrt((sums**2).sum() * m / (m - 1)))
+def _interval(name: str, value: float, cluster: Values, adds: Values, late: Values) -> Interval:
+    """The ranks of an AUC are of rows of the other class, so the classes are two samples."""
+    parts = (late, ~late) if name == "auc" else (np.full(len(late), fill_value=True),)
+    sizes = [sizes_of(cluster[part]) for part in parts]
+    own = [(np.bincount(cluster[part], adds[part]) ** 2).sum() for part in parts]
+    variances = [float(square) * known.factor for square, known in zip(own, sizes, strict=True)]
+    spread = sum(v**2 / known.degrees for v, known in zip(variances, sizes, strict=True))
+    return Interval.around(value, sqrt(sum(variances)), sum(variances) ** 2 / spread, SCALES[name])
 
 
-def evaluated(engine: Engine) -> Callable[[Columns, Columns], Measured]:
+def sizes_of(cluster: Values) -> Sizes:
+    n = np.bincount(cluster).astype(float)
+    return Sizes(*((n[n > 0] ** power).sum() for power in range(6)))
+
+
+def evaluated(engine: Engine) -> Measure:
     """By `evaluate`, without the join."""
 
     def measured(orders: Columns, visits: Columns) -> Measured:
         _load(engine, orders, visits)
         found, of_numbers = _evaluated(engine), _evaluated_numbers(engine)
-        intervals = {**of_numbers.intervals, **found.intervals}
-        values = {name: interval.value for name, interval in intervals.items()}
-        errors = {name: interval.standard_error for name, interval in intervals.items()}
-        return Measured(values, errors, (found.negatives, found.positives))
+        return Measured({**of_numbers.intervals, **found.intervals}, _computed(orders, visits).naive)
 
     return measured
 
@@ -154,21 +195,5 @@ def _evaluated_numbers(engine: Engine) -> Residuals:
         return with_intervals_of_numbers(residuals_of(problem, theta), problem, theta, options)
 
 
-def _naive(found: Measured, name: str) -> float:
-    """The standard error if the rows of the join were independent. For the AUC that of Hanley and McNeil; the deviation
-    of the loss is about 1. For a number as if its residuals were normal."""
-    value, (m, n) = found.values[name], found.rows
-    if name == "accuracy":
-        return sqrt(value * (1.0 - value) / (n + m))
-    if name == "loss":
-        return 1.0 / sqrt(n + m)
-    if name in ("mae", "rmse"):
-        return value * sqrt((np.pi / 2.0 - 1.0 if name == "mae" else 0.5) / (n + m))
-    if name == "r2":
-        return 2.0 * sqrt(max(value, 0.0)) * (1.0 - value) / sqrt(n + m)
-    first, second = value / (2.0 - value) - value**2, 2.0 * value**2 / (1.0 + value) - value**2
-    return sqrt((value * (1.0 - value) + (n - 1.0) * first + (m - 1.0) * second) / (n * m))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

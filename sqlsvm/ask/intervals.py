@@ -11,6 +11,8 @@ cluster adds is a sum over its rows of the join of a function of their scores:
     mae, rmse   |z| and z^2 of a residual z, less the mean; the error of a root is that of the square by 2 rmse
     r2          z^2 less (1 - R^2) (y - mean of y)^2, by the mean of the latter: a cluster has one label y. With A the
                 sum of z^2 of a cluster and n its rows, the sum of w A n over clusters comes from that of w (A + t n)^2.
+How far such a sum can be trusted depends on how unlike the clusters are in size (`Sizes`). An interval is symmetric on
+the scale on which its measure varies by as much wherever it is (`Scale`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,14 +25,16 @@ import numpy as np
 from sqlsvm.ask.listed import steps_per_unit
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.rows import options_of
-from sqlsvm.compile.clusters import SIZES, SQUARES, apart, interpolated, sizes, squares, stepping
+from sqlsvm.compile.clusters import POWERS, SIZES, SQUARES, apart, interpolated, sizes, squares, stepping
 from sqlsvm.compile.evaluate import towards_centre
-from sqlsvm.model.evaluation import Clusters, Evaluation, Interval, Residuals
+from sqlsvm.model.evaluation import Clusters, Evaluation, Residuals
+from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes
 from sqlsvm.model.model import Model
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.target import CODE
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Program, Workspace
 from sqlsvm.solve.arrays import Array
@@ -71,22 +75,21 @@ def with_intervals(
     plan = apart(problem.plan)
     if plan is None:
         return replace(found, no_intervals=JOINED)
-    answer = _sizes(problem.work, plan)
-    negative, clusters = answer["negative"], answer["clusters"]
-    if found.auc is None or min(negative, clusters - negative) < 2:
+    by_code = sizes_by_code(problem.work, plan)
+    if found.auc is None or len(by_code) < 2 or min(each.clusters for each in by_code.values()) < 2:
         return replace(found, no_intervals="one of the classes has less than two rows of the label's table")
     reach = max(map(abs, (found.histogram.edges[0], found.histogram.edges[-1])))
     loss = mean_loss(problem, theta, options) if loss is None else loss
-    with _reader(problem.work, plan, theta, clusters, answer["rows"], reach) as reader:
-        of_classes = _OfClasses(reader, found, negative)
+    with _reader(problem.work, plan, theta, by_code[-1] + by_code[1], reach) as reader:
+        of_classes = _OfClasses(reader, found, by_code)
         intervals = {
             "accuracy": of_classes.accuracy(),
             **({"auc": of_classes.auc()} if ranks else {}),
             "loss": reader.loss(options.named_loss, loss),
         }
     value = intervals["accuracy"].value
-    worth = _worth(value * (1.0 - value), intervals["accuracy"], answer)
-    return replace(found, intervals=intervals, clusters=Clusters(clusters, worth))
+    clusters = worth(value * (1.0 - value), intervals["accuracy"], reader.sizes)
+    return replace(found, intervals=intervals, clusters=clusters)
 
 
 def with_intervals_of_numbers(
@@ -98,31 +101,40 @@ def with_intervals_of_numbers(
     centre = label.total / found.rows
     if plan is None:
         return replace(found, no_intervals=JOINED)
-    answer = _sizes(problem.work, plan, centre)
-    if answer["clusters"] < 2:
+    answer, known = _sizes_around(problem.work, plan, centre)
+    if known.clusters < 2:
         return replace(found, no_intervals="the rows are of one row of the label's table")
     reach = max(map(abs, (found.edges[0], found.edges[-1])))
     loss = mean_loss(problem, theta, options) if loss is None else loss
-    with _reader(problem.work, plan, theta, answer["clusters"], found.rows, reach) as reader:
+    with _reader(problem.work, plan, theta, known, reach) as reader:
         of_numbers = _OfNumbers(reader, found, answer, centre)
         intervals = {
             "mae": of_numbers.mae(),
             **of_numbers.squared(label.squares / found.rows - centre**2),
             "loss": reader.loss(options.named_loss, loss),
         }
-    worth = _worth(found.rmse**2 - found.mae**2, intervals["mae"], answer)
-    return replace(found, intervals=intervals, clusters=Clusters(answer["clusters"], worth))
+    clusters = worth(found.rmse**2 - found.mae**2, intervals["mae"], known)
+    return replace(found, intervals=intervals, clusters=clusters)
 
 
-def _sizes(work: Workspace, plan: Plan, centre: float | None = None) -> Mapping[str, float]:
+def sizes_by_code(work: Workspace, plan: Plan) -> Mapping[int, Sizes]:
+    """Of the clusters whose label has each code."""
     with work.scratch():
-        return {name: float(values[0]) for name, values in work.run(sizes(plan, centre))[SIZES].items()}
+        answer = work.run(sizes(plan))[SIZES]
+    each = zip(*(answer[name].astype(float).tolist() for name in POWERS), strict=True)
+    return {int(code): Sizes(*powers) for code, powers in zip(answer[CODE], each, strict=True) if powers[0]}
 
 
-def _worth(variance: float, found: Interval, answer: Mapping[str, float]) -> float:
+def _sizes_around(work: Workspace, plan: Plan, centre: float) -> tuple[Mapping[str, float], Sizes]:
+    with work.scratch():
+        answer = {name: float(values[0]) for name, values in work.run(sizes(plan, centre))[SIZES].items()}
+    return answer, Sizes(*(answer[name] for name in POWERS))
+
+
+def worth(variance: float, found: Interval, sizes: Sizes) -> Clusters:
     """So many independent rows with this variance would have the same standard error; no more than there are."""
-    error, rows = found.standard_error, answer["rows"]
-    return min(variance / error**2 if error > 0.0 else rows**2 / answer["squares"], rows)
+    error = found.standard_error
+    return Clusters(sizes.clusters, min(variance / error**2 if error > 0.0 else sizes.effective, sizes.rows))
 
 
 # -- what clusters add up to -------------------------------------------------------------------------------------------
@@ -136,8 +148,7 @@ class _Reader:
     work: Workspace
     plan: Plan
     parameters: Mapping[str, object]
-    clusters: float
-    rows: float
+    sizes: Sizes
     reach: float
     """The largest |z|."""
 
@@ -146,12 +157,15 @@ class _Reader:
         answers = self.work.run_and_drop(program, self.parameters)[SQUARES]
         return {name: float(values[0]) for name, values in answers.items()}
 
-    def interval(self, value: float, parts: Parts, least: float = 0.0, largest: float = np.inf) -> Interval:
+    def interval(self, value: float, parts: Parts, scale: Scale = LOG) -> Interval:
         """Of a mean, from what each row adds to it."""
-        return Interval.around(value, self.error(self.squares(parts)["squares"]), least, largest)
+        return self.around(value, self.error(self.squares(parts)["squares"]), scale)
 
     def error(self, square: float) -> float:
-        return sqrt(max(square, 0.0) * self.clusters / (self.clusters - 1.0)) / self.rows
+        return sqrt(max(square, 0.0) * self.sizes.factor) / self.sizes.rows
+
+    def around(self, value: float, error: float, scale: Scale) -> Interval:
+        return Interval.around(value, error, self.sizes.degrees, scale)
 
     def loss(self, loss: Loss, mean: float) -> Interval:
         """Exact if the loss is quadratic between a few places."""
@@ -169,27 +183,27 @@ class _Reader:
 
 
 @contextmanager
-def _reader(work: Workspace, plan: Plan, theta: Array, clusters: float, rows: float, reach: float) -> Iterator[_Reader]:
+def _reader(work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: float) -> Iterator[_Reader]:
     """Messages towards the centre are the same for all functions."""
     buckets = steps_per_unit([{"least": np.array([-reach]), "largest": np.array([reach])}], FINE)
     parameters = {THETA: theta, BOUND: 0.0, BUCKETS: buckets}
     with work.scratch():
         if plan.centre is not None:
             work.run(towards_centre(plan), parameters)
-        yield _Reader(work, plan, parameters, clusters, rows, reach)
+        yield _Reader(work, plan, parameters, known, reach)
 
 
 @dataclass(frozen=True)
 class _OfClasses:
     reader: _Reader
     found: Evaluation
-    negative: float
-    """Clusters of the negative class."""
+    sizes: Mapping[int, Sizes]
+    """By the code of the label."""
 
     def accuracy(self) -> Interval:
         """A row is wrong if z is above 0."""
         wrong = 1.0 - self.found.accuracy.value
-        return self.reader.interval(1.0 - wrong, stepping(0.0, -wrong, 1.0 - wrong), 0.0, 1.0)
+        return self.reader.interval(1.0 - wrong, stepping(0.0, -wrong, 1.0 - wrong), LOGIT)
 
     def auc(self) -> Interval:
         assert self.found.auc
@@ -202,13 +216,13 @@ class _OfClasses:
         places, below, above = edges[some], negative[some] - value, (1.0 - positive[some]) - value
         of_positive = interpolated(-places[::-1], below[::-1])
         of_negative = interpolated(places, above)
-        variance = 0.0
-        for parts, code, rows, clusters in (
-            (of_positive, 1, self.found.positives, self.reader.clusters - self.negative),
-            (of_negative, -1, self.found.negatives, self.negative),
-        ):
-            variance += self.reader.squares(parts, code)["squares"] / rows**2 * clusters / (clusters - 1.0)
-        return Interval.around(value, sqrt(variance), 0.0, 1.0)
+        variance, spread = 0.0, 0.0
+        for code, parts in ((1, of_positive), (-1, of_negative)):
+            sizes = self.sizes[code]
+            own = self.reader.squares(parts, code)["squares"] * sizes.factor / sizes.rows**2
+            variance, spread = variance + own, spread + own**2 / sizes.degrees
+        degrees = variance**2 / spread if spread else self.reader.sizes.degrees
+        return Interval.around(value, sqrt(variance), degrees, LOGIT)
 
 
 def _spread(shares: Array, most: int) -> list[int]:
@@ -231,7 +245,7 @@ class _OfNumbers:
 
     def squared(self, variance: float) -> dict[str, Interval]:
         """Of the root mean square error, and of R^2 if the label varies."""
-        n, t = self.reader.rows, self.found.rmse**2
+        n, t = self.reader.sizes.rows, self.found.rmse**2
         alone, more = self._squares(0.0), self._squares(t)
         with_rows, spread_rows = (
             (more[name] - alone[name] - t**2 * self.sizes[size]) / (2.0 * t) if t else 0.0
@@ -239,12 +253,13 @@ class _OfNumbers:
         )
         m = alone["total"] / n
         error = self.reader.error(alone["squares"] - 2.0 * m * with_rows + m**2 * self.sizes["squares"])
-        found = {"rmse": Interval.around(self.found.rmse, error / (2.0 * self.found.rmse) if t else 0.0, 0.0)}
+        of_root = error / (2.0 * self.found.rmse) if t else 0.0
+        found = {"rmse": self.reader.around(self.found.rmse, of_root, LOG)}
         if self.found.r2 is None:
             return found
         k = m / variance
         error = self.reader.error(alone["squares"] - 2.0 * k * spread_rows + k**2 * self.sizes["twice"])
-        return found | {"r2": Interval.around(self.found.r2, error / variance, largest=1.0)}
+        return found | {"r2": self.reader.around(self.found.r2, error / variance, UNEXPLAINED)}
 
     def _squares(self, more: float) -> Mapping[str, float]:
         bowl = Piece(0.0, more, 0.0, 2.0)

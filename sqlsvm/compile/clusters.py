@@ -6,7 +6,7 @@ database.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from sqlsvm.compile.scores import Scoring, fold_keys, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.compile.tally import Tally, active_rows, active_table
 from sqlsvm.compile.weighting import Residual
+from sqlsvm.model.interval import Sizes
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array
@@ -27,6 +28,7 @@ from sqlsvm.solve.loss import Piece
 from sqlsvm.solve.loss.arms import Parts, Side, Terms
 
 SQUARES, SIZES = "squares of the sums", "sizes of the clusters"
+POWERS = tuple(field.name for field in fields(Sizes))
 
 
 def apart(plan: Plan) -> Plan | None:
@@ -126,22 +128,21 @@ def _value(parts: Parts, z: Residual) -> exp.Expression:
 
 
 def sizes(plan: Plan, centre: float | None = None) -> Iterator[Statement]:
-    """SELECT how many rows of the label's node are in the join, of each class, the rows of the join, and the sum of
-    the squares of how many of these each is in. For a label that is a number, not the classes but the squares times
-    (code - centre)^2 and its square."""
+    """SELECT how many rows of the label's node are in the join, and the sums of the powers of how many rows of the join
+    each is in: of each class. For a label that is a number of all, and the squares times (code - centre)^2 and its
+    square."""
     counts = replace(counts_of(plan, apart=False), apart=False)
     yield from (s for s in counts.messages() if s.name.startswith("count up"))
-    node, total, y = plan.label_node, sql.column("total", "t"), sql.column(CODE, "t")
-    rows = counts.joined(node, [*sql.columns([CODE], "n"), (counts.total(node), "total")])
+    node, total = plan.label_node, sql.column("total", "t")
+    size = (sql.double(counts.total(node)), "total")
+    rows = sql.derived(counts.joined(node, [*sql.columns([CODE], "n"), size]), "t")
     one = sql.case(sql.positive(total), sql.number(1), sql.number(0))
-    square = sql.product(total, total.copy())
-    made = [(sql.sum_or_zero(one), "clusters"), (sql.sum_or_zero(total.copy()), "rows")]
-    made.append((sql.sum_or_zero(square), "squares"))
+    powers = [one, *(sql.product(*[total.copy() for _ in range(power)]) for power in range(1, len(POWERS)))]
+    made = [(sql.sum_or_zero(each), name) for name, each in zip(POWERS, powers, strict=True)]
     if centre is None:
-        negative = sql.case(plan.design.target.is_negative(y), one.copy(), sql.number(0))
-        made.append((sql.sum_or_zero(negative), "negative"))
-    else:
-        spread = _spread(centre, "t")
-        made.append((sql.sum_or_zero(sql.product(square.copy(), spread)), "spread"))
-        made.append((sql.sum_or_zero(sql.product(square.copy(), spread.copy(), spread.copy())), "twice"))
-    yield statement(SIZES, sql.select(made, sql.derived(rows, "t")))
+        yield statement(SIZES, sql.grouped(sql.columns([CODE], "t"), made, rows))
+        return
+    square, spread = powers[2], _spread(centre, "t")
+    made.append((sql.sum_or_zero(sql.product(square.copy(), spread)), "spread"))
+    made.append((sql.sum_or_zero(sql.product(square.copy(), spread.copy(), spread.copy())), "twice"))
+    yield statement(SIZES, sql.select(made, rows))

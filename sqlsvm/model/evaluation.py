@@ -4,8 +4,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
-from math import inf
 from typing import Any
+
+from sqlsvm.model.interval import Interval
 
 MEASURES = (
     *("true_negative", "false_positive", "false_negative", "true_positive"),
@@ -80,24 +81,6 @@ class Probabilities:
     """The mean of (1 - p)^2 over the positive rows and p^2 over the others."""
     log_loss: Bounded
     groups: tuple[Group, ...]
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Where a measure is, of other rows of the label's relation, with a probability of 95 %."""
-
-    value: float
-    standard_error: float
-    lower: float
-    upper: float
-
-    @classmethod
-    def around(cls, value: float, error: float, least: float = -inf, largest: float = inf) -> "Interval":
-        return cls(value, error, max(value - NORMAL * error, least), min(value + NORMAL * error, largest))
-
-
-NORMAL = 1.959964
-"""Of the normal distribution, 95 % are within so many deviations of the mean."""
 
 
 @dataclass(frozen=True)

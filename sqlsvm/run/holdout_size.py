@@ -9,11 +9,12 @@ worth (sum s)^2 / sum s^2 independent rows at least (Kish), and a share of the c
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, log, sqrt
 
-from sqlsvm.compile.clusters import SIZES, apart, sizes
+from sqlsvm.compile.clusters import POWERS, SIZES, apart, sizes
 from sqlsvm.errors import DataError
+from sqlsvm.model.interval import Sizes
 from sqlsvm.options import Share
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions
@@ -48,15 +49,6 @@ def error_within(weights: int, rows: float) -> float:
     return ceil(1000.0 * sqrt(needed_rows(weights, 1.0) / rows) - 1e-9) / 1000.0
 
 
-@dataclass(frozen=True)
-class Clusters:
-    """The rows of the label's relation that are in the join."""
-
-    number: float
-    effective: float
-    """The independent rows that they are worth."""
-
-
 def chosen_share(work: Workspace, query: FeatureQuery, options: ProblemOptions, asked: str) -> float:
     """What `asked` means for the rows of this query, each class counting as it is."""
     error = Share.error(asked)
@@ -71,29 +63,28 @@ def chosen_share(work: Workspace, query: FeatureQuery, options: ProblemOptions, 
     steps.log(
         NOTE,
         "--holdout %s keeps out %s of the %s rows of the label's table, worth %s independent rows",
-        *(asked, share, f"{found.number:,.0f}", f"{share * found.effective:,.0f}"),
+        *(asked, share, f"{found.clusters:,.0f}", f"{share * found.effective:,.0f}"),
     )
     return share
 
 
-def _clusters(work: Workspace, plan: Plan, asked: str) -> Clusters:
+def _clusters(work: Workspace, plan: Plan, asked: str) -> Sizes:
     alone = apart(plan)
     if alone is None:
         raise DataError(
             f"--holdout {asked}: the label's table is in a cycle of joins, where its rows are not counted",
             hint="say how many rows to keep out: --holdout 0.2",
         )
-    answer = work.run(sizes(alone), plan.design.target.parameters)[SIZES]
-    number, rows, squares = (float(answer[name][0]) for name in ("clusters", "rows", "squares"))
-    return Clusters(number, rows**2 / squares)
+    answer = work.run(sizes(alone))[SIZES]
+    return Sizes(*(float(answer[name].astype(float).sum()) for name in POWERS))
 
 
-def _too_few(weights: int, error: float, found: Clusters, asked: str) -> DataError:
+def _too_few(weights: int, error: float, found: Sizes, asked: str) -> DataError:
     least = error_within(weights, MOST * found.effective)
     larger = f"--holdout auto:{least} is content with less; " if least < MOST else ""
     return DataError(
         f"--holdout {asked}: there are too few data to know the accuracy of {weights:,} weights within {error}",
         detail=f"that takes {needed_rows(weights, error):,.0f} independent rows, and at most half of the rows can be "
-        f"held out; in the join, the {found.number:,.0f} rows of the label's table are worth {found.effective:,.0f}",
+        f"held out; in the join, the {found.clusters:,.0f} rows of the label's table are worth {found.effective:,.0f}",
         hint=f"{larger}--holdout 0.2 holds out a fifth in any case, and --folds 5 measures on all rows",
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from bench.coverage import cover
+from bench.coverage import cover, sizes_of
 from bench.coverage import evaluated as by_evaluate
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
@@ -67,9 +67,7 @@ def rows_of(engine: Engine, text: str, weights: Mapping[str, float]) -> tuple[Va
 
 def error_of(cluster: Values, adds: Array) -> float:
     """Of a mean, from what each row adds to it."""
-    sums = np.bincount(cluster, adds)
-    m = len(np.unique(cluster))
-    return float(np.sqrt((sums**2).sum() * m / (m - 1)) / len(cluster))
+    return float(np.sqrt((np.bincount(cluster, adds) ** 2).sum() * sizes_of(cluster).factor) / len(cluster))
 
 
 @pytest.mark.thin(7)
@@ -126,6 +124,7 @@ def test_intervals_of_numbers_are_those_of_the_rows(engine: Engine, text: str, l
     for name, (value, error) in expected.items():
         assert found.intervals[name].value == pytest.approx(value, rel=1e-6), name
         assert found.intervals[name].standard_error == pytest.approx(error, rel=1e-6), name
+        assert found.intervals[name].degrees_of_freedom == pytest.approx(sizes_of(cluster).degrees, rel=1e-9)
     assert found.clusters
     assert found.clusters.rows == len(np.unique(cluster))
     independent = abs(z).var() / expected["mae"][1] ** 2
@@ -144,8 +143,7 @@ def _error_of_auc(cluster: Values, y: Array, score: Array) -> float:
         own = y == label
         ranks = np.searchsorted(np.sort(above[other]), score[own], side=side) / len(above[other])  # type: ignore[call-overload]
         adds = (ranks if label > 0 else 1 - ranks) - auc
-        sums, m = np.bincount(cluster[own], adds), len(np.unique(cluster[own]))
-        variance += (sums**2).sum() / own.sum() ** 2 * m / (m - 1)
+        variance += error_of(cluster[own], adds) ** 2
     return float(np.sqrt(variance))
 
 
