@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
@@ -31,6 +31,7 @@ from sqlsvm.model.probability import normalised
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.options import (
     NUMBER_LOSSES,
+    OF_SESSION,
     OPTIONS,
     REHLINE,
     CacheKind,
@@ -119,6 +120,7 @@ class Relational:
     cache_share: CacheShare = "lru"
     offload: bool = False
     work_schema: str | None = None
+    no_temp: bool = False
     work_folder: str | None = None
     warm_start: bool = False
 
@@ -199,11 +201,7 @@ class Relational:
         one_loss = len({training.problem.named_loss for training in trainings.values()}) == 1
         continuation, validation = Continuation(before), Validation(trainings)
         try:
-            with _opened(database) as engine:
-                if self.work_schema:
-                    engine.work_in(self.work_schema)
-                if self.work_folder:
-                    engine.work_in_folder(self.work_folder)
+            with self._opened(database) as engine:
                 found = train_each(
                     engine,
                     query,
@@ -219,6 +217,13 @@ class Relational:
             raise
         self._passes = continuation.last if continuation.unfinished else None
         return models
+
+    @contextmanager
+    def _opened(self, database: Database) -> Iterator[Engine]:
+        """The caller closes an engine that it has opened."""
+        with nullcontext(database) if isinstance(database, Engine) else connect(database) as engine:
+            engine.place(**{name: getattr(self, name) for name in OF_SESSION})
+            yield engine
 
     def _fit(self, database: Database, model: Model) -> None:
         self._database = database
@@ -239,7 +244,8 @@ class Relational:
         if (found["loss"] in NUMBER_LOSSES) != self.of_numbers:
             hint = f"use Relational{'SVC' if self.of_numbers else 'SVR'}"
             raise ParameterError(f"the loss {self.loss} is not for {type(self).__name__}", hint=hint)
-        del found["work_schema"], found["work_folder"]
+        for name in OF_SESSION:
+            del found[name]
         return Training.of(label=label, **found)
 
     def _take(self, model: Model) -> None:
@@ -315,7 +321,7 @@ class Relational:
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
         if where is None:
             raise OptionError("this model came without its database", hint="name it: a URL or an engine")
-        with _opened(where) as engine:
+        with self._opened(where) as engine:
             model = model if query is None else replace(model, query=query, dialect=engine.dialect)
             yield engine, model, bool(self.offload) and not engine.abilities.in_process
 
@@ -471,11 +477,6 @@ def _residuals(problem: Problem, model: Model) -> Residuals:
 
 def _residuals_held_out(problem: Problem, model: Model) -> Residuals:
     return with_intervals_of_residuals(_residuals(problem, model), problem, model)
-
-
-def _opened(database: Database) -> AbstractContextManager[Engine]:
-    """The caller closes an engine that it has opened."""
-    return nullcontext(database) if isinstance(database, Engine) else connect(database)
 
 
 def _each(values: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:

@@ -225,6 +225,7 @@ _TRAIN = ("train", "compile")
 _COUNT = (*_TRAIN, "explain", "count")
 _QUERY = (*_COUNT, "inspect", "describe")
 _COLUMNS = (*_QUERY, "components")
+_LOOKING = ("train", "evaluate", "report", "inspect", "describe", "components", "explain", "count")
 
 
 @dataclass(frozen=True)
@@ -249,6 +250,8 @@ class Option:
     """Another default, for --solver descent on the command line."""
     read_by: tuple[str, tuple[str, ...]] | None = None
     """The only option with values that make this one count, and these values."""
+    of_session: bool = False
+    """Does it say where the session has its working tables? `Engine.place` takes it, and no training knows it."""
 
     @property
     def said(self) -> str:
@@ -566,14 +569,25 @@ _TABLE = (
         "Make working tables in this schema, unlogged: PostgreSQL reads such tables in parallel.",
         ("train",),
         changes=None,
+        of_session=True,
+    ),
+    Option(
+        "no_temp",
+        False,
+        Truth(),
+        "Make no working tables in PostgreSQL: a pass is one statement. For a standby, or without the right TEMPORARY.",
+        _LOOKING,
+        changes=None,
+        of_session=True,
     ),
     Option(
         "work_folder",
         None,
         Name("folder"),
         "Make working tables in this folder, which all executors of Spark must reach.",
-        ("train", "evaluate", "report", "inspect", "describe", "components", "explain", "count"),
+        _LOOKING,
         changes=None,
+        of_session=True,
     ),
     Option(
         "buckets",
@@ -596,6 +610,7 @@ _TABLE = (
 )
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 """By name, in the order of the command line."""
+OF_SESSION = tuple(name for name, option in OPTIONS.items() if option.of_session)
 DEFAULTS: Mapping[str, Any] = {name: option.default for name, option in OPTIONS.items()}
 """For the fields of these names."""
 

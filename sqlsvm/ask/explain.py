@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Literal, get_args
 
 import numpy as np
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
 from sqlglot.errors import ParseError
 
 from sqlsvm.ask.counting import EPSILON, row_count_program
@@ -47,7 +47,7 @@ from sqlsvm.run.problem import Problem, labelled, maps_of, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training
-from sqlsvm.run.workspace import Program, rendered, workspace
+from sqlsvm.run.workspace import Program, at_once, keep_all, rendered, workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Record, State
 from sqlsvm.terminal import amount, printable
@@ -176,7 +176,9 @@ def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = B
     query = labelled(engine, text, options)
     with naming_features(engine, query):
         plan, catalog = planned(engine, query, options)
-    return explained(engine, plan, catalog, options.counting, buckets, parts(plan, options.scale))
+    phases = parts(plan, options.scale)
+    sent = _together(engine, phases) if engine.inlines else phases
+    return explained(engine, plan, catalog, options.counting, buckets, sent)
 
 
 def analyze(engine: Engine, text: str, training: Training, beta: Given | None = None) -> Explanation:
@@ -294,6 +296,20 @@ def _statements(
             texts = tuple(pretty(text, engine.dialect) for text in sent)
             name = spoken.get(statement.name, statement.name)
             yield StatementFacts(phase, name, statement, texts, expected.get(statement.table or ""))
+
+
+def _together(engine: Engine, phases: Iterable[Part]) -> list[Part]:
+    """Of an engine that inlines: one statement for each phase that asks something."""
+    tables: list[str] = []
+    found: list[Part] = []
+    for phase, statements in phases:
+        asked = keep_all(engine, statements, {p: exp.Placeholder(this=p) for s in statements for p in s.parameters})
+        tables += [s.table for s in statements if s.table]
+        if asked:
+            found.append((phase, [at_once(engine, statements, asked)]))
+    for table in tables:
+        engine.forget(table)
+    return found
 
 
 def _sent(engine: Engine, phase: Phase, statements: Sequence[Statement]) -> Sequence[Texts]:

@@ -197,7 +197,8 @@ def _yes(_context: click.Context, _parameter: click.Parameter, value: str) -> bo
 def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     """An option of the table; `settings` say what is different for a verb."""
     declared = OPTIONS[name]
-    found = {"help": declared.help, "default": declared.default, **_kind(declared), **settings}
+    kept = {"expose_value": False, "callback": partial(_of_session, name)} if declared.of_session else {}
+    found = {"help": declared.help, "default": declared.default, **_kind(declared), **kept, **settings}
     shown: bool | str = found["default"] not in (None, (), "") and not found.get("is_flag")
     if declared.descent is not None and "default" not in settings:
         found["default"], shown = None, f"{declared.default}, {declared.descent} for descent"
@@ -282,8 +283,6 @@ def _kind(declared: Option) -> dict[str, Any]:
             return {"metavar": "MAP", "multiple": True, "callback": partial(_each, each)}
         case Pieces():
             return {"metavar": "FILE|JSON", "default": "", "callback": _pieces}
-        case Name("folder"):
-            return {"metavar": "FOLDER", "expose_value": False, "callback": _work_folder}
         case Name(of, repeated):
             return {"metavar": of.upper(), "multiple": repeated}
     raise AssertionError(declared)
@@ -320,11 +319,19 @@ def _trust(context: click.Context, _parameter: click.Parameter, roles: tuple[str
 _TRUSTED = "sqlsvm.trusted"
 
 
-def _work_folder(context: click.Context, _parameter: click.Parameter, folder: str | None) -> None:
-    context.meta[_FOLDER] = folder
+def _of_session(name: str, context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+    context.meta.setdefault(_PLACE, {})[name] = value
 
 
-_FOLDER = "sqlsvm.work_folder"
+_PLACE = "sqlsvm.place"
+
+
+def place() -> Mapping[str, Any]:
+    """What the command line says of the session's working tables."""
+    found: Mapping[str, Any] = click.get_current_context().meta.get(_PLACE, {})
+    return found
+
+
 # No environment variable: to trust a role, the user types its name.
 trust_wanted = click.option(
     "--trust-owner",
@@ -344,8 +351,7 @@ def opened(dsn: str) -> Iterator["Engine"]:
     with connect(dsn) as engine:
         chosen = click.get_current_context().meta
         engine.trusted = chosen.get(_TRUSTED, frozenset())
-        if folder := chosen.get(_FOLDER):
-            engine.work_in_folder(folder)
+        engine.place(**place())
         yield engine
 
 

@@ -16,6 +16,7 @@ from sqlsvm.cli.options import (
     models_database,
     opened,
     option,
+    place,
     query_wanted,
     together,
     typed,
@@ -92,7 +93,6 @@ def train(
     simplest: bool,
     pictures: str | None,
     as_json: bool,
-    work_schema: str | None,
     **options: Any,
 ) -> int:
     """Train a linear support vector machine on the rows of a query, without computing the join.
@@ -118,11 +118,9 @@ def train(
     trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
     training = next(iter(trainings.values()))
     check_read(training.options)
-    if training.offload and work_schema:
+    if training.offload and place().get("work_schema"):
         raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
     with opened(dsn) as engine:
-        if work_schema:
-            engine.work_in(work_schema)
         store = _store(engine, dsn, model_file)
         if store:
             for kept in [several.name_of(name, value) for value in trainings] if varied and not select else [name]:

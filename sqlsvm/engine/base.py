@@ -134,6 +134,9 @@ class Engine(ABC):
     on_statement: Callable[[str], None] | None = None
     """Called with the text of every statement just before it is sent."""
 
+    inlines: bool = False
+    """Is a working table only a part of the statements that read it? Then several answers are best asked together."""
+
     suffix: str = ""
     """The end of the names of working tables, if a table of the user may have such a name."""
 
@@ -173,6 +176,14 @@ class Engine(ABC):
     def fetch(self, statement: Sent, parameters: Parameters = ()) -> Rows:
         """Run a query; its columns by name, in order. NULL is nan in a float column; an integer or boolean column
         with NULLs comes as float; any other column comes as objects with None."""
+
+    def fetch_all(self, asked: Iterable[tuple[exp.Query, Parameters]]) -> list[Rows]:
+        """The answers of several queries."""
+        return [self.fetch(query, parameters) for query, parameters in asked]
+
+    def whole(self, asked: Iterable[tuple[exp.Query, Parameters]]) -> exp.Query:
+        """The one query that asks them, of an engine that inlines. A value may be an expression."""
+        raise NotImplementedError
 
     def stores(self, readers: int) -> bool:
         """Are the rows of a working table stored that is read so many times? Else they are found when it is read."""
@@ -323,9 +334,25 @@ class Engine(ABC):
             raise
         self.execute(Text(end))
 
+    def place(self, work_schema: str | None = None, work_folder: str | None = None, no_temp: bool = False) -> None:
+        """Where working tables are, by the options of these names."""
+        if work_schema and no_temp:
+            hint = "choose one of them"
+            raise OptionError("--work-schema makes working tables, and --no-temp makes none", hint=hint)
+        if work_schema:
+            self.work_in(work_schema)
+        if work_folder:
+            self.work_in_folder(work_folder)
+        if no_temp:
+            self.work_without_tables()
+
     @abstractmethod
     def work_in(self, schema: str) -> None:
         """From now on make temporary tables in this schema; an error if that is not possible."""
+
+    def work_without_tables(self) -> None:
+        """From now on make no working tables."""
+        raise OptionError("only PostgreSQL has a use for --no-temp", hint="leave it out")
 
     def work_in_folder(self, folder: str) -> None:
         """From now on make working tables in this folder."""

@@ -1,6 +1,6 @@
 """PostgreSQL through psycopg 3."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, cast
 
@@ -11,7 +11,7 @@ from psycopg.adapt import Dumper
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine import pg_names, wire
+from sqlsvm.engine import inlined, pg_names, wire
 from sqlsvm.engine.base import (
     Column,
     E,
@@ -25,6 +25,7 @@ from sqlsvm.engine.base import (
     as_rows,
     as_values,
 )
+from sqlsvm.engine.inlined import Inlined
 from sqlsvm.engine.pg_catalog import PgCatalog, spelling
 from sqlsvm.engine.pg_connection import connected, safe_url
 from sqlsvm.engine.pg_errors import refused
@@ -67,7 +68,7 @@ class Postgres(PgCatalog):
         self._connection = connected(dsn)
         self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
         self.url = url or safe_url(self._connection.info)
-        self._unlogged: Unlogged | None = None
+        self._places: Unlogged | Inlined | None = None
         self._rehearsing = False
         self._pooled = False
         try:
@@ -106,11 +107,27 @@ class Postgres(PgCatalog):
     def text(self, statement: Sent) -> Text:
         if isinstance(statement, Text):
             return statement
-        return super().text(_fenced(self._unlogged.placed(statement) if self._unlogged else statement))
+        return super().text(_fenced(self._places.placed(statement) if self._places else statement))
 
     def to_keep(self, name: str, query: exp.Query, *, readers: int | None = None) -> Texts:
         """Autovacuum does not analyse temporary tables."""
         return (*super().to_keep(name, query, readers=readers), self.text(sql.analyse(name)))
+
+    def keep(self, name: str, query: exp.Query | Texts, parameters: Parameters = ()) -> None:
+        if isinstance(self._places, Inlined) and not isinstance(query, tuple):
+            self._places.keep(name, query, parameters)
+        else:
+            super().keep(name, query, parameters)
+
+    def forget(self, name: str) -> None:
+        if isinstance(self._places, Inlined):
+            self._places.forget(name)
+        else:
+            super().forget(name)
+
+    @property
+    def inlines(self) -> bool:  # type: ignore[override]
+        return isinstance(self._places, Inlined)
 
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         self._send(self.text(statement), parameters).close()
@@ -120,14 +137,37 @@ class Postgres(PgCatalog):
         names = _names(result)
         return as_rows(names, (self._column(result, place) for place in range(len(names))))
 
+    def fetch_all(self, asked: Iterable[tuple[exp.Query, Parameters]]) -> list[Rows]:
+        if not self.inlines:
+            return super().fetch_all(asked)
+        return [rows for batch in inlined.batches(asked) for rows in self._fetch_together(batch)]
+
+    def whole(self, asked: Iterable[tuple[exp.Query, Parameters]]) -> exp.Query:
+        assert isinstance(self._places, Inlined)
+        return self._places.whole(asked)
+
+    def _fetch_together(self, queries: Sequence[exp.Query]) -> Iterator[Rows]:
+        if len(queries) == 1:
+            yield self.fetch(queries[0])
+            return
+        result = self._result(self._send(self.text(inlined.together(queries))))
+        places = iter(range(result.nfields))
+        for query in queries:
+            arrays = [wire.array(result.get_value(0, next(places)) or b"") for _ in query.named_selects]
+            yield as_rows(query.named_selects, (self._values(cells, oid) for oid, cells in arrays))
+
     def blocks(self, query: exp.Query, parameters: Parameters = ()) -> Iterator[Rows]:
         """Through a working table, whose rows must fit on a page: COPY takes no parameters, but is several times as
         fast as reading cells."""
         if len(query.named_selects) > _FIT_ON_A_PAGE:
             yield self.fetch(query, parameters)
             return
-        self.execute(sql.temporary(_ANSWER, query), parameters)
-        every, rows = exp.select("*").from_(_ANSWER), None
+        every: exp.Query = exp.select("*").from_(_ANSWER)
+        if self.inlines:
+            every = inlined.valued(query, parameters)
+        else:
+            self.execute(sql.temporary(_ANSWER, query), parameters)
+        rows = None
         for rows in self.copy_out(every):
             yield {name: _with_nan(values) for name, values in rows.items()}
         if rows is None:
@@ -195,7 +235,10 @@ class Postgres(PgCatalog):
 
     def work_in(self, schema: str) -> None:
         self._check_work_schema(schema)
-        self._unlogged = Unlogged(schema)
+        self._places = Unlogged(schema)
+
+    def work_without_tables(self) -> None:
+        self._places = Inlined()
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
@@ -271,8 +314,9 @@ class Postgres(PgCatalog):
         return self._result(self._send(self.text(nothing)))
 
     def _column(self, result: pq.abc.PGresult, place: int) -> Values:
-        oid = result.ftype(place)
-        cells = [result.get_value(row, place) for row in range(result.ntuples)]
+        return self._values([result.get_value(row, place) for row in range(result.ntuples)], result.ftype(place))
+
+    def _values(self, cells: Sequence[bytes | None], oid: int) -> Values:
         if oid in wire.DTYPES:
             return wire.read_column(cells, oid)
         load = self._loader(oid)

@@ -29,6 +29,7 @@ COPY_BLOCK = 1 << 16
 """Rows of a COPY that are made into arrays at a time."""
 
 _FIELDS, _WIDTH = np.dtype(">i2"), np.dtype(">i4")
+_WIDTH_OF = struct.Struct(">i")
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _COPY_TRAILER = struct.pack(">h", -1)
 
@@ -57,6 +58,19 @@ def read_column(cells: Sequence[bytes | None], oid: int) -> Values:
     values = np.frombuffer(b"".join(filler if cell is None else cell for cell in cells), dtype=wire).astype(float)
     values[[cell is None for cell in cells]] = np.nan
     return values
+
+
+def array(value: bytes) -> tuple[int, list[bytes | None]]:
+    """The type and the cells of an array with one dimension."""
+    dimensions, _, oid = struct.unpack_from(">iii", value)
+    cells: list[bytes | None] = []
+    place, end = 20, len(value) if dimensions else 0
+    while place < end:
+        (width,) = _WIDTH_OF.unpack_from(value, place)
+        place += 4
+        cells.append(None if width < 0 else value[place : place + width])
+        place += max(width, 0)
+    return oid, cells
 
 
 def float8_array(values: Values) -> bytes:

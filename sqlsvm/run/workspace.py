@@ -1,7 +1,7 @@
 """Run compiled statements in order on one engine, and leave nothing behind."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import count
@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.statement import statement as numbered
 from sqlsvm.engine.base import Engine, Rows, Texts
 from sqlsvm.errors import EngineError
 from sqlsvm.run.clock import Clock
@@ -21,9 +22,12 @@ class Program:
     last statement that reads it."""
 
     def __init__(self, engine: Engine, statements: Iterable[Statement]) -> None:
-        self.statements = tuple(statements)
-        self.texts = tuple(rendered(engine, s, self.readers.get(s.table or "")) for s in self.statements)
+        self.statements, self._engine = tuple(statements), engine
         self._views = {table for table, readers in self.readers.items() if not engine.stores(readers)}
+
+    @cached_property
+    def texts(self) -> tuple[Texts, ...]:
+        return tuple(rendered(self._engine, s, self.readers.get(s.table or "")) for s in self.statements)
 
     @cached_property
     def readers(self) -> Mapping[str, int]:
@@ -59,6 +63,28 @@ def rendered(engine: Engine, statement: Statement, readers: int | None = None) -
     return engine.to_keep(statement.table, statement.query, readers=readers)
 
 
+Asked = list[tuple[exp.Query, list[object]]]
+"""Queries with the values of their parameters."""
+
+
+def keep_all(engine: Engine, statements: Sequence[Statement], parameters: Mapping[str, object]) -> Asked:
+    """For an engine that inlines: make the tables, and return what is left to ask."""
+    asked: Asked = []
+    for statement in statements:
+        values = [parameters[p] for p in statement.parameters]
+        if statement.table is None:
+            asked.append((statement.query, values))
+        else:
+            engine.keep(statement.table, statement.query, values)
+    return asked
+
+
+def at_once(engine: Engine, statements: Sequence[Statement], asked: Asked) -> Statement:
+    """What such an engine sends for them, while it has their tables."""
+    name = statements[0].name if len(statements) == 1 else f"{len(statements)} steps in one statement"
+    return numbered(name, engine.whole(asked))
+
+
 class Workspace:
     """The working tables of one run. It drops all that it made, also after an error."""
 
@@ -70,6 +96,8 @@ class Workspace:
 
     def run(self, statements: Iterable[Statement], parameters: Mapping[str, object] | None = None) -> dict[str, Rows]:
         """Execute in order. Returns the answers of those that keep no table, by name."""
+        if self.engine.inlines:
+            return self._together(statements, parameters or {})
         answers: dict[str, Rows] = {}
         for statement in statements:
             answers |= self._answers(statement, rendered(self.engine, statement), parameters or {})
@@ -77,11 +105,25 @@ class Workspace:
 
     def run_and_drop(self, program: Program, parameters: Mapping[str, object]) -> dict[str, Rows]:
         """The same for a program. No table is left."""
+        if self.engine.inlines:
+            with self.scratch():
+                return self._together(program.statements, parameters)
         answers: dict[str, Rows] = {}
         for statement, texts, spent in zip(program.statements, program.texts, program.spent, strict=True):
             answers |= self._answers(statement, texts, parameters)
             self.drop(spent)
         return answers
+
+    def _together(self, statements: Iterable[Statement], parameters: Mapping[str, object]) -> dict[str, Rows]:
+        """The answers, all from one statement, of which the tables are parts."""
+        run, started = list(statements), perf_counter()
+        asked = keep_all(self.engine, run, parameters)
+        self._tables += [s.table for s in run if s.table]
+        answers = self.engine.fetch_all(asked)
+        if self.on_done and asked:
+            rows = sum(len(next(iter(answer.values()))) for answer in answers)
+            self.on_done(at_once(self.engine, run, asked), rows, perf_counter() - started)
+        return dict(zip((s.name for s in run if not s.table), answers, strict=True))
 
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
         """The answer of a statement, a block at a time."""

@@ -46,6 +46,7 @@ def plain_account() -> dict[str, Any]:
 
 
 def own(path: Path) -> Path:
+    """A folder of the account that the server runs as."""
     path.mkdir(mode=0o700)
     if account := plain_account():
         os.chown(path, account["user"], account["group"])
@@ -134,6 +135,22 @@ def cluster(**settings: str) -> Iterator[Cluster]:
         made.make()
         try:
             made.start(**settings)
+            yield made
+        finally:
+            made.stop()
+
+
+@contextmanager
+def standby(of: Cluster) -> Iterator[Cluster]:
+    """A streaming replica: it may only be read."""
+    if not (programs() / "pg_basebackup").exists():
+        pytest.skip("this PostgreSQL comes without pg_basebackup")
+    with reachable_folder() as folder:
+        made = Cluster(own(folder / "c"))
+        source = ("-h", of.folder, "-U", "postgres")
+        made.run("pg_basebackup", "-D", made.data, *source, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+        try:
+            made.start()
             yield made
         finally:
             made.stop()

@@ -4,14 +4,16 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from tests.cli.command import answer, sqlsvm
-from tests.faults.cluster import Cluster
+from tests.cli.command import answer, complaint, sqlsvm
+from tests.faults.cluster import Cluster, standby
 from tests.faults.pooler import pooled
 from tests.faults.struck import JOIN, NAME, TRAIN, Subject, certificate
 
@@ -57,3 +59,57 @@ def test_a_training_behind_a_pooler(pooler: str, on_postgres: Subject) -> None:
             assert answer(*verb, "--dsn", pooler) == answer(*verb, "--dsn", on_postgres.dsn)
     finally:
         on_postgres.forget()
+
+
+# -- without working tables --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["no right", "standby"])
+def limited(request: pytest.FixtureRequest, on_postgres: Subject, server: Cluster) -> Iterator[str]:
+    """A database with the tables of the join, in which this role can make no temporary table."""
+    if request.param == "standby":
+        with standby(server) as made:
+            yield made.dsn
+        return
+    server.ask(
+        "REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC",
+        "CREATE ROLE reader LOGIN",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+    )
+    yield server.dsn.replace("user=postgres", "user=reader")
+    server.ask("DROP OWNED BY reader", "DROP ROLE reader", "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC")
+
+
+@pytest.mark.slow
+def test_without_working_tables(limited: str, on_postgres: Subject, tmp_path: Path) -> None:
+    """Everything but storing works, and all numbers are those of a session that makes tables."""
+    place, query = ("--model-file", tmp_path / "m.json"), ("--query", JOIN.query, "--label", "y")
+    said = complaint(*TRAIN, *place, "--dsn", limited)
+    assert "HINT: " in said, said
+    assert "add --no-temp" in said
+    done = sqlsvm(*TRAIN, *place, "--dsn", limited, "--no-temp")
+    assert done.returncode == 0, done.stderr
+    assert certificate(json.loads(done.stdout)) == pytest.approx(on_postgres.found, rel=1e-9)
+    beta = ("--beta", tmp_path / "m.json")
+    for words in (
+        ("evaluate", NAME, *place),
+        ("inspect", *query),
+        ("describe", *query),
+        ("count", *query, *beta),
+        ("count", *query, *beta, "--counting", "sketch"),
+    ):
+        there = answer(*words, "--json", "--dsn", limited, "--no-temp")
+        assert agree(json.loads(there), json.loads(answer(*words, "--json", "--dsn", on_postgres.dsn))), words
+    explained = json.loads(answer("explain", "--analyze", *query, "--json", "--dsn", limited, "--no-temp"))
+    made = [s for s in explained["statements"] if s["phase"] == "pass"]
+    assert [(s["table"], s["seconds"] > 0) for s in made] == [(None, True)]
+
+
+def agree(one: Any, other: Any) -> bool:
+    """Up to the rounding of sums, and the places that these name."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(agree(one[k], other[k]) for k in one.keys() - {"engine", "dsn"})
+    if isinstance(one, list):
+        one, other = (sorted(each, key=repr) for each in (one, other))  # rows come in any order
+        return len(one) == len(other) and all(map(agree, one, other))
+    return one == pytest.approx(other, rel=1e-9) if isinstance(one, float) else one == other

@@ -10,12 +10,12 @@ import pytest
 from sqlsvm import RelationalSVC
 from sqlsvm.cli import cli
 from sqlsvm.errors import OptionError
-from sqlsvm.options import OPTIONS, ClassWeight, Name, Number
+from sqlsvm.options import OF_SESSION, OPTIONS, ClassWeight, Name, Number
 from sqlsvm.run.train import Training, objective
 from sqlsvm.solve.solution import Effort
 
 SQL = Path(__file__).parents[2] / "sql_templates"
-ELSEWHERE = {"label", "work_schema", "work_folder"}
+ELSEWHERE = {"label", *OF_SESSION}
 """What a training is of, and where it works: no parameter of the estimator, no field of a training."""
 
 
