@@ -60,20 +60,23 @@ def by_category(
     numbers: Sequence[tuple[Dictionary, str]],
     added: Sequence[tuple[exp.Expression, str]],
     rows: exp.Expr,
+    parts: Sequence[str] = (),
     known: bool = False,
 ) -> exp.Select:
     """SELECT SUM(added), n FROM rows GROUP BY n, for the place n of each of these dictionaries, under its name; grouped
-    by the categories themselves first, as g. n is NULL for a row without a category; if `known`, no such row counts."""
-    values = sql.columns((d.column for d, _ in numbers), rows.alias_or_name)
+    by the categories themselves first, as g. n is NULL for a row without a category; if `known`, no such row counts.
+    With parts, all is by them, too."""
+    values = sql.columns([*(d.column for d, _ in numbers), *parts], rows.alias_or_name)
     grouped = sql.grouped(values, [(sql.total(value), name) for value, name in added], rows.copy())
-    found = sql.select(sql.columns((name for _, name in added), "g"), sql.derived(grouped, "g"))
+    found = sql.select(sql.columns([*(name for _, name in added), *parts], "g"), sql.derived(grouped, "g"))
     for d, name in numbers:
         found, n = placed(found, d, "g")
         found = sql.also(found, [(n, name)])
     found = sql.where(found, *(sql.not_null(sql.column(d.column, "g")) for d, _ in numbers if known))
     if all(d.top is None for d, _ in numbers):
         return found
-    places, sums = sql.columns(name for _, name in numbers), [(sql.total(sql.column(name)), name) for _, name in added]
+    places = sql.columns([*(name for _, name in numbers), *parts])
+    sums = [(sql.total(sql.column(name)), name) for _, name in added]
     return sql.grouped(places, sums, sql.derived(found, "p"))
 
 

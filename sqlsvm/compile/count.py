@@ -52,6 +52,8 @@ class Counts:
     """Does the code of a row say that its sign is -1? The root's rows have it."""
     apart: bool = False
     """Do the messages down carry neg?"""
+    parts: Sequence[str] = ()
+    """Columns of the root by which the messages down are kept apart."""
     factors: Mapping[str, exp.Expression] = field(default_factory=dict)
     """Numbers by which each row of the root counts more often, from its columns. They may be negative. The messages
     down carry such a count for each, under its name."""
@@ -92,6 +94,10 @@ class Counts:
     def meets(self, node: int, child: int) -> bool:
         """Do other messages than that of a child arrive at a node?"""
         return bool(self._arriving(node, up_table(child)))
+
+    def parted(self, node: int) -> Named:
+        """The columns that say which part a row is counted for, where `joined` puts it."""
+        return sql.columns(self.parts, "n" if node == self.tree.root else down_table(node))
 
     def times(self, node: int, name: str, but: str | None = None) -> exp.Expression:
         """The same times a factor of the root."""
@@ -141,11 +147,11 @@ class Counts:
         sizes = [(self.total(above, came), "c"), *([(self.negative(above, came), "neg")] if self.apart else [])]
         if self.factors:
             sizes = [(self.times(above, name, came), name) for name in self.factors]
-        return self._sent(above, parent, sizes, came)
+        return self._sent(above, parent, sizes, came, self.parted(above))
 
-    def _sent(self, node: int, over: Edge, sizes: Named, but: str) -> exp.Select:
+    def _sent(self, node: int, over: Edge, sizes: Named, but: str, more: Named | None = None) -> exp.Select:
         """GROUP BY key; without a key one row, or none if there is nothing to count."""
-        keys = sql.columns(map(key, over.on), "n")
+        keys = [*sql.columns(map(key, over.on), "n"), *(more or [])]
         sums = [(sql.total(size), name) for size, name in sizes]
         found = self.joined(node, [*keys, *sums], but)
         return sql.group(found, [k for k, _ in keys]) if keys else found.having(sql.not_null(sums[0][0]))

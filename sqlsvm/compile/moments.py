@@ -2,6 +2,7 @@
 largest |x|, its sum over the rows with y = -1, and its range. One scan of each node joined with its count messages."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from sqlglot import exp
 
@@ -36,7 +37,8 @@ def counts_of(plan: Plan, *, apart: bool = True) -> Counts:
     tree = plan.tree.rerooted(plan.label_node)
     target = plan.design.target
     is_negative, apart = (target.is_negative, apart) if target.signed else (None, False)
-    return Counts(tree, lambda node: source(plan, node, "n"), plan.weighted, is_negative, apart)
+    rows = partial(source, plan, alias="n")
+    return Counts(tree, rows, plan.weighted, is_negative, apart, parts=plan.parts)
 
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:
@@ -129,15 +131,16 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     by_class = plan.design.target.signed and (root or "negative" in measured)
     counted += [(counts.negative(node), "negative")] if by_class else []
     columns = [*number_columns(plan, node), *(d.column for d in dictionaries), *([CODE] if root else [])]
-    rows = counts.joined(node, [*sql.columns(columns, "n"), *counted])
+    rows = counts.joined(node, [*sql.columns(columns, "n"), *counted, *counts.parted(node)])
+    parts = sql.columns(counts.parts, "t")
     if root and plan.design.target.classes:
-        of_codes = [(sql.total(sql.column("total")), "n")]
-        yield statement(OF_CODES, sql.grouped(sql.columns([CODE]), of_codes, sql.derived(rows.copy(), "t")))
+        of_codes, codes = [(sql.total(sql.column("total")), "n")], [*sql.columns([CODE]), *parts]
+        yield statement(OF_CODES, sql.grouped(codes, of_codes, sql.derived(rows.copy(), "t")))
     if sums := [*_measures(plan, node, measured), *(_sizes(plan) if root else ())]:
-        yield statement(moments_name(node), sql.select(sums, sql.derived(rows, "t")))
+        yield statement(moments_name(node), sql.grouped(parts, sums, sql.derived(rows, "t")))
     for d in dictionaries:
         sums, each = sql.columns((c for _, c in counted), "t"), sql.derived(rows.copy(), "t")
-        yield statement(category_moments_name(d.number), by_category([(d, "n")], sums, each, known=True))
+        yield statement(category_moments_name(d.number), by_category([(d, "n")], sums, each, counts.parts, known=True))
 
 
 def _sizes(plan: Plan) -> Iterator[tuple[exp.Expression, str]]:

@@ -58,14 +58,16 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     """The counts of the parent's rows, added up over its key, are the counts of the child's row with that key. They are
     no table where one statement looks at them."""
     names, c = [key(v) for v in edge.on], sql.column(COUNT, "r")
-    size = sql.total(c) if names else sql.sum_or_zero(c)  # without keys there is one row even if nothing was counted
-    grouped = sql.grouped(sql.columns(names, "r"), [(size, COUNT)], counted.copy())
+    keys = [*names, *plan.parts]
+    size = sql.total(c) if keys else sql.sum_or_zero(c)  # without keys there is one row even if nothing was counted
+    grouped = sql.grouped(sql.columns(keys, "r"), [(size, COUNT)], counted.copy())
     counts = sql.table(counts_table(child), "t")
     if _readers(plan, child, answer) == 1:
         counts = sql.derived(grouped, "t")
     else:
         yield statement(f"counts back to {plan.tree.name(child)}", grouped, counts_table(child))
-    everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), sql.column(COUNT, "t")]
+    added = [COUNT, *(plan.parts if child != plan.label_node else ())]
+    everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), *(sql.column(n, "t") for n in added)]
     met = sql.join(exp.select(*everything).from_(counts), source(plan, child, "q"), sql.same(names, "q", "t"))
     yield from resolve(plan, child, sql.derived(met, "r"), answer)
 
@@ -82,21 +84,21 @@ def _readers(plan: Plan, node: int, answer: Answer) -> int:
 def sums(plan: Plan, node: int, counted: exp.Expr, totals: Named | None = None) -> Iterator[Statement]:
     """SELECT SUM(c * x7) AS x7, ..., and other totals if asked for; for a dictionary SELECT n, SUM(c) AS c. Where the
     categories are few, one statement has it all, by combination of categories: its reader adds them up."""
-    c, added = sql.column(COUNT, "r"), _products(plan.coordinates(node), totals)
+    c, parts, added = sql.column(COUNT, "r"), plan.parts, _products(plan.coordinates(node), totals)
     if together := cells(plan.dictionaries(node)):
         numbers = [(d, number_column(d)) for d in together]
-        yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted))
+        yield statement(sums_name(node), by_category(numbers, [*added, (c, COUNT)], counted, parts))
     elif added:
-        yield statement(sums_name(node), _added_up(added, counted.copy()))
+        yield statement(sums_name(node), _added_up(added, counted.copy(), parts))
     for d in plan.dictionaries(node):
         if d not in together:
-            yield statement(category_name(d), by_category([(d, "n")], [(c, COUNT)], counted))
+            yield statement(category_name(d), by_category([(d, "n")], [(c, COUNT)], counted, parts))
 
 
 def sums_at_once(plan: Plan, counted: exp.Expr, totals: Named) -> Statement:
     """SELECT SUM(c * x7) AS x7, ... for the coordinates of all nodes, from rows that have them all."""
     every = [x for node in range(len(plan.tree.nodes)) for x in plan.coordinates(node)]
-    return statement(AT_ONCE, _added_up(_products(every, totals), counted))
+    return statement(AT_ONCE, _added_up(_products(every, totals), counted, plan.parts))
 
 
 def _products(coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
@@ -104,8 +106,10 @@ def _products(coordinates: Iterable[Coordinate], totals: Named | None) -> Named:
     return [*(totals or []), *((sql.product(c.copy(), x.of("r")), x.column) for x in coordinates)]
 
 
-def _added_up(values: Named, counted: exp.Expr) -> exp.Select:
-    return sql.select([(sql.sum_or_zero(value), name) for value, name in values], counted)
+def _added_up(values: Named, counted: exp.Expr, parts: Sequence[str] = ()) -> exp.Select:
+    """SELECT the sums; those of each part, if there are parts."""
+    sums = [(sql.sum_or_zero(value), name) for value, name in values]
+    return sql.grouped(sql.columns(parts, "r"), sums, counted)
 
 
 def cells(dictionaries: Sequence[Dictionary]) -> tuple[Dictionary, ...]:

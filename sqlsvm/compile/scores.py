@@ -12,7 +12,7 @@ from sqlsvm.compile.prepare import Output, key, node_rows, node_table
 from sqlsvm.compile.statement import theta
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.join_tree import Edge
-from sqlsvm.plan.plan import Places, Plan
+from sqlsvm.plan.plan import PART, Places, Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
@@ -36,12 +36,20 @@ def weight_of(rows: exp.Select) -> exp.Expression:
 
 
 def outputs(plan: Plan, node: int) -> list[Output]:
-    """What a node gives apart from its keys: coordinates, categories, the label's code and the factors of a weight."""
+    """What a node gives apart from its keys: coordinates, categories, the label's code, the part that a row belongs to,
+    and the factors of a weight."""
     target = plan.design.target
     made = [Output(c.relation, c.value, c.column) for c in plan.coordinates(node) if c.role != "intercept"]
     made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]
-    made += [Output(target.label.relation, target.code, CODE)] if node == plan.label_node else []
+    if node == plan.label_node:
+        made.append(Output(target.label.relation, target.code, CODE))
+        made += [Output(r, sql.named(c, r), PART) for r, c in [(target.label.relation, plan.split)] if c]
     return made + _factors(plan, node)
+
+
+def of_label(plan: Plan, alias: str | None = None) -> Named:
+    """What the label's node says of a row: its code, and the part that it belongs to."""
+    return sql.columns([CODE, *plan.parts], alias)
 
 
 def _factors(plan: Plan, node: int) -> list[Output]:
@@ -104,7 +112,7 @@ class Part:
     terms: Callable[[Vector], list[exp.Expression]]
     """Of a score."""
     columns: Named = field(default_factory=list)
-    code: exp.Expression | None = None
+    labels: Named = field(default_factory=list)
     weight: exp.Expression | None = None
     conditions: list[exp.Expression] = field(default_factory=list)
     joined: tuple[exp.Expr, list[exp.Expression], str] | None = None
@@ -132,7 +140,7 @@ class Scoring:
         made: Named = [(sql.column(key(v), homes[v]), key(v)) for v in keys]
         made += [*extra, *(column for part in parts for column in part.columns)]
         made += [(sql.plus(*(term for part in parts for term in part.terms(v))), v.score) for v in self.vectors]
-        made += [(part.code, CODE) for part in parts if part.code]
+        made += [label for part in parts for label in part.labels]
         weights = [part.weight for part in parts if part.weight]
         made += [(sql.product(*weights), "w")] if weights else []
         found = sql.select(made, _filtered_first(self.plan, node, ROW))
@@ -164,13 +172,13 @@ class Scoring:
 
     def _own(self, node: int) -> Part:
         plan = self.plan
-        code = sql.column(CODE, ROW) if node == plan.label_node else None
+        labels = of_label(plan, ROW) if node == plan.label_node else []
         weight = sql.column("w", ROW) if plan.weighted(node) else None
 
         def terms(v: Vector) -> list[exp.Expression]:
             return [self._term(v.at(sql.integer(c.index + 1)), c.of(ROW)) for c in plan.coordinates(node)]
 
-        return Part(terms, code=code, weight=weight)
+        return Part(terms, labels=labels, weight=weight)
 
     def _looked_up(self, child: int, edge: Edge, places: Places) -> Part:
         (variable,) = edge.on
@@ -185,7 +193,7 @@ class Scoring:
         return Part(
             lambda v: [sql.column(v.score, f)],
             sql.columns((name for n in nodes for name in value_columns(plan, n)), f) if self.whole else [],
-            sql.column(CODE, f) if plan.label_node in nodes else None,
+            of_label(plan, f) if plan.label_node in nodes else [],
             sql.column("w", f) if any(map(plan.weighted, nodes)) else None,
             joined=(sql.derived(sql.fenced(found), f), meet, ""),
         )

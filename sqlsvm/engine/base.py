@@ -316,6 +316,10 @@ class Engine(ABC):
     def row_hash(self, alias: str) -> exp.Expression:
         """An integer for each row of an item of FROM, computed from all its columns."""
 
+    @abstractmethod
+    def hashed(self, values: Sequence[exp.Expression]) -> exp.Expression:
+        """The same from two values or more. Those that are equal have the same hash in one version of an engine."""
+
     # -- the session ---------------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -188,6 +188,10 @@ class DuckDB(Engine):
     def row_hash(self, alias: str) -> exp.Expression:
         return exp.Anonymous(this="hash", expressions=[exp.column(alias)])
 
+    def hashed(self, values: Sequence[exp.Expression]) -> exp.Expression:
+        """Hashed twice: the hash of several values is a product of one, XOR the next."""
+        return exp.Anonymous(this="hash", expressions=[exp.Anonymous(this="hash", expressions=list(values))])
+
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         if not columns or not len(next(iter(columns.values()))):
             return

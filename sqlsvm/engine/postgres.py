@@ -184,9 +184,10 @@ class Postgres(PgCatalog):
     def row_hash(self, alias: str) -> exp.Expression:
         """Hashed twice: the hash of a record is 31 times the hash of one column plus that of the next. The sum of such
         hashes over the rows hardly depends on which values are in one row."""
-        seed = exp.Literal.number(0)
-        of_columns = exp.Anonymous(this="hash_record_extended", expressions=[exp.column(alias), seed])
-        return exp.Anonymous(this="hashint8extended", expressions=[of_columns, seed.copy()])
+        return _hash_of(exp.column(alias))
+
+    def hashed(self, values: Sequence[exp.Expression]) -> exp.Expression:
+        return _hash_of(exp.Tuple(expressions=list(values)))
 
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         if not columns or not len(next(iter(columns.values()))):
@@ -393,3 +394,9 @@ def _parameter(value: object) -> object:
 
 def _with_nan(values: Values) -> Values:
     return np.ma.filled(values.astype(float), np.nan) if np.ma.isMaskedArray(values) else values
+
+
+def _hash_of(row: exp.Expression) -> exp.Expression:
+    seed = exp.Literal.number(0)
+    of_columns = exp.Anonymous(this="hash_record_extended", expressions=[row, seed])
+    return exp.Anonymous(this="hashint8extended", expressions=[of_columns, seed.copy()])

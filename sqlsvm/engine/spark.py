@@ -273,9 +273,13 @@ class Spark(Engine):
     def row_hash(self, alias: str) -> exp.Expression:
         """Of the row as JSON, which has the names of the columns that are not NULL: XXHASH64 leaves NULL out. As a
         decimal, since sums overflow."""
-        row = call("STRUCT", exp.Column(this=exp.Star(), table=exp.to_identifier(alias)))
-        hashed = call("XXHASH64", call("TO_JSON", row))
-        return exp.cast(hashed, exp.DataType.build("decimal(38, 0)"))
+        return exp.cast(
+            self.hashed([exp.Column(this=exp.Star(), table=exp.to_identifier(alias))]),
+            exp.DataType.build("decimal(38, 0)"),
+        )
+
+    def hashed(self, values: Sequence[exp.Expression]) -> exp.Expression:
+        return call("XXHASH64", call("TO_JSON", call("STRUCT", *values)))
 
     # -- the session ---------------------------------------------------------------------------------------------------
 

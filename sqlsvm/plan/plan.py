@@ -18,6 +18,9 @@ FACTORS = 40
 
 Method = Literal["exact", "grid", "sketch"]
 
+PART = "part"
+"""The column of working tables with what `Plan.split` says of a row."""
+
 
 @dataclass(frozen=True)
 class Bag:
@@ -75,6 +78,8 @@ class Plan:
     """Neighbours of the label's node whose scores are in an array, at the places of their keys (compile/places.py). If
     all is added up at once, they have no columns to join."""
     loss: Loss = field(default_factory=named)
+    split: str | None = None
+    """A column of the label's relation. Sums are kept apart by its values, with one bag; moments always."""
 
     def __post_init__(self) -> None:
         assert self.centre or self.method == "exact", "one bag is counted exactly"
@@ -86,6 +91,11 @@ class Plan:
     @cached_property
     def links(self) -> tuple[Link, ...]:
         return links_of(self.tree)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The column by which sums are kept apart, if there is one."""
+        return (PART,) if self.split else ()
 
     @property
     def by_moments(self) -> bool:

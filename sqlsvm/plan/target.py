@@ -46,6 +46,8 @@ class Target(ABC):
     """Do rows have signs, so that there are two classes, or one against the others?"""
     classes: ClassVar[int] = 0
     """How many classes there are, if each of them is +1 in a training of its own."""
+    chosen = 0
+    """The code of the class that is +1, if there are more than two."""
     weighted = False
     """Do rows of one class count more?"""
     centre = 0.0

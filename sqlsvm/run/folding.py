@@ -1,15 +1,16 @@
 """Folds: the rows of the label's relation in parts, of which each is left out of a training once.
 
-A row is in the fold that the MD5 of a seed and of its values says, as for rows that are held out; or of one column, so
-that all rows with the same value are in one fold. Join rows are never parted: in a many-to-many join they repeat.
+A row is in the fold that a hash of a seed and of its values says; or of one column, so that all rows with the same
+value are in one fold. Join rows are never parted: in a many-to-many join they repeat. It is the hash of the engine, as
+nobody asks for the folds again: the MD5 by which rows are held out takes as long as several passes.
 
-The trainings share the design, the scaling, the sample and all working tables but that of the label's node.
+The trainings share the design, the scaling, the sample and all working tables but that of the label's node. With one
+bag they share their passes, too.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from sqlglot import exp
 
@@ -17,14 +18,19 @@ from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.prepare import node_table
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Column
+from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.holdout import digest, label_relation, threshold
-from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem, check_rows
+from sqlsvm.run.apart import Shared, can_share
+from sqlsvm.run.holdout import label_relation
+from sqlsvm.run.measuring import asked_moments, moments_of
+from sqlsvm.run.problem import Problem, check_rows, weighted
+from sqlsvm.run.workspace import Answers, of_parts
 
 ROWS, FOLD = "sqlsvm_fold_rows", "sqlsvm_fold"
+ALIKE = 1.0, 1.0
+"""The weights of the classes where a fold is measured."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,16 @@ class Folded:
     """A problem whose rows know their fold."""
 
     problem: Problem
-    query: FeatureQuery
+    """Its plan keeps sums apart by fold."""
     folds: Folds
     measured: frozenset[str]
     """Of the moments."""
+    counted: Answers
+    """The moments of each fold."""
+    alone: Answers
+    """Those without class weights."""
+    shared: Shared | None
+    """The passes that all trainings without a fold share, if they can."""
 
     @contextmanager
     def without(self, fold: int) -> Iterator[Problem]:
@@ -58,17 +70,18 @@ class Folded:
     @contextmanager
     def _on(self, fold: int, which: type[exp.EQ | exp.NEQ], said: str) -> Iterator[Problem]:
         """The same problem on some of the rows. What is measured there has no class weights."""
-        alias = label_relation(self.query)
+        plan, work, answers, query = self.problem.plan, self.problem.work, self.counted, self.problem.plan.tree.query
+        alias, is_inside = label_relation(query), which is exp.EQ
         condition: exp.Expression = which(this=sql.named(FOLD, alias), expression=sql.integer(fold))
-        plan, work = self.problem.plan, self.problem.work
-        plan = replace(plan, tree=replace(plan.tree, query=self.query.where(alias, condition)))
-        if which is exp.EQ:
-            target = replace(plan.design.target, class_weights=(1.0, 1.0))
-            plan = replace(plan, design=replace(plan.design, target=target))
-        own = node_table(plan.label_node)
+        plan = replace(plan, tree=replace(plan.tree, query=query.where(alias, condition)), split=None)
+        if is_inside:
+            plan, answers = weighted(plan, ALIKE), self.alone
         with work.scratch():
-            work.run(s for s in working_tables(plan) if s.table == own)
-            moments = read_moments(work, plan, self.measured)
+            if self.shared:
+                plan = in_place(plan)
+            else:
+                work.run(own_table(plan))
+            moments = moments_of(plan, of_parts(answers, lambda part: (part == fold) == is_inside), self.measured)
             try:
                 check_rows(plan, moments)
             except DataError as error:
@@ -85,7 +98,7 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
         raise OptionError(f"--folds cannot part the rows of {alias}: it is behind a LEFT JOIN")
     relation = query.relation(alias)
     columns = query.used_columns(alias)
-    number = _fold(query, alias, folds)
+    number = _fold(work.engine, query, alias, folds)
     values = [*(sql.named(c.name, alias) for c in columns), exp.alias_(number, FOLD)]
     rows = exp.select(*values).from_(relation.source.copy()).where(*(f.copy() for f in relation.filters))
     work.drop([t for t in work.tables if t == node_table(problem.plan.label_node)])
@@ -93,22 +106,41 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     known = (*columns, Column(FOLD, "integer", "numeric"))
     changed = replace(relation, source=sql.users_table(ROWS, alias), filters=(), columns=known)
     relations = tuple(changed if r.alias == alias else r for r in query.relations)
-    return Folded(problem, replace(query, relations=relations), folds, measured)
+    tree = replace(problem.plan.tree, query=replace(query, relations=relations))
+    plan = replace(problem.plan, tree=tree, split=FOLD)
+    counted = alone = asked_moments(work, in_place(plan), measured)
+    if plan.design.target.weighted:
+        alone = asked_moments(work, weighted(in_place(plan), ALIKE), measured)
+    problem, shared = replace(problem, plan=plan), None
+    if can_share(problem, folds.number):
+        work.run(own_table(plan))
+        shared = Shared(problem)
+    return Folded(problem, folds, measured, counted, alone, shared)
 
 
-def _fold(query: FeatureQuery, alias: str, folds: Folds) -> exp.Expression:
-    """CASE WHEN digest < '3333333333333' THEN 0 ... ELSE the last END."""
+def in_place(plan: Plan) -> Plan:
+    """The plan that reads the label's node from its own relation."""
+    own = frozenset({plan.label_node})
+    return replace(plan, copied=plan.copied - own, merged=plan.merged - own)
+
+
+def own_table(plan: Plan) -> Iterator[Statement]:
+    """The table of the label's node, if it has one."""
+    return (s for s in working_tables(plan) if s.table == node_table(plan.label_node))
+
+
+def _fold(engine: Engine, query: FeatureQuery, alias: str, folds: Folds) -> exp.Expression:
+    """ABS(hash(seed, values) % number)"""
     columns = query.used_columns(alias)
     if folds.by is not None:
         columns = tuple(c for c in query.relation(alias).columns if c.name == folds.by)
         if not columns:
             hint = nearest(folds.by, (c.name for c in query.relation(alias).columns))
             raise OptionError(f"--fold-by: {alias}, which has the label, has no column {folds.by}", hint=hint)
-    found = digest(columns, alias, folds.seed)
 
-    def or_before(rest: exp.Expression, fold: int) -> exp.Expression:
-        end = exp.Literal.string(threshold((fold + 1) / folds.number))
-        return sql.case(exp.LT(this=found.copy(), expression=end), sql.integer(fold), rest)
+    def hashable(column: Column) -> exp.Expression:
+        own = sql.named(column.name, alias)
+        return sql.double(own) if column.kind == "numeric" else sql.text(own)
 
-    last = folds.number - 1
-    return reduce(or_before, reversed(range(last)), sql.integer(last))
+    found = engine.hashed([sql.integer(folds.seed), *map(hashable, columns)])
+    return exp.cast(exp.Abs(this=exp.Mod(this=found, expression=sql.integer(folds.number))), exp.DType.INT)

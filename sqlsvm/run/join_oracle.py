@@ -1,6 +1,5 @@
 """The join as an oracle for the solvers: each pass through the database gives a cut."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,14 +19,12 @@ from sqlsvm.run.clock import Phase
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_lists, rounding
 from sqlsvm.run.sampling import Drawn, drawn_sample, whole_join
-from sqlsvm.run.workspace import Program
+from sqlsvm.run.workspace import Answers, Program
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.crossing import crossed
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.rounding import Rounding
-
-Answers = Mapping[str, Rows]
 
 WIDEST = 1.0
 """Any width: it only says that there is one."""
@@ -124,13 +121,23 @@ class JoinOracle:
         return self._ramp if isinstance(self._counting(width), Ramp) else self._program(width)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
-        h, theta = (buckets or 1) / self._unit, self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
-        parameters = {THETA: theta, BOUND: self.loss.origin or 0.0, BUCKETS: h, WIDTH: width}
+        return self.cut(self.asked(beta, buckets, width), beta, buckets, width)
+
+    def asked(self, beta: Array, buckets: int | None, width: float = 0.0) -> Answers:
+        """The answers of the database."""
+        theta = self.problem.scaling.to_raw(np.asarray(beta, dtype=float))
+        parameters = {THETA: theta, BOUND: self.loss.origin or 0.0, BUCKETS: self._per_unit(buckets), WIDTH: width}
         parameters |= self.plan.design.target.parameters
         work = self.problem.work
         with work.clock.during(self.phase):
-            answers = work.run_and_drop(self._soft(width) if width else self.program, parameters)
-        counted = self._counting(width)
+            return work.run_and_drop(self._soft(width) if width else self.program, parameters)
+
+    def _per_unit(self, buckets: int | None) -> float:
+        return (buckets or 1) / self._unit
+
+    def cut(self, answers: Answers, beta: Array, buckets: int | None, width: float) -> Cut:
+        """What they prove."""
+        h, counted = self._per_unit(buckets), self._counting(width)
         slope = self.problem.scaling.from_raw(self._slope(answers, counted))
         offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
         error = 0.0 if self.exact else self._error(answers, counted, h)
@@ -158,8 +165,9 @@ class JoinOracle:
         return None if found is None else self._labelled(found)
 
     def _labelled(self, drawn: Drawn) -> Sample:
-        signs, origins = self.plan.design.target.as_rows(drawn.codes, self.loss.origin or 0.0)
-        return Sample(drawn.rows, signs, origins, drawn.weights)
+        target = self.plan.design.target
+        signs, origins = target.as_rows(drawn.codes, self.loss.origin or 0.0)
+        return Sample(drawn.rows, signs, origins, drawn.weights, drawn.optima.setdefault(target.chosen, {}))
 
     def _slope(self, answers: Answers, counted: Weighting | Lines) -> Array:
         signed = self.problem.moments.total_negative if self._whole(counted) else 0.0

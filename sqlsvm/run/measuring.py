@@ -31,21 +31,31 @@ from sqlsvm.plan.design import OTHER, Coordinate, as_categories
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import LabelMoments, Moments, cancelling, flat
 from sqlsvm.plan.target import CODE
-from sqlsvm.run.workspace import Workspace
+from sqlsvm.run.workspace import Answers, Workspace
 from sqlsvm.solve.arrays import Array
 
 
 def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Moments:
     """N, N- and the moments of every coordinate; nan for what was not measured. A number has no class to measure."""
+    return moments_of(plan, asked_moments(work, plan, measured), measured)
+
+
+def asked_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) -> Answers:
+    """The answers of the database; those of each part, if the plan keeps parts apart."""
     with work.scratch():
-        answers = work.run(_known_moments(work, plan, measured), plan.design.target.parameters)
+        return work.run(_known_moments(work, plan, measured), plan.design.target.parameters)
+
+
+def moments_of(plan: Plan, answers: Answers, measured: frozenset[str] = EVERY) -> Moments:
+    """From the answers, of which all parts are added up."""
     measured = measured if plan.design.target.signed else measured - {"negative"}
     design, size = plan.design, plan.design.size
     found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}
     for node in range(len(plan.tree.nodes)):
         for c in plan.coordinates(node):
             for name in measured:
-                found[name][c.index] = answers[moments_name(node)][f"{name}{c.index}"][0]
+                values = answers[moments_name(node)][f"{name}{c.index}"].astype(float)
+                found[name][c.index] = values.max(initial=0.0) if name == "largest" else values.sum()
     for d in design.dictionaries:
         here = slice(d.offset, d.offset + len(d.categories))
         rows = answers.get(category_moments_name(d.number))
@@ -54,14 +64,15 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
                 values[here] = np.nan
             continue
         places = rows["n"].astype(int) - 1
-        of_one = {"total": rows["total"], "squares": rows["total"], "largest": 1.0, "negative": rows.get("negative")}
-        for name in measured:
-            found[name][places] = of_one[name]
-    root = answers[moments_name(plan.label_node)]
+        for name in measured - {"largest"}:
+            np.add.at(found[name], places, rows["negative" if name == "negative" else "total"].astype(float))
+        if "largest" in measured:
+            found["largest"][places] = 1.0
+    root = {name: float(values.astype(float).sum()) for name, values in answers[moments_name(plan.label_node)].items()}
     signed = design.target.signed
-    n, n_unlabelled = float(root["n"][0]), float(root["n_unlabelled"][0])
-    n_negative = float(root["n_negative"][0]) if signed else 0.0
-    label = None if signed else LabelMoments(float(root["label"][0]), float(root["label_squares"][0]))
+    n, n_unlabelled = root["n"], root["n_unlabelled"]
+    n_negative = root["n_negative"] if signed else 0.0
+    label = None if signed else LabelMoments(root["label"], root["label_squares"])
     total, squares, largest, negative = (found[m] for m in ("total", "squares", "largest", "negative"))
     of_codes = _of_codes(plan, answers[OF_CODES]) if design.target.classes else ()
     return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative, label, of_codes=of_codes)
@@ -69,8 +80,8 @@ def read_moments(work: Workspace, plan: Plan, measured: frozenset[str] = EVERY) 
 
 def _of_codes(plan: Plan, rows: Rows) -> tuple[float, ...]:
     """A class may have no row in the join."""
-    found = {int(y): float(n) for y, n in zip(rows[CODE], rows["n"], strict=True) if y == y}
-    return tuple(found.get(code, 0.0) for code in range(1, plan.design.target.classes + 1))
+    codes, n = rows[CODE].astype(float), rows["n"].astype(float)
+    return tuple(float(n[codes == code].sum()) for code in range(1, plan.design.target.classes + 1))
 
 
 def read_top(work: Workspace, plan: Plan) -> dict[int, tuple[object, ...]]:

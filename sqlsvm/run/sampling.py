@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ class Drawn:
     rows: SampleRows
     codes: Array
     weights: Array
+    optima: dict[int, dict[Any, Array]] = field(default_factory=dict)
+    """What was found on them, by the code of the class that is +1."""
 
 
 def drawn_sample(problem: Problem, size: int, seed: int) -> Drawn:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from sqlsvm.run.apart import Without
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import WHOLE, JoinOracle, Samples
 from sqlsvm.run.problem import Problem
@@ -25,20 +26,21 @@ if TYPE_CHECKING:
 
 
 class Solving:
-    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
-        self._problem = problem
+    """`without`: its passes are shared with those of other trainings, and so are their cuts."""
+
+    def __init__(self, problem: Problem, samples: Samples | None = None, without: Without | None = None) -> None:
+        self._problem, self._without = problem, without
         self._samples: Samples = {} if samples is None else samples
         self._states: dict[Loss, State] = {}
-        """All passes so far."""
         self._known: Quadratic | None = None
 
     def of(self, loss: Loss) -> Problem:
         """The problem with this loss."""
         return replace(self._problem, plan=replace(self._problem.plan, loss=loss))
 
-    def known(self, loss: Loss) -> int:
-        """How many passes were made for it so far."""
-        return len(self._states.get(loss, ()))
+    def state(self, loss: Loss) -> State | None:
+        """All passes so far."""
+        return self._states.get(loss)
 
     def solve(
         self, training: "Training", penalty: Penalty, start: Array | None = None, **going: Unpack[Going]
@@ -71,8 +73,11 @@ class Solving:
 
     def _begin(self, training: "Training", start: Array | None, going: Going) -> Effort:
         state = going.get("state")
+        loss = training.problem.named_loss
+        if self._without:
+            state = self._without.state(self._oracle(loss))
         if state is None:  # one without passes still says where to begin
-            state = self._states.get(training.problem.named_loss)
+            state = self._states.get(loss)
         if start is not None:
             state = State.at(start) if state is None else replace(state, start=start)
         going["state"] = state
@@ -81,8 +86,13 @@ class Solving:
         return replace(effort, max_passes=passes + (len(state) if state else 0))
 
     def _run(self, training: "Training", penalty: Penalty, effort: Effort, going: Going) -> Run[JoinOracle]:
-        oracle = JoinOracle(self.of(training.problem.named_loss), samples=self._samples)
-        return Run(oracle, penalty, effort, **going)
+        return Run(self._oracle(training.problem.named_loss, penalty.strength), penalty, effort, **going)
+
+    def _oracle(self, loss: Loss, strength: float = 0.0) -> JoinOracle:
+        problem = self.of(loss)
+        if self._without:
+            return self._without.oracle(problem, self._samples, strength)
+        return JoinOracle(problem, samples=self._samples)
 
     def _quadratic(self, loss: Loss) -> Quadratic:
         if self._known is None:
@@ -97,21 +107,26 @@ def proposals(training: "Training", run: Run[Any]) -> Iterator[Proposal]:
 class Each:
     """Each class against all others; or the problem itself, if its label has no more than two."""
 
-    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
+    def __init__(self, problem: Problem, samples: Samples | None = None, without: Without | None = None) -> None:
         self._samples: Samples = {} if samples is None else samples
-        self._each = [Solving(part, self._samples) for part in against_others(problem)]
+        self._each = [Solving(part, self._samples, without) for part in against_others(problem)]
 
     def of(self, loss: Loss) -> list[Problem]:
         return [solving.of(loss) for solving in self._each]
 
-    def on(self, problem: Problem) -> "Each":
+    def on(self, problem: Problem, without: Without | None = None) -> "Each":
         """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing. A
         join that was read whole does, so each reads its own."""
-        return Each(problem, {asked: found for asked, found in self._samples.items() if asked[1] != WHOLE})
+        samples = {asked: found for asked, found in self._samples.items() if asked[1] != WHOLE}
+        return Each(problem, samples, without)
+
+    def state(self, loss: Loss) -> State | None:
+        """All passes so far, for the first class; None if there were none."""
+        return self._each[0].state(loss)
 
     def known(self, loss: Loss) -> int:
-        """How many passes were made for it so far, for the first class."""
-        return self._each[0].known(loss)
+        """How many there are."""
+        return len(self.state(loss) or ())
 
     def solve(
         self,

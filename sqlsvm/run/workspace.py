@@ -12,9 +12,23 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.statement import statement as numbered
-from sqlsvm.engine.base import Engine, Rows, Texts
+from sqlsvm.engine.base import Engine, Rows, Texts, Values
 from sqlsvm.errors import EngineError
+from sqlsvm.plan.plan import PART
 from sqlsvm.run.clock import Clock
+
+Answers = Mapping[str, Rows]
+"""Of the statements that keep no table, by name."""
+
+
+def of_parts(answers: Answers, wanted: Callable[[Values], Values]) -> Answers:
+    """Those of the parts that are wanted, where the rows say which part they are of."""
+
+    def kept(rows: Rows) -> Rows:
+        these = wanted(rows[PART].astype(float))
+        return {name: values[these] for name, values in rows.items()}
+
+    return {name: kept(rows) if PART in rows else rows for name, rows in answers.items()}
 
 
 class Program:

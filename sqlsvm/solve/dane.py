@@ -114,7 +114,7 @@ class Search:
         self.run, self.local = run, local
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
         nothing = np.zeros(run.oracle.dimension)
-        point = self._sample_optimum(nothing, nothing)
+        point = self._known_optimum(nothing)
         self.local = local = local.fitting(point)
         heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / self._size(point)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
@@ -192,6 +192,13 @@ class Search:
             return self._tilted_optimum(nearest)
         point = self._sample_optimum(run.points[nearest], self._tilt(nearest))
         return point, self._fitting_width(point)
+
+    def _known_optimum(self, nothing: Array) -> Array:
+        """That of the sample, which several runs may share."""
+        optima, asked = self.local.optima, (self.local.loss, self.run.penalty.strength, self.run.effort.tol)
+        if asked not in optima:
+            optima[asked] = self._sample_optimum(nothing, nothing)
+        return optima[asked]
 
     def _sample_optimum(self, start: Array, tilt: Array) -> Array:
         """With the widest smoothing that does not cost more than its share of the gap, if one of WIDTHS does."""

@@ -6,7 +6,7 @@ psi is piecewise quadratic, so Newton's method ends after few steps, and its Hes
 curved.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -41,12 +41,14 @@ class LocalProblem:
     penalty: Penalty
     unit: float = 1.0
     """In which widths are measured: that of residuals."""
+    optima: dict[tuple[Loss, float, float], Array] = field(default_factory=dict)
+    """Those of the sample that are known."""
 
     @classmethod
     def of(cls, sample: Sample, loss: Loss, penalty: Penalty) -> "LocalProblem":
         shares = sample.weights / max(sample.weights.sum(), TINY)
         unit = 1.0 if loss.origin is not None else _unit(shares, sample.origins)
-        return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty, unit)
+        return cls(sample.rows, sample.signs, sample.origins, shares, loss, penalty, unit, sample.optima)
 
     def fitting(self, beta: Array) -> "LocalProblem":
         """The same with the unit that the residuals have there. Where the label has classes, it is that of the

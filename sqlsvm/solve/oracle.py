@@ -1,6 +1,6 @@
 """What a solver may ask of the data, and what it gets back. Nothing here knows where the rows are stored."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlsvm.solve.arrays import Array
@@ -33,6 +33,8 @@ class Sample:
     signs: Array
     origins: Array
     weights: Array
+    optima: dict[tuple[Loss, float, float], Array] = field(default_factory=dict)
+    """Those that were found on these rows, by the loss, the strength of the penalty and the tolerance."""
 
 
 class CutOracle(Protocol):

@@ -1,6 +1,7 @@
 """Cross-validation: which rows are in a fold, that each training without one is optimal, and what is measured there."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,18 +14,25 @@ from sqlglot import exp, parse_one
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.selecting import simplest
 from sqlsvm.ask.validation import Validation
+from sqlsvm.compile.moments import EVERY
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.folding import Folds, _fold
+from sqlsvm.plan.scaling import Moments
+from sqlsvm.run.apart import Without
+from sqlsvm.run.folding import Folded, Folds, _fold, folded
 from sqlsvm.run.holdout import label_relation
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem, labelled
 from sqlsvm.run.train import Training, train, train_each
+from sqlsvm.run.workspace import workspace
 from tests.db import test_intervals as intervals
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, star
-from tests.ground.opened import build
+from tests.ground.opened import Wish, build, opened_problem, truth
+from tests.ground.schemas import random_world
 from tests.ground.trained import training
 from tests.typed import asked as fetched
 from tests.typed import typed
@@ -48,7 +56,7 @@ def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple
 
 def fold_of(engine: Engine, join: Join, folds: Folds) -> exp.Expression:
     query = labelled(engine, join.query, ProblemOptions("y", categorical=join.categorical))
-    return _fold(query, label_relation(query), folds)
+    return _fold(engine, query, label_relation(query), folds)
 
 
 def rows_of(engine: Engine, join: Join, folds: Folds, *more: str) -> Rows:
@@ -89,6 +97,48 @@ def test_each_training_is_that_of_the_other_folds(engine: Engine, shape: str, lo
             assert again.history[0]["objective_upper"] >= alone.lower_bound
     assert len(found) == 3
     assert sum(n for n, _ in found) == len(rows["y"])
+
+
+SHARING = (Wish(), Wish(class_weights=(3, 2), copied=True), Wish(at_once=True), Wish(tables=True, merged=True))
+
+
+@pytest.mark.parametrize("seed", range(700, 708))
+def test_shared_passes_are_those_of_the_other_rows(shared_engine: Engine, seed: int) -> None:
+    """Of random worlds: the moments without a fold and within it, and with one bag the cut of a pass over all rows."""
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, max_relations=4)
+    assert world.label
+    wish = replace(SHARING[seed % len(SHARING)], label=world.label.name)
+    with world.created(shared_engine) as live, workspace(shared_engine) as work:
+        text = live.query(shared_engine.dialect)
+        if not len(truth(shared_engine, text, wish).y):
+            return
+        problem = opened_problem(work, text, wish)
+        with suppress(OptionError, DataError):  # behind a LEFT JOIN; a fold without rows
+            rows = folded(problem, Folds(2, seed), EVERY)
+            for fold in range(2):
+                with rows.without(fold) as rest:
+                    same(rest.moments, read_moments(work, rest.plan))
+                    check_cut(rows, rest, fold, rng.normal(size=rest.scaling.dimension))
+                with rows.within(fold) as part:
+                    same(part.moments, read_moments(work, part.plan))
+
+
+def same(found: Moments, counted: Moments) -> None:
+    for name in ("n", "n_negative", "total", "squares", "largest", "total_negative"):
+        assert getattr(found, name) == pytest.approx(getattr(counted, name), rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+def check_cut(rows: Folded, rest: Problem, fold: int, beta: Values) -> None:
+    if not rows.shared:
+        return
+    shared, alone = Without(rows.shared, fold).oracle(rest, {}, 0.0), JoinOracle(rest)
+    for width in (0.0, 0.3):
+        found, counted = (oracle.pass_(beta, None, width) for oracle in (shared, alone))
+        assert found.slope == pytest.approx(counted.slope, rel=1e-10, abs=1e-12)
+        assert (found.offset, found.value_low) == pytest.approx((counted.offset, counted.value_low), rel=1e-10)
+    state = Without(rows.shared, fold).state(alone)
+    assert state.slopes[-1] == pytest.approx(counted.slope, rel=1e-10, abs=1e-12)
 
 
 def moved(model: Model, theta: Values) -> Model:
