@@ -107,7 +107,7 @@ class DuckDB(Engine):
         self._forget_spill: finalize[[str], DuckDB] | None = None
         in_memory = path in ("", ":memory:")
         self._connection = self._connect_in_memory() if in_memory else _connect(path)
-        self._worker = Worker("sqlsvm-duckdb")
+        self._worker = Worker()
         self._private = private
         self._in_snapshot = False
         self._volatile: frozenset[str] | None = None

@@ -3,7 +3,6 @@
 import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from itertools import islice
 from secrets import token_hex
@@ -19,6 +18,7 @@ from sqlsvm.engine.base import Abilities, Called, Column, Engine, Parameters, Ro
 from sqlsvm.engine.spark_errors import ERRORS, refused
 from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, opened
 from sqlsvm.engine.spark_sql import call, spelled
+from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Spark(Engine):
     )
 
     def __init__(self, at: str | SparkSession) -> None:
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlsvm-spark")
+        self._worker = Worker()
         self._tag = f"sqlsvm-{token_hex(4)}"
         self._database: str | None = None
         self._folder: str | None = None
@@ -90,7 +90,6 @@ class Spark(Engine):
             self._pinned = self._run(lambda: self._prepared(place))
         except BaseException:
             self._quiet.restore()
-            self._worker.shutdown(wait=False)
             raise
 
     def _prepared(self, place: Place) -> Pinned:
@@ -319,7 +318,7 @@ class Spark(Engine):
         try:
             self._run(self._end)
         finally:
-            self._worker.shutdown()
+            self._worker.close()
             self._quiet.restore()
 
     def _end(self) -> None:
@@ -435,24 +434,24 @@ class Spark(Engine):
         """In another thread: there the session knows what to cancel, and here Python handles Ctrl-C."""
         if not self._open and work != self._end:
             raise EngineError(f"the session with {self.url} is closed")
-        future = self._worker.submit(work)
         try:
-            return future.result()
+            return self._worker.run(work, self.cancel)
         except ERRORS as error:
             raise refused(error, self.url) from error
-        except KeyboardInterrupt:
-            while not wait([future], timeout=0.2).done:
-                self.cancel()
-            raise
 
     def _start(self, work: Callable[[], Opened]) -> Opened:
         """Java cannot be interrupted while it starts."""
-        future = self._worker.submit(work)
+        made: list[Opened] = []
+
+        def start() -> Opened:
+            made.append(work())
+            return made[0]
+
         try:
-            return future.result()
+            return self._worker.run(start, lambda: None)
         except KeyboardInterrupt:
-            with suppress(EngineError, OptionError):
-                future.result().close()
+            for each in made:
+                each.close()
             raise
 
 

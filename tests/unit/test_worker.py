@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from threading import Thread
 
@@ -11,10 +14,12 @@ import pytest
 
 from sqlsvm.engine.worker import Worker
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    made = Worker("tested")
+    made = Worker()
     yield made
     made.close()
     assert made.closed
@@ -80,3 +85,43 @@ def test_ctrl_c_at_any_moment_leaves_it_working(worker: Worker) -> None:
     asking.start()
     asking.join(20)
     assert answers == [42]
+
+
+STARVED = """
+import os, resource, signal, sys, time
+from sqlsvm.engine import worker
+
+worker.PATIENCE = 0.5
+
+def use():
+    size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + more, -1))
+    made = []
+    for _ in range(9):
+        made.append(worker.Worker())
+        assert made[-1].run(lambda: len(bytearray(100_000)), lambda: None) == 100_000
+
+for page in range(0, 120, 2):
+    more = (8 << 20) + page * 4096
+    child = os.fork()
+    if not child:
+        try:
+            use()
+        except MemoryError:
+            os._exit(0)
+        os._exit(1)
+    for _ in range(200):
+        if (ended := os.waitpid(child, os.WNOHANG)) != (0, 0):
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(child, signal.SIGKILL)
+    assert ended == (child, 0), (page, ended)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how large a process is")
+def test_no_memory_for_a_thread_is_an_error_and_not_a_wait() -> None:
+    """In some of these cases a thread of the standard library waits for ever: the new one has no memory to begin."""
+    done = subprocess.run([sys.executable, "-c", STARVED], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
