@@ -58,7 +58,7 @@ class FlatOracle:
         answer = self.engine.fetch(text, [self.raw(beta)])
         return np.asarray(np.nan_to_num([float(values[0]) for values in answer.values()]))
 
-    soft = soft_is_cheap = False
+    soft = soft_is_cheap = whole = False
     rounding = EXACT
 
     def adds_values(self, _width: float) -> bool:
@@ -86,9 +86,6 @@ class FlatOracle:
         x = np.column_stack([rows[n].astype(float) for n in self.names])
         scaled = np.column_stack([np.ones(len(y)), (x - self.centre) / self.width])
         return Sample(SampleRows.of(scaled), y, np.ones(len(y)), np.ones(len(y)))
-
-    def whole(self, most: int) -> Sample | None:
-        return None
 
     def _measure(self) -> None:
         outputs = [(sql.count(), "n")]

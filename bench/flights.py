@@ -56,7 +56,7 @@ class Clocked:
 
     def __init__(self, oracle: JoinOracle) -> None:
         self.dimension, self.join_rows = oracle.dimension, oracle.join_rows
-        self.loss, self.exact, self.soft = oracle.loss, oracle.exact, oracle.soft
+        self.loss, self.exact, self.soft, self.whole = oracle.loss, oracle.exact, oracle.soft, oracle.whole
         self.rounding, self.size, self.soft_is_cheap = oracle.rounding, oracle.size, oracle.soft_is_cheap
         self.adds_values = oracle.adds_values
         self._oracle = oracle
@@ -73,9 +73,6 @@ class Clocked:
         found = self._oracle.sample(size, seed)
         self.in_sample += time.perf_counter() - began
         return found
-
-    def whole(self, most: int) -> Sample | None:
-        return self._oracle.whole(most)
 
 
 def train_once(engine: Engine, text: str) -> Run:

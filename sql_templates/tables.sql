@@ -51,7 +51,7 @@ COMMENT ON COLUMN sqlsvm.versions.query IS 'The query whose rows it was trained 
 COMMENT ON COLUMN sqlsvm.versions.label IS 'The column of the query that it predicts';
 COMMENT ON COLUMN sqlsvm.versions.lam IS 'lambda: the objective is the mean hinge loss + lambda |beta|^2';
 COMMENT ON COLUMN sqlsvm.versions.solver IS 'dane, bundle or descent';
-COMMENT ON COLUMN sqlsvm.versions.counting IS 'How rows were counted: exact, grid or sketch';
+COMMENT ON COLUMN sqlsvm.versions.counting IS 'How rows were counted: exact, grid or sketch; or in memory';
 COMMENT ON COLUMN sqlsvm.versions.join_rows IS 'Rows of the query; their total weight if they have weights';
 COMMENT ON COLUMN sqlsvm.versions.passes IS 'Passes over the tables';
 COMMENT ON COLUMN sqlsvm.versions.seconds IS 'The time of the training';

@@ -108,6 +108,7 @@ class Relational:
     by: str | None = None
     weight: str | None = None
     sample: int | Literal["auto"] = "auto"
+    in_memory: int | Literal["auto"] = "auto"
     holdout: float | str | None = None
     folds: int | None = None
     fold_by: str | None = None

@@ -503,6 +503,17 @@ _TABLE = (
         auto=True,
     ),
     Option(
+        "in_memory",
+        None,
+        Number(0, whole=True),
+        "A join with at most this many rows is read once, and solved and proven in memory, without passes. 0: none is; "
+        "auto: if it has at most twice as many as the sample would have.",
+        changes=None,
+        read_by=("solver", ("dane",)),
+        example=0,
+        auto=True,
+    ),
+    Option(
         "holdout",
         None,
         Share(0, 1, above=True, below=True),

@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.psql.install import install
+from sqlsvm.run import small
 from tests import servers
 from tests.typed import typed
 
@@ -28,8 +29,10 @@ settings.load_profile("patient")
 
 
 def pytest_configure() -> None:
-    """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them."""
+    """For workers and for commands that tests start: threads of BLAS wait in a loop, and others wait for them. Tests
+    are about passes, but their joins are small: the others ask for --in-memory."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    small.MUCH = 0
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -15,8 +15,9 @@ from sqlsvm.model.probability import Probability, normalised
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import THETA
 from sqlsvm.plan.target import CODE, Classes
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.sampling import Drawn, drawn_sample, whole_join
+from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.solve.arrays import Array
 
 steps = logging.getLogger(__name__)

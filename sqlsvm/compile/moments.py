@@ -20,6 +20,7 @@ EVERY = frozenset(("total", "squares", "largest", "negative"))
 RANGE = frozenset(("least", "most"))
 """Zeros aside: a number that is missing is 0."""
 OF_CODES = "rows of each class"
+SIZE = "size of the join"
 TIMES = "c"
 """What messages call the only factor that there is."""
 
@@ -57,6 +58,14 @@ def messages_to(counts: Counts, at: Collection[int]) -> Iterator[Statement]:
     wanted = set(at)
     idle = {down_table(n) for n, edge in counts.tree.down() if edge and wanted.isdisjoint(counts.tree.beyond(n, edge))}
     yield from (s for s in counts.messages() if s.table not in idle)
+
+
+def join_size(plan: Plan) -> Iterator[Statement]:
+    """SELECT n: how much the rows of the join weigh, and nothing else."""
+    counts, root = counts_of(plan, apart=False), plan.label_node
+    yield from messages_to(counts, {root})
+    rows = sql.derived(counts.joined(root, [(counts.total(root), "total")]), "t")
+    yield statement(SIZE, sql.select([(sql.sum_or_zero(sql.column("total", "t")), "n")], rows))
 
 
 def multiplied(design: Design) -> Iterator[tuple[Coordinate, tuple[Coordinate, ...]]]:

@@ -34,6 +34,10 @@ from sqlsvm.solve.arrays import Array
 
 TermKind = Literal["numeric", "boolean", "categorical"]
 
+InMemory = Literal["in memory"]
+IN_MEMORY: InMemory = "in memory"
+"""How the rows of a join were counted that was read once."""
+
 FORMAT = 11
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
@@ -363,7 +367,7 @@ class Model(Proven):
     positive: str | None
     lam: float = field(metadata={"key": "lambda"})
     solver: Solver
-    counting: Method
+    counting: Method | InMemory
     nulls: Nulls
     bags: Count
     join_rows: float
@@ -460,6 +464,11 @@ class Model(Proven):
             own["label_rows"] = {"-1": self.join_rows - of.rows, "1": of.rows}
             own["trained_on"] = replace(self.trained_on, label_values=(f"not {of.value}", of.value))
         return replace(self, **own)
+
+    @property
+    def in_memory(self) -> bool:
+        """Was the join so small that it was read once? Groups may be, in a join that is large."""
+        return self.counting == IN_MEMORY and not self.groups
 
     @property
     def weighted(self) -> bool:

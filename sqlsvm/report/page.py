@@ -62,7 +62,8 @@ def _kind(model: Model) -> str:
 
 
 def _claim(model: Model) -> list[object]:
-    over = f"over all {row_count(model.join_rows, model.weighted)} of a join that was never made"
+    which = "a small join, which was read once" if model.in_memory else "a join that was never made"
+    over = f"over all {row_count(model.join_rows, model.weighted)} of {which}"
     if not (isfinite(model.lower_bound) and isfinite(model.gap)):
         unknown = f" It was measured {over}. How much better another model can be is not proven."
         return [el("strong", f"This linear model reaches {objective(model)}."), unknown]

@@ -23,9 +23,10 @@ from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.apart import Shared, can_share
+from sqlsvm.run.checks import check_rows
 from sqlsvm.run.holdout import label_relation
 from sqlsvm.run.measuring import asked_moments, moments_of
-from sqlsvm.run.problem import Problem, check_rows, weighted
+from sqlsvm.run.problem import Problem, weighted
 from sqlsvm.run.workspace import Answers, of_parts
 
 ROWS, FOLD = "sqlsvm_fold_rows", "sqlsvm_fold"
@@ -111,7 +112,7 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:
         alone = asked_moments(work, weighted(in_place(plan), ALIKE), measured)
-    problem, shared = replace(problem, plan=plan), None
+    problem, shared = replace(problem, plan=plan, drawn=None), None
     if can_share(problem, folds.number):
         work.run(own_table(plan))
         shared = Shared(problem)

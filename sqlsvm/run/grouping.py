@@ -12,15 +12,10 @@ from sqlsvm.model.several import grouped
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.groups import Group, Groups, Progress
 from sqlsvm.run.modelling import model_of
-from sqlsvm.run.notes import one_class
+from sqlsvm.run.notes import one_class, predicts_one
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.rounding import of_rows
-from sqlsvm.run.sampling import Drawn
-from sqlsvm.run.solving import Solving, proposals
-from sqlsvm.solve.oracle import Sample
+from sqlsvm.run.solving import Solving
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.rows_oracle import RowsOracle
-from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Solution
 
 if TYPE_CHECKING:
@@ -82,13 +77,14 @@ class Grouping:
         for group, rows in groups.rows(read):
             try:
                 asked = self.training.problem
-                yield group, self._solved(*groups.in_memory(group, rows, asked.class_weight, asked.scale))
+                problem = groups.in_memory(group, rows, asked.class_weight, asked.scale, asked.nulls)
+                yield group, self._solved(problem)
             except DataError as error:
                 yield group, error
         for group in others:
             try:
                 with self._in_database(groups, group) as problem:
-                    made = self._passed(problem)
+                    made = self._solved(problem)
             except DataError as error:
                 yield group, error
             else:
@@ -99,20 +95,14 @@ class Grouping:
         free = asked.intercept == "free"
         return groups.in_database(group, asked.class_weight, scale=asked.scale, by_class=free)
 
-    def _solved(self, problem: Problem, drawn: Drawn) -> Model:
-        """All rows are there: a pass is a sum over them."""
-        penalty, loss = self.training.penalising.of(problem), problem.plan.loss
-        signs, origins = problem.plan.design.target.as_rows(drawn.codes, loss.origin or 0.0)
-        sample = Sample(drawn.rows, signs, origins, drawn.weights)
-        run = Run(RowsOracle(sample, loss, penalty, of_rows(problem, len(drawn.codes))), penalty, self.training.effort)
-        solution = run.follow(proposals(self.training, run))
-        signed = problem.plan.design.target.signed
-        one = one_class(drawn.rows.scores(solution.beta), self.known.label_values) if signed else None
-        return self._model(problem, penalty, solution, (one,) if one else ())
-
-    def _passed(self, problem: Problem) -> Model:
+    def _solved(self, problem: Problem) -> Model:
         penalty = self.training.penalising.of(problem)
-        return self._model(problem, penalty, Solving(problem).solve(self.training, penalty), None)
+        solution = Solving(problem).solve(self.training, penalty)
+        if problem.drawn is None:
+            return self._model(problem, penalty, solution, None)
+        signed = problem.plan.design.target.signed
+        one = one_class(problem.drawn, solution.beta) if signed else None
+        return self._model(problem, penalty, solution, (predicts_one(self.known.label_values[one > 0]),) if one else ())
 
     def _model(self, problem: Problem, penalty: Penalty, solution: Solution, notes: tuple[str, ...] | None) -> Model:
         asked = self.engine, self.name, self.text, self.training

@@ -24,18 +24,19 @@ from sqlsvm.compile.sample import TIMES, is_narrow
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.model.literals import literal
-from sqlsvm.options import ClassWeights, Scale
+from sqlsvm.options import ClassWeights, Nulls, Scale
 from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.plan.target import Target, centred_at, centres
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.checks import check_rows
+from sqlsvm.run.drawn import read_rows
 from sqlsvm.run.holdout import kept
-from sqlsvm.run.in_memory import moments_of, of_rows, shifted, with_own_categories
+from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, shifted, with_own_categories
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
-from sqlsvm.run.problem import Problem, balanced, check_rows, weighted
-from sqlsvm.run.sampling import Drawn
+from sqlsvm.run.problem import Problem, balanced, weighted
 from sqlsvm.run.workspace import Workspace
 
 steps = logging.getLogger(__name__)
@@ -146,7 +147,7 @@ class Groups:
         for n, rows in _by_number(self.work.blocks(statement, parameters), number):
             yield places[n - 1 - self.by.offset], rows
 
-    def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale) -> tuple[Problem, Drawn]:
+    def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale, nulls: Nulls) -> Problem:
         target, before = self._target(group), self.plan.design.target.centre
         rows = rows if target.centre == before else shifted(rows, before - target.centre)
         design, rows = with_own_categories(replace(self.plan.design, target=target), rows)
@@ -157,7 +158,10 @@ class Groups:
             plan = weighted(plan, balanced(counted))
         elif isinstance(weights, tuple):
             plan = weighted(plan, weights)
-        return of_rows(self.all, plan, rows, how)
+        weighing = class_weighted(plan.design.target, rows)
+        moments = moments_in_memory(plan, rows, weighing, how, nulls, by_class=True)
+        own = scaling(plan.design, moments, how)
+        return replace(self.all, plan=plan, moments=moments, scaling=own, drawn=read_rows(own, rows, weighing))
 
     @contextmanager
     def in_database(self, group: Group, weights: ClassWeights, *, scale: Scale, by_class: bool) -> Iterator[Problem]:

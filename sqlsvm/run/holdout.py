@@ -23,9 +23,11 @@ from sqlsvm.plan.design import drop_nulls
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.checks import check_rows
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem, check_rows, prepared
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.solution import Effort
 
 Part = Literal["train", "holdout"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -125,12 +127,17 @@ def kept(work: Workspace, query: FeatureQuery, table: str = KEPT) -> FeatureQuer
 
 
 def prepared_part(
-    work: Workspace, query: FeatureQuery, options: ProblemOptions, holdout: Holdout, part: Part
+    work: Workspace,
+    query: FeatureQuery,
+    options: ProblemOptions,
+    holdout: Holdout,
+    part: Part,
+    effort: Effort | None = None,
 ) -> Problem:
-    """A part of a marked query, ready for passes. The values of both parts decide which label is positive."""
+    """A part of a marked query, as `prepared` makes it. The values of both parts decide which label is positive."""
     target = options.target(work.engine, query)
     with _told_of(holdout, part):
-        return prepared(work, kept(work, part_of(query, part)), options, target)
+        return prepared(work, kept(work, part_of(query, part)), options, target, effort)
 
 
 def counted_part(

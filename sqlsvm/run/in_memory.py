@@ -8,14 +8,13 @@ from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.moments import multiplied
 from sqlsvm.compile.sample import TIMES
 from sqlsvm.engine.base import Rows
-from sqlsvm.options import Scale
+from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.design import OTHER, Coordinate, Design, Dictionary
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.scaling import LabelMoments, Moments, scaling
-from sqlsvm.plan.target import CODE
+from sqlsvm.plan.scaling import LabelMoments, Moments, check_values
+from sqlsvm.plan.target import CODE, Target
+from sqlsvm.run.checks import check_rows
 from sqlsvm.run.measuring import checked_products, without_flat
-from sqlsvm.run.problem import Problem, check_rows
-from sqlsvm.run.sampling import Drawn, read_rows
 from sqlsvm.solve.arrays import Array
 
 
@@ -41,57 +40,77 @@ def with_own_categories(design: Design, rows: Rows) -> tuple[Design, Rows]:
 
 def moments_of(plan: Plan, rows: Rows, weights: Array) -> Moments:
     """All of them, with the products of terms of sums."""
-    design = plan.design
-    codes = rows[CODE].astype(float)
-    negative = np.where(codes < 0.0, weights, 0.0)
+    design, codes = plan.design, rows[CODE].astype(float)
+    signs, _ = design.target.as_rows(codes, 0.0)
+    negative = np.where(signs < 0.0, weights, 0.0)
     found = {name: np.zeros(design.size) for name in ("total", "squares", "largest", "negative")}
     columns = {c.index: _column(c, rows) for c in design.coordinates}
-    for index, x in columns.items():
-        found["total"][index], found["squares"][index] = weights @ x, weights @ (x * x)
-        found["largest"][index], found["negative"][index] = np.abs(x).max(initial=0.0), negative @ x
+    with np.errstate(all="ignore"):  # what is not finite is refused later
+        for index, x in columns.items():
+            found["total"][index], found["squares"][index] = weights @ x, weights @ (x * x)
+            found["largest"][index], found["negative"][index] = np.abs(x).max(initial=0.0), negative @ x
     for d in design.dictionaries:
-        places = rows[number_column(d)]
+        places = rows[number_column(d)].astype(float)
         known = ~np.isnan(places)
         here, at = slice(d.offset, d.offset + len(d.categories)), places[known].astype(int) - 1 - d.offset
         found["total"][here] = np.bincount(at, weights[known], len(d.categories))
         found["negative"][here] = np.bincount(at, negative[known], len(d.categories))
         found["squares"][here], found["largest"][here] = found["total"][here], 1.0
-    signed = design.target.signed
-    label = None if signed else LabelMoments(float(weights @ codes), float(weights @ (codes * codes)))
     products = {
         (c.index, o.index): float(weights @ (columns[c.index] * columns[o.index]))
         for c, others in multiplied(design)
         for o in others
     }
     sums = found["total"], found["squares"], found["largest"], found["negative"]
-    return Moments(float(weights.sum()), float(negative.sum()) if signed else 0.0, 0.0, *sums, label, products)
+    sizes = float(weights.sum()), float(negative.sum()) if design.target.signed else 0.0
+    return Moments(*sizes, 0.0, *sums, _of_label(design, codes, weights), products, _of_codes(design, codes, weights))
+
+
+def _of_label(design: Design, codes: Array, weights: Array) -> LabelMoments | None:
+    if design.target.signed:
+        return None
+    with np.errstate(all="ignore"):
+        return LabelMoments(float(weights @ codes), float(weights @ (codes * codes)))
+
+
+def _of_codes(design: Design, codes: Array, weights: Array) -> tuple[float, ...]:
+    return tuple(float(weights[codes == code].sum()) for code in range(1, design.target.classes + 1))
 
 
 def _column(c: Coordinate, rows: Rows) -> Array:
     return np.ones(len(rows[CODE])) if c.role == "intercept" else rows[c.column].astype(float)
 
 
-def of_rows(problem: Problem, plan: Plan, rows: Rows, how: Scale) -> tuple[Problem, Drawn]:
-    """The problem on these rows alone, with the categories that they have, and the rows with all weights. The target of
-    the plan says what they are measured against."""
-    target = plan.design.target
-    weights = rows[TIMES].astype(float)
-    if target.signed and target.class_weights != (1.0, 1.0):
-        negative, positive = target.class_weights
-        weights = weights * np.where(rows[CODE].astype(float) < 0.0, negative, positive)
+def moments_in_memory(
+    plan: Plan, rows: Rows, weights: Array, how: Scale, nulls: Nulls, *, by_class: bool = False
+) -> Moments:
+    """The moments that this scaling asks for, checked like those that the database counts."""
     found = moments_of(plan, rows, weights)
     check_rows(plan, found)
+    unknown = np.full(plan.design.size, np.nan)
+    found = found if by_class else replace(found, total_negative=unknown)
+    if how != "standard":
+        found = replace(found, squares=unknown, products={})
+    check_values(plan.design, found, nulls)
+    if how != "standard":
+        return found
 
     def ends(c: Coordinate) -> tuple[float, float]:
+        """Zeros aside: a number that is missing is 0."""
         x = _column(c, rows)
-        return float(x.min()), float(x.max())
+        x = x[x != 0.0]
+        return (float(x.min()), float(x.max())) if len(x) else (0.0, 0.0)
 
-    if how == "standard":
-        found = checked_products(plan, without_flat(plan, found, ends))
-    else:
-        found = replace(found, squares=np.full(plan.design.size, np.nan), products={})
-    own = replace(problem, plan=plan, moments=found, scaling=scaling(plan.design, found, how))
-    return own, read_rows(own, rows, weights)
+    return checked_products(plan, without_flat(plan, found, ends))
+
+
+def class_weighted(target: Target, rows: Rows) -> Array:
+    """The weights of rows that were read without those of the classes."""
+    weights: Array = rows[TIMES].astype(float)
+    if not target.signed or target.class_weights == (1.0, 1.0):
+        return weights
+    negative, positive = target.class_weights
+    return weights * np.where(rows[CODE].astype(float) < 0.0, negative, positive)
 
 
 def shifted(rows: Rows, by: float) -> Rows:

@@ -16,9 +16,10 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.clock import Phase
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_lists, rounding
-from sqlsvm.run.sampling import Drawn, drawn_sample, whole_join
+from sqlsvm.run.sampling import drawn_sample
 from sqlsvm.run.workspace import Answers, Program
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.crossing import crossed
@@ -30,14 +31,15 @@ WIDEST = 1.0
 """Any width: it only says that there is one."""
 
 
-Samples = dict[tuple[int, int], Drawn | None]
-"""Those that were read, by size and seed. A join that is read whole has the seed WHOLE."""
-WHOLE = -1
+Samples = dict[tuple[int, int], Drawn]
+"""Those that were read, by size and seed."""
 
 
 class JoinOracle:
     """R(beta) over the virtual join, on scaled features, by relational passes. Oracles of one problem may share their
     samples."""
+
+    whole = False
 
     def __init__(
         self, problem: Problem, loss: Loss | None = None, phase: Phase = "passes", samples: Samples | None = None
@@ -156,18 +158,7 @@ class JoinOracle:
     def sample(self, size: int, seed: int) -> Sample:
         found = self._samples.get((size, seed)) or drawn_sample(self.problem, size, seed)
         self._samples[size, seed] = found
-        return self._labelled(found)
-
-    def whole(self, most: int) -> Sample | None:
-        if (most, WHOLE) not in self._samples:
-            self._samples[most, WHOLE] = whole_join(self.problem, most) if self.plan.centre else None
-        found = self._samples[most, WHOLE]
-        return None if found is None else self._labelled(found)
-
-    def _labelled(self, drawn: Drawn) -> Sample:
-        target = self.plan.design.target
-        signs, origins = target.as_rows(drawn.codes, self.loss.origin or 0.0)
-        return Sample(drawn.rows, signs, origins, drawn.weights, drawn.optima.setdefault(target.chosen, {}))
+        return found.as_sample(self.plan.design.target, self.loss.origin)
 
     def _slope(self, answers: Answers, counted: Weighting | Lines) -> Array:
         signed = self.problem.moments.total_negative if self._whole(counted) else 0.0

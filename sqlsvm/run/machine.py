@@ -18,8 +18,9 @@ from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model
 from sqlsvm.model.support import Support
 from sqlsvm.options import DEFAULTS, CacheKind, CacheShare, Intercept, KernelName, Solver, check
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.sampling import Drawn, drawn_sample, whole_join
+from sqlsvm.run.sampling import drawn_sample, whole_join
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.cuts import Certificate
 from sqlsvm.solve.rows import SampleRows

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.model.model import ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
+from sqlsvm.model.model import IN_MEMORY, ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
@@ -51,7 +51,7 @@ def model_of(
         positive=training.problem.positive,
         lam=training.lam,
         solver=training.solver,
-        counting=problem.plan.method,
+        counting=problem.plan.method if problem.drawn is None else IN_MEMORY,
         nulls=training.problem.nulls,
         bags=len(problem.plan.bags),
         join_rows=sum(rows.values()) if rows else _whole(problem.moments.n, design),

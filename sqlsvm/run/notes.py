@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sqlsvm.plan.scaling import means
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
@@ -32,6 +33,8 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
 def only_class(problem: Problem, solution: Solution, penalty: Penalty) -> int | None:
     """The class that the model predicts for every row of the join, if there is one. If that is likely, a pass counts
     the rows whose score has the wrong sign."""
+    if problem.drawn and problem.plan.design.target.signed:
+        return one_class(problem.drawn, solution.beta)
     moments = problem.moments
     place = next((e.place for e in problem.scaling.numbers if not e.feature), None)
     if place is None or not problem.plan.design.target.signed:
@@ -58,7 +61,7 @@ def predicts_one(value: object) -> str:
     return f"the model predicts {value} for every row of the join"
 
 
-def one_class(scores: Array, label_values: tuple[object, ...]) -> str | None:
-    """The same, from the scores of all rows."""
-    positive = scores > 0.0
-    return None if positive.any() and not positive.all() else predicts_one(label_values[bool(positive.any())])
+def one_class(drawn: Drawn, beta: Array) -> int | None:
+    """The same, from all rows."""
+    positive = drawn.rows.scores(beta) > 0.0
+    return None if positive.any() and not positive.all() else 1 if positive.any() else -1

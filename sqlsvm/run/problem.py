@@ -3,13 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from functools import partial
+from math import inf
 from typing import Any
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
-from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError, OptionError, QueryError
+from sqlsvm.compile.sample import TIMES
+from sqlsvm.engine.base import Engine, Rows
+from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.maps.mapped import Mapped, mapped
 from sqlsvm.maps.resolve import columns_of, resolved
 from sqlsvm.plan.at_fault import naming_features
@@ -18,18 +20,23 @@ from sqlsvm.plan.constraints import Covariances, audited
 from sqlsvm.plan.design import with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
-from sqlsvm.plan.scaling import LabelMoments, Moments, Scaling, check_values, scaling
-from sqlsvm.plan.target import Classes, Target, named
+from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
+from sqlsvm.plan.target import Target, named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.by import apart
 from sqlsvm.query.meeting import met, unique_in
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
 from sqlsvm.run.auditing import audit
+from sqlsvm.run.checks import check_rows
 from sqlsvm.run.components import axes_of
+from sqlsvm.run.drawn import Drawn, read_rows
+from sqlsvm.run.in_memory import moments_in_memory
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
+from sqlsvm.run.small import small_join
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.solve.solution import Effort
 
 MapsOrSeed = Sequence[Mapped] | int
 """Those of a stored model, or the seed of those that the options ask for."""
@@ -48,6 +55,8 @@ class Problem:
     scaling: Scaling
     covariances: Covariances = field(default_factory=dict)
     """Of each audited column with the raw coordinates."""
+    drawn: Drawn | None = None
+    """All rows of the join, where they are in memory. Then nothing is asked of the database any more."""
 
     @property
     def rows(self) -> float:
@@ -96,8 +105,15 @@ def _many(name: str) -> QueryError:
     return QueryError(f"no map of {name}: it adds up columns of several relations", hint=hint)
 
 
-def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None = None) -> Problem:
-    """Balanced class weights need a count of the classes. After it, all tables are made again with the weights."""
+def prepared(
+    work: Workspace,
+    query: FeatureQuery,
+    options: ProblemOptions,
+    target: Target | None = None,
+    effort: Effort | None = None,
+) -> Problem:
+    """Balanced class weights need a count of the classes. After it, all tables are made again with the weights. If an
+    effort is given, the rows of a join that is small for it are read."""
     work.clock.begin("reading")
     plan, catalog = planned(work.engine, query, options, target)
     covariances = _audited(work, query, options, plan.design.target)
@@ -106,12 +122,15 @@ def prepared(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
             hint = "--class-weight balanced gives all classes the same total weight"
             raise OptionError("--class-weight W-:W+ is for two classes, and this label has more", hint=hint)
         plan = weighted(plan, options.class_weight)
+    counted = partial(_counted, work, catalog, options=options, effort=effort)
     if options.class_weight == "balanced":
         with work.scratch():
-            _, found = _counted(work, plan, options)
+            _, found, _ = counted(plan)
             plan = weighted(plan, balanced(found))
-    plan, moments = _counted(work, plan, options)
-    return Problem(work, query, catalog, plan, moments, scaling(plan.design, moments, options.scale), covariances)
+    plan, moments, rows = counted(plan)
+    how = scaling(plan.design, moments, options.scale)
+    drawn = None if rows is None else read_rows(how, rows, rows[TIMES].astype(float))
+    return Problem(work, query, catalog, plan, moments, how, covariances, drawn)
 
 
 def _audited(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target) -> Covariances:
@@ -126,69 +145,25 @@ def weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
     return replace(plan, design=replace(plan.design, target=target))
 
 
-def _counted(work: Workspace, plan: Plan, options: ProblemOptions) -> tuple[Plan, Moments]:
-    """The moments, and the plan with the most frequent categories, which the tables know."""
+def _counted(
+    work: Workspace, catalog: Catalog, plan: Plan, *, options: ProblemOptions, effort: Effort | None
+) -> tuple[Plan, Moments, Rows | None]:
+    """The moments, and the plan with the most frequent categories, which the tables know. The rows of a small join."""
     work.clock.begin("tables")
     check_weight(work, plan)
     work.run(working_tables(plan))
     plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
     work.clock.begin("moments")
-    moments = read_moments(work, plan, needed(plan, options.scale, by_class=options.intercept == "free"))
+    by_class = options.intercept == "free"
+    rows = None if effort is None else small_join(work, catalog, plan, effort)
+    if rows is not None:
+        weights = rows[TIMES].astype(float)
+        found = moments_in_memory(plan, rows, weights, options.scale, options.nulls, by_class=by_class)
+        return plan, found, rows
+    moments = read_moments(work, plan, needed(plan, options.scale, by_class=by_class))
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
-    return plan, with_products(work, plan, with_constants(work, plan, moments))
-
-
-def check_rows(plan: Plan, moments: Moments) -> None:
-    """Refuse a join without rows, or with one class."""
-    label = plan.design.target.label.name
-    if moments.n_unlabelled > 0:
-        raise DataError(
-            f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
-            hint="leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
-        )
-    if not moments.n > 0:
-        weight, held = plan.design.weight, plan.tree.query.held_out is not None
-        what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
-        hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
-        raise DataError(what, hint=hint)
-    if moments.label:
-        check_label(plan, moments.label)
-        return
-    if isinstance(plan.design.target, Classes):
-        check_classes(plan.design.target, moments)
-        return
-    for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
-        if not n > 0:
-            raise DataError(
-                f"the label {label} has one class only: no row of the join is {missing}",
-                hint="sqlsvm inspect shows the classes before and after the join",
-            )
-
-
-def check_classes(target: Classes, moments: Moments) -> None:
-    """Refuse a class that the join has lost."""
-    for name, n in zip(target.names, moments.of_codes, strict=True):
-        if not n > 0:
-            raise DataError(
-                f"no row of the join has the {target.label.name} {name!r}, so nothing can be learnt of that class",
-                hint=f"leave it out in WHERE: {target.label.name} <> '{name}'",
-            )
-
-
-def check_label(plan: Plan, found: LabelMoments) -> None:
-    """Refuse a label with NaN, infinity, or squares that are too large for a double."""
-    label = plan.design.target.label.name
-    if not isfinite(found.total):
-        raise DataError(
-            f"the label {label} is NaN or infinite in some rows of the join",
-            hint=f"leave those rows out: WHERE {label} BETWEEN -1e100 AND 1e100",
-        )
-    if not isfinite(found.squares):
-        raise DataError(
-            f"the label {label} has numbers whose squares are too large for a double",
-            hint=f"change its size in the query: {label} / 1e100 AS {label}",
-        )
+    return plan, with_products(work, plan, with_constants(work, plan, moments)), None
 
 
 def balanced(moments: Moments) -> tuple[float, ...]:

@@ -6,7 +6,6 @@ import numpy as np
 
 from sqlsvm.plan.sums import Rows, Terms, met, terms
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.sampling import LARGEST_WHOLE
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rounding import Rounding
 
@@ -25,8 +24,6 @@ def rounding(problem: Problem, *, whole: bool = True) -> Rounding:
     plan, design = problem.plan, problem.plan.design
     rounded = design.weighted or problem.moments.n >= WHOLE or not whole
     longest = sum(_most(problem, t) for t in terms(plan) if rounded or not t.weighted)
-    if plan.centre is not None and problem.rows <= LARGEST_WHOLE:
-        longest = max(longest, problem.rows)  # it may be read whole: then a cut is made of sums over its rows
     # With several bags a cut is the difference of two sums. N is a sum too, and so are balanced weights.
     sums = (1 if plan.centre is None else 2) + (2 if rounded else 0)
     steps = sums * (longest + FEW * len(plan.tree.nodes) + 2 * design.size)

@@ -2,45 +2,27 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.sample import TIMES, drawn_nodes, sample, thinnable, whole
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
-from sqlsvm.plan.scaling import Moments, Scaling
-from sqlsvm.plan.target import CODE
+from sqlsvm.plan.scaling import Moments
+from sqlsvm.run.drawn import Drawn, Reader, read_rows
 from sqlsvm.run.problem import Problem
+from sqlsvm.run.small import fitting
 from sqlsvm.run.workspace import Workspace
-from sqlsvm.solve.arrays import Array, Indices, Singles
 from sqlsvm.solve.rows import SampleRows
 
 steps = logging.getLogger(__name__)
 
-T = TypeVar("T", np.float32, np.float64)
-
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
-LARGEST_WHOLE = LARGEST_SAMPLE // 2  # in double precision
 MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Rows of the join with the codes of their labels: what these mean is up to each training."""
-
-    rows: SampleRows
-    codes: Array
-    weights: Array
-    optima: dict[int, dict[Any, Array]] = field(default_factory=dict)
-    """What was found on them, by the code of the class that is +1."""
 
 
 def drawn_sample(problem: Problem, size: int, seed: int) -> Drawn:
@@ -54,27 +36,19 @@ def drawn_sample(problem: Problem, size: int, seed: int) -> Drawn:
     places = _places(plan, moments, size, seed)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
-        reader, rows = _Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
+        reader, rows = Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
         numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, rows), strict=True))
     return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
 
 
 def whole_join(problem: Problem, most: int) -> Drawn | None:
     """Every row of the join with its weight; None if there are more than so many, or too many for memory."""
-    design = problem.plan.design
-    columns = len(design.coordinates) + len(design.dictionaries)
-    if problem.rows > min(most, LARGEST_WHOLE // max(1, columns)) or (found := whole(problem.plan)) is None:
+    if problem.rows > min(most, fitting(problem.plan.design)) or (found := whole(problem.plan)) is None:
         return None
     steps.info("reading all %s rows of the join", f"{problem.rows:,.0f}")
     with problem.work.clock.during("sampling"):
         answers = problem.work.run([found])[found.name]
-        return read_rows(problem, answers, answers[TIMES].astype(float))
-
-
-def read_rows(problem: Problem, rows: Rows, weights: Array) -> Drawn:
-    """Rows of the join that were read already, each with its weight."""
-    numbers, ones, codes = _Reader(problem.scaling).read_once(rows, np.float64)
-    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), codes, weights)
+        return read_rows(problem.scaling, answers, answers[TIMES].astype(float))
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:
@@ -101,37 +75,3 @@ def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, obj
     root = points(plan.label_node)
     stratified = (np.arange(size) + places[root]) / size * moments.n
     return places | {root: stratified, DENSITY: size / moments.n, SEED: float(seed)}
-
-
-class _Reader:
-    """Turns blocks of the answer into features: scaled numbers, then a 0/1 column for each category."""
-
-    def __init__(self, scaling: Scaling) -> None:
-        self.scaling, self.design, self.matrix = scaling, scaling.design, scaling.matrix
-
-    def read(self, rows: Rows) -> tuple[Singles, Indices, Array]:
-        """Numbers, places of ones, labels: each row as often as it was drawn."""
-        times = rows[TIMES].astype(int)
-        numbers, ones, labels = self.read_once(rows, np.float32)
-        if (times == 1).all():
-            return numbers, ones, labels
-        return numbers.repeat(times, axis=0), ones.repeat(times, axis=0), labels.repeat(times)
-
-    def read_once(self, rows: Rows, precision: type[T]) -> tuple[NDArray[T], Indices, Array]:
-        return self._numbers(rows, precision), self._ones(rows), rows[CODE].astype(float)
-
-    def _numbers(self, rows: Rows, precision: type[T]) -> NDArray[T]:
-        constant = np.ones(len(rows[CODE]))
-        columns = [rows.get(c.column, constant) for c in self.design.coordinates]
-        found = np.empty((len(constant), len(self.matrix)), dtype=precision)
-        for place, row in enumerate(self.matrix):
-            found[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
-        return found
-
-    def _ones(self, rows: Rows) -> Indices:
-        found = np.full((len(rows[CODE]), len(self.design.dictionaries)), self.scaling.dimension)
-        for d in self.design.dictionaries:
-            number = rows[number_column(d)].astype(float)
-            (known,) = np.nonzero(~np.isnan(number))
-            found[known, d.number] = number[known].astype(int) - 1 - self.scaling.unkept
-        return found

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlsvm.run.apart import Without
 from sqlsvm.run.classes import against_others
-from sqlsvm.run.join_oracle import WHOLE, JoinOracle, Samples
+from sqlsvm.run.join_oracle import JoinOracle, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
+from sqlsvm.run.rounding import of_rows
 from sqlsvm.run.second_moments import read_quadratic
-from sqlsvm.run.together import Together
+from sqlsvm.run.together import passes_of
 from sqlsvm.solve import bundle, dane, descent, quadratic
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
+from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.quadratic import Quadratic
+from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Proposal, Run, follow_together
 from sqlsvm.solve.solution import Effort, Going, Solution, State
 
@@ -50,7 +53,7 @@ class Solving:
         if training.solver == "descent":
             assert isinstance(penalty, L2)  # a training by descent has no other
             return descent.solve(PseudoJoinOracle(self._problem), penalty, effort, **going)
-        if self.of(loss).plan.by_moments and not going["state"]:
+        if self.of(loss).plan.by_moments and self._problem.drawn is None and not going["state"]:
             alone: Going = {"on_pass": going.get("on_pass")}  # its cuts are rounded in another way than those of passes
             solution = quadratic.solve(self._quadratic(loss), penalty, effort, **alone)
             self._known = replace(self._quadratic(loss), seconds=0.0)  # they are those of the first training
@@ -60,7 +63,7 @@ class Solving:
         run = self._run(training, penalty, effort, going)
         return self.keep(training, run.follow(proposals(training, run)))
 
-    def run(self, training: "Training", penalty: Penalty, start: Array | None) -> Run[JoinOracle]:
+    def run(self, training: "Training", penalty: Penalty, start: Array | None) -> Run[Oracle]:
         """What `solve` follows, to be followed together with others."""
         going = Going()
         effort = self._begin(training, start, going)
@@ -75,7 +78,7 @@ class Solving:
         state = going.get("state")
         loss = training.problem.named_loss
         if self._without:
-            state = self._without.state(self._oracle(loss))
+            state = self._without.state(self._without.oracle(self.of(loss), self._samples, 0.0))
         if state is None:  # one without passes still says where to begin
             state = self._states.get(loss)
         if start is not None:
@@ -85,14 +88,17 @@ class Solving:
         passes = 1 if training.solver == "pegasos" else effort.max_passes  # it is there: one proves how good it is
         return replace(effort, max_passes=passes + (len(state) if state else 0))
 
-    def _run(self, training: "Training", penalty: Penalty, effort: Effort, going: Going) -> Run[JoinOracle]:
-        return Run(self._oracle(training.problem.named_loss, penalty.strength), penalty, effort, **going)
+    def _run(self, training: "Training", penalty: Penalty, effort: Effort, going: Going) -> Run[Oracle]:
+        return Run(self._oracle(training.problem.named_loss, penalty), penalty, effort, **going)
 
-    def _oracle(self, loss: Loss, strength: float = 0.0) -> JoinOracle:
+    def _oracle(self, loss: Loss, penalty: Penalty) -> Oracle:
         problem = self.of(loss)
         if self._without:
-            return self._without.oracle(problem, self._samples, strength)
-        return JoinOracle(problem, samples=self._samples)
+            return self._without.oracle(problem, self._samples, penalty.strength)
+        if problem.drawn is None:
+            return JoinOracle(problem, samples=self._samples)
+        rows = problem.drawn.as_sample(problem.plan.design.target, loss.origin)
+        return RowsOracle(rows, loss, penalty, of_rows(problem, len(problem.drawn.codes)))
 
     def _quadratic(self, loss: Loss) -> Quadratic:
         if self._known is None:
@@ -115,10 +121,8 @@ class Each:
         return [solving.of(loss) for solving in self._each]
 
     def on(self, problem: Problem, without: Without | None = None) -> "Each":
-        """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing. A
-        join that was read whole does, so each reads its own."""
-        samples = {asked: found for asked, found in self._samples.items() if asked[1] != WHOLE}
-        return Each(problem, samples, without)
+        """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing."""
+        return Each(problem, self._samples, without)
 
     def state(self, loss: Loss) -> State | None:
         """All passes so far, for the first class; None if there were none."""
@@ -143,7 +147,7 @@ class Each:
         follow_together(
             runs,
             [proposals(training, run) for run in runs],
-            Together([run.oracle for run in runs]),
+            passes_of([run.oracle for run in runs]),
             going.get("on_pass"),
         )
         return [s.keep(training, run.solution()) for s, run in zip(self._each, runs, strict=True)]

@@ -378,11 +378,12 @@ def _passed(clock: Clock, forecast: Forecast, on_pass: OnPass | None, record: Re
 def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Problem, Moments | None]:
     """The problem to train on, and the sizes of the part that is held out."""
     holdout, left_out = training.held, None
+    effort = training.effort if training.solver == "dane" and not training.problem.by else None
     if holdout is None:
-        problem = prepared(work, query, training.problem)
+        problem = prepared(work, query, training.problem, effort=effort)
     else:
         left_out = counted_part(work, query, training.problem, holdout, "holdout")
-        problem = prepared_part(work, query, training.problem, holdout, "train")
+        problem = prepared_part(work, query, training.problem, holdout, "train", effort)
     return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out
 
 

@@ -65,13 +65,18 @@ def _said(model: Model, place: str) -> Iterator[tuple[str, str]]:
     yield "gap", gap(model)
     yield "trained", trained(model)
     yield from (("time", line) for line in times(model))
-    yield "join", f"would have been {_join(model)}; it was never made"
+    was = f"{_join(model)}; small, so it was read once" if model.in_memory else _never_made(model)
+    yield "join", was
     yield from vectors(model)
     yield from (("groups", line) for line in groups(model))
     if line := held_out(model):
         yield "held out", line
     yield from (("validation", line) for line in validated(model))
     yield from (("constraint", line) for line in constraints(model))
+
+
+def _never_made(model: Model) -> str:
+    return f"would have been {_join(model)}; it was never made"
 
 
 def _join(model: Model) -> str:

@@ -16,7 +16,7 @@ and no fixed curvature knows it. Then the sample is solved again in each step, w
 import logging
 from collections.abc import Iterator
 from functools import cached_property
-from math import ceil, inf
+from math import inf
 from typing import Unpack
 
 import numpy as np
@@ -62,8 +62,6 @@ FAR = 0.5
 """If scores are further off than this where the nearest cut was made, its slope is no better guide than the sample."""
 ROWS_EACH = 3
 """Sample rows per coordinate, where there are very many coordinates."""
-MUCH = 1.5
-"""A join with at most this many times the rows of the sample is taken whole."""
 
 
 def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
@@ -75,9 +73,9 @@ def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **goin
 def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     if run.finished:
         return
-    local, whole = sampled(run)
+    local = sampled(run)
     with fitting_threads(local.columns):
-        search = Search(run, local, whole)
+        search = Search(run, local)
     while not run.finished:
         with fitting_threads(local.columns):
             point, width = search.propose()
@@ -86,32 +84,30 @@ def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
         yield Proposal(point, buckets, width)
 
 
-def sample_size(dimension: int, join_rows: float) -> int:
+def sample_size(dimension: int) -> int:
     """Enough rows for the curvature of `dimension` coordinates. Where there are very many, most are categories, and a
     row has only one of a feature's categories."""
     d = dimension
     dense = min(2000 * d, 60_000), min(800 * d, 250_000 if d <= DENSE_UP_TO else 100_000)
-    size = max(20_000, *dense, min(ROWS_EACH * d, 1_000_000))
-    return ceil(join_rows) if size < join_rows <= MUCH * size else size
+    return max(20_000, *dense, min(ROWS_EACH * d, 1_000_000))
 
 
-def sampled(run: Run[Oracle]) -> tuple[LocalProblem, bool]:
-    """The problem on a sample of the join, and whether that is the whole join."""
+def sampled(run: Run[Oracle]) -> LocalProblem:
+    """The problem on a sample of the join."""
     oracle = run.oracle
-    size = run.effort.sample or sample_size(oracle.dimension, oracle.join_rows)
-    found = whole = oracle.whole(size)
-    if found is None:
+    size = run.effort.sample or sample_size(oracle.dimension)
+    if not oracle.whole:
         steps.info("sampling %s rows of the join", f"{size:,}")
-        found = oracle.sample(size, run.effort.seed)
-    return LocalProblem.of(found, oracle.loss, run.penalty), whole is not None
+    return LocalProblem.of(oracle.sample(size, run.effort.seed), oracle.loss, run.penalty)
 
 
 class Search:
     """Where to look next, and with what width. This is a function of the log alone: what is kept here would be found
     again."""
 
-    def __init__(self, run: Run[Oracle], local: LocalProblem, whole: bool) -> None:
+    def __init__(self, run: Run[Oracle], local: LocalProblem) -> None:
         self.run, self.local = run, local
+        whole = run.oracle.whole
         steps.info("solving the problem of %s rows", f"{len(local.rows):,}")
         nothing = np.zeros(run.oracle.dimension)
         point = self._known_optimum(nothing)

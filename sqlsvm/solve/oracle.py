@@ -87,9 +87,9 @@ class Oracle(CutOracle, Protocol):
     def sample(self, size: int, seed: int) -> Sample:
         """Rows drawn uniformly from the join; the same seed gives the same rows."""
 
-    def whole(self, most: int) -> Sample | None:
-        """All rows of the join in full precision; None if there are more than `most`, or if a soft pass says as much
-        about them."""
+    @property
+    def whole(self) -> bool:
+        """True when a sample is all rows of the join in full precision."""
 
 
 class PseudoOracle(Protocol):

@@ -19,6 +19,7 @@ class RowsOracle:
     rounding: Rounding
 
     exact = True
+    whole = True
     soft_is_cheap = True
 
     @property
@@ -48,7 +49,4 @@ class RowsOracle:
         return self._local.cut(beta, width)
 
     def sample(self, size: int, seed: int) -> Sample:
-        return self.rows
-
-    def whole(self, most: int) -> Sample | None:
         return self.rows

@@ -14,12 +14,13 @@ from sqlsvm.solve.oracle import Cut
 
 @dataclass(frozen=True)
 class Effort:
-    """What a search may cost. `sample` and `buckets` None: the solver chooses."""
+    """What a search may cost. `sample`, `in_memory` and `buckets` None: the solver chooses."""
 
     tol: float = DEFAULTS["tol"]
     max_passes: int = DEFAULTS["max_passes"]
     seed: int = DEFAULTS["seed"]
     sample: int | None = DEFAULTS["sample"]
+    in_memory: int | None = DEFAULTS["in_memory"]
     buckets: int | None = DEFAULTS["buckets"]
     epsilon: float = DEFAULTS["epsilon"]
     step: Steps = DEFAULTS["step"]

@@ -41,6 +41,7 @@ class NumpyOracle:
     asked: list[int | None] = field(default_factory=list)
     rounding: Rounding = EXACT
     soft_is_cheap = True
+    whole = False
 
     @property
     def origin(self) -> float:
@@ -97,15 +98,6 @@ class NumpyOracle:
         rows = np.hstack([b.features[b.index[chosen]] for b in self.blocks])
         origins = np.full(len(rows), self.origin)
         return Sample(SampleRows.of(rows), self.labels[chosen], origins, self.weights[chosen])
-
-    def whole(self, most: int) -> Sample | None:
-        """In double precision: a cut is made of these rows."""
-        if self.soft or len(self.labels) > most:
-            return None
-        rows = np.hstack([b.features[b.index] for b in self.blocks]).astype(float)
-        ones = np.zeros((len(rows), 0), dtype=np.int64)
-        origins = np.full(len(rows), self.origin)
-        return Sample(SampleRows(rows, ones, rows.shape[1]), self.labels, origins, self.weights)
 
     def pseudo_gradient(self, beta: Array, epsilon: float) -> Array:
         """Rows far on the wrong side of the hinge, 1 - y beta.x >= epsilon |beta|.|x|; counts left exact."""

@@ -14,6 +14,9 @@ from sqlsvm.options import ClassLoss
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.loss import named
 from sqlsvm.solve.penalty import L2
+from sqlsvm.solve.rounding import EXACT
+from sqlsvm.solve.rows import SampleRows
+from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Run
 from sqlsvm.solve.solution import Effort, Record, Solution, State
 from tests.ground.chain import chain_oracle
@@ -67,16 +70,14 @@ def test_passes_that_count_in_part_make_up_for_a_small_sample() -> None:
     assert not dane.solve(hard, L2(1e-3), options).converged
 
 
-@pytest.mark.parametrize("exact", [True, False], ids=["exact", "grid"])
 @pytest.mark.parametrize("lam", [1e-2, 1e-5])
-def test_a_join_that_fits_in_memory_is_proven_there(lam: float, exact: bool) -> None:
-    """On the grid, a second pass may have to count the value more finely; and a third here, because this oracle has the
-    worst case of what rounding does."""
-    oracle = replace(crowded(2000), exact=exact, counts_whole=True)
-    solution = dane.solve(oracle, L2(lam))
-    assert solution.converged
-    assert len(solution.history) <= (1 if exact else 3)
+def test_a_join_that_is_in_memory_is_proven_there(lam: float) -> None:
+    oracle = crowded(2000)
     rows = np.hstack([block.features for block in oracle.blocks])
+    drawn = replace(oracle.sample(2000, 0), rows=SampleRows(rows, np.zeros((2000, 0), dtype=np.int64), 50))
+    solution = dane.solve(RowsOracle(drawn, oracle.loss, L2(lam), EXACT), L2(lam))
+    assert solution.converged
+    assert len(solution.history) == 1
     peer = oracle.objective(liblinear_beta(rows, oracle.labels, lam, max_iter=300), lam)
     proof = solution.certificate
     assert proof.lower_bound <= peer
@@ -233,16 +234,11 @@ def test_exhausted_passes_are_not_convergence() -> None:
 
 
 def test_the_sample_fits_in_memory() -> None:
-    assert dane.sample_size(5, 1e9) == 20_000
-    assert dane.sample_size(50, 1e9) == 60_000
-    assert dane.sample_size(500, 1e9) == 250_000
-    assert dane.sample_size(5000, 1e9) == 100_000
-    assert dane.sample_size(100_000, 1e9) == 300_000
-
-
-def test_a_join_that_is_hardly_larger_than_the_sample_is_taken_whole() -> None:
-    assert dane.sample_size(5, 25_000.5) == 25_001
-    assert dane.sample_size(5, 31_000) == 20_000
+    assert dane.sample_size(5) == 20_000
+    assert dane.sample_size(50) == 60_000
+    assert dane.sample_size(500) == 250_000
+    assert dane.sample_size(5000) == 100_000
+    assert dane.sample_size(100_000) == 300_000
 
 
 def test_wrong_options_are_refused() -> None:

@@ -23,7 +23,20 @@ PARAMETERS = {
     *("lam", "tol", "solver", "counting", "epsilon", "max_passes", "scale", "intercept", "class_weight", "nulls"),
     *("loss", "width", "positive", "categorical", "top", "weight", "sample", "holdout", "seed", "offload"),
     *("tube", "quantile", "delta", "pieces", "l1", "constrain", "work_schema", "probability", "warm_start"),
-    *("folds", "fold_by", "by", "map", "kernel", "gamma", "cache", "cache_mb", "cache_share", "work_folder", "no_temp"),
+    *(
+        "folds",
+        "fold_by",
+        "by",
+        "map",
+        "kernel",
+        "gamma",
+        "cache",
+        "cache_mb",
+        "cache_share",
+        "work_folder",
+        "in_memory",
+        "no_temp",
+    ),
 }
 
 

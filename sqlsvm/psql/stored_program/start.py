@@ -52,9 +52,9 @@ class Start:
 def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped]) -> Start:
     with open_problem(engine, text, training.problem, maps) as problem:
         run: Run[Oracle] = Run(JoinOracle(problem), training.penalising.of(problem), training.effort)
-        local, whole = dane.sampled(run)
+        local = dane.sampled(run)
         with fitting_threads(local.columns):
-            search = dane.Search(run, local, whole)
+            search = dane.Search(run, local)
             point, width = search.first
             local, unit, nothing = search.local, search.local.unit, np.zeros_like(search.first[0])
             heap = run.oracle.soft and local.density(point, dane.WIDTHS[-1]) > dane.CROWD

@@ -1,0 +1,60 @@
+"""What the moments of a join must be, so that something can be learnt from it."""
+
+from math import isfinite
+
+from sqlsvm.errors import DataError
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.scaling import LabelMoments, Moments
+from sqlsvm.plan.target import Classes
+
+
+def check_rows(plan: Plan, moments: Moments) -> None:
+    """Refuse a join without rows, or with one class."""
+    label = plan.design.target.label.name
+    if moments.n_unlabelled > 0:
+        raise DataError(
+            f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
+            hint="leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
+        )
+    if not moments.n > 0:
+        weight, held = plan.design.weight, plan.tree.query.held_out is not None
+        what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
+        hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
+        raise DataError(what, hint=hint)
+    if moments.label:
+        check_label(plan, moments.label)
+        return
+    if isinstance(plan.design.target, Classes):
+        check_classes(plan.design.target, moments)
+        return
+    for n, missing in ((moments.n_negative, "negative"), (moments.n - moments.n_negative, "positive")):
+        if not n > 0:
+            raise DataError(
+                f"the label {label} has one class only: no row of the join is {missing}",
+                hint="sqlsvm inspect shows the classes before and after the join",
+            )
+
+
+def check_classes(target: Classes, moments: Moments) -> None:
+    """Refuse a class that the join has lost."""
+    for name, n in zip(target.names, moments.of_codes, strict=True):
+        if not n > 0:
+            raise DataError(
+                f"no row of the join has the {target.label.name} {name!r}, so nothing can be learnt of that class",
+                hint=f"leave it out in WHERE: {target.label.name} <> '{name}'",
+            )
+
+
+def check_label(plan: Plan, found: LabelMoments) -> None:
+    """Refuse a label with NaN, infinity, or squares that are too large for a double."""
+    label = plan.design.target.label.name
+    if not isfinite(found.total):
+        raise DataError(
+            f"the label {label} is NaN or infinite in some rows of the join",
+            hint=f"leave those rows out: WHERE {label} BETWEEN -1e100 AND 1e100",
+        )
+    if not isfinite(found.squares):
+        raise DataError(
+            f"the label {label} has numbers whose squares are too large for a double",
+            hint=f"change its size in the query: {label} / 1e100 AS {label}",
+        )

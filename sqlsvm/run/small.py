@@ -1,0 +1,72 @@
+"""A small join is read once. It is then solved and proven in memory, so no passes are made."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from sqlsvm.compile.moments import SIZE, join_size
+from sqlsvm.compile.sample import TIMES, is_narrow, is_plain, joined
+from sqlsvm.compile.statement import statement
+from sqlsvm.engine.base import Rows
+from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.target import CODE
+from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.dane import sample_size
+from sqlsvm.solve.solution import Effort
+
+steps = logging.getLogger(__name__)
+
+MUCH = 2
+"""A join with at most this many times the rows of the sample is small."""
+LARGEST = 40_000_000
+"""Numbers, 320 MB."""
+JOIN = "rows of the join"
+
+
+def fitting(design: Design) -> int:
+    """So many rows fit in memory."""
+    return LARGEST // max(1, len(design.coordinates) + len(design.dictionaries))
+
+
+def most_rows(design: Design, effort: Effort) -> int:
+    """A join with no more rows is read."""
+    much = MUCH * (effort.sample or sample_size(design.size))
+    return min(much if effort.in_memory is None else effort.in_memory, fitting(design))
+
+
+def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) -> Rows | None:
+    """SELECT times, y, x.., category numbers: each row of the join that weighs something. None if there are many, or if
+    a row has no label: the database can tell a NULL from a NaN."""
+    if not (is_narrow(plan) and _is_small(work, catalog, plan, most_rows(plan.design, effort))):
+        return None
+    steps.info("reading the rows of the join, which is small")
+    found = work.run([statement(JOIN, joined(plan))], plan.design.target.parameters)[JOIN]
+    weighs = found[TIMES].astype(float) > 0.0
+    found = found if weighs.all() else {name: values[weighs] for name, values in found.items()}
+    return None if np.isnan(found[CODE].astype(float)).any() else found
+
+
+def _is_small(work: Workspace, catalog: Catalog, plan: Plan, most: int) -> bool:
+    """Tables are counted only as far as that. If each row of the join is one of the label's table, this is enough."""
+    bare = _bare(plan)
+    root = bare.tree.nodes[bare.label_node]
+    plain = len(root) == 1 and is_plain(bare)
+    aliases = root if plain else [relation.alias for relation in bare.tree.query.relations]
+    if most < 1 or any(catalog.rows_up_to(alias, most + 1) > most for alias in aliases):
+        return False
+    return plain or _size(work, bare) <= most
+
+
+def _bare(plan: Plan) -> Plan:
+    """Without weights, and over the tables of the user."""
+    target = plan.design.target
+    ones = replace(target, class_weights=(1.0,) * len(target.class_weights))
+    return replace(plan, design=replace(plan.design, weight=None, target=ones), copied=frozenset(), merged=frozenset())
+
+
+def _size(work: Workspace, plan: Plan) -> float:
+    with work.scratch():
+        return float(work.run(join_size(plan))[SIZE]["n"][0])

@@ -1,0 +1,215 @@
+"""A small join is read once, and solved and proven in memory, for the same rows as by passes."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
+from sqlsvm.model.model import Model
+from sqlsvm.run import small
+from sqlsvm.run.problem import Problem
+from sqlsvm.run.solving import Solving
+from sqlsvm.run.train import Training, opened, query_of, train, train_each
+from sqlsvm.run.workspace import workspace
+from tests.db.test_numbers import numbers
+from tests.ground.joins import categories, chain, left_join, star
+from tests.ground.opened import build, truth
+from tests.ground.schemas import random_world
+from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+
+MANY = 1_000_000
+SHAPES = {"star": star, "categories": categories, "chain": chain, "left join": left_join, "numbers": numbers}
+
+
+def reading(asked: Training, most: int | None = MANY) -> Training:
+    return replace(asked, effort=replace(asked.effort, in_memory=most))
+
+
+def problem_of(engine: Engine, query: str, asked: Training) -> Problem:
+    with workspace(engine) as work:
+        return opened(work, query_of(engine, query, asked), asked)[0]
+
+
+def assert_same_problem(one: Problem, other: Problem) -> None:
+    """Whatever both have measured is equal up to rounding."""
+    assert (one.drawn is not None, other.drawn) == (True, None)
+    for name in ("n", "n_negative", "of_codes", "total", "squares", "largest", "total_negative"):
+        ours, theirs = (np.asarray(getattr(p.moments, name), dtype=float) for p in (one, other))
+        known = ~np.isnan(ours) & ~np.isnan(theirs)
+        size = np.abs(theirs[known]).max(initial=1.0)
+        assert ours[known] == pytest.approx(theirs[known], rel=1e-9, abs=1e-9 * size), name
+    assert one.moments.products.keys() == other.moments.products.keys()
+    assert one.scaling.matrix == pytest.approx(other.scaling.matrix, rel=1e-7, abs=1e-9)
+
+
+def assert_same_optimum(one: Model, other: Model) -> None:
+    assert one.converged
+    assert one.lower_bound <= other.objective_upper * (1 + 1e-9)
+    assert other.lower_bound <= one.objective_upper * (1 + 1e-9)
+    assert one.join_rows == pytest.approx(other.join_rows, rel=1e-12)
+    assert one.label_rows == pytest.approx(other.label_rows, rel=1e-12)
+    notes = ([note for note in m.notes if not note.startswith("the model predicts")] for m in (one, other))
+    assert next(notes) == next(notes)
+    assert [w.feature for w in one.weights] == [w.feature for w in other.weights]
+
+
+def assert_as_by_passes(engine: Engine, query: str, asked: Training) -> Model:
+    found, passed = (train(engine, "m", query, reading(asked, most)) for most in (MANY, 0))
+    assert found.in_memory
+    assert not passed.in_memory
+    each = zip(found.parts, passed.parts, strict=True)
+    for one, other in each:
+        assert_same_optimum(one, other)
+    assert_same_problem(*(problem_of(engine, query, reading(asked, most)) for most in (MANY, 0)))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("many_to_many", [False, True])
+def test_random_worlds(shared_engine: Engine, many_to_many: bool) -> None:
+    engine, seen = shared_engine, 0
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        world = random_world(rng, max_relations=4, features=True, label=True, many_to_many=many_to_many)
+        assert world.label
+        asked = training(label=world.label.name, lam=1e-2, nulls="mean")
+        with world.created(engine) as live:
+            text = live.query(engine.dialect)
+            try:
+                model = assert_as_by_passes(engine, text, asked)
+            except DataError:
+                continue
+            rows = truth(engine, text, wish_of(asked))
+            assert_proven(engine, model, rows)
+            assert_beside_liblinear(model, rows)
+            seen += 1
+    assert seen > 8
+
+
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "star": [
+        {"loss": "logistic", "class_weight": "balanced"},
+        {"intercept": "free", "loss": "squared_hinge", "class_weight": (2.0, 1.0)},
+        {"l1": 0.01, "scale": "none"},
+        {"solver": "dane", "scale": "maxabs", "lam": 0.1, "intercept": "no"},
+        {"holdout": 0.3},
+    ],
+    "chain": [{"counting": "grid", "l1": 0.001}, {"class_weight": (1.0, 3.0), "loss": "modified_huber"}],
+    "categories": [{}, {"top": ("month:3",), "class_weight": "balanced"}],
+    "left join": [{}, {"intercept": "free", "counting": "grid"}],
+    "numbers": [{"loss": "huber"}, {"loss": "squared"}, {"loss": "quantile", "quantile": 0.9, "intercept": "free"}],
+}
+CASES = [(shape, options) for shape, each in OPTIONS.items() for options in each]
+
+
+@pytest.mark.thin(4)
+@pytest.mark.parametrize(("shape", "options"), CASES, ids=str)
+def test_every_option(engine: Engine, shape: str, options: dict[str, Any]) -> None:
+    join = SHAPES[shape](np.random.default_rng(3))
+    given: dict[str, Any] = {"lam": 1e-2, "categorical": join.categorical, "nulls": "mean"} | options
+    if "intercept" in given:
+        given["intercept"] = {"no": False, "free": "free"}[given["intercept"]]
+    with join.created(engine):
+        assert_as_by_passes(engine, join.query, training(**given))
+
+
+BROKEN = {
+    "a label that is NULL": ("UPDATE a SET y = NULL WHERE k = 2", {}),
+    "a label that is NaN": ("UPDATE a SET y = 'NaN' WHERE k = 2", {"loss": "huber"}),
+    "NaN": ("UPDATE b SET x = 'NaN' WHERE k = 2", {}),
+    "infinity": ("UPDATE b SET x = 'Infinity' WHERE k = 2", {}),
+    "NULL": ("UPDATE b SET x = NULL WHERE k = 2", {}),
+    "far from zero": ("UPDATE b SET x = 1e9 + x / 1e3", {}),
+    "no row": ("DELETE FROM b", {}),
+    "one class": ("UPDATE a SET y = 1 WHERE k IN (SELECT k FROM b)", {}),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_refused(engine: Engine, name: str) -> None:
+    """In the same words, however the join is read."""
+    change, options = BROKEN[name]
+    build(
+        engine,
+        """
+        CREATE TABLE a (k INT, y FLOAT8); CREATE TABLE b (k INT, x FLOAT8);
+        INSERT INTO a VALUES (1, 1), (2, 0), (3, 1), (3, 0), (9, 0);
+        INSERT INTO b VALUES (1, 0.5), (1, 2), (2, 3), (2, 4), (3, 1)
+        """,
+    )
+    for statement in change.split(";"):
+        build(engine, statement)
+    said = []
+    for most in (MANY, 0):
+        with pytest.raises(DataError) as error:
+            train(engine, "m", "SELECT a.y, b.x FROM a JOIN b ON a.k = b.k", reading(training(**options), most))
+        said.append((error.value.message, error.value.detail, error.value.hint))
+    assert said[0] == said[1]
+
+
+def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with at most twice the rows of the sample. Small tables may have a large join: it is counted first. A join
+    with weights has the rows that it has without them."""
+    monkeypatch.setattr(small, "MUCH", 2)
+    build(
+        engine,
+        """
+        CREATE TABLE a (k INT, y INT, x INT, w FLOAT8); CREATE TABLE b (k INT, z INT);
+        INSERT INTO a SELECT i % 3, i % 2, i, i % 4 FROM generate_series(1, 30) AS s(i);
+        INSERT INTO b SELECT i % 3, i FROM generate_series(1, 30) AS s(i)
+        """,
+    )
+    alone, joined = "SELECT y, x, w FROM a", "SELECT a.y, a.x, a.w, b.z FROM a JOIN b ON a.k = b.k"
+    for query, rows in ((alone, 30), (joined, 300)):
+        for options in ({}, {"weight": "w"}, {"class_weight": "balanced"}):
+            for sample, is_small in ((rows // 2, True), (rows // 2 - 1, False)):
+                model = train(engine, "m", query, training(lam=0.1, sample=sample, **options))
+                assert model.in_memory == is_small
+    assert train(engine, "m", joined, training(lam=0.1)).in_memory
+    for asked in (training(lam=0.1, solver="bundle"), training(lam=0.1, in_memory=0), training(by="a", in_memory=9)):
+        query = "SELECT y, x % 3 AS a, w FROM a" if asked.problem.by else joined
+        assert not train(engine, "m", query, replace(asked, lam=0.1)).in_memory
+    assert statements
+
+
+def test_several_models_share_the_rows(engine: Engine, statements: list[str]) -> None:
+    join = chain(np.random.default_rng(3))
+    join.create(engine)
+    lams = (1e-1, 1e-2, 1e-3)
+    asked = {f"m{lam}": reading(training(lam=lam, folds=3)) for lam in lams}
+    parts: list[Problem] = []
+    models = train_each(engine, join.query, asked, on_fold=lambda part, weights: parts.append(part))
+    reads = sum("times" in s and "ORDER BY" not in s and "sqlsvm_" not in s for s in map(str, statements))
+    assert reads <= 1 + 3  # of all rows, and at most once for each fold
+    assert len(parts) == 3
+    for model, lam in zip(models, lams, strict=True):
+        assert_same_optimum(model, train(engine, "m", join.query, training(lam=lam)))
+
+
+def test_classes(engine: Engine) -> None:
+    join = star(np.random.default_rng(3), 600)
+    join.create(engine)
+    query = join.query.replace("s.y", "s.store % 3 AS y", 1)
+    model = assert_as_by_passes(engine, query, training(lam=1e-2))
+    assert len(model.parts) == 3
+
+
+def test_a_state_goes_on_in_memory(engine: Engine) -> None:
+    """Cuts are cuts of the same function, wherever they were made."""
+    join = chain(np.random.default_rng(3))
+    join.create(engine)
+    asked = training(lam=1e-4, tol=1e-6, max_passes=2, counting="grid", sample=100)
+    with workspace(engine) as work:
+        problem = opened(work, query_of(engine, join.query, asked), asked)[0]
+        first = Solving(problem).solve(asked, asked.penalising.of(problem))
+    assert not first.converged
+    there = reading(replace(asked, effort=replace(asked.effort, max_passes=20)))
+    with workspace(engine) as work:
+        problem = opened(work, query_of(engine, join.query, there), there)[0]
+        rest = Solving(problem).solve(there, there.penalising.of(problem), state=first.state)
+    assert rest.converged
+    assert rest.certificate.lower_bound <= first.certificate.objective_upper
+    assert len(rest.history) > len(first.history)
