@@ -15,19 +15,29 @@ from math import sqrt
 import numpy as np
 from sqlglot import exp, parse_one
 
+from sqlsvm.ask.class_intervals import of_clusters
+from sqlsvm.ask.class_intervals import with_intervals as with_intervals_of_classes
+from sqlsvm.ask.confusion import Scored, Seen
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
+from sqlsvm.model.confusion import Confusion, slopes
 from sqlsvm.model.evaluation import Evaluation, Residuals
-from sqlsvm.model.interval import LOG, LOGIT, NORMAL, UNEXPLAINED, Interval, Scale, Sizes
+from sqlsvm.model.interval import LOG, LOGIT, NORMAL, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import open_problem
+from sqlsvm.solve.rows import SampleRows
 
 QUERY = "SELECT o.late, o.size, v.minutes FROM orders o JOIN visits v ON v.k = o.k"
-OF_NUMBERS = QUERY.replace("o.late", "o.amount")
+OF_NUMBERS, OF_CLASSES = (QUERY.replace("o.late", column) for column in ("o.amount", "o.grade"))
 WEIGHTS = {"": 0.1, "size": 0.9, "minutes": 0.6}
+GRADES = (0.0, 0.8, 1.6)
+"""The amounts, in deviations, at which the next grade begins: the last one has 5 % of the orders."""
+PULLS = (-1.0, 0.4, 1.3, 2.2)
+"""The score of a grade is pull * score - pull^2 / 2: the grade with the nearest pull wins."""
 KEYS, VISITS, MANY = 60, 900, 200_000
 SCALES: Mapping[str, Scale] = {"accuracy": LOGIT, "auc": LOGIT, "loss": LOG, "mae": LOG, "rmse": LOG, "r2": UNEXPLAINED}
 Columns = dict[str, Values]
@@ -106,24 +116,25 @@ def _visits(rng: np.random.Generator, setting: Setting) -> Columns:
 def _orders(rng: np.random.Generator, rows: int, setting: Setting) -> Columns:
     size = rng.normal(size=rows)
     amount = setting.signal * size + rng.normal(size=rows)
-    return {"k": rng.integers(0, KEYS, rows), "size": size, "late": amount > 0.2, "amount": amount}
+    grade = np.searchsorted(GRADES, amount / sqrt(setting.signal**2 + 1.0))
+    return {"k": rng.integers(0, KEYS, rows), "size": size, "late": amount > 0.2, "amount": amount, "grade": grade}
 
 
-def _joined(orders: Columns, visits: Columns) -> tuple[Values, Values, Values, Values]:
-    """The order, both labels and the score of each row of the join."""
+def _joined(orders: Columns, visits: Columns) -> tuple[Values, Values, Values, Values, Values]:
+    """The order, the labels and the score of each row of the join."""
     counts = np.bincount(visits["k"], minlength=KEYS)[orders["k"]]
     order = np.argsort(visits["k"], kind="stable")
     first = np.searchsorted(visits["k"][order], orders["k"])
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     minutes = visits["minutes"][order][np.repeat(first, counts) + place]
-    size, late, amount = (np.repeat(orders[name], counts) for name in ("size", "late", "amount"))
+    size, late, amount, grade = (np.repeat(orders[name], counts) for name in ("size", "late", "amount", "grade"))
     cluster = np.repeat(np.arange(len(counts)), counts)
-    return cluster, late, amount, WEIGHTS[""] + WEIGHTS["size"] * size + WEIGHTS["minutes"] * minutes
+    return cluster, late, amount, grade, WEIGHTS[""] + WEIGHTS["size"] * size + WEIGHTS["minutes"] * minutes
 
 
 def _computed(orders: Columns, visits: Columns) -> Measured:
     """From the rows of the join."""
-    cluster, late, amount, score = _joined(orders, visits)
+    cluster, late, amount, grade, score = _joined(orders, visits)
     wrong, loss = (score > 0) != late, np.maximum(0.0, 1.0 - np.where(late, score, -score))
     below, auc = np.zeros(len(score)), 0.0
     for label in (True, False):
@@ -141,7 +152,24 @@ def _computed(orders: Columns, visits: Columns) -> Measured:
     values = {"accuracy": 1.0 - float(wrong.mean()), "loss": float(loss.mean()), "auc": auc}
     values |= {"mae": mae, "rmse": rmse, "r2": r2}
     intervals = {name: _interval(name, value, cluster, adds[name], late) for name, value in values.items()}
-    return Measured(intervals, {name: float(np.linalg.norm(each)) for name, each in adds.items()})
+    naive = {name: float(np.linalg.norm(each)) for name, each in adds.items()}
+    rows = np.arange(len(score))
+    of_grades, alone = (of_classes(grade, score, each).intervals for each in (cluster, rows))
+    return Measured(
+        intervals | {f"{name} of grades": each for name, each in of_grades.items()},
+        naive | {f"{name} of grades": each.standard_error for name, each in alone.items()},
+    )
+
+
+def of_classes(grade: Values, score: Values, cluster: Values, rows: Values | None = None) -> Confusion:
+    """`rows`: how many rows of the join each grade has, if these were drawn from them."""
+    scores = np.array([pull * score - pull**2 / 2.0 for pull in PULLS])
+    drawn = Drawn(SampleRows.of(score[:, None]), grade + 1.0, np.ones(len(grade)), clusters=cluster.astype(float))
+    counts = np.bincount(grade, minlength=len(PULLS)).astype(float)
+    seen = Seen(drawn, scores, counts if rows is None else rows, rows is None)
+    found = Confusion(tuple(range(len(PULLS))), seen.matrix)
+    sizes = {k + 1: sizes_of(cluster[grade == k]) for k in range(len(PULLS))}
+    return of_clusters(found, sizes, seen.squares(slopes(found.matrix)))
 
 
 def _interval(name: str, value: float, cluster: Values, adds: Values, late: Values) -> Interval:
@@ -149,13 +177,12 @@ def _interval(name: str, value: float, cluster: Values, adds: Values, late: Valu
     parts = (late, ~late) if name == "auc" else (np.full(len(late), fill_value=True),)
     sizes = [sizes_of(cluster[part]) for part in parts]
     own = [(np.bincount(cluster[part], adds[part]) ** 2).sum() for part in parts]
-    variances = [float(square) * known.factor for square, known in zip(own, sizes, strict=True)]
-    spread = sum(v**2 / known.degrees for v, known in zip(variances, sizes, strict=True))
-    return Interval.around(value, sqrt(sum(variances)), sum(variances) ** 2 / spread, SCALES[name])
+    variance, degrees = of_strata(own, sizes)
+    return Interval.around(value, sqrt(variance), degrees, SCALES[name])
 
 
-def sizes_of(cluster: Values) -> Sizes:
-    n = np.bincount(cluster).astype(float)
+def sizes_of(cluster: Values, weights: Values | None = None) -> Sizes:
+    n = np.bincount(cluster, weights).astype(float)
     return Sizes(*((n[n > 0] ** power).sum() for power in range(6)))
 
 
@@ -164,14 +191,15 @@ def evaluated(engine: Engine) -> Measure:
 
     def measured(orders: Columns, visits: Columns) -> Measured:
         _load(engine, orders, visits)
-        found, of_numbers = _evaluated(engine), _evaluated_numbers(engine)
-        return Measured({**of_numbers.intervals, **found.intervals}, _computed(orders, visits).naive)
+        found, of_numbers, of_grades = _evaluated(engine), _evaluated_numbers(engine), _evaluated_classes(engine)
+        named = {f"{name} of grades": each for name, each in of_grades.intervals.items()}
+        return Measured({**of_numbers.intervals, **found.intervals, **named}, _computed(orders, visits).naive)
 
     return measured
 
 
 def _load(engine: Engine, orders: Columns, visits: Columns) -> None:
-    types = {"k": "INT", "late": "BOOLEAN"}
+    types = {"k": "INT", "late": "BOOLEAN", "grade": "INT"}
     for name, columns in (("orders", orders), ("visits", visits)):
         listed = ", ".join(f"{column} {types.get(column, 'DOUBLE PRECISION')}" for column in columns)
         for text in (f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} ({listed})"):
@@ -193,6 +221,15 @@ def _evaluated_numbers(engine: Engine) -> Residuals:
         theta = np.array([WEIGHTS[c.feature] for c in problem.plan.design.coordinates])
         theta[[not c.feature for c in problem.plan.design.coordinates]] -= problem.plan.design.target.centre
         return with_intervals_of_numbers(residuals_of(problem, theta), problem, theta, options)
+
+
+def _evaluated_classes(engine: Engine) -> Confusion:
+    options = ProblemOptions(label="grade", scale="none")
+    with open_problem(engine, OF_CLASSES, options) as problem:
+        coordinates = problem.plan.design.coordinates
+        weights = np.array([WEIGHTS[c.feature] for c in coordinates])
+        alone = np.array([float(not c.feature) for c in coordinates])
+        return with_intervals_of_classes(Scored(problem, [pull * weights - pull**2 / 2.0 * alone for pull in PULLS]))
 
 
 if __name__ == "__main__":

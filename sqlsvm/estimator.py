@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeV
 
 import numpy as np
 
+from sqlsvm.ask.class_intervals import confusion_held_out
 from sqlsvm.ask.components import K, components
 from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.describe import Description, describe
@@ -403,9 +404,9 @@ class RelationalSVC(Relational):
     ) -> Evaluation | Confusion:
         """How good the model is on the rows of its query, or of another with the same outputs: on all of them, or on
         one part if `holdout` has split them. With more than two classes, the matrix of classes and predictions. On the
-        rows held out, two classes have `intervals`."""
+        rows held out, there are `intervals`."""
         if self._fitted().ungrouped_only(EVALUATES_ONE, "evaluate_groups() measures all").classes:
-            return self._measured(confusion_of, database, query, part)
+            return self._measured(confusion_held_out if part == "holdout" else confusion_of, database, query, part)
         if part == "holdout":
             return self._measured(_held_out, database, query, part)
         return self._measured(_evaluated, database, query, part)

@@ -4,6 +4,8 @@ join is so small that it can be read whole."""
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from sqlsvm.plan.target import CODE, Classes
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample, whole_join
-from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.arrays import Array, Indices
 
 steps = logging.getLogger(__name__)
 
@@ -27,7 +29,11 @@ DRAWN = 200_000
 
 
 def confusion_of(problem: Problem, model: Model) -> Confusion:
-    """On the rows of the problem, whose classes must be those of the model."""
+    return confusion(scored_by(problem, model))
+
+
+def scored_by(problem: Problem, model: Model) -> "Scored":
+    """The rows of the problem, whose classes must be those of the model."""
     target, known = problem.plan.design.target, [str(each.value) for each in model.classes]
     assert isinstance(target, Classes)
     if [*map(_spelled, known)] != [*map(_spelled, target.names)]:
@@ -37,7 +43,7 @@ def confusion_of(problem: Problem, model: Model) -> Confusion:
             hint="train the model again",
         )
     curves = [part.probability for part in model.parts if part.probability]
-    return confusion(problem, [theta_of(problem.plan, part) for part in model.parts], curves=curves)
+    return Scored(problem, [theta_of(problem.plan, part) for part in model.parts], curves)
 
 
 def _spelled(name: str) -> str:
@@ -48,53 +54,120 @@ def _spelled(name: str) -> str:
         return name.rstrip(" ")
 
 
-def confusion(
-    problem: Problem, thetas: Sequence[Array], values: Sequence[object] = (), curves: Sequence[Probability] = ()
-) -> Confusion:
-    """Of raw weights for each class, and of its probability."""
-    target = problem.plan.design.target
-    assert isinstance(target, Classes)
-    names = tuple(values or target.names)
-    if problem.plan.centre is None:
-        return Confusion(names, _counted(problem, thetas), chances=_chances(problem, thetas, curves) if curves else {})
-    steps.info("scoring rows of the join")
-    whole = whole_join(problem, DRAWN)
-    drawn = whole or drawn_sample(problem, DRAWN, 0)
-    scores = np.array([drawn.rows.scores(problem.scaling.to_scaled(theta)) for theta in thetas])
-    found = _predicted(drawn, scores)
-    rows, seen = (found.sum(axis=1) if whole else np.array(problem.moments.of_codes)), found.sum(axis=1)
-    costs = _costs(drawn, scores, curves) if curves else {}
-    chances = {name: _mean(drawn, cost, rows, sampled=not whole) for name, cost in costs.items()}
-    if whole:
-        return Confusion(names, found, chances=chances)
-    shares = np.divide(found, seen[:, None], out=np.zeros(found.shape), where=seen[:, None] > 0)
-    return Confusion(names, shares * rows[:, None], seen, chances=chances)
+@dataclass(frozen=True)
+class Scored:
+    """The rows of a problem, and what scores them."""
+
+    problem: Problem
+    thetas: Sequence[Array]
+    """Raw weights for each class."""
+    curves: Sequence[Probability] = ()
+    """The probability of each class, if there is one."""
+
+    @property
+    def names(self) -> tuple[object, ...]:
+        target = self.problem.plan.design.target
+        assert isinstance(target, Classes)
+        return target.names
 
 
-def _counted(problem: Problem, thetas: Sequence[Array]) -> Array:
+def confusion(scored: Scored) -> Confusion:
+    if scored.problem.plan.centre is None:
+        chances = _chances(scored) if scored.curves else {}
+        return Confusion(scored.names, _counted(scored), chances=chances)
+    return of_seen(scored, seen(scored))
+
+
+# -- with one bag: in the database
+
+
+def _counted(scored: Scored) -> Array:
     steps.info("counting the classes that are predicted")
-    plan, classes = problem.plan, len(thetas)
-    answers = problem.work.run([compiled.confusion(plan)], {THETA: np.concatenate(thetas)})[compiled.CONFUSION]
+    problem, classes = scored.problem, len(scored.thetas)
+    parameters = {THETA: np.concatenate(scored.thetas)}
+    answers = problem.work.run([compiled.confusion(problem.plan)], parameters)[compiled.CONFUSION]
     found = np.zeros((classes, classes))
     for y, p, n in zip(answers[CODE], answers[compiled.PREDICTED], answers["n"], strict=True):
         found[int(y) - 1, int(p) - 1] += float(n)
     return found
 
 
-def _chances(
-    problem: Problem, thetas: Sequence[Array], curves: Sequence[Probability]
-) -> Mapping[str, tuple[float, float]]:
+def _chances(scored: Scored) -> Mapping[str, tuple[float, float]]:
     steps.info("counting what the probabilities cost")
-    answers = problem.work.run([compiled.chances(problem.plan, curves)], {THETA: np.concatenate(thetas)})
+    problem, parameters = scored.problem, {THETA: np.concatenate(scored.thetas)}
+    answers = problem.work.run([compiled.chances(problem.plan, scored.curves)], parameters)
     rows = answers[compiled.CHANCES]
     return {name: (float(rows[name][0]) / problem.moments.n, 0.0) for name in (compiled.BRIER, compiled.LOG_LOSS)}
 
 
-def _predicted(drawn: Drawn, scores: Array) -> Array:
-    """`scores` has a row for each class."""
-    found = np.zeros((len(scores), len(scores)))
-    np.add.at(found, (drawn.codes.astype(int) - 1, np.argmax(scores, axis=0)), drawn.weights)
-    return found
+# -- with more: from rows of the join
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Rows of the join, each with its scores: all of them, or drawn ones."""
+
+    drawn: Drawn
+    scores: Array
+    """A row for each class."""
+    rows: Array
+    """How many rows of the join each class has."""
+    whole: bool
+
+    @property
+    def codes(self) -> Indices:
+        return np.asarray(self.drawn.codes, dtype=np.int64) - 1
+
+    @cached_property
+    def predictions(self) -> Indices:
+        return np.asarray(np.argmax(self.scores, axis=0), dtype=np.int64)
+
+    @cached_property
+    def of_classes(self) -> Array:
+        return np.bincount(self.codes, self.drawn.weights, len(self.rows)).astype(float)
+
+    @property
+    def weights(self) -> Array:
+        """How many rows of the join each stands for."""
+        if self.whole:
+            return self.drawn.weights
+        return np.asarray((self.rows / np.maximum(self.of_classes, 1.0))[self.codes])
+
+    @property
+    def matrix(self) -> Array:
+        found = np.zeros((len(self.scores), len(self.scores)))
+        np.add.at(found, (self.codes, self.predictions), self.weights)
+        return found
+
+    def squares(self, slopes: Mapping[str, Array]) -> Array:
+        """For each class and each measure the sum, over the rows of the label's relation, of the square of what each
+        adds. Where rows were drawn, that is as much larger as the drawing makes a measure vary."""
+        assert self.drawn.clusters is not None
+        clusters = np.unique(self.drawn.clusters, return_inverse=True)[1]
+        class_of = np.zeros(int(clusters.max()) + 1, dtype=int)
+        class_of[clusters] = self.codes
+        found = np.zeros((len(self.rows), len(slopes)))
+        for place, slope in enumerate(slopes.values()):
+            adds = np.bincount(clusters, self.weights * slope[self.codes, self.predictions])
+            found[:, place] = np.bincount(class_of, adds**2, len(self.rows))
+        return found
+
+
+def seen(scored: Scored, *, apart: bool = False) -> Seen:
+    """`apart`: also which row of the label's relation each is of."""
+    steps.info("scoring rows of the join")
+    problem = scored.problem
+    whole = whole_join(problem, DRAWN, apart=apart)
+    drawn = whole or drawn_sample(problem, DRAWN, 0, apart=apart)
+    scores = np.array([drawn.rows.scores(problem.scaling.to_scaled(theta)) for theta in scored.thetas])
+    return Seen(drawn, scores, np.array(problem.moments.of_codes), whole is not None)
+
+
+def of_seen(scored: Scored, rows: Seen) -> Confusion:
+    costs = _costs(rows.drawn, rows.scores, scored.curves) if scored.curves else {}
+    of_classes = rows.of_classes if rows.whole else rows.rows
+    chances = {name: _mean(rows.drawn, cost, of_classes, sampled=not rows.whole) for name, cost in costs.items()}
+    return Confusion(scored.names, rows.matrix, None if rows.whole else rows.of_classes, chances=chances)
 
 
 def _costs(drawn: Drawn, scores: Array, curves: Sequence[Probability]) -> Mapping[str, Array]:

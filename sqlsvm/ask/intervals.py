@@ -28,7 +28,7 @@ from sqlsvm.ask.rows import options_of
 from sqlsvm.compile.clusters import POWERS, SIZES, SQUARES, apart, interpolated, sizes, squares, stepping
 from sqlsvm.compile.evaluate import towards_centre
 from sqlsvm.model.evaluation import Clusters, Evaluation, Residuals
-from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes
+from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.model.model import Model
 from sqlsvm.model.raw import theta_of
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
@@ -216,12 +216,9 @@ class _OfClasses:
         places, below, above = edges[some], negative[some] - value, (1.0 - positive[some]) - value
         of_positive = interpolated(-places[::-1], below[::-1])
         of_negative = interpolated(places, above)
-        variance, spread = 0.0, 0.0
-        for code, parts in ((1, of_positive), (-1, of_negative)):
-            sizes = self.sizes[code]
-            own = self.reader.squares(parts, code)["squares"] * sizes.factor / sizes.rows**2
-            variance, spread = variance + own, spread + own**2 / sizes.degrees
-        degrees = variance**2 / spread if spread else self.reader.sizes.degrees
+        sizes = self.sizes[1], self.sizes[-1]
+        sums = self.reader.squares(of_positive, 1), self.reader.squares(of_negative, -1)
+        variance, degrees = of_strata((s["squares"] / own.rows**2 for s, own in zip(sums, sizes, strict=True)), sizes)
         return Interval.around(value, sqrt(variance), degrees, LOGIT)
 
 

@@ -1,7 +1,6 @@
 """How good a model is on the rows of a problem, whatever its label is."""
 
-from dataclasses import replace
-
+from sqlsvm.ask.class_intervals import confusion_held_out
 from sqlsvm.ask.confusion import confusion_of
 from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.fairness import with_fairness
@@ -24,12 +23,11 @@ def measure(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 1
     return measure_of_two(problem, model, buckets=buckets, bins=bins)
 
 
-def measure_held_out(problem: Problem, model: Model) -> Measured:
-    """With intervals, of a number or of a label of two classes: the training has not seen these rows."""
-    found = measure(problem, model)
-    if isinstance(found, Confusion):
-        several = "the class is that of the largest of several scores, which is no sum over the tables"
-        return replace(found, no_intervals=several)
+def measure_held_out(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Measured:
+    """With intervals: the training has not seen these rows."""
+    if model.classes:
+        return confusion_held_out(problem, model)
+    found = measure(problem, model, buckets=buckets, bins=bins)
     if isinstance(found, Residuals):
         return with_intervals_of_residuals(found, problem, model)
     return with_intervals_of(found, problem, model) if isinstance(found, Evaluation) else found

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sqlsvm.ask.confusion import confusion
+from sqlsvm.ask.confusion import Scored, confusion
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
 from sqlsvm.ask.mean_loss import mean_loss
@@ -76,7 +76,7 @@ def with_errors(
     each = zip(against_others(problem), thetas, strict=True)
     own = {"loss": float(np.mean([mean_loss(problem, theta, options) for problem, theta in each]))}
     if len(thetas) > 1:
-        rates = confusion(problem, thetas).measures
+        rates = confusion(Scored(problem, thetas)).measures
         return own | {name: rates[said] for name, said in OF_SEVERAL.items()}, {}
     (theta,) = thetas
     wanted = wanted and len(problem.plan.bags) <= MOST_BAGS

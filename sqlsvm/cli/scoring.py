@@ -47,7 +47,8 @@ def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
 
     A model trained with --holdout is measured twice: on the rows it was trained on, and on those held out. There, the
     accuracy, the AUC and the loss of a label of two classes have intervals of 95 %: how far they would be off on other
-    rows of the label's table. So have the errors, R^2 and the loss of a label that is a number.
+    rows of the label's table. So have the errors, R^2 and the loss of a label that is a number, and the accuracies and
+    the means of F1 of a label with more than two classes.
     """
     from functools import partial
 

@@ -8,14 +8,16 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.sample import TIMES, joined
+from sqlsvm.compile.sample import CLUSTER, TIMES, is_met_once, joined
 from sqlsvm.compile.statement import Statement, statement, theta
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.score import chance
+from sqlsvm.plan.parameters import SLOPES
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 
 CONFUSION = "classes and predictions"
+SQUARES = "squares of what rows add"
 CHANCES = "what the probabilities of classes cost"
 BRIER, LOG_LOSS = "brier", "log_loss"
 LEAST = 2.0**-52
@@ -25,12 +27,34 @@ PREDICTED = "p"
 
 def confusion(plan: Plan) -> Statement:
     """SELECT y, p, the number of rows. theta has the weights of all classes, one after the other."""
-    rows, codes = _scored(plan), range(1, plan.design.target.classes + 1)
-    largest = first_of_the_largest([sql.column(f"s{k}") for k in codes], [*map(sql.integer, codes)])
-    seen = sql.select([*sql.columns([CODE, TIMES]), (largest, PREDICTED)], sql.derived(sql.fenced(rows), "s"))
     keys = sql.columns([CODE, PREDICTED])
-    counted = sql.grouped(keys, [(sql.total(sql.column(TIMES)), "n")], sql.derived(seen, "t"))
+    counted = sql.grouped(keys, [(sql.total(sql.column(TIMES)), "n")], sql.derived(_predicted(plan), "t"))
     return statement(CONFUSION, counted)
+
+
+def squares(plan: Plan, measures: int) -> Statement:
+    """SELECT y, and for each measure the sum, over the rows of the label's relation, of the square of what each adds to
+    it. The array has a number for each measure, each class and each prediction."""
+    classes, names = plan.design.target.classes, [f"d{n}" for n in range(measures)]
+    before = exp.paren(sql.minus(sql.column(CODE), sql.integer(1)))
+    cell = sql.plus(sql.product(before, sql.integer(classes)), sql.column(PREDICTED))
+    slopes = (sql.element(sql.array(SLOPES), sql.plus(cell, sql.integer(n * classes**2))) for n in range(measures))
+    adds = [(sql.product(sql.column(TIMES), slope), name) for slope, name in zip(slopes, names, strict=True)]
+    alone = is_met_once(plan)
+    kept = sql.columns([CODE, *([] if alone else [CLUSTER])])
+    each = sql.select([*kept, *adds], sql.derived(_predicted(plan, apart=not alone), "t"))
+    if not alone:
+        each = sql.grouped(kept, [(sql.total(sql.column(name)), name) for name in names], sql.derived(each, "r"))
+    sums = [(sql.total(sql.product(sql.column(name), sql.column(name))), name) for name in names]
+    return statement(SQUARES, sql.grouped(sql.columns([CODE]), sums, sql.derived(each, "c")))
+
+
+def _predicted(plan: Plan, *, apart: bool = False) -> exp.Select:
+    """SELECT y, times, p"""
+    codes = range(1, plan.design.target.classes + 1)
+    largest = first_of_the_largest([sql.column(f"s{k}") for k in codes], [*map(sql.integer, codes)])
+    kept = sql.columns([CODE, TIMES, *([CLUSTER] if apart else [])])
+    return sql.select([*kept, (largest, PREDICTED)], sql.derived(sql.fenced(_scored(plan, apart=apart)), "s"))
 
 
 def chances(plan: Plan, curves: Sequence[Probability]) -> Statement:
@@ -64,10 +88,11 @@ def chances(plan: Plan, curves: Sequence[Probability]) -> Statement:
     return statement(CHANCES, sql.select(sums, sql.derived(sql.fenced(found), "u")))
 
 
-def _scored(plan: Plan) -> exp.Select:
+def _scored(plan: Plan, *, apart: bool = False) -> exp.Select:
     """SELECT y, times, the score of each class"""
     scores = [(_score(plan, k), f"s{k}") for k in range(1, plan.design.target.classes + 1)]
-    return sql.select([*sql.columns([CODE, TIMES], "r"), *scores], sql.derived(joined(plan), "r"))
+    kept = sql.columns([CODE, TIMES, *([CLUSTER] if apart else [])], "r")
+    return sql.select([*kept, *scores], sql.derived(joined(plan, apart=apart), "r"))
 
 
 def first_of_the_largest(scores: list[exp.Expression], values: list[exp.Expression]) -> exp.Expression:

@@ -36,24 +36,25 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
 
-def sample(plan: Plan, *, thinned: bool = False) -> Iterator[Statement]:
+def sample(plan: Plan, *, thinned: bool = False, apart: bool = False) -> Iterator[Statement]:
     """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. Then the
-    answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row."""
+    answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row.
+    `apart`: also the number of the root's row."""
     parts = _parts(plan)
-    if is_plain(plan) and len(parts) == 1:
+    if is_plain(plan) and len(parts) == 1 and not apart:
         yield statement(sample_name(plan), _met_everywhere(plan, _thinned_rows(plan) if thinned else _hit_rows(plan)))
         return
-    yield from _drawn(plan)
+    yield from _drawn(plan, apart)
     for number, nodes in enumerate(parts):
-        yield statement(sample_name(plan, number), _answer(plan, nodes))
+        yield statement(sample_name(plan, number), _answer(plan, nodes, apart))
 
 
-def whole(plan: Plan) -> Statement | None:
+def whole(plan: Plan, *, apart: bool = False) -> Statement | None:
     """SELECT times, y, x.., category numbers: each row of the join, in an order that is always the same. None if it is
-    too wide for one answer."""
+    too wide for one answer. `apart`: also a number of the root's row."""
     if not is_narrow(plan):
         return None
-    found = joined(plan)
+    found = joined(plan, apart=apart)
     return statement(f"join {plan.label_node}", found.order_by(*map(sql.column, found.named_selects)))
 
 
@@ -62,12 +63,15 @@ def is_narrow(plan: Plan) -> bool:
     return len(_parts(plan)) == 1
 
 
-def joined(plan: Plan) -> exp.Select:
-    """SELECT times, y, x.., category numbers: each row of the join, with its weight as times."""
+def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
+    """SELECT times, y, x.., category numbers: each row of the join, with its weight as times. `apart`: also a number of
+    the root's row."""
     root = plan.label_node
     times = sql.column("w", "l") if plan.weighted(root) else sql.number(1)
-    rows = sql.select([*sql.columns(_root_columns(plan), "l"), (times, TIMES)], source(plan, root, "l"))
-    return _met_everywhere(plan, rows)
+    own = [(times, TIMES), *([(sql.any_number(), CLUSTER)] if apart else [])]
+    rows = sql.select([*sql.columns(_root_columns(plan), "l"), *own], source(plan, root, "l"))
+    found = _met_everywhere(plan, rows)
+    return sql.also(found, sql.columns([CLUSTER], "n")) if apart else found
 
 
 def _parts(plan: Plan) -> list[list[int]]:
@@ -80,7 +84,7 @@ def _parts(plan: Plan) -> list[list[int]]:
     return parts
 
 
-def _drawn(plan: Plan) -> Iterator[Statement]:
+def _drawn(plan: Plan, apart: bool) -> Iterator[Statement]:
     counts = counts_of(plan)
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
     yield from (s for s in counts.messages() if s.table in ups)
@@ -91,17 +95,24 @@ def _drawn(plan: Plan) -> Iterator[Statement]:
         else:
             intervals = _intervals(plan, counts, node, parent) if parent else _root_intervals(plan, counts, node)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
-            yield statement(f"drawn rows of {name}", _hit(plan, node, parent), drawn_table(node))
+            hit = _hit(plan, node, parent, apart=apart and parent is None)
+            yield statement(f"drawn rows of {name}", hit, drawn_table(node))
 
 
 def is_plain(plan: Plan) -> bool:
     """Is a row of the join a row of the label's node, and do all weigh the same?"""
-    met = (parent is None or parent.unique_at(node) for node, parent in plan.tree.down(plan.label_node))
-    return all(met) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
+    return is_met_once(plan) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
+
+
+def is_met_once(plan: Plan) -> bool:
+    """Is a row of the label's node in one row of the join at most?"""
+    return all(parent is None or parent.unique_at(node) for node, parent in plan.tree.down(plan.label_node))
 
 
 TIMES = "times"
 """How often a row of the answer was drawn."""
+CLUSTER = "cluster"
+"""Which row of the label's relation it is of."""
 
 WIDEST = 1600
 """The largest number of columns that PostgreSQL allows in a row."""
@@ -182,14 +193,16 @@ def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Sel
     return counts.joined(node, [*sql.columns(columns, "n"), (counts.total(node, above), "size")], above)
 
 
-def _hit(plan: Plan, node: int, parent: Edge | None) -> exp.Select:
-    """SELECT j, columns: for every point the last interval of its key that starts at or before it."""
+def _hit(plan: Plan, node: int, parent: Edge | None, *, apart: bool = False) -> exp.Select:
+    """SELECT j, columns: for every point the last interval of its key that starts at or before it. `apart`: also the
+    number of that interval."""
     shared, columns = _keys(parent), _columns(plan, node)
     last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
     merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
     looked_up = sql.derived(sql.select([*sql.columns(["j"]), (last, "number")], merged), "h")
     intervals = intervals_table(node)
-    picked = sql.select([*sql.columns(["j"], "h"), *sql.columns(columns, intervals)], looked_up)
+    number = [(sql.column("number", "h"), CLUSTER)] if apart else []
+    picked = sql.select([*sql.columns(["j"], "h"), *number, *sql.columns(columns, intervals)], looked_up)
     found = sql.join(picked, exp.to_table(intervals), sql.same(["number"], "h", intervals))
     return sql.where(found, sql.not_null(sql.column("j", "h")))
 
@@ -230,11 +243,13 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     return sql.join(found, source(plan, node, "n"), sql.same(_keys(parent), above, "n"))
 
 
-def _answer(plan: Plan, nodes: list[int]) -> exp.Select:
+def _answer(plan: Plan, nodes: list[int], apart: bool) -> exp.Select:
     """SELECT times, y, x.., category numbers FROM what was drawn of these nodes, in the order of the points"""
     names = {node: drawn_table(node) for node in nodes}
     first, *others = names.values()
     found = sql.select([(sql.number(1), TIMES)], exp.to_table(first))
+    if apart and plan.label_node in names:
+        found = sql.also(found, sql.columns([CLUSTER], names[plan.label_node]))
     for table in others:
         found = sql.join(found, exp.to_table(table), sql.same(["j"], table, first))
     return _with_values(plan, found, names).order_by(sql.column("j", first))

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sqlsvm.model.evaluation import Clusters, intervals_as_json
+from sqlsvm.model.interval import Interval
 from sqlsvm.solve.arrays import Array
 
 REPEATS = 400
@@ -23,8 +25,11 @@ class Confusion:
     seed: int = 0
     chances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The Brier score and the log loss, each with its standard error; nothing if the model has no probabilities."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """Of the rows held out: of those of `MEASURES`."""
+    clusters: Clusters | None = None
     no_intervals: str = ""
-    """Why there are none of the rows held out."""
+    """Why there are none of the rows held out, or not of all measures."""
 
     @property
     def exact(self) -> bool:
@@ -61,7 +66,7 @@ class Confusion:
         found |= {"classes": [dict(zip(names, row, strict=True)) for row in of_classes], **self.measures}
         if self.drawn is not None:
             found |= {"rows_drawn": float(self.drawn.sum()), "standard_errors": self.errors}
-        return found | ({"no_intervals": self.no_intervals} if self.no_intervals else {})
+        return found | intervals_as_json(self)
 
 
 def accuracy(matrix: Array) -> float:
@@ -88,6 +93,25 @@ MEASURES: dict[str, Callable[[Array], float]] = {
     "weighted_f1": lambda m: float(f1(m) @ _share(m.sum(axis=1), m.sum())),
 }
 """Macro: the mean over the classes. Weighted: each class counts as much as it has rows."""
+
+
+def slopes(matrix: Array) -> dict[str, Array]:
+    """By how much each measure rises with each cell of the matrix."""
+    n, rows, k = matrix.sum(), matrix.sum(axis=1), len(matrix)
+    of_weights = (f1(matrix) - MEASURES["weighted_f1"](matrix)) / n
+    return {
+        "accuracy": (np.eye(k) - accuracy(matrix)) / n,
+        "balanced_accuracy": _share(np.eye(k) - recall(matrix)[:, None], np.full((k, k), k) * rows[:, None]),
+        "macro_f1": _slopes_of_f1(matrix, np.full(k, 1.0 / k)),
+        "weighted_f1": _slopes_of_f1(matrix, rows / n) + of_weights[:, None],
+    }
+
+
+def _slopes_of_f1(matrix: Array, weights: Array) -> Array:
+    """Of the sum of F1 over the classes, each with its weight."""
+    per_row = _share(weights, matrix.sum(axis=0) + matrix.sum(axis=1))
+    lost = per_row * f1(matrix)
+    return np.asarray(2.0 * np.diag(per_row) - lost[None, :] - lost[:, None])
 
 
 def _share(part: Any, whole: Any) -> Any:

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 from sqlsvm.model.interval import Interval
 
@@ -189,7 +189,7 @@ class Evaluation:
             found["reliability"] = [asdict(group) for group in self.probabilities.groups]
         if self.sample:
             found["sample"] = self.sample
-        return found | _intervals(self) | _fairness(self.fairness)
+        return found | intervals_as_json(self) | _fairness(self.fairness)
 
     def _measures(self) -> dict[str, Bounded | None]:
         names = (*MEASURES, *(OF_PROBABILITIES if self.probabilities else ()))
@@ -231,14 +231,28 @@ class Residuals:
         apart = ("edges", "counts", "fairness", "intervals", "clusters", "no_intervals")
         found = {name: value for name, value in vars(self).items() if name not in apart}
         found |= {"exact": not self.blur, "histogram": {"edges": list(self.edges), "rows": list(self.counts)}}
-        return found | _intervals(self) | _fairness(self.fairness)
+        return found | intervals_as_json(self) | _fairness(self.fairness)
 
 
-def _intervals(found: Evaluation | Residuals) -> dict[str, Any]:
+class WithIntervals(Protocol):
+    """What was measured on a sample of the rows of the label's relation."""
+
+    @property
+    def intervals(self) -> Mapping[str, Interval]: ...
+
+    @property
+    def clusters(self) -> Clusters | None: ...
+
+    @property
+    def no_intervals(self) -> str: ...
+
+
+def intervals_as_json(found: WithIntervals) -> dict[str, Any]:
+    why = {"no_intervals": found.no_intervals} if found.no_intervals else {}
     if found.clusters is None:
-        return {"no_intervals": found.no_intervals} if found.no_intervals else {}
+        return why
     named = {name: asdict(each) for name, each in found.intervals.items()}
-    return {"intervals": named, "clusters": asdict(found.clusters)}
+    return {"intervals": named, "clusters": asdict(found.clusters), **why}
 
 
 @dataclass(frozen=True)

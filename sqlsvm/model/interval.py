@@ -1,6 +1,6 @@
 """Intervals of measures whose rows come from a sample of clusters: groups of rows that are not independent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import exp, inf, lgamma, log, pi, sqrt, tanh
 
@@ -57,6 +57,14 @@ class Sizes:
         """No less than what is left of it where one cluster has nearly all rows."""
         trace = self.squares * (1.0 + self.squares / self.rows**2) - 2.0 * self.cubes / self.rows
         return max(trace, LEAST * self.squares)
+
+
+def of_strata(squares: Iterable[float], sizes: Iterable[Sizes]) -> tuple[float, float]:
+    """The variance of a sum over clusters of several kinds, from the sum of the squares of each kind, and its degrees
+    of freedom (Welch)."""
+    each = [(square * own.factor, own) for square, own in zip(squares, sizes, strict=True)]
+    variance, spread = sum(v for v, _ in each), sum(v**2 / own.degrees for v, own in each)
+    return variance, variance**2 / spread if spread else min(own.degrees for _, own in each)
 
 
 @dataclass(frozen=True)

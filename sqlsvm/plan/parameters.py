@@ -24,6 +24,9 @@ WEIGHT_NEGATIVE, WEIGHT_POSITIVE = "weight_negative", "weight_positive"
 MEMBERS, WIDTHS = "members", "widths"
 """Arrays: the codes of the classes that make a pass together, and the width of each."""
 
+SLOPES = "slopes"
+"""An array: by how much each measure rises with the rows of each class that are predicted as each class."""
+
 BUCKETS = "buckets"
 """The places of the grid in one unit of the score."""
 

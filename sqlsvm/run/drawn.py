@@ -27,6 +27,8 @@ class Drawn:
     weights: Array
     optima: dict[int, dict[Any, Array]] = field(default_factory=dict)
     """What was found on them, by the code of the class that is +1."""
+    clusters: Array | None = None
+    """The number of the row of the label's relation that each is of, if that was asked for."""
 
     def as_sample(self, target: Target, origin: float | None) -> Sample:
         """With their signs and origins; `origin` is the one that classes have."""

@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
 
-from sqlsvm.compile.sample import TIMES, drawn_nodes, sample, thinnable, whole
+from sqlsvm.compile.sample import CLUSTER, TIMES, drawn_nodes, sample, thinnable, whole
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, points
@@ -16,6 +17,7 @@ from sqlsvm.run.drawn import Drawn, Reader, read_rows
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import fitting
 from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
 
 steps = logging.getLogger(__name__)
@@ -25,30 +27,38 @@ MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
 
-def drawn_sample(problem: Problem, size: int, seed: int) -> Drawn:
+def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False) -> Drawn:
     """Rows drawn in proportion to their weights, so that all have weight 1 here. There are fewer than asked for if so
     many would not fit in memory."""
     work, plan, moments = problem.work, problem.plan, problem.moments
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
     table = thinnable(plan) if size >= MANY else None
-    statements = list(sample(plan, thinned=table is not None and work.engine.thins(table)))
+    statements = list(sample(plan, thinned=table is not None and work.engine.thins(table), apart=apart))
     places = _places(plan, moments, size, seed)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
         reader, rows = Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
-        numbers, ones, labels = (np.concatenate(parts) for parts in zip(*map(reader.read, rows), strict=True))
-    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
+        read = [(*reader.read(block), *([_clusters(block)] if apart else [])) for block in rows]
+    numbers, ones, labels, *clusters = (np.concatenate(parts) for parts in zip(*read, strict=True))
+    drawn = Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
+    return replace(drawn, clusters=clusters[0]) if apart else drawn
 
 
-def whole_join(problem: Problem, most: int) -> Drawn | None:
+def _clusters(rows: Rows) -> Array:
+    return rows[CLUSTER].astype(float)
+
+
+def whole_join(problem: Problem, most: int, *, apart: bool = False) -> Drawn | None:
     """Every row of the join with its weight; None if there are more than so many, or too many for memory."""
-    if problem.rows > min(most, fitting(problem.plan.design)) or (found := whole(problem.plan)) is None:
+    most = min(most, fitting(problem.plan.design))
+    if problem.rows > most or (found := whole(problem.plan, apart=apart)) is None:
         return None
     steps.info("reading all %s rows of the join", f"{problem.rows:,.0f}")
     with problem.work.clock.during("sampling"):
         answers = problem.work.run([found])[found.name]
-        return read_rows(problem.scaling, answers, answers[TIMES].astype(float))
+        rows = read_rows(problem.scaling, answers, answers[TIMES].astype(float))
+        return replace(rows, clusters=_clusters(answers)) if apart else rows
 
 
 def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:

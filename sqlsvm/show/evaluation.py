@@ -76,8 +76,8 @@ def _how(found: Evaluation) -> Iterator[str]:
 def _worth(found: Evaluation | Residuals | Confusion) -> Iterator[str]:
     """Of rows held out."""
     if found.no_intervals:
-        yield f"no intervals: {found.no_intervals}"
-    if isinstance(found, Confusion) or not found.clusters:
+        yield found.no_intervals if found.intervals else f"no intervals: {found.no_intervals}"
+    if not found.clusters:
         return
     rows, worth = amount(found.clusters.rows), amount(found.clusters.effective)
     yield f"The intervals are of 95 %. The rows of the join have {rows} rows of the label's table;"
@@ -117,10 +117,12 @@ def _classes(found: Confusion, label: str, weighted: bool) -> Table:
 
 
 def _measures(found: Confusion) -> Table:
-    table = columns("measure", numbers=("value", *([] if found.exact else ["standard error"])))
+    of_drawing = [] if found.exact else ["error of drawing"]
+    table = columns("measure", numbers=("value", *of_drawing, *(["interval"] if found.intervals else [])))
     errors = found.errors
     for name, value in found.measures.items():
-        table.add_row(name.replace("_", " "), f"{value:.4f}", *([] if found.exact else [f"{errors[name]:.4f}"]))
+        figures = [f"{value:.4f}", *(f"{errors[name]:.4f}" for _ in of_drawing)]
+        table.add_row(name.replace("_", " "), *figures, *([_interval(found, name)] if found.intervals else []))
     return table
 
 
@@ -204,6 +206,6 @@ def _rates(found: Evaluation) -> Table:
     return table
 
 
-def _interval(found: Evaluation, name: str) -> str:
+def _interval(found: Evaluation | Confusion, name: str) -> str:
     known = found.intervals.get(name)
     return f"{known.lower:.4f} to {known.upper:.4f}" if known else ""
