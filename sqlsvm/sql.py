@@ -272,7 +272,8 @@ def _meant(node: exp.Expression, as_: str) -> exp.Expression:
     return node
 
 
-ELEMENT, ROUNDED, ITEMS, DIGITS, ANY_ORDER = "element", "rounded", "items", "digits", "any order"
+ELEMENT, ROUNDED, ITEMS, DIGITS = "element", "rounded", "items", "digits"
+ANY_ORDER, FREQUENT = "any order", "frequent"
 
 
 def element(values: exp.Expression, place: exp.Expression) -> exp.Expression:
@@ -300,6 +301,11 @@ def digits(value: exp.Expression) -> exp.Expression:
 def any_number() -> exp.Expression:
     """ROW_NUMBER() OVER (): a number for each row, from 1, in any order."""
     return _meant(window(exp.RowNumber()), ANY_ORDER)
+
+
+def frequent(value: exp.Expression, most: int) -> exp.Expression:
+    """An array of the values that are in most rows, by a sketch, where the engine has one."""
+    return _meant(exp.Anonymous(this="APPROX_TOP_K", expressions=[value, integer(most)]), FREQUENT)
 
 
 FENCE = "sqlsvm_fence"

@@ -49,13 +49,13 @@ def heavy_keys(
 
 
 def _of_edge(work: Workspace, tree: JoinTree, edge: Edge, join_rows: float, most: int, approximate: bool) -> HeavyKeys:
-    function = work.engine.abilities.frequent if approximate and len(edge.on) == 1 else None
+    by_sketch = approximate and len(edge.on) == 1
     rows = exp.to_table(total_table(edge.left))
     names = [key(v) for v in edge.on]
     columns, size = sql.columns(names), sql.total(sql.column("total"))
     found = sql.select([*columns, (size, "rows")], rows)
-    if function:
-        sides = (_frequent(tree, node, names[0], function, most) for node in (edge.left, edge.right))
+    if by_sketch:
+        sides = (_frequent(tree, node, names[0], most) for node in (edge.left, edge.right))
         found = sql.where(found, sql.among(sql.column(names[0]), reduce(sql.union_all, sides)))
     found = sql.group(found, [column for column, _ in columns])
     heaviest = exp.Ordered(this=sql.column("rows"), desc=True, nulls_first=False)
@@ -63,13 +63,12 @@ def _of_edge(work: Workspace, tree: JoinTree, edge: Edge, join_rows: float, most
     asked = statement("heavy keys", found.order_by(*order).limit(most))
     answer = work.run([asked])[asked.name]
     keys = tuple(_heavy(answer, names, join_rows))
-    return HeavyKeys(keys, max(join_rows - sum(k.rows for k in keys), 0.0), bool(function))
+    return HeavyKeys(keys, max(join_rows - sum(k.rows for k in keys), 0.0), by_sketch)
 
 
-def _frequent(tree: JoinTree, node: int, name: str, function: str, most: int) -> exp.Query:
+def _frequent(tree: JoinTree, node: int, name: str, most: int) -> exp.Query:
     """SELECT the values that are in most rows of a node, by a sketch."""
-    listed = exp.Anonymous(this=function, expressions=[sql.column(name), sql.integer(most)])
-    rows = sql.select([(listed, "v")], sql.derived(node_rows(tree, node, ()), "r"))
+    rows = sql.select([(sql.frequent(sql.column(name), most), "v")], sql.derived(node_rows(tree, node, ()), "r"))
     return sql.select([(exp.Explode(this=sql.column("v")), "v")], sql.derived(rows, "f"))
 
 

@@ -86,7 +86,7 @@ def inspect(
 ) -> Inspection:
     """Read the facts of a feature query from one snapshot. The join is counted, not built. `heavy`: how many keys of
     each many-to-many edge to list; `approximate`: find them by a sketch of the engine."""
-    if approximate and engine.abilities.frequent is None:
+    if approximate and not engine.abilities.frequent:
         raise OptionError("this database has no sketch of frequent values", hint="leave --approximate out")
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     with naming_features(engine, query), workspace(engine) as work:

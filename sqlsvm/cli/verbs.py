@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     default=0,
     help="For each many-to-many edge, list so many keys that make the most rows of the join.",
 )
-@click.option("--approximate", is_flag=True, help="Find these keys by a sketch of the database (DuckDB).")
+@click.option("--approximate", is_flag=True, help="Find these keys by a sketch of the database (DuckDB, Spark).")
 @json_wanted
 def inspect(
     dsn: str,

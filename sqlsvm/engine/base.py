@@ -86,8 +86,8 @@ class Abilities:
     """The type of numbers that are rounded to 24 binary digits."""
     shortest: bool = False
     """Does the driver return such a number as its shortest decimal, 0.9 and not 0.8999999761581421?"""
-    frequent: str | None = None
-    """The aggregate function that sketches the most frequent values: it takes the column and how many to list."""
+    frequent: bool = False
+    """Is there an aggregate function that sketches the most frequent values?"""
     portable: Mapping[str, exp.DType] = field(default_factory=dict)
     """Types whose values `copy_out` gives as numbers, equal exactly where the values are; with the numbers' types."""
 

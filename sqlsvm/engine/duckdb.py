@@ -97,7 +97,7 @@ class DuckDB(Engine):
         foreign_keys=False,
         inexact=frozenset(("FLOAT", "DOUBLE")),
         single="FLOAT",
-        frequent="approx_top_k",
+        frequent=True,
     )
     turn = _TURN
 

@@ -69,6 +69,7 @@ class Spark(Engine):
         changes_rows=False,
         inexact=frozenset(("float", "double")),
         single="float",
+        frequent=True,
         portable=_PORTABLE,
     )
 

@@ -81,12 +81,25 @@ def _any_number(_: exp.Expr) -> exp.Expr:
     return exp.paren(sql.plus(call("MONOTONICALLY_INCREASING_ID"), sql.integer(1)))
 
 
+TRACKED, MOST_TRACKED = 10_000, 1_000_000
+"""How many values a sketch keeps: as it is, and at most. With ten times as many as are listed, hardly any is missed."""
+
+
+def _frequent(node: exp.Expr) -> exp.Expr:
+    """The sketch lists a struct for each value, with its count."""
+    value, most = node.expressions
+    tracked = min(max(10 * int(most.name), TRACKED), MOST_TRACKED)
+    listed = call("APPROX_TOP_K", value.copy(), most.copy(), sql.integer(tracked))
+    return exp.Dot(this=listed, expression=exp.to_identifier("item"))
+
+
 _BY_MEANING: Mapping[str, Callable[[exp.Expr], exp.Expr]] = {
     sql.ELEMENT: _element,
     sql.ROUNDED: _rounded,
     sql.ITEMS: _items,
     sql.DIGITS: _digits,
     sql.ANY_ORDER: _any_number,
+    sql.FREQUENT: _frequent,
 }
 
 # -- nodes that are enough by themselves -------------------------------------------------------------------------------
