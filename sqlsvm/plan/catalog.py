@@ -125,6 +125,8 @@ class Catalog:
         self._keys: dict[tuple[str, tuple[Term, ...]], KeyFacts] = {}
         self._unique: dict[tuple[str, tuple[Term, ...]], bool] = {}
         self._variables: dict[int, list[Column]] = {}
+        self._counted: dict[str, float] = {}
+        """The rows of relations of which no more is known."""
 
     def rows_of(self, alias: str, outputs: Outputs) -> exp.Query:
         return rows_of(self.query, alias, outputs)
@@ -139,17 +141,35 @@ class Catalog:
         return self._count(self.query.relation(alias).source)
 
     def rows(self, alias: str) -> float:
-        return self.key(alias, ()).rows
+        found = self._known_rows(alias)
+        return self.key(alias, ()).rows if found is None else found
+
+    def _known_rows(self, alias: str) -> float | None:
+        return next((f.rows for (of, _), f in self._keys.items() if of == alias), self._counted.get(alias))
 
     def rows_up_to(self, alias: str, most: float) -> float:
         """How many rows a relation has after its own filters, but at most `most`. Reads no more than these."""
-        return self._count(sql.derived(self.own_rows(alias, ()).limit(ceil(most)), "r"))
+        is_optional = self.query.is_optional(alias)
+        if not is_optional and (known := self._known_rows(alias)) is not None:
+            return min(known, most)
+        found = self._count(sql.derived(self.own_rows(alias, ()).limit(ceil(most)), "r"))
+        if found < most and not is_optional:
+            self._counted[alias] = found
+        return found
 
     def held(self, variable: Variable) -> list[Column]:
         """The columns of a variable, as the database describes them at each of its holders."""
         if variable.index not in self._variables:
-            self._variables[variable.index] = [self.column(self.own_rows(t.relation, (t,))) for t in variable.terms]
+            self._variables[variable.index] = [self._described(term) for term in variable.terms]
         return self._variables[variable.index]
+
+    def _described(self, term: Term) -> Column:
+        """The columns of a relation are described already."""
+        rows, of = self.own_rows(term.relation, (term,)), self.query.relation(term.relation)
+        known = (
+            [c for c in of.columns if c.name == term.expression.name] if isinstance(term.expression, exp.Column) else []
+        )
+        return replace(known[0], blur=self.engine.blur(known[0], rows)) if known else self.column(rows)
 
     def column(self, rows: exp.Query) -> Column:
         """The only column of these rows, with its blur."""
@@ -186,8 +206,10 @@ class Catalog:
 
     def _found_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if terms and (alias, terms) not in self._keys:  # if a key repeats among the first rows, read no others
-            first = self.own_rows(alias, terms).limit(EARLY)
-            if key_facts(self.engine, first, len(terms)).largest > 1:
+            first = key_facts(self.engine, self.own_rows(alias, terms).limit(EARLY), len(terms))
+            if first.rows < EARLY and not self.query.is_optional(alias):
+                self._keys[alias, terms] = first
+            if first.largest > 1:
                 return False
         return self.key(alias, terms).largest <= 1
 
@@ -226,9 +248,9 @@ class Catalog:
     def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:
         """NULLs of each feature over the rows that a relation brings to the join, with the one for no match."""
         values: Outputs = [(f.expression.copy(), f"v{i}") for i, f in enumerate(features)]
-        counts = [(_how_many(sql.is_null(sql.column(name))), name) for _, name in values]
+        counts = [(sql.count(), "n"), *((exp.Count(this=sql.column(name)), name) for _, name in values)]
         found = _one(self.engine, sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
-        return {f.name: found[f"v{i}"] for i, f in enumerate(features)}
+        return {f.name: found["n"] - found[f"v{i}"] for i, f in enumerate(features)}
 
     def _count(self, source: exp.Expr) -> float:
         return _one(self.engine, sql.select([(sql.count(), "n")], source))["n"]

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +154,7 @@ def _relations(query: FeatureQuery) -> dict[str, str]:
     }
 
 
+@cache
 def package_version(package: str) -> str | None:
     try:
         return version(package)
