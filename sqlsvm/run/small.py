@@ -43,7 +43,8 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) ->
     if not (is_narrow(plan) and _is_small(work, catalog, plan, most_rows(plan.design, effort))):
         return None
     steps.info("reading the rows of the join, which is small")
-    found = work.run([statement(JOIN, joined(plan))], plan.design.target.parameters)[JOIN]
+    blocks = list(work.blocks(statement(JOIN, joined(plan)), plan.design.target.parameters))
+    found = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     weighs = found[TIMES].astype(float) > 0.0
     found = found if weighs.all() else {name: values[weighs] for name, values in found.items()}
     return None if np.isnan(found[CODE].astype(float)).any() else found
