@@ -7,9 +7,11 @@ import numpy as np
 from sqlsvm.model.confusion import Confusion, f1, precision, recall
 from sqlsvm.model.model import Model, OfClass
 from sqlsvm.report.gather import Report
+from sqlsvm.report.intervals import INTERVAL, said_of_intervals
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import percent, section, table
 from sqlsvm.report.weights import TOP
+from sqlsvm.show.evaluation import interval_of
 from sqlsvm.terminal import amount, row_count, share, weight
 
 MOST = 30
@@ -70,6 +72,7 @@ def confusion_section(report: Report, found: Confusion) -> Element:
         "What it gets right",
         el("p", said),
         el("div", _rates(report, found), _measures(report, found), class_="figures-row"),
+        said_of_intervals(found),
         _matrix(report, found) if len(found.values) <= MOST else None,
         _mistakes(report, found),
     )
@@ -87,11 +90,13 @@ def _rates(report: Report, found: Confusion) -> Element:
 def _measures(report: Report, found: Confusion) -> Element:
     seen, errors = report.seen, found.errors
     known = seen.measures if isinstance(seen, Confusion) else {}
-    more = (*([] if found.exact else ["standard error"]), *(["trained on"] if known else []))
+    with_interval = [INTERVAL] if found.intervals else []
+    more = (*([] if found.exact else ["error of drawing"]), *with_interval, *(["trained on"] if known else []))
 
     def cells(name: str, value: float) -> Iterator[str]:
         yield from (name.replace("_", " "), f"{value:.4f}")
         yield from () if found.exact else (f"{errors[name]:.4f}",)
+        yield from (interval_of(found, name) for _ in with_interval)
         yield from (f"{known[name]:.4f}",) if known else ()
 
     titles = ("measure", "held out" if known else "value", *more)

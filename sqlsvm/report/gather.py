@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from sqlsvm.ask.describe import Histogram, histograms
 from sqlsvm.ask.inspect import Inspection, inspect_model
-from sqlsvm.ask.measure import measure
+from sqlsvm.ask.measure import measure, measure_held_out
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
@@ -101,14 +101,17 @@ def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
 
 
 def _evaluated(engine: Engine, model: Model, offload: bool) -> tuple[Measured, Measured | None]:
-    def measured(problem: Problem) -> Measured:
-        found = measure(problem, model, buckets=PLACES, bins=BINS)
-        assert not isinstance(found, ByGroup)  # no report has groups
-        return found
+    def by(how: Callable[..., Measured | ByGroup]) -> Callable[[Problem], Measured]:
+        def measured(problem: Problem) -> Measured:
+            found = how(problem, model, buckets=PLACES, bins=BINS)
+            assert not isinstance(found, ByGroup)  # no report has groups
+            return found
+
+        return measured
 
     if not Holdout.of(model.options):
-        return on_all(engine, model, measured, offload=offload), None
-    parts = on_parts(engine, model, measured, offload=offload)
+        return on_all(engine, model, by(measure), offload=offload), None
+    parts = on_parts(engine, model, by(measure), offload=offload, held_out=by(measure_held_out))
     return parts["holdout"], parts["train"]
 
 

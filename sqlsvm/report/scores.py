@@ -6,9 +6,10 @@ from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Evaluation, Residuals
 from sqlsvm.report.classes import confusion_section
 from sqlsvm.report.gather import Report
+from sqlsvm.report.intervals import INTERVAL, said_of_intervals
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import section, table
-from sqlsvm.show.evaluation import RATES, measures_of
+from sqlsvm.show.evaluation import RATES, interval_of, interval_of_number, measures_of
 from sqlsvm.terminal import amount, row_count, share, weight
 
 
@@ -29,6 +30,7 @@ def scores_section(report: Report, drawn: Mapping[str, Element]) -> Element | No
         "What it gets right",
         el("p", said),
         el("div", left, drawn.get("roc"), class_="figures-row"),
+        said_of_intervals(found),
         drawn.get("reliability"),
     )
 
@@ -42,11 +44,16 @@ def _residuals_section(
     report: Report, found: Residuals, seen: Residuals | None, drawn: Mapping[str, Element]
 ) -> Element:
     exact = "Scores were rounded for counting." if found.blur else "All numbers are exact."
-    rows = list(measures_of(found, report.model.weighted))
-    titles: tuple[str, ...] = ("measure", "value")
+    rows = [[*row] for row in measures_of(found, report.model.weighted)]
+    titles = ["measure", "held out" if seen else "value"]
+    if found.intervals:
+        titles.append(INTERVAL)
+        rows = [[*row, interval_of_number(found, row[0])] for row in rows]
+        rows.append(["loss", f"{found.intervals['loss'].value:.6g}", interval_of_number(found, "loss")])
     if seen:
+        titles.append("trained on")
         trained = dict(measures_of(seen, report.model.weighted))
-        titles, rows = ("measure", "held out", "trained on"), [(*row, trained.get(row[0], "")) for row in rows]  # type: ignore[misc]
+        rows = [[*row, trained.get(row[0], "")] for row in rows]
     measures = table(titles, rows, words=1, caption=f"{report.model.label} \u2212 score")
     said = f"{_counted(report, found.rows)} {exact}"
     return section(
@@ -54,6 +61,7 @@ def _residuals_section(
         "How far it is off",
         el("p", said),
         el("div", drawn.get("residuals"), measures, class_="figures-row"),
+        said_of_intervals(found),
     )
 
 
@@ -80,12 +88,19 @@ def _rates(found: Evaluation, seen: Evaluation | None) -> Element:
     """The rates on the rows held out, next to the rates on the rows of the training."""
     names = [name for name in RATES if getattr(found, name) is not None]
     rows = [
-        (name.replace("_", " "), f"{getattr(found, name).value:.4f}", _bounds(getattr(found, name))) for name in names
+        [name.replace("_", " "), f"{getattr(found, name).value:.4f}", _bounds(getattr(found, name))] for name in names
     ]
     if seen is None:
         return table(("measure", "value", "proven to be"), rows, words=1, caption="Rates")
-    both = [(*row, _value(getattr(seen, name))) for row, name in zip(rows, names, strict=True)]
-    titles = ("measure", "held out", "proven to be", "trained on")
+    titles = ["measure", "held out", "proven to be", "trained on"]
+    both = [[*row, _value(getattr(seen, name))] for row, name in zip(rows, names, strict=True)]
+    if found.intervals:
+        titles.insert(2, INTERVAL)
+        names, loss = [*names, "loss"], f"{found.intervals['loss'].value:.4f}"
+        both = [
+            [*row[:2], interval_of(found, name), *row[2:]]
+            for row, name in zip([*both, ["loss", loss, "", ""]], names, strict=True)
+        ]
     return table(titles, both, words=1, caption="Rates on both parts")
 
 

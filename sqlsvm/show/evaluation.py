@@ -26,11 +26,11 @@ def draw_evaluation(
     if isinstance(found, ByGroup):
         return _by_group(found, label, classes, stream, weighted=weighted)
     if isinstance(found, Confusion):
-        how = (_looked_at(found), *_worth(found))
+        how = (_looked_at(found), *worth_of(found))
         return on_paper(stream, _classes(found, label, weighted), "", _measures(found), "", *how)
     fair: list[str | Table] = ["", _fairness(found.fairness)] if found.fairness else []
     if isinstance(found, Residuals):
-        worth = [*_worth(found)]
+        worth = [*worth_of(found)]
         return on_paper(stream, _residuals(found, label, weighted), *fair, *([""] if worth else []), *worth)
     return on_paper(stream, _matrix(found, label, classes, weighted), "", _rates(found), *fair, "", *_how(found))
 
@@ -70,10 +70,10 @@ def _how(found: Evaluation) -> Iterator[str]:
         yield f"measured on a sample of {amount(found.sample)} join rows: a kernel machine cannot be counted"
     else:
         yield "exact" if found.exact else "between bounds where scores had to be rounded"
-    yield from _worth(found)
+    yield from worth_of(found)
 
 
-def _worth(found: Evaluation | Residuals | Confusion) -> Iterator[str]:
+def worth_of(found: Evaluation | Residuals | Confusion) -> Iterator[str]:
     """Of rows held out."""
     if found.no_intervals:
         yield found.no_intervals if found.intervals else f"no intervals: {found.no_intervals}"
@@ -122,7 +122,7 @@ def _measures(found: Confusion) -> Table:
     errors = found.errors
     for name, value in found.measures.items():
         figures = [f"{value:.4f}", *(f"{errors[name]:.4f}" for _ in of_drawing)]
-        table.add_row(name.replace("_", " "), *figures, *([_interval(found, name)] if found.intervals else []))
+        table.add_row(name.replace("_", " "), *figures, *([interval_of(found, name)] if found.intervals else []))
     return table
 
 
@@ -139,14 +139,14 @@ def _residuals(found: Residuals, label: str, weighted: bool) -> Table:
     if known := found.intervals.get("loss"):
         rows.append(("loss", f"{known.value:.6g}"))
     for said, value in rows:
-        table.add_row(said, value, *([_interval_of_number(found, said)] if interval else []))
+        table.add_row(said, value, *([interval_of_number(found, said)] if interval else []))
     return table
 
 
 _SHORT = {"mean absolute error": "mae", "root mean square error": "rmse", "R^2": "r2"}
 
 
-def _interval_of_number(found: Residuals, said: str) -> str:
+def interval_of_number(found: Residuals, said: str) -> str:
     known = found.intervals.get(_SHORT.get(said, said))
     return f"{known.lower:.6g} to {known.upper:.6g}" if known else ""
 
@@ -200,12 +200,12 @@ def _rates(found: Evaluation) -> Table:
         values = (rate.value,) if rate.exact else (rate.value, rate.lower, rate.upper)
         figures = [f"{value:.4f}" for value in values]
         figures += [""] * (1 + len(bounds) - len(figures))
-        table.add_row(name.replace("_", " "), *figures, *([_interval(found, name)] if interval else []))
+        table.add_row(name.replace("_", " "), *figures, *([interval_of(found, name)] if interval else []))
     if interval:
-        table.add_row("loss", f"{found.intervals['loss'].value:.4f}", *("" for _ in bounds), _interval(found, "loss"))
+        table.add_row("loss", f"{found.intervals['loss'].value:.4f}", *("" for _ in bounds), interval_of(found, "loss"))
     return table
 
 
-def _interval(found: Evaluation | Confusion, name: str) -> str:
+def interval_of(found: Evaluation | Confusion, name: str) -> str:
     known = found.intervals.get(name)
     return f"{known.lower:.4f} to {known.upper:.4f}" if known else ""

@@ -391,6 +391,8 @@ def test_a_report(duckdb: Engine) -> None:
         assert all(f'<td class="number">{cell:,.0f}</td>' in page for cell in row)
     for value in found.evaluation.measures.values():
         assert f'<td class="number">{value:.4f}</td>' in page
+    for interval in found.evaluation.intervals.values():
+        assert f'<td class="number">{interval.lower:.4f} to {interval.upper:.4f}</td>' in page
     (missing,) = gather(model, None).missing
     assert "confusion matrix" in missing.part
     assert "The certificates" in html(gather(model, None), datetime(2026, 1, 2))

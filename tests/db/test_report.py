@@ -62,10 +62,14 @@ def test_rows_held_out(engine: Engine) -> None:
     assert found.missing == ()
     assert isinstance(found.evaluation, Evaluation)
     assert isinstance(found.seen, Evaluation)
+    of_accuracy = found.evaluation.intervals["accuracy"]
     unseen, seen = (e.negatives + e.positives for e in (found.evaluation, found.seen))
     assert (seen, seen + unseen) == (model.join_rows, 344)
     page = written(found)
-    for part in (f"Held out were {unseen:.0f} rows", "Rates on both parts", f"all {unseen:.0f} rows held out of the"):
+    for part in (
+        *(f"Held out were {unseen:.0f} rows", "Rates on both parts", f"all {unseen:.0f} rows held out of the"),
+        *(f"{of_accuracy.lower:.4f} to {of_accuracy.upper:.4f}", "The intervals are of 95 %."),
+    ):
         assert part in page, part
     assert "have changed since" not in page
 
@@ -91,6 +95,8 @@ def test_a_label_that_is_a_number(engine: Engine) -> None:
         f"Held out were {found.evaluation.rows:.0f} rows",
         "mean absolute error",
         "How far it is off",
+        f"{found.evaluation.intervals['mae'].lower:.6g} to {found.evaluation.intervals['mae'].upper:.6g}",
+        "independent rows.",
         "Right of 0 the label is above the score",
         "it is the prediction of y",
     ):
