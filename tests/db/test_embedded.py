@@ -17,7 +17,7 @@ from sqlglot import parse_one
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
-from sqlsvm.engine.embedded import Embedded, Server, find_installations, wheel_programs
+from sqlsvm.engine.embedded import FOLDER, Embedded, Server, find_installations, wheel_programs
 from sqlsvm.errors import EngineError
 from tests.servers import processes_naming
 from tests.typed import asked, typed
@@ -247,12 +247,19 @@ def test_root_is_told_of_a_folder_that_nobody_can_enter(tmp_path: Path) -> None:
     assert list(private.iterdir()) == []
 
 
-def test_what_the_machine_has_comes_before_the_wheel() -> None:
+def test_what_the_machine_has_comes_before_the_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is named is the only one."""
+    monkeypatch.delenv(FOLDER, raising=False)
     found = list(find_installations().values())
     wheel = wheel_programs()
     assert wheel is not None
     assert wheel in found
     assert found.index(wheel) == len(found) - 1
+    monkeypatch.setenv(FOLDER, str(wheel))
+    assert [*find_installations().values()] == [wheel]
+    monkeypatch.setenv(FOLDER, "/nowhere")
+    with pytest.raises(EngineError, match=r"\$SQLSVM_POSTGRES names no PostgreSQL server: /nowhere"):
+        find_installations()
 
 
 def test_the_wheel_runs_even_from_a_private_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
