@@ -151,7 +151,14 @@ def plus(*terms: exp.Expression) -> exp.Expression:
     return _chain(exp.Add, terms) or number(0)
 
 
-def _chain(operator: type[exp.Mul | exp.Add], operands: Iterable[exp.Expression]) -> exp.Expression | None:
+DEEPEST = 500
+"""Operands in a row: DuckDB reads expressions of a depth of 1,000."""
+
+
+def _chain(operator: type[exp.Mul | exp.Add], operands: Sequence[exp.Expression]) -> exp.Expression | None:
+    if len(operands) > DEEPEST:
+        batches = (operands[at : at + DEEPEST] for at in range(0, len(operands), DEEPEST))
+        return _chain(operator, [exp.paren(found, copy=False) for each in batches if (found := _chain(operator, each))])
     made: exp.Expression | None = None
     for operand in operands:
         side = exp.paren(operand, copy=False) if made is not None and isinstance(operand, exp.Binary) else operand
@@ -332,6 +339,27 @@ def group(query: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
 def grouped(keys: Named, sums: Outputs, source: exp.Expr) -> exp.Select:
     """SELECT keys, sums FROM source GROUP BY keys"""
     return group(select([*keys, *sums], source), [key for key, _ in keys])
+
+
+WIDEST = 1600
+"""The largest number of columns that PostgreSQL allows in a row."""
+
+
+def narrow(query: exp.Query) -> list[exp.Query]:
+    """Sums in parts, if a row cannot hold them all. Each part has the keys that they are grouped by, in order."""
+    if not isinstance(query, exp.Select) or len(query.selects) <= WIDEST:
+        return [query]
+    by = query.args.get("group")
+    grouped_by = by.expressions if by else []
+    keys = [output for output in query.selects if output.unalias() in grouped_by]
+    rest = [output for output in query.selects if output not in keys]
+    parts: list[exp.Query] = []
+    size = WIDEST - len(keys)
+    for at in range(0, len(rest), size):
+        part = _again(query)
+        part.set("expressions", [output.copy() for output in (*keys, *rest[at : at + size])])
+        parts.append(part.order_by(*(key.unalias().copy() for key in keys), copy=False) if keys else part)
+    return parts
 
 
 def union_all(first: exp.Query, second: exp.Query) -> exp.Union:

@@ -9,11 +9,13 @@ PATIENCE. So a log shows what was slow, and is otherwise the same every time.
 import logging
 import os
 import sys
+from _thread import start_new_thread
 from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Timer
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
+from weakref import finalize
 
 import click
 
@@ -38,23 +40,37 @@ class Steps(Protocol):
 
 
 class Lines:
+    """One thread waits for all steps. Nobody waits for it: where there is no memory left for it, nothing is shown."""
+
     def __init__(self) -> None:
-        self._timer: Timer | None = None
+        self._begun: SimpleQueue[str | None] | None = None
 
     def begin(self, step: str, announced: bool) -> None:
-        self.rest()
-        if not announced:
-            self._timer = Timer(PATIENCE, self.say, [f"{step} ..."])
-            self._timer.daemon = True
-            self._timer.start()
+        if self._begun is None:
+            self._begun = SimpleQueue()
+            finalize(self, self._begun.put, None)
+            with suppress(RuntimeError):
+                start_new_thread(_wait, (self._begun,))
+        self._begun.put("" if announced else step)
 
     def rest(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-        self._timer = None
+        if self._begun:
+            self._begun.put("")
 
     def say(self, line: str) -> None:
         click.echo(line, err=True)
+
+
+def _wait(begun: "SimpleQueue[str | None]") -> None:
+    """Print each step that no other one follows soon; "" is none, and after None there are no more."""
+    with suppress(BaseException):
+        step = begun.get()
+        while step is not None:
+            try:
+                step = begun.get(timeout=PATIENCE if step else None)
+            except Empty:
+                click.echo(f"{step} ...", err=True)
+                step = ""
 
 
 class Spinner:

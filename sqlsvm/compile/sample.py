@@ -33,7 +33,7 @@ from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
-from sqlsvm.sql import Named
+from sqlsvm.sql import WIDEST, Named
 
 
 def sample(plan: Plan, *, thinned: bool = False, apart: bool = False) -> Iterator[Statement]:
@@ -113,9 +113,6 @@ TIMES = "times"
 """How often a row of the answer was drawn."""
 CLUSTER = "cluster"
 """Which row of the label's relation it is of."""
-
-WIDEST = 1600
-"""The largest number of columns that PostgreSQL allows in a row."""
 
 
 def sample_name(plan: Plan, part: int = 0) -> str:

@@ -18,9 +18,6 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Parameters
 
-WIDEST = 1600
-"""The largest number of columns that PostgreSQL allows in a row."""
-
 
 @dataclass(frozen=True, eq=False)
 class Kept:
@@ -151,7 +148,7 @@ def batches(asked: Iterable[tuple[exp.Query, Parameters]]) -> Iterator[list[exp.
     """Queries with their values, as many at a time as have columns for one row."""
     batch: list[exp.Query] = []
     for query, values in asked:
-        if batch and sum(len(q.named_selects) for q in [*batch, query]) > WIDEST:
+        if batch and sum(len(q.named_selects) for q in [*batch, query]) > sql.WIDEST:
             yield batch
             batch = []
         batch.append(valued(query, values))

@@ -6,6 +6,8 @@ import psycopg
 
 from sqlsvm.engine.base import Refusal, StatementError
 
+_TOO_WIDE = ("54000", "54011")
+"""A row that is larger than a page, or has too many columns."""
 _READ_ONLY, _DENIED, _LOCKED = "25006", "42501", "55P03"
 _REFUSALS: dict[str, Refusal] = {
     _DENIED: "denied",
@@ -48,6 +50,8 @@ def _hint(sqlstate: str, message: str, info: psycopg.ConnectionInfo) -> str | No
         return "another session has locked it: try again later, or SET lock_timeout to a longer time"
     if sqlstate == _READ_ONLY:
         return "this session may only read: add --no-temp or --offload, keep models with --model-file, predict to CSV"
+    if sqlstate in _TOO_WIDE:
+        return "working tables hold about 900 numbers in a row: add --no-temp, which makes none, or --offload"
     if "conflict with recovery" in message:
         return "this standby waits so long for a reader: raise max_standby_streaming_delay, or set hot_standby_feedback"
     if sqlstate == _DENIED and "temporary tables" in message:

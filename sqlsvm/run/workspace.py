@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from itertools import count
+from itertools import count, islice
 from time import perf_counter
 
 from sqlglot import exp
@@ -71,10 +71,14 @@ class Program:
 
 
 def rendered(engine: Engine, statement: Statement, readers: int | None = None) -> Texts:
-    """The texts that are sent for a statement."""
+    """The texts that are sent for a statement; for an answer several, if it is too wide for one."""
     if statement.table is None:
-        return (engine.text(statement.query),)
+        return tuple(map(engine.text, sql.narrow(statement.query)))
     return engine.to_keep(statement.table, statement.query, readers=readers)
+
+
+def merged(parts: Iterable[Rows]) -> Rows:
+    return {name: values for rows in parts for name, values in rows.items()}
 
 
 Asked = list[tuple[exp.Query, list[object]]]
@@ -87,7 +91,7 @@ def keep_all(engine: Engine, statements: Sequence[Statement], parameters: Mappin
     for statement in statements:
         values = [parameters[p] for p in statement.parameters]
         if statement.table is None:
-            asked.append((statement.query, values))
+            asked += [(part, values) for part in sql.narrow(statement.query)]
         else:
             engine.keep(statement.table, statement.query, values)
     return asked
@@ -137,7 +141,9 @@ class Workspace:
         if self.on_done and asked:
             rows = sum(len(next(iter(answer.values()))) for answer in answers)
             self.on_done(at_once(self.engine, run, asked), rows, perf_counter() - started)
-        return dict(zip((s.name for s in run if not s.table), answers, strict=True))
+        found = iter(answers)
+        parts = {s.name: len(sql.narrow(s.query)) for s in run if not s.table}
+        return {name: merged(islice(found, number)) for name, number in parts.items()}
 
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
         """The answer of a statement, a block at a time."""
@@ -159,7 +165,7 @@ class Workspace:
 
     def _send(self, statement: Statement, texts: Texts, values: list[object]) -> Rows | None:
         if statement.table is None:
-            return self.engine.fetch(texts[0], values)
+            return merged(self.engine.fetch(text, values) for text in texts)
         self.engine.keep(statement.table, texts, values)
         self._tables.append(statement.table)
         return None

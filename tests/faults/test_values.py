@@ -123,7 +123,10 @@ def test_a_hundred_thousand_categories(engine: Engine) -> None:
 
 
 @only_long
-def test_as_many_columns_as_a_table_may_have(engine: Engine) -> None:
+@pytest.mark.parametrize("no_temp", [False, True])
+def test_as_many_columns_as_a_table_may_have(engine: Engine, no_temp: bool) -> None:
+    if engine.dialect == "postgres":
+        engine.place(no_temp=no_temp)
     columns = [f"c{n}" for n in range(1_598)]
     build(engine, f"CREATE TABLE f (y INT, {', '.join(f'{c} REAL' for c in columns)})")
     values = ", ".join(f"(n * {place} % 7)" for place in range(1_598))
