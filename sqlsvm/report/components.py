@@ -26,7 +26,7 @@ def html(found: Components, made: datetime) -> str:
         "The principal components of a join",
         made,
         opening,
-        section("variance", "Variance", el("p", proof(found)), draw(scree(found))),
+        section("variance", "Variance", el("p", proof(found)), el("div", draw(scree(found)), class_="beside")),
         section("loadings", "Loadings", table(("feature", *numbered), rows, words=1)),
     )
 
