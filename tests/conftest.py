@@ -5,8 +5,9 @@ long as the session, for hypothesis, which cannot use one per test; so does `ins
 """
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
@@ -37,16 +38,26 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a thinned test one variant of n is quick, and the others are slow. Slow tests come first, so that at the end
-    no worker waits long for another."""
-    seen: Counter[str] = Counter()
+    """Of a thinned test one variant of n is quick. Any other test of both engines is quick on one of them, in turns.
+    The rest is slow. Slow tests come first, so that at the end no worker waits long for another."""
+    seen, places = Counter[str](), dict[str, int]()
     for item in items:
         if marker := item.get_closest_marker("thin"):
             test = item.nodeid.partition("[")[0]
             if seen[test] % marker.args[0]:
                 item.add_marker(pytest.mark.slow)
             seen[test] += 1
+        elif (engine := _one_of_both(item)) and not item.get_closest_marker("slow"):
+            variant = re.sub(rf"\b{engine}\b", "", item.nodeid)
+            if engine != ENGINES[places.setdefault(variant, len(places)) % 2]:
+                item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _one_of_both(item: pytest.Item) -> str | None:
+    """The engine, of a test that has a variant for each."""
+    params: Mapping[str, object] = item.callspec.params if hasattr(item, "callspec") else {}
+    return next((name for name in ENGINES if name in (params.get("engine"), params.get("shared_engine"))), None)
 
 
 @pytest.fixture(scope="session")
