@@ -5,8 +5,7 @@ w counts as w rows. Class weights do not count: they belong to the training.
 """
 
 import logging
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from math import ceil
 
 import numpy as np
@@ -74,14 +73,20 @@ def evaluate_plan(
     *,
     buckets: int = 256,
     bins: int = 100,
+    then: Callable[[Asked, Evaluation], Evaluation] | None = None,
 ) -> Evaluation:
     """Evaluate theta, which is for the raw coordinates of the plan. The plan's query may have more filters, for example
-    to select the rows held out.
+    to select the rows held out. `then` may read more from the list of scores.
 
     The result is exact if all scores fit into a list. Otherwise they are rounded to a grid with at least `buckets`
     places over their range: more places give narrower bounds. With two bags the confusion matrix is always exact.
     """
-    return on_list(work, plan, theta, buckets, partial(_evaluation, bins=bins, probability=probability))
+
+    def read(asked: Asked, above: ByLabel | None) -> Evaluation:
+        found = _evaluation(asked, above, bins, probability)
+        return then(asked, found) if then else found
+
+    return on_list(work, plan, theta, buckets, read)
 
 
 # -- what is read from it ----------------------------------------------------------------------------------------------
@@ -116,6 +121,8 @@ def _auc(asked: Asked, pairs: float) -> Bounded | None:
     """Two scores that are each off by delta may be 2 delta closer or further apart."""
     if not pairs > 0:
         return None
+    if not asked.delta:
+        return _bounded([asked.ranks["area"] / pairs])
     read = (compiled.moved_area() if t else compiled.area() for t in _shifts(asked.delta))
     areas = [asked.run(s, parameters={SHIFT: 2 * t}) for s, t in zip(read, _shifts(asked.delta), strict=True)]
     return _bounded([float(found[compiled.AREA]["area"][0]) / pairs for found in areas])

@@ -22,10 +22,22 @@ from math import sqrt
 
 import numpy as np
 
-from sqlsvm.ask.listed import steps_per_unit
+from sqlsvm.ask.evaluate import evaluate_plan
+from sqlsvm.ask.listed import Asked, steps_per_unit
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.rows import options_of
-from sqlsvm.compile.clusters import POWERS, SIZES, SQUARES, apart, interpolated, sizes, squares, stepping
+from sqlsvm.compile.clusters import (
+    POWERS,
+    SIZES,
+    SQUARES,
+    apart,
+    are_rows,
+    interpolated,
+    sizes,
+    squares,
+    squares_of_list,
+    stepping,
+)
 from sqlsvm.compile.evaluate import towards_centre
 from sqlsvm.model.evaluation import Clusters, Evaluation, Residuals
 from sqlsvm.model.interval import LOG, LOGIT, UNEXPLAINED, Interval, Scale, Sizes, of_strata
@@ -61,31 +73,43 @@ def with_intervals_of_residuals(found: Residuals, problem: Problem, model: Model
     return with_intervals_of_numbers(found, problem, theta_of(problem.plan, model), options_of(model))
 
 
+def evaluated(problem: Problem, theta: Array, options: ProblemOptions) -> Evaluation:
+    """The measures with their intervals; where clusters are rows, all from one list of scores."""
+
+    def then(asked: Asked, found: Evaluation) -> Evaluation:
+        return with_intervals(found, problem, theta, options, asked=asked)
+
+    work, plan = problem.work, problem.plan
+    if are_rows(plan) and apart(plan):
+        return evaluate_plan(work, plan, theta, then=then)
+    return with_intervals(evaluate_plan(work, plan, theta), problem, theta, options)
+
+
 def with_intervals(
     found: Evaluation,
     problem: Problem,
     theta: Array,
     options: ProblemOptions,
-    loss: float | None = None,
-    *,
-    ranks: bool = True,
+    asked: Asked | None = None,
 ) -> Evaluation:
-    """None if the label's relation is joined up front, or one of the classes has hardly any rows. `loss` is the mean
-    loss, if it is known. `ranks`: also that of the AUC, which costs more than all others."""
+    """None if the label's relation is joined up front, or one of the classes has hardly any rows. `asked` has the list
+    of the scores, if it is still there."""
     plan = apart(problem.plan)
     if plan is None:
         return replace(found, no_intervals=JOINED)
-    by_code = sizes_by_code(problem.work, plan)
+    listed = asked if are_rows(plan) else None
+    by_code = _sizes_of_rows(found) if listed else sizes_by_code(problem.work, plan)
     if found.auc is None or len(by_code) < 2 or min(each.clusters for each in by_code.values()) < 2:
         return replace(found, no_intervals="one of the classes has less than two rows of the label's table")
     reach = max(map(abs, (found.histogram.edges[0], found.histogram.edges[-1])))
-    loss = mean_loss(problem, theta, options) if loss is None else loss
-    with _reader(problem.work, plan, theta, by_code[-1] + by_code[1], reach) as reader:
+    loss = options.named_loss
+    mean = None if listed and isinstance(loss, Piecewise) else mean_loss(problem, theta, options)
+    with _reader(problem.work, plan, theta, by_code[-1] + by_code[1], reach, listed) as reader:
         of_classes = _OfClasses(reader, found, by_code)
         intervals = {
             "accuracy": of_classes.accuracy(),
-            **({"auc": of_classes.auc()} if ranks else {}),
-            "loss": reader.loss(options.named_loss, loss),
+            "auc": of_classes.auc(),
+            "loss": reader.loss(loss, mean),
         }
     value = intervals["accuracy"].value
     clusters = worth(value * (1.0 - value), intervals["accuracy"], reader.sizes)
@@ -125,6 +149,12 @@ def sizes_by_code(work: Workspace, plan: Plan) -> Mapping[int, Sizes]:
     return {int(code): Sizes(*powers) for code, powers in zip(answer[CODE], each, strict=True) if powers[0]}
 
 
+def _sizes_of_rows(found: Evaluation) -> Mapping[int, Sizes]:
+    """Where clusters are rows."""
+    each = {-1: found.negatives, 1: found.positives}
+    return {code: Sizes(*[rows] * len(POWERS)) for code, rows in each.items() if rows}
+
+
 def _sizes_around(work: Workspace, plan: Plan, centre: float) -> tuple[Mapping[str, float], Sizes]:
     with work.scratch():
         answer = {name: float(values[0]) for name, values in work.run(sizes(plan, centre))[SIZES].items()}
@@ -151,9 +181,12 @@ class _Reader:
     sizes: Sizes
     reach: float
     """The largest |z|."""
+    listed: Asked | None = None
+    """Has the list of scores, where clusters are rows."""
 
     def squares(self, parts: Parts, code: int | None = None, centre: float | None = None) -> Mapping[str, float]:
-        program = Program(self.work.engine, squares(self.plan, parts, code, centre))
+        made = [squares_of_list(parts, code)] if self.listed else squares(self.plan, parts, code, centre)
+        program = Program(self.work.engine, made)
         answers = self.work.run_and_drop(program, self.parameters)[SQUARES]
         return {name: float(values[0]) for name, values in answers.items()}
 
@@ -167,13 +200,13 @@ class _Reader:
     def around(self, value: float, error: float, scale: Scale) -> Interval:
         return Interval.around(value, error, self.sizes.degrees, scale)
 
-    def loss(self, loss: Loss, mean: float) -> Interval:
-        """Exact if the loss is quadratic between a few places."""
+    def loss(self, loss: Loss, mean: float | None) -> Interval:
+        """Exact if the loss is quadratic between a few places. Then its mean need not be known."""
         origin = loss.origin or 0.0
         if isinstance(loss, Piecewise):
-            parts = values(loss)
-            pieces = (replace(p, at=p.at - origin, value=p.value - mean) for p in parts.pieces)
-            return self.interval(mean, Parts(tuple(end - origin for end in parts.ends), tuple(pieces)))
+            mean = self.squares(_less(loss, 0.0))["total"] / self.sizes.rows if mean is None else mean
+            return self.interval(mean, _less(loss, mean))
+        assert mean is not None
         places = np.linspace(-self.reach - 1.0, self.reach + 1.0, self.fine)
         return self.interval(mean, interpolated(places, loss.value(places + origin) - mean))
 
@@ -182,15 +215,24 @@ class _Reader:
         return FEW if self.plan.links else PLACES
 
 
+def _less(loss: Piecewise, mean: float) -> Parts:
+    """The loss less its mean, of z without an origin."""
+    parts, origin = values(loss), loss.origin or 0.0
+    pieces = (replace(p, at=p.at - origin, value=p.value - mean) for p in parts.pieces)
+    return Parts(tuple(end - origin for end in parts.ends), tuple(pieces))
+
+
 @contextmanager
-def _reader(work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: float) -> Iterator[_Reader]:
+def _reader(
+    work: Workspace, plan: Plan, theta: Array, known: Sizes, reach: float, listed: Asked | None = None
+) -> Iterator[_Reader]:
     """Messages towards the centre are the same for all functions."""
     buckets = steps_per_unit([{"least": np.array([-reach]), "largest": np.array([reach])}], FINE)
     parameters = {THETA: theta, BOUND: 0.0, BUCKETS: buckets}
     with work.scratch():
         if plan.centre is not None:
             work.run(towards_centre(plan), parameters)
-        yield _Reader(work, plan, parameters, known, reach)
+        yield _Reader(work, plan, parameters, known, reach, listed)
 
 
 @dataclass(frozen=True)
@@ -207,7 +249,22 @@ class _OfClasses:
 
     def auc(self) -> Interval:
         assert self.found.auc
-        value, edges = self.found.auc.value, np.array(self.found.histogram.edges)
+        value = self.found.auc.value
+        listed = self.reader.listed
+        added = self._of_ranks(value, listed.ranks) if listed else self._of_bins(value)
+        squares = (added[code] / self.sizes[code].rows ** 2 for code in (1, -1))
+        variance, degrees = of_strata(squares, (self.sizes[1], self.sizes[-1]))
+        return Interval.around(value, sqrt(variance), degrees, LOGIT)
+
+    def _of_ranks(self, value: float, ranks: Mapping[str, float]) -> dict[int, float]:
+        """What the rows of each class add, squared: exactly, from the list."""
+        rows = {code: self.sizes[code].rows for code in (-1, 1)}
+        each = {1: ranks["positive"] / rows[-1] ** 2, -1: ranks["negative"] / rows[1] ** 2}
+        return {code: max(0.0, square - rows[code] * value**2) for code, square in each.items()}
+
+    def _of_bins(self, value: float) -> dict[int, float]:
+        """The same with ranks from the histogram, linear within its bins."""
+        edges = np.array(self.found.histogram.edges)
         negative, positive = (
             np.concatenate([[0.0], np.cumsum(rows) / sum(rows)])
             for rows in (self.found.histogram.negative, self.found.histogram.positive)
@@ -216,10 +273,8 @@ class _OfClasses:
         places, below, above = edges[some], negative[some] - value, (1.0 - positive[some]) - value
         of_positive = interpolated(-places[::-1], below[::-1])
         of_negative = interpolated(places, above)
-        sizes = self.sizes[1], self.sizes[-1]
-        sums = self.reader.squares(of_positive, 1), self.reader.squares(of_negative, -1)
-        variance, degrees = of_strata((s["squares"] / own.rows**2 for s, own in zip(sums, sizes, strict=True)), sizes)
-        return Interval.around(value, sqrt(variance), degrees, LOGIT)
+        each = {1: of_positive, -1: of_negative}
+        return {code: self.reader.squares(parts, code)["squares"] for code, parts in each.items()}
 
 
 def _spread(shares: Array, most: int) -> list[int]:

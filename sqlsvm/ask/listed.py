@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, floor, log2
 from typing import TypeVar
 
@@ -57,6 +58,11 @@ class Asked:
 
     def above_at_centre(self) -> ByLabel:
         return by_label(self.run(compiled.above_at_centre(self.plan))[compiled.ABOVE])
+
+    @cached_property
+    def ranks(self) -> Mapping[str, float]:
+        """Of the rows of the list, if its scores are exact."""
+        return {name: float(values[0]) for name, values in self.run(compiled.ranks())[compiled.RANKS].items()}
 
     @property
     def class_scale(self) -> ByLabel:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sqlsvm.ask.confusion import Scored, confusion
 from sqlsvm.ask.evaluate import evaluate_plan
-from sqlsvm.ask.intervals import with_intervals, with_intervals_of_numbers
+from sqlsvm.ask.intervals import evaluated, with_intervals_of_numbers
 from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
@@ -73,6 +73,8 @@ def with_errors(
     problem: Problem, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
 ) -> tuple[Measures, Measures]:
     """The same, and the standard errors of those for which rows of the label's relation are known to be clusters."""
+    if len(thetas) == 1 and options.loss not in NUMBER_LOSSES:
+        return _of_two(problem, thetas[0], options, wanted=wanted and len(problem.plan.bags) <= MOST_BAGS)
     each = zip(against_others(problem), thetas, strict=True)
     own = {"loss": float(np.mean([mean_loss(problem, theta, options) for problem, theta in each]))}
     if len(thetas) > 1:
@@ -80,13 +82,19 @@ def with_errors(
         return own | {name: rates[said] for name, said in OF_SEVERAL.items()}, {}
     (theta,) = thetas
     wanted = wanted and len(problem.plan.bags) <= MOST_BAGS
-    if options.loss in NUMBER_LOSSES:
-        found = residuals_of(problem, theta, options.quantile)
-        measures = own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
-        intervals = with_intervals_of_numbers(found, problem, theta, options, own["loss"]).intervals if wanted else {}
-        return measures, {name: each.standard_error for name, each in intervals.items()}
-    of_two = evaluate_plan(problem.work, problem.plan, theta)
+    found = residuals_of(problem, theta, options.quantile)
+    measures = own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+    intervals = with_intervals_of_numbers(found, problem, theta, options, own["loss"]).intervals if wanted else {}
+    return measures, {name: each.standard_error for name, each in intervals.items()}
+
+
+def _of_two(
+    problem: Problem, theta: Array, options: ProblemOptions, *, wanted: bool
+) -> tuple[Measures, Mapping[str, float]]:
+    """Of two classes. The loss comes with its error, if that is wanted and known."""
+    of_two = evaluated(problem, theta, options) if wanted else evaluate_plan(problem.work, problem.plan, theta)
+    intervals = of_two.intervals
+    loss = intervals["loss"].value if "loss" in intervals else mean_loss(problem, theta, options)
     known = ((name, getattr(of_two, name)) for name in MEASURES_OF_CLASSES if name != "loss")
-    of_rows = own | {name: rate.value if rate else 0.0 for name, rate in known}
-    errors = with_intervals(of_two, problem, theta, options, own["loss"], ranks=False).intervals if wanted else {}
-    return of_rows, {name: each.standard_error for name, each in errors.items()}
+    of_rows = {"loss": loss} | {name: rate.value if rate else 0.0 for name, rate in known}
+    return of_rows, {name: each.standard_error for name, each in intervals.items()}

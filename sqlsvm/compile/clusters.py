@@ -7,11 +7,13 @@ database.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.evaluate import CLASSES, LIST
 from sqlsvm.compile.lines import Meeting
 from sqlsvm.compile.messages import TIE, Messages
 from sqlsvm.compile.moments import counts_of
@@ -39,6 +41,11 @@ def apart(plan: Plan) -> Plan | None:
     method = "grid" if plan.method == "sketch" else plan.method
     alone = frozenset({node})
     return replace(plan, method=method, copied=plan.copied - alone, merged=plan.merged - alone, placed={})
+
+
+def are_rows(plan: Plan) -> bool:
+    """Is each row of the label's relation in one row of the join at most, and counts once? Then a cluster is a row."""
+    return plan.centre is None and plan.label_node == plan.bags[0].core and not plan.design.weighted
 
 
 def stepping(at: float, before: float, after: float) -> Parts:
@@ -89,6 +96,21 @@ def squares(plan: Plan, parts: Parts, code: int | None = None, centre: float | N
 
     bag = plan.bags[plan.bag_of(plan.label_node)]
     yield from resolve(plan, bag.core, active_rows(bag.number), answer)
+
+
+def squares_of_list(parts: Parts, code: int | None = None) -> Statement:
+    """The same where clusters are rows, from the list of their scores."""
+
+    def of_class(size: str, y: int) -> exp.Query:
+        s, n = sql.column("s"), sql.column(size)
+        u = _value(parts, Residual(sql.number(0), exp.Neg(this=s) if y < 0 else s))
+        return sql.where(sql.select([(n, "n"), (u, "u")], exp.to_table(LIST)), sql.positive(n.copy()))
+
+    each = [of_class(size, y) for size, y in zip(CLASSES, (-1, 1), strict=True) if code in (None, y)]
+    rows: exp.Query = reduce(sql.union_all, each[1:], each[0])
+    factors = [sql.column(name) for name in ("n", "u", "u")]
+    made = [(sql.product(*(f.copy() for f in factors[:k])), name) for k, name in ((2, "total"), (3, "squares"))]
+    return statement(SQUARES, sql.select([(sql.sum_or_zero(e), name) for e, name in made], sql.derived(rows, "e")))
 
 
 def _spread(centre: float, table: str) -> exp.Expression:

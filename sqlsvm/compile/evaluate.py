@@ -26,7 +26,7 @@ from sqlsvm.plan.target import CODE
 from sqlsvm.sql import Named
 
 LIST = "sqlsvm_list"
-PAIRS, ABOVE, AREA, BINS, SIZE = "pairs", "rows above", "area", "bins", "size"
+PAIRS, ABOVE, AREA, RANKS, BINS, SIZE = "pairs", "rows above", "area", "ranks", "bins", "size"
 RESIDUALS, COVERED = "residuals", "covered"
 CLASSES = "negative", "positive"
 """Columns with the rows of each label."""
@@ -186,6 +186,21 @@ def area() -> Statement:
     return _area(exp.to_table(LIST), "s")
 
 
+def ranks() -> Statement:
+    """The same, and SUM(positive * below^2), SUM(negative * above^2): how many of the other class are below a positive
+    row, or above a negative one, where an equal one is half."""
+    half, all_ = sql.product(sql.number(0.5), sql.column("positive")), sql.window(sql.total(sql.column("positive")))
+    above = sql.minus(all_, exp.paren(sql.minus(_up_to_here("positive", "s"), half)))
+    found: Named = [*sql.columns(CLASSES), (_below("s"), "below"), (above, "above")]
+
+    def added_up(*factors: str) -> exp.Expression:
+        return sql.sum_or_zero(sql.product(*map(sql.column, factors)))
+
+    sums: Named = [(added_up("positive", "below"), "area"), (added_up("positive", "below", "below"), "positive")]
+    sums.append((added_up("negative", "above", "above"), "negative"))
+    return statement(RANKS, sql.select(sums, sql.derived(sql.select(found, exp.to_table(LIST)), "r")))
+
+
 def moved_area() -> Statement:
     """The same with the negatives moved up by the shift."""
     zero = sql.number(0)
@@ -198,10 +213,18 @@ def moved_area() -> Statement:
 
 def _area(places: exp.Expr, at: str) -> Statement:
     """Of places that are all different."""
-    up_to_here = sql.window(sql.total(sql.column("negative")), [], [at], running=True)
-    below = sql.minus(up_to_here, sql.product(sql.number(0.5), sql.column("negative")))
-    ranked = sql.select([(sql.product(sql.column("positive"), below), "area")], places)
+    ranked = sql.select([(sql.product(sql.column("positive"), _below(at)), "area")], places)
     return statement(AREA, sql.select([(sql.sum_or_zero(sql.column("area")), "area")], sql.derived(ranked, "r")))
+
+
+def _below(at: str) -> exp.Expression:
+    """How many negatives are below a place, of which those at the place are half."""
+    half = sql.product(sql.number(0.5), sql.column("negative"))
+    return exp.paren(sql.minus(_up_to_here("negative", at), half))
+
+
+def _up_to_here(size: str, at: str) -> exp.Expression:
+    return sql.window(sql.total(sql.column(size)), [], [at], running=True)
 
 
 def histogram(sizes: Sequence[str] = CLASSES) -> Statement:

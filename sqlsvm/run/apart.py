@@ -1,15 +1,13 @@
-"""Trainings that each leave out one part of the rows, and share their passes.
+"""One pass over all rows that is a pass of each training that leaves out a part of them: sums are kept apart by part,
+and those of all parts but one, added up, are the cut of the training without that part."""
 
-A pass over all rows keeps its sums apart. Those of all parts but one, added up, are the cut of the training without
-that part. So a pass that one training asks for is a pass of each of them.
-"""
-
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.run.join_oracle import JoinOracle, Samples
+from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
@@ -39,61 +37,24 @@ class Made:
     answers: Answers
 
 
-class Shared:
-    """All passes so far. The plan of the problem keeps sums apart."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._oracles: dict[Loss, JoinOracle] = {}
-        self._made: dict[Loss, list[Made]] = {}
-
-    def make(self, loss: Loss, point: Array, width: float, strength: float) -> Answers:
-        if loss not in self._oracles:
-            of_loss = replace(self._problem, plan=replace(self._problem.plan, loss=loss))
-            self._oracles[loss] = JoinOracle(of_loss)
-        began = perf_counter()
-        answers = self._oracles[loss].asked(point, None, width)
-        self._made.setdefault(loss, []).append(Made(point, width, strength, perf_counter() - began, answers))
-        return answers
-
-    def made(self, loss: Loss) -> list[Made]:
-        return self._made.get(loss, [])
-
-    def follow(self, loss: Loss, state: State) -> None:
-        """Make the passes of a training of all rows again, but for those that were made."""
-        known = self.made(loss)
-        for point, cut, _, strength in state.passes():
-            if not any(made.width == cut.width and np.array_equal(made.point, point) for made in known):
-                self.make(loss, point, cut.width, strength)
+def again(problem: Problem, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
+    """These passes of a training of all rows once more. The plan of the problem keeps sums apart."""
+    oracle, found = JoinOracle(problem, loss), []
+    for point in points:
+        place = next(i for i, each in enumerate(state.points) if np.array_equal(each, point))
+        began, width = perf_counter(), float(state.widths[place])
+        answers = oracle.asked(point, None, width)
+        found.append(Made(point, width, float(state.strengths[place]), perf_counter() - began, answers))
+    return found
 
 
-@dataclass(frozen=True)
-class Without:
-    """The training that leaves out this part."""
+def without(problem: Problem, loss: Loss, made: Sequence[Made], part: int) -> State:
+    """What they are for the training on this problem, which leaves out a part."""
+    oracle = JoinOracle(problem, loss)
 
-    shared: Shared
-    part: int
+    def others(parts: Array) -> Array:
+        found: Array = parts != part
+        return found
 
-    def of(self, answers: Answers) -> Answers:
-        return of_parts(answers, lambda parts: parts != self.part)
-
-    def oracle(self, problem: Problem, samples: Samples, strength: float) -> "WithoutPart":
-        return WithoutPart(problem, samples, self, strength)
-
-    def state(self, oracle: JoinOracle) -> State:
-        """All passes so far as its own."""
-        made = self.shared.made(oracle.loss)
-        cuts = [oracle.cut(self.of(each.answers), each.point, None, each.width) for each in made]
-        seconds, strengths = [each.seconds for each in made], [each.strength for each in made]
-        return State.of([each.point for each in made], cuts, seconds, strengths)
-
-
-class WithoutPart(JoinOracle):
-    """For a penalty of this strength."""
-
-    def __init__(self, problem: Problem, samples: Samples, without: Without, strength: float) -> None:
-        super().__init__(problem, samples=samples)
-        self._without, self._strength = without, strength
-
-    def asked(self, beta: Array, buckets: int | None, width: float = 0.0) -> Answers:
-        return self._without.of(self._without.shared.make(self.loss, beta, width, self._strength))
+    cuts = [oracle.cut(of_parts(m.answers, others), m.point, None, m.width) for m in made]
+    return State.of([m.point for m in made], cuts, [m.seconds for m in made], [m.strength for m in made])

@@ -5,10 +5,10 @@ value are in one fold. Join rows are never parted: in a many-to-many join they r
 nobody asks for the folds again: the MD5 by which rows are held out takes as long as several passes.
 
 The trainings share the design, the scaling, the sample and all working tables but that of the label's node. With one
-bag they share their passes, too.
+bag they share their first pass, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,12 +22,15 @@ from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.apart import Shared, can_share
+from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.holdout import label_relation
 from sqlsvm.run.measuring import asked_moments, moments_of
 from sqlsvm.run.problem import Problem, weighted
 from sqlsvm.run.workspace import Answers, of_parts
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.loss import Loss
+from sqlsvm.solve.solution import State
 
 ROWS, FOLD = "sqlsvm_fold_rows", "sqlsvm_fold"
 ALIKE = 1.0, 1.0
@@ -55,8 +58,13 @@ class Folded:
     """The moments of each fold."""
     alone: Answers
     """Those without class weights."""
-    shared: Shared | None
-    """The passes that all trainings without a fold share, if they can."""
+
+    def begin(self, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
+        """Passes of the training of all rows as passes without each fold; none where that would cost as much as those
+        of each training."""
+        if not can_share(self.problem, self.folds.number):
+            return []
+        return again(replace(self.problem, plan=in_place(self.problem.plan)), loss, state, points)
 
     @contextmanager
     def without(self, fold: int) -> Iterator[Problem]:
@@ -78,10 +86,7 @@ class Folded:
         if is_inside:
             plan, answers = weighted(plan, ALIKE), self.alone
         with work.scratch():
-            if self.shared:
-                plan = in_place(plan)
-            else:
-                work.run(own_table(plan))
+            work.run(s for s in working_tables(plan) if s.table == node_table(plan.label_node))
             moments = moments_of(plan, of_parts(answers, lambda part: (part == fold) == is_inside), self.measured)
             try:
                 check_rows(plan, moments)
@@ -112,22 +117,13 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:
         alone = asked_moments(work, weighted(in_place(plan), ALIKE), measured)
-    problem, shared = replace(problem, plan=plan, drawn=None), None
-    if can_share(problem, folds.number):
-        work.run(own_table(plan))
-        shared = Shared(problem)
-    return Folded(problem, folds, measured, counted, alone, shared)
+    return Folded(replace(problem, plan=plan, drawn=None), folds, measured, counted, alone)
 
 
 def in_place(plan: Plan) -> Plan:
     """The plan that reads the label's node from its own relation."""
     own = frozenset({plan.label_node})
     return replace(plan, copied=plan.copied - own, merged=plan.merged - own)
-
-
-def own_table(plan: Plan) -> Iterator[Statement]:
-    """The table of the label's node, if it has one."""
-    return (s for s in working_tables(plan) if s.table == node_table(plan.label_node))
 
 
 def _fold(engine: Engine, query: FeatureQuery, alias: str, folds: Folds) -> exp.Expression:

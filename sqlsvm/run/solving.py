@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sqlsvm.run.apart import Without
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import JoinOracle, Samples
 from sqlsvm.run.problem import Problem
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
 
 
 class Solving:
-    """`without`: its passes are shared with those of other trainings, and so are their cuts."""
-
-    def __init__(self, problem: Problem, samples: Samples | None = None, without: Without | None = None) -> None:
-        self._problem, self._without = problem, without
+    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
+        self._problem = problem
         self._samples: Samples = {} if samples is None else samples
         self._states: dict[Loss, State] = {}
         self._known: Quadratic | None = None
@@ -44,6 +41,10 @@ class Solving:
     def state(self, loss: Loss) -> State | None:
         """All passes so far."""
         return self._states.get(loss)
+
+    def know(self, loss: Loss, state: State) -> None:
+        """Passes that were made elsewhere."""
+        self._states[loss] = state
 
     def solve(
         self, training: "Training", penalty: Penalty, start: Array | None = None, **going: Unpack[Going]
@@ -71,16 +72,13 @@ class Solving:
 
     def keep(self, training: "Training", solution: Solution) -> Solution:
         """For the trainings to come."""
-        self._states[training.problem.named_loss] = solution.state
+        self.know(training.problem.named_loss, solution.state)
         return solution
 
     def _begin(self, training: "Training", start: Array | None, going: Going) -> Effort:
         state = going.get("state")
-        loss = training.problem.named_loss
-        if self._without:
-            state = self._without.state(self._without.oracle(self.of(loss), self._samples, 0.0))
         if state is None:  # one without passes still says where to begin
-            state = self._states.get(loss)
+            state = self._states.get(training.problem.named_loss)
         if start is not None:
             state = State.at(start) if state is None else replace(state, start=start)
         going["state"] = state
@@ -93,8 +91,6 @@ class Solving:
 
     def _oracle(self, loss: Loss, penalty: Penalty) -> Oracle:
         problem = self.of(loss)
-        if self._without:
-            return self._without.oracle(problem, self._samples, penalty.strength)
         if problem.drawn is None:
             return JoinOracle(problem, samples=self._samples)
         rows = problem.drawn.as_sample(problem.plan.design.target, loss.origin)
@@ -113,20 +109,24 @@ def proposals(training: "Training", run: Run[Any]) -> Iterator[Proposal]:
 class Each:
     """Each class against all others; or the problem itself, if its label has no more than two."""
 
-    def __init__(self, problem: Problem, samples: Samples | None = None, without: Without | None = None) -> None:
+    def __init__(self, problem: Problem, samples: Samples | None = None) -> None:
         self._samples: Samples = {} if samples is None else samples
-        self._each = [Solving(part, self._samples, without) for part in against_others(problem)]
+        self._each = [Solving(part, self._samples) for part in against_others(problem)]
 
     def of(self, loss: Loss) -> list[Problem]:
         return [solving.of(loss) for solving in self._each]
 
-    def on(self, problem: Problem, without: Without | None = None) -> "Each":
+    def on(self, problem: Problem) -> "Each":
         """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing."""
-        return Each(problem, self._samples, without)
+        return Each(problem, self._samples)
 
     def state(self, loss: Loss) -> State | None:
         """All passes so far, for the first class; None if there were none."""
         return self._each[0].state(loss)
+
+    def know(self, loss: Loss, state: State) -> None:
+        """Passes that were made elsewhere, where there are no more than two classes."""
+        self._each[0].know(loss, state)
 
     def known(self, loss: Loss) -> int:
         """How many there are."""

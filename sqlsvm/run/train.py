@@ -19,7 +19,7 @@ from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.apart import Without
+from sqlsvm.run.apart import Made, without
 from sqlsvm.run.clock import NOTE, Clock
 from sqlsvm.run.folding import Folds, folded
 from sqlsvm.run.forecast import Forecast, usual_rate
@@ -37,7 +37,7 @@ from sqlsvm.run.resume import Continuation
 from sqlsvm.run.solving import Each
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
-from sqlsvm.solve.loss import custom
+from sqlsvm.solve.loss import Loss, custom
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution, State
 
@@ -343,18 +343,23 @@ def in_folds(
     folds = Folds(training.folds or 0, training.effort.seed, training.fold_by)
     by_class = training.problem.intercept == "free"
     rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
-    if rows.shared:
-        for loss in dict.fromkeys(each.problem.named_loss for each in trainings.values()):
-            if state := solving.state(loss):
-                rows.shared.follow(loss, state)
+    begun: dict[Loss, list[Made]] = {}
+    for name, training in trainings.items():
+        loss = training.problem.named_loss
+        if state := solving.state(loss):
+            begun.setdefault(loss, []).extend(rows.begin(loss, state, found[name]))
     for fold in range(folds.number):
         steps.info("training without fold %s of %s", fold + 1, folds.number)
         weights: dict[str, list[Array]] = {}
         with rows.without(fold) as rest:
-            here = solving.on(rest, Without(rows.shared, fold) if rows.shared else None)
+            here = solving.on(rest)
+            for loss, made in begun.items():
+                if made:
+                    here.know(loss, without(rest, loss, made, fold))
             for name, training in trainings.items():
-                penalties = [training.penalising.of(each) for each in here.of(training.problem.named_loss)]
-                solutions = here.solve(training, penalties, None if rows.shared else found[name])
+                loss = training.problem.named_loss
+                penalties = [training.penalising.of(each) for each in here.of(loss)]
+                solutions = here.solve(training, penalties, None if begun.get(loss) else found[name])
                 weights[name] = [problem.scaling.to_raw(solution.beta) for solution in solutions]
         with rows.within(fold) as part:
             on_fold(part, weights)

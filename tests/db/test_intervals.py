@@ -87,7 +87,7 @@ def test_intervals_are_those_of_the_rows(engine: Engine, text: str, loss: str) -
     assert intervals["accuracy"].standard_error == pytest.approx(error_of(cluster, wrong - wrong.mean()), rel=1e-9)
     assert intervals["loss"].value == pytest.approx(cost.mean(), rel=1e-2)
     assert intervals["loss"].standard_error == pytest.approx(error_of(cluster, cost - cost.mean()), rel=5e-2)
-    assert intervals["auc"].standard_error == pytest.approx(_error_of_auc(cluster, y, score), rel=5e-2)
+    assert intervals["auc"].standard_error == pytest.approx(error_of_auc(cluster, y, score), rel=5e-2)
     independent = found.accuracy.value * (1 - found.accuracy.value) / intervals["accuracy"].standard_error ** 2
     assert found.clusters.effective == pytest.approx(min(independent, len(y)))
     assert json.dumps(found.as_json())
@@ -135,7 +135,7 @@ def test_intervals_of_numbers_are_those_of_the_rows(engine: Engine, text: str, l
     assert said.count(" to ") >= 4
 
 
-def _error_of_auc(cluster: Values, y: Array, score: Array) -> float:
+def error_of_auc(cluster: Values, y: Array, score: Array) -> float:
     above = [score[y == label] for label in (-1, 1)]
     auc = (above[1][:, None] > above[0][None, :]).mean()
     variance = 0.0
