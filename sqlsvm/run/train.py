@@ -209,12 +209,11 @@ def train_each(
         check_classes(problem, training, resumes=any(each.before for each in continuations.values()))
         if problem.plan.design.target.classes or training.solver in MACHINES:
             continuations = NOTHING
-        solving, models, laps = Each(problem), list[Model](), list[dict[str, float]]()
+        solving, models, laps = Each(problem), dict[str, Model](), dict[str, dict[str, float]]()
         facts, found = trained_on(engine, text, problem), dict[str, list[Array]]()
         if training.is_kernel:
             return [kernel_model(engine, next(iter(trainings)), text, training, problem, facts, left_out, on_passes)]
-        for name, training in trainings.items():
-            laps += [clock.lap()] if models else []
+        for name, training in in_order(trainings).items():
             loss = training.problem.named_loss
             problems = solving.of(loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
@@ -237,12 +236,18 @@ def train_each(
             parts = [model_of(engine, name, text, training, *each, facts, left_out) for each in asked]
             if len(trainings) > 1:
                 parts = [_own(*each) for each in zip(parts, solutions, penalties, strict=True)]
-            models.append(together(parts, facts.label_values))
-        laps.append(clock.lap())
+            models[name], laps[name] = together(parts, facts.label_values), clock.lap()
         if on_fold and training.folds:
             in_folds(problem, solving, trainings, found, on_fold)
-            laps[0]["folds"] = sum(clock.lap().values())
-    return [replace(model, phases=seconds) for model, seconds in zip(models, laps, strict=True)]
+            laps[next(iter(trainings))]["folds"] = sum(clock.lap().values())
+    return [replace(models[name], phases=laps[name]) for name in trainings]
+
+
+def in_order(trainings: Mapping[str, Training]) -> dict[str, Training]:
+    """Those with the strongest and the weakest penalty first, then the others from strong to weak: the cuts of both
+    ends prove much of what is between them."""
+    strong = sorted(trainings, key=lambda name: (trainings[name].lam, trainings[name].l1), reverse=True)
+    return {name: trainings[name] for name in (*strong[:1], *strong[-1:], *strong)}
 
 
 def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clock: Clock) -> Mapping[str, Training]:
@@ -356,7 +361,7 @@ def in_folds(
             for loss, made in begun.items():
                 if made:
                     here.know(loss, without(rest, loss, made, fold))
-            for name, training in trainings.items():
+            for name, training in in_order(trainings).items():
                 loss = training.problem.named_loss
                 penalties = [training.penalising.of(each) for each in here.of(loss)]
                 solutions = here.solve(training, penalties, None if begun.get(loss) else found[name])

@@ -55,6 +55,8 @@ PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
 CLOSE = 0.03
 """If passes for other penalties leave at most this gap, their cuts know the next point better than the sample does."""
+MOST = 0.5
+"""Unless it has this share of the rows of the join."""
 SHARPER = 0.5
 """Then the point is good at once and only the proof needs passes: soft ones, of which each may miss this part of what
 others may."""
@@ -178,7 +180,8 @@ class Search:
         run = self.run
         if run.start is not None:
             return run.start, self._fitting_width(run.start)
-        if self.follows and run.gap <= CLOSE:
+        few = len(self.local.rows) < MOST * run.oracle.join_rows
+        if self.follows and few and run.gap <= CLOSE:
             return self._step()
         away = [self.local.spread(point - self._optimum) for point in run.points]
         if min(away, default=inf) > FAR:

@@ -41,7 +41,7 @@ def test_a_path_keeps_a_model_for_each_value(dsn: str) -> None:
     assert [line.split()[-1] for line in lines[1:4]] == ["late_0.1", "late_0.01", "late_0.001"]
     assert "3 models in " in out
     assert f"the models are kept in {dsn}" in out
-    assert "lambda 0.01\npass " in err
+    assert "lambda 0.001\npass " in err
     stored = json.loads(answer("models", "--dsn", dsn, "--json"))["models"]
     assert {(m["model"], m["lambda"]) for m in stored} == {
         ("late_0.1", 0.1),

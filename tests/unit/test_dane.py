@@ -273,17 +273,17 @@ def test_every_loss_takes_few_passes(loss: str, lam: float) -> None:
 
 @pytest.mark.parametrize(
     ("loss", "noise", "most"),
-    [("hinge", 2.0, 16), ("hinge", 1.0, 22), ("squared_hinge", 2.0, 13), ("logistic", 2.0, 15)],
+    [("hinge", 2.0, 13), ("hinge", 1.0, 20), ("squared_hinge", 2.0, 9), ("logistic", 2.0, 12)],
 )
 def test_a_path_shares_its_cuts(loss: str, noise: float, most: int) -> None:
-    """13 values of lambda, each from the passes of those before, take at most 1.7 passes each, also where labels are
-    strong."""
+    """13 values of lambda, each from the passes of those before, take clearly less than 1.7 passes each, also where
+    labels are strong."""
     rng = np.random.default_rng(3)
     rows = np.hstack([np.ones((120_000, 1)), rng.normal(size=(120_000, 20))])
     labels = np.where(rows[:, 1:8].sum(axis=1) + noise * rng.normal(size=120_000) > 1.0, 1.0, -1.0)
     oracle = replace(flat_oracle(rows, labels, bags=1), loss=named(loss))
     state, lams = None, np.geomspace(1e-1, 1e-5, 13).tolist()
-    for lam in lams:
+    for lam in (lams[0], lams[-1], *lams[1:-1]):  # as the trainings of a path
         solution = dane.solve(oracle, L2(lam), state=state)
         assert solution.converged
         state = solution.state
