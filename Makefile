@@ -50,7 +50,7 @@ faults: $(READY) ## make every fault happen at 20 moments, try hostile input, at
 	@$(MAKE) --no-print-directory attacks versions
 
 attacks: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ATTACKS)
+	SQLSVM_FAULTS=$(or $(MOMENTS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ATTACKS)
 
 versions: $(foreach wheel,$(WHEELS),version-$(wheel))
 

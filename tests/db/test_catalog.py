@@ -114,6 +114,9 @@ def test_a_part_of_the_key_is_enough(engine: Engine, statements: list[str]) -> N
     ],
 )
 def test_indexes(postgres: Engine, postgres_dsn: str, statements: list[str], script: str, declared: bool) -> None:
+    if "citext" in script:
+        typed(postgres, "CREATE EXTENSION citext")
+        script = script.removeprefix("CREATE EXTENSION citext; ")
     with psycopg.connect(postgres_dsn, autocommit=True) as owner:
         owner.execute(script.encode())
     assert is_declared(postgres, statements) is declared

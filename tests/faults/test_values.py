@@ -33,6 +33,7 @@ NUMBERS = {
     "near 2^63": ("BIGINT", "9223372036854775807", "-9223372036854775807", "9223372036854775806"),
     "close together near 2^63": ("BIGINT", "9223372036854775807", "9223372036854775806", "9223372036854775805"),
     "numerics of 38 digits": ("DECIMAL(38, 0)", FORTY_DIGITS[:38], f"-{FORTY_DIGITS[:38]}", "1"),
+    "numerics of 40 digits": ("DECIMAL(40, 0)", FORTY_DIGITS, f"-{FORTY_DIGITS}", "1"),
 }
 
 
@@ -40,6 +41,8 @@ NUMBERS = {
 def test_numbers(engine: Engine, case: str) -> None:
     """As a feature, and as a key of the join."""
     type, *values = NUMBERS[case]
+    if "40" in type and engine.dialect == "duckdb":
+        pytest.skip("decimals of DuckDB have up to 38 digits")
     rows = ", ".join(f"({n % 4}, {n % 2 if n % 3 else 1}, {values[n % 3]})" for n in range(12))
     build(
         engine,

@@ -46,6 +46,7 @@ from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.solution import State
 from sqlsvm.store import open_store
 from sqlsvm.store.file import laid_out
+from tests.faults.profile import number
 from tests.ground.models import model
 from tests.ground.trained import training
 
@@ -324,7 +325,7 @@ WHOLE = "not JSON|not UTF-8|made by a newer|kept by an older|lists and objects a
 NAMED = rf"m\.json: ({WHOLE}|([\w.]|\[(\d+|\"(\\.|[^\"\\])*\")\])+: )"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(number(100, 4)))
 def test_a_changed_model_is_read_or_refused(seed: int) -> None:
     rng, refused = random.Random(seed), 0
     for _ in range(150):
@@ -335,7 +336,7 @@ def test_a_changed_model_is_read_or_refused(seed: int) -> None:
     assert 50 < refused < 150
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(number(50, 2)))
 def test_a_changed_state_is_refused(seed: int) -> None:
     """Or it is the same, or it was sealed again and fits."""
     rng = random.Random(seed)
@@ -354,7 +355,7 @@ def test_a_changed_state_is_refused(seed: int) -> None:
 # -- through the command line ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(number(40, 3)))
 def test_the_command_line_has_no_internal_error(tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
     file, rng = tmp_path / "m.json", random.Random(seed)
     for _ in range(5):
