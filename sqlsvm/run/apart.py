@@ -40,8 +40,9 @@ class Made:
 def again(problem: Problem, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
     """These passes of a training of all rows once more. The plan of the problem keeps sums apart."""
     oracle, found = JoinOracle(problem, loss), []
-    for point in points:
-        place = next(i for i, each in enumerate(state.points) if np.array_equal(each, point))
+    places = (next(i for i, each in enumerate(state.points) if np.array_equal(each, point)) for point in points)
+    for place in dict.fromkeys(places):  # one point may be the best of several trainings
+        point = state.points[place]
         began, width = perf_counter(), float(state.widths[place])
         answers = oracle.asked(point, None, width)
         found.append(Made(point, width, float(state.strengths[place]), perf_counter() - began, answers))

@@ -349,10 +349,10 @@ def in_folds(
     by_class = training.problem.intercept == "free"
     rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
     begun: dict[Loss, list[Made]] = {}
-    for name, training in trainings.items():
-        loss = training.problem.named_loss
+    for loss in dict.fromkeys(each.problem.named_loss for each in trainings.values()):
+        points = [beta for name, each in trainings.items() if each.problem.named_loss == loss for beta in found[name]]
         if state := solving.state(loss):
-            begun.setdefault(loss, []).extend(rows.begin(loss, state, found[name]))
+            begun[loss] = rows.begin(loss, state, points)
     for fold in range(folds.number):
         steps.info("training without fold %s of %s", fold + 1, folds.number)
         weights: dict[str, list[Array]] = {}
