@@ -144,7 +144,7 @@ ANYWHERE = (
     Fault("memory limit", starved, {1: OUT_OF_MEMORY}, keeps=True),
     Fault("clock set back", set_back, {0: ""}, keeps=True),
 )
-FULL = r"error: could not .*: No space left on device\n"
+FULL = r"error: could not .*(: No space left on device|: wrote only .*)\n"
 ON_A_SERVER = (
     *ANYWHERE,
     Fault("pg_terminate_backend", terminated, {1: LOST}, keeps=True),
@@ -187,7 +187,7 @@ IN_PSQL = (
     Fault("pg_terminate_backend", trainings_terminated, {2: TERMINATED}),
     Fault("connection cut by a proxy", cut, {2: TERMINATED}),
     Fault("kill -9 of the server", server_killed, {2: TERMINATED}),
-    Fault("full disk below temporary tables", filled, {1: "ERROR:  could not .*No space left"}),
+    Fault("full disk below temporary tables", filled, {1: "ERROR:  could not .*(No space left|wrote only)"}),
     *(
         Fault(f"{limit} as the session begins", unchanged, ends, options=options)
         for limit, ends, options in (
