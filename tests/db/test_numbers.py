@@ -264,7 +264,7 @@ def proven_over(engine: Engine, bags: int, given: Training) -> None:
     with join.created(engine):
         model = proven(engine, join.query, given, beside=bags == 2)
     assert (model.converged, model.bags) == (True, bags)
-    assert model.passes <= 4
+    assert model.passes <= 5  # a small join is smaller than its sample, so rows repeat there
 
 
 @pytest.mark.parametrize("size", [1e-2, 1e6])

@@ -55,18 +55,32 @@ def test_phases_add_up_to_the_wall_clock(engine: Engine, slow_solver: None) -> N
 def test_each_phase_says_what_is_done(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     build(engine, TABLES)
     with caplog.at_level(logging.DEBUG, "sqlsvm"):
-        train(engine, "m", QUERY, training(lam=0.1, max_passes=2, tol=1e-12), None, Continuation())
+        train(engine, "m", QUERY, training(lam=0.1, max_passes=2, tol=1e-12, sample=1000), None, Continuation())
     said = list(dict.fromkeys(caplog.messages))
     assert said == [
         "looking at rows and keys of the tables",
         "preparing the tables",
         "counting the join and the moments of its features",
-        "reading all 13 rows of the join",
-        "solving the problem of 13 rows",
+        "sampling 1,000 rows of the join",
+        "solving the problem of 1,000 rows",
         "pass 1",
         "taking a digest of the rows",
         "choosing where to make the next pass",
         "pass 2",
+        "finishing the model",
+    ]
+
+
+def test_a_small_join_is_read_and_solved(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    build(engine, TABLES)
+    with caplog.at_level(logging.DEBUG, "sqlsvm"):
+        train(engine, "m", QUERY, training(lam=0.1, in_memory=13))
+    assert [*dict.fromkeys(caplog.messages)][2:] == [
+        "counting the join and the moments of its features",
+        "reading the rows of the join, which is small",
+        "solving the problem of 13 rows",
+        "pass 1",
+        "choosing where to make the next pass",
         "finishing the model",
     ]
 
