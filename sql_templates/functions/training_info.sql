@@ -6,10 +6,14 @@ RETURNS TABLE (
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+    -- OFFSET 0 keeps the model first in the join: without a pass to look at, an unknown one would not be an error.
     WITH stored AS MATERIALIZED (SELECT sqlsvm._body(training_info.model, training_info.version) ->> 'version' AS version)
     SELECT i.pass, i.objective, i.objective_upper, i.lower_bound, i.gap, i.buckets, i.seconds
-    FROM stored AS s JOIN sqlsvm.iterations AS i
-        ON i.name = training_info.model AND i.version = s.version::integer
+    FROM stored AS s CROSS JOIN LATERAL (
+        SELECT t.* FROM sqlsvm.iterations AS t
+        WHERE t.name = training_info.model AND t.version = s.version::integer
+        OFFSET 0
+    ) AS i
     ORDER BY i.pass
 $$;
 

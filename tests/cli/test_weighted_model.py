@@ -37,7 +37,7 @@ def test_wherever_it_is_shown(dsn: str, tmp_path: Path) -> None:
     negative, positive = weights(dsn)
     total, parts = f"rows of total weight {negative + positive:.4g}", (f"{negative:.4g}", f"{positive:.4g}")
     given = ("--weight", "w", "--lambda", 0.01)
-    assert f"would have been {total}, with 2 features; it was" in train(dsn, *given, query=QUERY).stdout
+    assert f"join          {total}, with 2 features; small, so" in train(dsn, *given, query=QUERY).stdout
     assert train(dsn, "--lambda", 0.01, query=QUERY).returncode == 0
     plain, weighted = answer("models", "--dsn", dsn).splitlines()[1:]
     assert f" {ROWS} " in plain
@@ -53,7 +53,7 @@ def test_wherever_it_is_shown(dsn: str, tmp_path: Path) -> None:
     answer("report", *first, "-o", page)
     said = page.read_text(encoding="utf-8")
     for part in (
-        f"proven over all {total} of a join",
+        f"proven over all {total} of a small join",
         "total weight of the rows",
         f"trained on rows of total weight {parts[0]} with y = ",
         f"The join has {ROWS} rows now.",

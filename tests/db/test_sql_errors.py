@@ -166,6 +166,13 @@ DAMAGES = {
 }
 
 
+@pytest.mark.parametrize("switch", ["enable_nestloop", "enable_hashjoin", "enable_mergejoin"])
+def test_an_unknown_model_without_passes(dsn: str, switch: str) -> None:
+    """Whatever the plan is: one that reads the passes first finds none."""
+    found = complaint(dsn, f"ANALYZE sqlsvm.iterations; SET {switch} = off; SELECT sqlsvm.training_info('xyz');")
+    assert found["MESSAGE"] == 'there is no model "xyz"'
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_model_says_which_field(dsn: str, damage: str) -> None:
     sqlstate, wrong, hint = DAMAGES[damage]
