@@ -10,6 +10,9 @@ Style = Literal["first", "second", "aside"]
 
 Points = tuple[tuple[float, float], ...]
 
+HIGH = 0.93
+"""Of the height of a chart."""
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -81,6 +84,10 @@ class Chart:
     y: Axis
     marks: tuple[Mark, ...]
     square: bool = False
+
+    def is_high(self, rule: Rule) -> bool:
+        """Is there no room for a name above it?"""
+        return self.y.place(rule.at) > HIGH
 
     @property
     def key(self) -> tuple[Line | Area, ...]:

@@ -31,7 +31,7 @@ def draw(chart: Chart, out: BinaryIO, dots_per_inch: int = 200) -> None:
     figure = _matplotlib()(figsize=(5.2, 5.2 if chart.square else 3.4), layout="constrained", dpi=dots_per_inch)
     axes = figure.subplots()
     for mark in chart.marks:
-        _mark(axes, mark)
+        _mark(axes, chart, mark)
     _axes(axes, chart)
     figure.savefig(out, format="png", metadata={"Software": "sqlsvm", "Title": chart.title})
 
@@ -64,7 +64,7 @@ def _axes(axes: "Axes", chart: Chart) -> None:
         axes.legend(fontsize=8, frameon=False)
 
 
-def _mark(axes: "Axes", mark: Mark) -> None:
+def _mark(axes: "Axes", chart: Chart, mark: Mark) -> None:
     if isinstance(mark, Line):
         style = LINES[mark.style] if mark.marked else {"linestyle": LINES[mark.style]["linestyle"]}
         axes.plot(*zip(*mark.points, strict=True), color=COLOURS[mark.style], label=_name(mark.name), **style)
@@ -74,13 +74,13 @@ def _mark(axes: "Axes", mark: Mark) -> None:
         axes.plot([mark.x], [mark.y], "o", color=COLOURS["first"])
         axes.annotate(_plain(mark.name), (mark.x, mark.y), (7, -9), textcoords="offset points", fontsize=8)
     else:
-        _rule(axes, mark)
+        _rule(axes, chart, mark)
 
 
-def _rule(axes: "Axes", rule: Rule) -> None:
+def _rule(axes: "Axes", chart: Chart, rule: Rule) -> None:
     line = axes.axvline if rule.upright else axes.axhline
     line(rule.at, color=COLOURS["aside"], linestyle=":", linewidth=1)
-    place, offset = ((rule.at, 1), (4, -8)) if rule.upright else ((0, rule.at), (4, 4))
+    place, offset = ((rule.at, 1), (4, -8)) if rule.upright else ((0, rule.at), (4, -11 if chart.is_high(rule) else 4))
     units = ("data", "axes fraction") if rule.upright else ("axes fraction", "data")
     axes.annotate(_plain(rule.name), place, offset, xycoords=units, textcoords="offset points", fontsize=8)
 

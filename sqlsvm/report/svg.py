@@ -92,7 +92,7 @@ def _rule(chart: Chart, rule: Rule, place: Place) -> Iterator[Element]:
         name = el("text", rule.name, x=ends[1][0] + 5, y=ends[1][1] + 9)
     else:
         ends = place(x.low, rule.at), place(x.high, rule.at)
-        name = el("text", rule.name, x=ends[0][0] + 5, y=ends[0][1] - 5)
+        name = el("text", rule.name, x=ends[0][0] + 5, y=ends[0][1] + (13 if chart.is_high(rule) else -5))
     yield el("path", d=path(ends), class_="rule")
     yield name
 
