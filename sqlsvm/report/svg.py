@@ -6,7 +6,7 @@ from sqlsvm.report.chart import Area, Chart, Dot, Line, Mark, Points, Rule
 from sqlsvm.report.markup import Element, el
 
 WIDTH, HEIGHT = 420.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 62.0, 20.0, 12.0, 40.0
+RIGHT, TOP, BOTTOM = 20.0, 12.0, 40.0
 
 Place = Callable[[float, float], tuple[float, float]]
 
@@ -28,11 +28,12 @@ def picture(name: str, width: float, height: float, title: str, said: str, *chil
 
 def draw(chart: Chart) -> Element:
     """The chart with its title, its key and its description."""
-    height = WIDTH - LEFT - RIGHT + TOP + BOTTOM if chart.square else HEIGHT
+    left = max(62.0, 24.0 + 7.0 * max(len(name) for _, name in chart.y.ticks))  # room for numbers and label
+    height = WIDTH - left - RIGHT + TOP + BOTTOM if chart.square else HEIGHT
 
     def place(x: float, y: float) -> tuple[float, float]:
         across, up = chart.x.place(x), chart.y.place(y)
-        return LEFT + across * (WIDTH - LEFT - RIGHT), height - BOTTOM - up * (height - TOP - BOTTOM)
+        return left + across * (WIDTH - left - RIGHT), height - BOTTOM - up * (height - TOP - BOTTOM)
 
     drawn = [shape for mark in chart.marks for shape in _mark(chart, mark, place)]
     image = picture(chart.name, WIDTH, height, chart.title, chart.said, _axes(chart, place), drawn)
