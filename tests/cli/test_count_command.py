@@ -196,6 +196,7 @@ def ordered(said: dict[str, Any]) -> list[str]:
     return sorted(json.dumps(count) for count in said["counts"])
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("verb", ["weights", "show", "name", "file"])
 def test_the_weights_of_a_model(dsn: str, tmp_path: Path, verb: str) -> None:
     """By its name, or as `weights --json` and `show --json` print them, or in the file that keeps it."""

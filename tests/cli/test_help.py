@@ -51,6 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

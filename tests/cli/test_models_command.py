@@ -53,6 +53,7 @@ def dsn(tmp_path: Path) -> str:
     return url
 
 
+@pytest.mark.thin(3)
 def test_the_life_of_a_model(place: Place) -> None:
     assert answer("models", *place).splitlines()[1].split()[0] == "late"
     assert "gap           0.0024, converged\n" in answer("show", "late", *place)
@@ -71,6 +72,7 @@ def store_in(place: Place) -> Iterator[Store]:
         yield open_store(engine)
 
 
+@pytest.mark.thin(3)
 def test_what_an_unfinished_training_has_left_goes_too(place: Place) -> None:
     """With the whole of a model or, where only that is left, alone; but not with a single version."""
     with store_in(place) as store:

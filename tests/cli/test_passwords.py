@@ -105,6 +105,7 @@ def test_what_cannot_be_opened(mistyped: str) -> None:
         assert not leaked(everything_said(caught.value), password), (password, str(caught.value))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("place", PLACES, ids=" ".join)
 def test_what_was_typed_in_a_wrong_place(place: tuple[str, ...], tmp_path: Path) -> None:
     random = Random(" ".join(place))

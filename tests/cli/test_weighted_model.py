@@ -33,6 +33,7 @@ def weights(dsn: str) -> tuple[float, float]:
     return float(w[~positive].sum()), float(w[positive].sum())
 
 
+@pytest.mark.slow
 def test_wherever_it_is_shown(dsn: str, tmp_path: Path) -> None:
     negative, positive = weights(dsn)
     total, parts = f"rows of total weight {negative + positive:.4g}", (f"{negative:.4g}", f"{positive:.4g}")

@@ -173,6 +173,7 @@ def test_predictions_and_the_matrix_are_those_of_the_rows(engine: Engine, shape:
     assert found.as_json()["confusion"] == found.matrix.tolist()
 
 
+@pytest.mark.slow
 def test_a_sampled_matrix_says_how_far_off_it_may_be(duckdb: Engine) -> None:
     """Over several bags, if the join is too large to be read whole. The rows of each class are known."""
     join = chain(np.random.default_rng(3), rows=3000, fan_out=14)
@@ -398,6 +399,7 @@ def test_a_report(duckdb: Engine) -> None:
     assert "The certificates" in html(gather(model, None), datetime(2026, 1, 2))
 
 
+@pytest.mark.slow
 def test_functions_in_psql(installed: Engine) -> None:
     """predict gives the class of the driver; what is for one vector of weights says so."""
     join = classed("categories")

@@ -118,6 +118,7 @@ def test_an_engine_that_is_forgotten_takes_its_server_along() -> None:
     assert gone(scratch)
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(
     ("end", "then"),
     [(signal.SIGTERM, SLEEP), (signal.SIGHUP, SLEEP), (signal.SIGINT, QUERY), (signal.SIGKILL, QUERY)],

@@ -72,6 +72,7 @@ def test_evaluation(engine: Engine) -> None:
     assert first.loadings["x"] != 0.0
 
 
+@pytest.mark.slow
 def test_a_path_gives_a_fitted_copy_for_each_value(engine: Engine) -> None:
     join = chain(np.random.default_rng(1), rows=150, fan_out=3)
     join.create(engine)

@@ -116,6 +116,7 @@ def test_a_text_that_ignores_case_cannot_be_exported() -> None:
             export(model)
 
 
+@pytest.mark.slow
 def test_the_verb(duckdb: Engine, tmp_path: Path) -> None:
     model, rows = fitted(duckdb, "sigmoid")
     store = str(tmp_path / "m.json")

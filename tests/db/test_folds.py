@@ -74,7 +74,7 @@ def without(engine: Engine, join: Join, folds: Folds, fold: int) -> str:
     return select.where(kept).sql(engine.dialect)
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_training_is_that_of_the_other_folds(engine: Engine, shape: str, loss: str) -> None:

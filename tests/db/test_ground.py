@@ -144,6 +144,7 @@ def test_hypothesis_draws_the_same_kind_of_world(shared_duckdb: Engine, world: W
         assert set(live.table_of) == set(reference.joined.row_ids)
 
 
+@pytest.mark.slow
 def test_a_failure_shrinks_to_little() -> None:
     quick = settings(max_examples=50, database=None, derandomize=True)
     small = find(worlds(max_relations=4, max_rows=5), lambda w: len(w.items) > 1 and bool(w.equalities), settings=quick)

@@ -37,7 +37,7 @@ def thrifty(shared_engine: Engine) -> Iterator[Engine]:
     send("RESET threads")
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(20)
 @pytest.mark.parametrize("start", range(0, SEEDS, BLOCK))
 def test_random_schemas(thrifty: Engine, start: int) -> None:
     for seed in range(start, start + BLOCK):

@@ -54,7 +54,7 @@ def assert_minorant(found: Opened, loss: Piecewise, beta: Values, cut: Cut, rng:
         assert value >= cut.offset + cut.slope @ there - 1e-9 * (1.0 + value + float(np.abs(there).sum()))
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("many", [True, False], ids=["several bags", "one bag"])
 def test_a_cut_is_that_of_the_joined_rows(shared_engine: Engine, seed: int, many: bool) -> None:
@@ -85,7 +85,7 @@ def test_a_cut_on_the_grid_is_one_and_has_its_error(shared_engine: Engine, seed:
                 assert_certified(world.again(loss=loss), loss, np.random.default_rng(seed))
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("shape", ["chain", "true_hub", "five_bags"])
 def test_a_cut_over_three_bags_and_more(engine: Engine, shape: str) -> None:
     """On the grid, and without it."""

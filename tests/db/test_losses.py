@@ -233,7 +233,7 @@ def proven(engine: Engine, join: Join, asked: Training, model: Model | None = No
     return model
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(9)
 @every_loss
 @pytest.mark.parametrize(
     ("data", "counting"),

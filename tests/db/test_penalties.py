@@ -379,7 +379,7 @@ def test_psql_refuses_what_no_weights_satisfy(postgres: Engine) -> None:
         stored_program(postgres, QUERY, training(constrain=both))
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(15)
 @pytest.mark.parametrize("kind", [*KINDS[1:], "free"])
 @pytest.mark.parametrize("shape", ["star", "chain", "heap", "categories"])
 def test_psql_proves_it_beside_a_peer(installed: Engine, installed_dsn: str, shape: str, kind: str) -> None:

@@ -171,6 +171,7 @@ def assert_same(found: Cut, wanted: Cut) -> None:
     np.testing.assert_allclose(found.slope, wanted.slope, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_random_worlds_are_the_same_by_joins(shared_engine: Engine) -> None:
     placed = 0
     for seed in range(500, 540):

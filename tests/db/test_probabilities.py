@@ -263,6 +263,7 @@ def test_classes_next_to_scikit_learn(
     assert f'model "{name}" has {len(names)} classes, so it has no one score' == told["MESSAGE"]
 
 
+@pytest.mark.slow
 def test_what_probabilities_of_a_sample_cost(duckdb: Engine) -> None:
     """Over several bags, if the join is too large to be read whole, with standard errors; fitted out of fold."""
     join = chain(np.random.default_rng(3), rows=3000, fan_out=14)

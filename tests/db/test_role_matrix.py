@@ -146,6 +146,7 @@ def store(engine: Engine, name: str, query: str) -> None:
     open_store(engine).save(train(engine, name, query, TRAINING))
 
 
+@pytest.mark.slow
 def test_each_cell_of_the_page(places: dict[str, str]) -> None:
     page = cells()
     several = "replace a function, add a trigger, make an object in the schema"

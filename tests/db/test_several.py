@@ -24,7 +24,7 @@ def path(option: str, values: tuple[float, ...], **options: Any) -> dict[str, Tr
     return {f"m_{value:g}": training(**(options | {option: value})) for value in values}
 
 
-@pytest.mark.thin(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [star, chain], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_every_model_of_a_path_is_proven(engine: Engine, make: Any, loss: str) -> None:

@@ -121,6 +121,7 @@ def test_the_driver_calls_no_shadow(shadowed: str, query: str) -> None:
     run(shadowed, "train", *asked, "--name", "n", "--solver", "descent", "--max-passes", "3", code=3)
 
 
+@pytest.mark.slow
 def test_psql_calls_no_shadow(shadowed: str) -> None:
     run(shadowed, "install")
     run(shadowed, "check")

@@ -300,6 +300,7 @@ def there_(installed: Engine) -> Iterator[Engine]:
     typed(installed, "DROP TABLE f, p, a")
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(
     "more", [{}, {"scale": "none"}, {"class_weight": "balanced"}, {"nulls": "drop"}, {"weight": "w"}]
 )

@@ -228,6 +228,7 @@ def there_(installed: Engine) -> Iterator[Engine]:
     typed(installed, "DROP TABLE f, g")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("top", [("city:3", "shop:20"), ("shop:100",)])
 def test_a_stored_program(there: Engine, installed_dsn: str, top: tuple[str, ...]) -> None:
     """It finds the most frequent values when it runs."""

@@ -151,6 +151,7 @@ def test_weights_that_do_not_help_are_exactly_0() -> None:
     assert solution.beta[0] != 0.0
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
 def test_any_multipliers_prove_a_bound(size: float) -> None:
     """Also those that pull at an intercept that is free, and any of constraints."""

@@ -120,6 +120,7 @@ for page in range(0, 120, 2):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how large a process is")
 def test_no_memory_for_a_thread_is_an_error_and_not_a_wait() -> None:
     """In some of these cases a thread of the standard library waits for ever: the new one has no memory to begin."""
