@@ -40,7 +40,7 @@ class Steps(Protocol):
 
 
 class Lines:
-    """One thread waits for all steps. Nobody waits for it: where there is no memory left for it, nothing is shown."""
+    """One thread waits for all steps. The command does not wait for it: without memory for it, nothing is shown."""
 
     def __init__(self) -> None:
         self._begun: SimpleQueue[str | None] | None = None

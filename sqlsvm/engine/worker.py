@@ -102,7 +102,7 @@ def _works(asked: Asked, begun: _Flag, ended: _Flag) -> None:
         while task := asked.get():
             _answer(task)
             del task  # the work knows its engine
-    except BaseException:  # no memory even to call a function: nobody could be told more
+    except BaseException:  # no memory even to call a function, so no more can be said
         pass
     finally:
         ended.set()

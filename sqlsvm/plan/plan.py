@@ -5,7 +5,7 @@ centre: messages travel towards it from both sides, meet there, and travel back.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -128,6 +128,14 @@ class Plan:
             return {}
         folded = {child: edge for child, edge in self.folded(root) if child in self.foreign and len(edge.on) == 1}
         return {child: edge for child, edge in folded.items() if not self.tree.variables[edge.on[0]].match}
+
+    @property
+    def bare(self) -> "Plan":
+        """Without weights, and over the tables of the user: copies have sums of weights."""
+        target = self.design.target
+        ones = replace(target, class_weights=(1.0,) * len(target.class_weights))
+        design = replace(self.design, weight=None, target=ones)
+        return replace(self, design=design, copied=frozenset(), merged=frozenset())
 
     def weighted(self, node: int) -> bool:
         """Do the rows of a node have a column w?"""

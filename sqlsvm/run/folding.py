@@ -2,7 +2,7 @@
 
 A row is in the fold that a hash of a seed and of its values says; or of one column, so that all rows with the same
 value are in one fold. Join rows are never parted: in a many-to-many join they repeat. It is the hash of the engine, as
-nobody asks for the folds again: the MD5 by which rows are held out takes as long as several passes.
+the folds are not asked for again: the MD5 by which rows are held out takes as long as several passes.
 
 The trainings share the design, the scaling, the sample and all working tables but that of the label's node. With one
 bag they share their first pass, too.

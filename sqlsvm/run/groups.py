@@ -88,8 +88,7 @@ class Groups:
         plan, totals = problem.plan, _totals(problem.work, problem.plan)
         if plan.design.weight is None:
             return cls(problem, totals, totals)
-        plan = replace(plan, design=replace(plan.design, weight=None), copied=frozenset(), merged=frozenset())
-        return cls(problem, totals, _totals(problem.work, plan))  # copies have the sums of weights
+        return cls(problem, totals, _totals(problem.work, plan.bare))
 
     @property
     def work(self) -> Workspace:

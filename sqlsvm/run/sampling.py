@@ -16,7 +16,7 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.drawn import Drawn, Reader, read_rows
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import fitting
-from sqlsvm.run.workspace import Workspace
+from sqlsvm.run.workspace import Workspace, merged
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
 
@@ -56,7 +56,7 @@ def whole_join(problem: Problem, most: int, *, apart: bool = False) -> Drawn | N
         return None
     steps.info("reading all %s rows of the join", f"{problem.rows:,.0f}")
     with problem.work.clock.during("sampling"):
-        answers = problem.work.run([found])[found.name]
+        answers = problem.work.read(found, {})
         rows = read_rows(problem.scaling, answers, answers[TIMES].astype(float))
         return replace(rows, clusters=_clusters(answers)) if apart else rows
 
@@ -66,11 +66,7 @@ def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object
     if len(answers) == 1:
         yield from work.blocks(answers[0], places)
         return
-    every: Rows = {}
-    for answer in answers:
-        blocks = list(work.blocks(answer, places))
-        every |= {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    yield every
+    yield merged(work.read(answer, places) for answer in answers)
 
 
 def _enough(plan: Plan, moments: Moments) -> int:

@@ -1,7 +1,6 @@
 """A small join is read once. It is then solved and proven in memory, so no passes are made."""
 
 import logging
-from dataclasses import replace
 
 import numpy as np
 
@@ -43,8 +42,7 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) ->
     if not (is_narrow(plan) and _is_small(work, catalog, plan, most_rows(plan.design, effort))):
         return None
     steps.info("reading the rows of the join, which is small")
-    blocks = list(work.blocks(statement(JOIN, joined(plan)), plan.design.target.parameters))
-    found = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    found = work.read(statement(JOIN, joined(plan)), plan.design.target.parameters)
     weighs = found[TIMES].astype(float) > 0.0
     found = found if weighs.all() else {name: values[weighs] for name, values in found.items()}
     return None if np.isnan(found[CODE].astype(float)).any() else found
@@ -52,20 +50,13 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) ->
 
 def _is_small(work: Workspace, catalog: Catalog, plan: Plan, most: int) -> bool:
     """Tables are counted only as far as that. If each row of the join is one of the label's table, this is enough."""
-    bare = _bare(plan)
+    bare = plan.bare
     root = bare.tree.nodes[bare.label_node]
     plain = len(root) == 1 and is_plain(bare)
     aliases = root if plain else [relation.alias for relation in bare.tree.query.relations]
     if most < 1 or any(catalog.rows_up_to(alias, most + 1) > most for alias in aliases):
         return False
     return plain or _size(work, bare) <= most
-
-
-def _bare(plan: Plan) -> Plan:
-    """Without weights, and over the tables of the user."""
-    target = plan.design.target
-    ones = replace(target, class_weights=(1.0,) * len(target.class_weights))
-    return replace(plan, design=replace(plan.design, weight=None, target=ones), copied=frozenset(), merged=frozenset())
 
 
 def _size(work: Workspace, plan: Plan) -> float:

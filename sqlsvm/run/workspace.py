@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import count, islice
 from time import perf_counter
 
+import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -153,6 +154,11 @@ class Workspace:
             yield block
         if self.on_done:
             self.on_done(statement, rows, perf_counter() - started)
+
+    def read(self, statement: Statement, parameters: Mapping[str, object]) -> Rows:
+        """The whole answer of a statement that has many rows."""
+        blocks = list(self.blocks(statement, parameters))
+        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def _answers(self, statement: Statement, texts: Texts, parameters: Mapping[str, object]) -> dict[str, Rows]:
         """The answer by its name; a statement that keeps a table has none."""

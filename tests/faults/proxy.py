@@ -21,7 +21,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """As a firewall does that forgets a connection: both sides see its end, and nobody says why."""
+        """As a firewall does that forgets a connection: both sides see its end, without a reason."""
         for end in self._open:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
