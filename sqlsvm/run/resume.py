@@ -8,12 +8,14 @@ The digest costs a scan of every relation. It is taken once: for a small join af
 else when the passes have taken some seconds, or when the run gives up. So a run that ends later, even by a lost
 connection, has a digest; one that ends sooner is soon repeated.
 
+Each class of a label has a log of its own, and one state holds all of them.
+
 A state is sealed with a digest of itself as well. This shows a change by accident or by hand. The digest has no key, so
 a role that may write the state can also seal a change: after a resumed run, the proof rests on those who may write it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar
@@ -37,8 +39,8 @@ from sqlsvm.solve.solution import Solution, State
 Column = tuple[str, str, object]
 """The feature, role and category of a raw coordinate."""
 
-FORMAT = 2
-"""The number of the form of `Saved.as_json`. Form 1 had no digest."""
+FORMAT = 3
+"""The number of the form of `Saved.as_json`. Form 1 had no digest, form 2 one log."""
 
 SMALL = 100_000
 """Up to this many join rows, a scan of the tables costs almost nothing."""
@@ -47,9 +49,34 @@ PATIENCE = 5.0
 """After this many seconds of passes, a digest is worth its cost."""
 
 LARGEST_STATE = 4_000_000
-"""Numbers. If a state is larger, only the best weights are kept."""
+"""Numbers, for all classes. If a state is larger, only the best weights are kept."""
 
 _ARRAYS = tuple(field.name for field in fields(State) if field.name != "start")
+
+
+@dataclass(frozen=True)
+class Past:
+    """The passes of one vector of weights: the only one, or that of a class."""
+
+    theta: Array
+    """The best weights, on raw coordinates."""
+    passes: Annotated[int, Number(1, whole=True)]
+    state: State | None
+    """None if all states were too large to keep."""
+
+    def as_json(self) -> dict[str, Any]:
+        arrays = self.state and {name: Packed.of(getattr(self.state, name)) for name in _ARRAYS}
+        return {"theta": Packed.of(self.theta), "passes": self.passes, "state": arrays}
+
+    def check(self, columns: int, place: str) -> None:
+        """theta has a number for each column, and each array of the state a row for each pass."""
+        _check_array(self.theta, (columns,), f"{place}.theta")
+        if self.state is None:
+            return
+        dimension = self.state.points.shape[-1] if self.state.points.ndim else 0
+        for name in _ARRAYS:
+            shape = (self.passes, dimension) if name in ("points", "slopes") else (self.passes,)
+            _check_array(getattr(self.state, name), shape, f"{place}.state.{name}")
 
 
 @dataclass(frozen=True)
@@ -61,28 +88,33 @@ class Saved:
     digests: Mapping[str, str] | None
     """Of the rows of each relation; None if the run ended before they were taken."""
     columns: tuple[Column, ...]
-    theta: Array
-    """The best weights, on raw coordinates."""
-    passes: Annotated[int, Number(1, whole=True)]
-    state: State | None
-    """None if it was too large to keep."""
+    pasts: tuple[Past, ...]
 
     UNREAD: ClassVar = frozenset({"format", "digest"})
 
+    @property
+    def passes(self) -> int:
+        return sum(past.passes for past in self.pasts)
+
+    @property
+    def states(self) -> list[State] | None:
+        found = [past.state for past in self.pasts if past.state is not None]
+        return found if len(found) == len(self.pasts) else None
+
     def as_json(self) -> dict[str, Any]:
-        arrays = self.state and {name: Packed.of(getattr(self.state, name)) for name in _ARRAYS}
-        found = {**vars(self), "columns": plain(self.columns), "theta": Packed.of(self.theta), "state": arrays}
+        found = {**vars(self), "columns": plain(self.columns), "pasts": [past.as_json() for past in self.pasts]}
         return sealed(found | {"format": FORMAT})
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], where: str = "the state") -> "Saved":
         if form_of(found, where, FORMAT) < FORMAT:
-            raise OptionError(f"{where}: kept by an older sqlsvm, without a digest", hint=ANEW)
+            raise OptionError(f"{where}: kept by an older sqlsvm", hint=ANEW)
         saved = made(cls, found, where, ANEW)
         if sealed(found) != found:
             raise OptionError(f"{where}: digest: the state was changed after it was kept", hint=ANEW)
         try:
-            _check_shapes(saved)
+            for place, past in enumerate(saved.pasts):
+                past.check(len(saved.columns), f"pasts[{place}]")
         except Misread as wrong:
             raise wrong.error(where, ANEW) from None
         return saved
@@ -95,21 +127,10 @@ def sealed(found: Mapping[str, Any]) -> dict[str, Any]:
     return rest | {"digest": sha256(text.encode()).hexdigest()}
 
 
-def _check_shapes(saved: Saved) -> None:
-    """theta has a number for each column, and each array of the state a row for each pass."""
-    _check_array(saved.theta, (len(saved.columns),), "theta")
-    if saved.state is None:
-        return
-    dimension = saved.state.points.shape[-1] if saved.state.points.ndim else 0
-    for name in _ARRAYS:
-        shape = (saved.passes, dimension) if name in ("points", "slopes") else (saved.passes,)
-        _check_array(getattr(saved.state, name), shape, f"state.{name}")
-
-
 def _check_array(found: Array, shape: tuple[int, ...], place: str) -> None:
     if found.shape != shape:
         raise Misread(f"expected the shape {list(shape)}, found {list(found.shape)}", place)
-    if place in ("theta", "state.points", "state.slopes") and not np.isfinite(found).all():
+    if place.endswith(("theta", "points", "slopes")) and not np.isfinite(found).all():
         raise Misread("expected finite numbers", place)
 
 
@@ -126,9 +147,12 @@ class Continuation:
         self.unfinished = False
         """Did a training not converge?"""
 
-    def begin(self, problem: Problem, objective: Mapping[str, Any], penalty: Penalty) -> State | None:
-        """The state from which the solver goes on. Called inside the snapshot, like the other methods."""
-        self._problem, self._objective, self._penalty = problem, plain(objective), penalty
+    def begin(
+        self, problems: Sequence[Problem], objective: Mapping[str, Any], penalties: Sequence[Penalty]
+    ) -> list[State] | None:
+        """The state from which the solver goes on, for each class. Called inside the snapshot, like the other
+        methods."""
+        self._problem, self._objective, self._penalties = problems[0], plain(objective), penalties
         before = self.before
         if before is None:
             return None
@@ -136,26 +160,31 @@ class Continuation:
         if (change := self._change(before)) is None:
             self._say(f"resuming after {after}: the rows and the options are the same, so what was proven still is")
             self.last = before
-            return before.state
+            return before.states
         if objective["solver"] == "descent":
             self._say(f"starting anew, for descent begins at 0, and its steps do not fit here: {change}")
             return None
+        if len(before.pasts) != len(problems):
+            self._say(f"starting anew at 0: {change}")
+            return None
         self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
-        return State.at(_start(before, problem))
+        return [State.at(_start(before, past, problems[0])) for past in before.pasts]
 
-    def ended(self, solution: Solution, *, more: bool) -> None:
+    def ended(self, solutions: Sequence[Solution], *, more: bool) -> None:
         """A training of these passes has ended. They are kept if it did not converge, or if `more` is to come."""
-        self.unfinished |= not solution.converged
+        self.unfinished |= not all(solution.converged for solution in solutions)
         if self.unfinished or more:
-            self.remember(solution.state, last=self.unfinished)
+            self.remember([solution.state for solution in solutions], last=self.unfinished)
 
-    def remember(self, state: State, *, last: bool = False) -> None:
-        """Keep the state, first without digests: if these are interrupted, the weights are not lost."""
-        kept = state if state.points.size + state.slopes.size <= LARGEST_STATE else None
-        theta = self._problem.scaling.to_raw(_best(state, self._penalty))
-        columns = tuple(_columns(self._problem.plan.design))
-        self.last = Saved(self._objective, self._digests, columns, theta, len(state), kept)
-        if kept and (last or self._problem.moments.n <= SMALL or state.seconds.sum() >= PATIENCE):
+    def remember(self, states: Sequence[State], *, last: bool = False) -> None:
+        """Keep the states, first without digests: if these are interrupted, the weights are not lost."""
+        whole = sum(state.points.size + state.slopes.size for state in states) <= LARGEST_STATE
+        to_raw = self._problem.scaling.to_raw
+        each = zip(states, self._penalties, strict=True)
+        pasts = (Past(to_raw(_best(s, penalty)), len(s), s if whole else None) for s, penalty in each)
+        self.last = Saved(self._objective, self._digests, tuple(_columns(self._problem.plan.design)), tuple(pasts))
+        seconds = sum(state.seconds.sum() for state in states)
+        if whole and (last or self._problem.moments.n <= SMALL or seconds >= PATIENCE):
             self.last = replace(self.last, digests=self._taken())
 
     def _taken(self) -> Mapping[str, str]:
@@ -169,15 +198,15 @@ class Continuation:
         """Why the cuts cannot be used; None if they can."""
         if others := [name for name, value in self._objective.items() if before.objective.get(name) != value]:
             return f"another {', '.join(others).replace('_', ' ')}"
-        if before.state is None:
+        if before.states is None:
             return "their cuts were too large to keep"
         if before.digests is None:
             return "the run ended before its rows were identified"
         if moved := [alias for alias, digest in self._taken().items() if before.digests.get(alias) != digest]:
             return f"the rows of {', '.join(moved)} have changed"
         same = before.columns == tuple(_columns(self._problem.plan.design))
-        fits = before.state.points.shape[1] == self._problem.scaling.dimension
-        return None if same and fits else "the features have changed"
+        fits = all(state.points.shape[1] == self._problem.scaling.dimension for state in before.states)
+        return None if same and fits and len(before.pasts) == len(self._penalties) else "the features have changed"
 
 
 def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
@@ -216,8 +245,8 @@ def _columns(design: Design) -> Iterator[Column]:
             yield d.feature, "others", None
 
 
-def _start(before: Saved, problem: Problem) -> Array:
+def _start(before: Saved, past: Past, problem: Problem) -> Array:
     """The old weights by name; new features have weight 0."""
-    known = dict(zip(before.columns, before.theta.tolist(), strict=True))
+    known = dict(zip(before.columns, past.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])
     return problem.scaling.to_scaled(theta)

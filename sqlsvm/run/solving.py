@@ -21,7 +21,7 @@ from sqlsvm.solve.penalty import L2, Penalty
 from sqlsvm.solve.quadratic import Quadratic
 from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Proposal, Run, follow_together
-from sqlsvm.solve.solution import Effort, Going, Solution, State
+from sqlsvm.solve.solution import Effort, Going, GoingTogether, Solution, State
 
 if TYPE_CHECKING:
     from sqlsvm.run.train import Training
@@ -64,9 +64,8 @@ class Solving:
         run = self._run(training, penalty, effort, going)
         return self.keep(training, run.follow(proposals(training, run)))
 
-    def run(self, training: "Training", penalty: Penalty, start: Array | None) -> Run[Oracle]:
+    def run(self, training: "Training", penalty: Penalty, start: Array | None, **going: Unpack[Going]) -> Run[Oracle]:
         """What `solve` follows, to be followed together with others."""
-        going = Going()
         effort = self._begin(training, start, going)
         return self._run(training, penalty, effort, going)
 
@@ -137,17 +136,21 @@ class Each:
         training: "Training",
         penalties: Sequence[Penalty],
         starts: Sequence[Array | None] | None = None,
-        **going: Unpack[Going],
+        **going: Unpack[GoingTogether],
     ) -> list[Solution]:
         starts = starts or [None] * len(self._each)
+        known, on_pass, on_states = going.get("states"), going.get("on_pass"), going.get("on_states")
+        states: list[State | None] = [*known] if known else [None] * len(self._each)
         if len(self._each) == 1:
-            return [self._each[0].solve(training, penalties[0], starts[0], **going)]
-        asked = zip(self._each, penalties, starts, strict=True)
-        runs = [solving.run(training, penalty, start) for solving, penalty, start in asked]
-        follow_together(
-            runs,
-            [proposals(training, run) for run in runs],
-            passes_of([run.oracle for run in runs]),
-            going.get("on_pass"),
-        )
+
+            def on_state(state: State) -> None:
+                if on_states:
+                    on_states([state])
+
+            own: Going = {"on_pass": on_pass, "state": states[0], "on_state": on_state}
+            return [self._each[0].solve(training, penalties[0], starts[0], **own)]
+        asked = zip(self._each, penalties, starts, states, strict=True)
+        runs = [solving.run(training, penalty, start, state=state) for solving, penalty, start, state in asked]
+        going_on = [proposals(training, run) for run in runs]
+        follow_together(runs, going_on, passes_of([run.oracle for run in runs]), on_pass, on_states)
         return [s.keep(training, run.solution()) for s, run in zip(self._each, runs, strict=True)]

@@ -39,7 +39,7 @@ from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss, custom
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution, State
+from sqlsvm.solve.solution import Effort, GoingTogether, OnPass, Record, Solution, State
 
 steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
@@ -206,8 +206,8 @@ def train_each(
         if training.problem.by:
             return [groups_model(engine, text, trainings, work, query)]
         problem, left_out = opened(work, query, training)
-        check_classes(problem, training, resumes=any(each.before for each in continuations.values()))
-        if problem.plan.design.target.classes or training.solver in MACHINES:
+        check_classes(problem, training)
+        if training.solver in MACHINES:
             continuations = NOTHING
         solving, models, laps = Each(problem), dict[str, Model](), dict[str, dict[str, float]]()
         facts, found = trained_on(engine, text, problem), dict[str, list[Array]]()
@@ -217,21 +217,21 @@ def train_each(
             loss = training.problem.named_loss
             problems = solving.of(loss)
             forecast = Forecast(training.effort, usual_rate(training.solver, problem.scaling.dimension))
-            going: Going = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
+            going: GoingTogether = {"on_pass": partial(_passed, clock, forecast, on_passes(name))}
             begins = begins_of(problems, training, start)
             penalties = [training.penalising.of(each) for each in problems]
             if keeping := continuations.get(name):
                 described = objective(database_of(engine, here), text, training)
-                state = None if solving.known(loss) else keeping.begin(problems[0], described, penalties[0])
-                going |= {"state": state, "on_state": keeping.remember}
-                begins = begins if state is None else None
+                states = None if solving.known(loss) else keeping.begin(problems, described, penalties)
+                going |= {"states": states, "on_states": keeping.remember}
+                begins = begins if states is None else None
             clock.begin("solving")
             solutions = solving.solve(training, penalties, begins, **going)
             found[name] = [solution.beta for solution in solutions]
             clock.begin("finishing")
             if keeping:
                 more = len(found) < len(trainings) or any(each.unfinished for each in continuations.values())
-                keeping.ended(solutions[0], more=(more or bool(training.folds)) and solving.known(loss) > 0)
+                keeping.ended(solutions, more=(more or bool(training.folds)) and solving.known(loss) > 0)
             asked = zip(problems, penalties, solutions, strict=True)
             parts = [model_of(engine, name, text, training, *each, facts, left_out) for each in asked]
             if len(trainings) > 1:
@@ -283,11 +283,9 @@ def begins_of(problems: Sequence[Problem], training: Training, start: Model | No
     return [each.scaling.to_scaled(start_of(each.plan, part)) for each, part in zip(problems, parts, strict=True)]
 
 
-def check_classes(problem: Problem, training: Training, *, resumes: bool) -> None:
+def check_classes(problem: Problem, training: Training) -> None:
     """Refuse what is for two classes, if the label has more."""
     target = problem.plan.design.target
-    if resumes:
-        target.must_be_one("--resume continues a training of two", "leave it out")
     if training.solver == "descent":
         target.must_be_one("descent trains two", "use --solver dane")
     if training.solver in MACHINES:

@@ -19,7 +19,7 @@ from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.log import Log
 from sqlsvm.solve.oracle import Cut, CutOracle
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Effort, Going, OnPass, Record, Solution
+from sqlsvm.solve.solution import Effort, Going, OnPass, OnStates, Record, Solution
 
 Asked = TypeVar("Asked", bound=CutOracle)
 
@@ -121,10 +121,14 @@ Passes = Callable[[Mapping[int, Proposal]], Mapping[int, Cut]]
 
 
 def follow_together(
-    runs: Sequence[Run[Any]], proposals: Sequence[Iterator[Proposal]], passes: Passes, on_pass: OnPass | None = None
+    runs: Sequence[Run[Any]],
+    proposals: Sequence[Iterator[Proposal]],
+    passes: Passes,
+    on_pass: OnPass | None = None,
+    on_states: OnStates | None = None,
 ) -> None:
     """All runs that are not finished make their next pass at once. `on_pass` is told of the mean of their objectives,
-    and of the largest gap."""
+    and of the largest gap, and `on_states` of all passes of each run."""
     going, made = dict(enumerate(proposals)), 0
     while asked := _asked(runs, going):
         began = perf_counter()
@@ -132,6 +136,8 @@ def follow_together(
         seconds, made = perf_counter() - began, made + 1
         for place, cut in cuts.items():
             runs[place].make(asked[place].point, partial(_known, cut), seconds / len(cuts))
+        if on_states and not all(run.finished for run in runs):
+            on_states([run.state() for run in runs])
         if on_pass:
             on_pass(_record(made, [run.certificate for run in runs], cuts.values(), seconds))
 

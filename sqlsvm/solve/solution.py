@@ -97,6 +97,8 @@ class State:
 
 OnState = Callable[[State], None]
 """It gets all passes so far, after each pass but the last. So they are not lost when something ends the run."""
+OnStates = Callable[[Sequence[State]], None]
+"""The same for several runs at once."""
 
 
 class Going(TypedDict, total=False):
@@ -105,6 +107,14 @@ class Going(TypedDict, total=False):
     on_pass: OnPass | None
     state: State | None
     on_state: OnState | None
+
+
+class GoingTogether(TypedDict, total=False):
+    """The same of several runs, one for each class."""
+
+    on_pass: OnPass | None
+    states: Sequence[State] | None
+    on_states: OnStates | None
 
 
 @dataclass(frozen=True)

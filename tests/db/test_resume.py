@@ -84,6 +84,69 @@ def test_as_if_it_had_never_stopped(engine: Engine, join: Join, solver: str) -> 
     assert facts(model) == facts(quiet)
 
 
+CLASSES = "CASE WHEN m.v > 0.5 THEN 'much' WHEN m.u > 0 THEN 'some' ELSE 'none' END AS y"
+
+
+def classed(join: Join) -> str:
+    return join.query.replace("SELECT m.y", f"SELECT {CLASSES}", 1)
+
+
+@pytest.mark.parametrize("text", ["chain", "star"])
+def test_classes_go_on_as_if_they_had_never_stopped(engine: Engine, join: Join, text: str) -> None:
+    """Each class has its own log, and those that are finished make no pass. With one bag they share scans."""
+    query = classed(join) if text == "chain" else f"SELECT {CLASSES}, m.u, m.v FROM m"
+    asked = training(lam=1e-3, sample=200, tol=1e-4)
+    quiet = train(engine, "m", query, asked)
+    assert max(of.passes for of in quiet.classes) > 2
+    before = interrupted(engine, query, asked)
+    passes = [past.passes for past in before.pasts]
+    assert max(passes) == 2
+    model, said = resumed(engine, query, asked, before)
+    assert said == SAME.replace("2 passes", f"{sum(passes)} passes")
+    for found, wanted in zip(model.classes, quiet.classes, strict=True):
+        assert (found.passes, found.weights) == (wanted.passes, wanted.weights)
+        assert (found.lower_bound, found.objective_upper) == (wanted.lower_bound, wanted.objective_upper)
+        assert found.converged
+    done = Continuation(before)
+    longer = replace(asked, effort=replace(asked.effort, max_passes=1, tol=1e-9))
+    assert [of.passes for of in train(engine, "m", query, longer, None, done).classes] == [n + 1 for n in passes]
+    assert done.unfinished
+    assert done.last
+    assert done.last.passes == before.passes + 3
+
+
+def test_classes_go_on_along_a_path(duckdb: Engine) -> None:
+    """From the middle of its second training."""
+    join = chain(np.random.default_rng(1), rows=150, fan_out=3)
+    join.create(duckdb)
+    typed(duckdb, parse_one("SET threads = 1", read="duckdb"))
+    trainings, text = path(tol=1e-4), classed(join)
+    quiet = train_each(duckdb, text, trainings)
+    first = Continuation()
+    with pytest.raises(KeyboardInterrupt):
+        train_each(duckdb, text, trainings, stopping("m_0.01", 0), dict.fromkeys(trainings, first))
+    assert first.last
+    second = Continuation(Saved.from_json(json.loads(json.dumps(first.last.as_json()))))
+    found = train_each(duckdb, text, trainings, continuations=dict.fromkeys(trainings, second))
+    assert not second.unfinished
+    assert [model.passes for model in found] == [model.passes for model in quiet]
+    assert [model.lower_bound for model in found] == [model.lower_bound for model in quiet]
+
+
+def test_classes_start_anew_where_there_are_others_now(duckdb: Engine) -> None:
+    join = chain(np.random.default_rng(1), rows=150, fan_out=3)
+    join.create(duckdb)
+    asked, text = training(lam=1e-2, sample=200, tol=1e-4), classed(join)
+    before = interrupted(duckdb, text, asked)
+    typed(duckdb, parse_one("UPDATE m SET u = u / 10 WHERE v < 0.5"))
+    model, said = resumed(duckdb, text, asked, before)
+    assert said == ANEW.replace("2 passes", "6 passes") + "the rows of m have changed"
+    assert model.converged
+    model, said = resumed(duckdb, text, asked, replace(before, pasts=before.pasts[:2]))
+    assert said == "starting anew at 0: the rows of m have changed"
+    assert model.converged
+
+
 def test_cuts_serve_another_lambda_and_solver(engine: Engine, join: Join) -> None:
     before = interrupted(engine, join.query, training(lam=1e-3, sample=200))
     asked = training(lam=1e-2, solver="bundle", tol=0.05, counting="grid")
@@ -243,7 +306,7 @@ def test_a_state_too_large(engine: Engine, join: Join, monkeypatch: pytest.Monke
     monkeypatch.setattr(resume, "LARGEST_STATE", 10)
     asked = training(lam=1e-3, sample=200, tol=1e-3)
     before = interrupted(engine, join.query, asked)
-    assert before.state is None
+    assert before.states is None
     assert resumed(engine, join.query, asked, before)[1] == ANEW + "their cuts were too large to keep"
 
 

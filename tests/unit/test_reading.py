@@ -40,7 +40,7 @@ from sqlsvm.reading import in_json, parsed
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
 from sqlsvm.run.holdout import Holdout
-from sqlsvm.run.resume import Saved, sealed
+from sqlsvm.run.resume import Past, Saved, sealed
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.solution import State
@@ -61,7 +61,7 @@ def saved() -> Saved:
     cuts = [Cut(np.array([0.5, -0.25]), 0.75, 1.0, 0.0, 16 * n or None, 0.0) for n in range(3)]
     state = State.of([np.array([float(n), 1.0]) for n in range(3)], cuts, [0.1, 0.2, 0.3], [1e-3] * 3)
     columns = (("", "intercept", None), ("carrier", "category", "UA"))
-    return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, columns, np.array([0.5, 2.0]), 3, state)
+    return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, columns, (Past(np.array([0.5, 2.0]), 3, state),))
 
 
 STATE = saved().as_json()
@@ -197,9 +197,9 @@ def test_a_state_there_and_back() -> None:
 def test_cuts_that_were_lifted_prove_nothing() -> None:
     """By 1e-5, which every later bound would believe."""
     made = saved()
-    assert made.state
-    made.state.offsets[:] += 1e-5
-    lifted = {**STATE, "state": made.as_json()["state"]}
+    (state,) = made.states or []
+    state.offsets[:] += 1e-5
+    lifted = {**STATE, "pasts": made.as_json()["pasts"]}
     said = r"^x: digest: the state was changed after it was kept\nHINT: leave out --resume to train anew$"
     with pytest.raises(OptionError, match=said):
         Saved.from_json(lifted, "x")
@@ -207,10 +207,10 @@ def test_cuts_that_were_lifted_prove_nothing() -> None:
 
 def test_a_state_of_an_older_sqlsvm() -> None:
     old = {name: value for name, value in STATE.items() if name not in ("format", "digest")}
-    with pytest.raises(OptionError, match=r"^x: kept by an older sqlsvm, without a digest\nHINT: leave out --resume"):
+    with pytest.raises(OptionError, match=r"^x: kept by an older sqlsvm\nHINT: leave out --resume"):
         Saved.from_json(old, "x")
-    with pytest.raises(OptionError, match=r"^x: made by a newer sqlsvm \(format 3; this one reads up to 2\)"):
-        Saved.from_json({**STATE, "format": 3}, "x")
+    with pytest.raises(OptionError, match=r"^x: made by a newer sqlsvm \(format 4; this one reads up to 3\)"):
+        Saved.from_json({**STATE, "format": 4}, "x")
 
 
 def test_a_state_that_was_edited_is_not_resumed(tmp_path: Path) -> None:
@@ -227,12 +227,16 @@ def test_a_state_that_was_edited_is_not_resumed(tmp_path: Path) -> None:
 
 
 SHORT = {"shape": [1], "float64": "AAAAAAAA8D8="}
+(PAST,) = STATE["pasts"]
 UNFIT: dict[str, tuple[object, str]] = {
-    "theta": (SHORT, "theta: expected the shape [2], found [1]"),
-    "passes": (2, "state.points: expected the shape [2, 2], found [3, 2]"),
+    "pasts": ([PAST, {**PAST, "theta": SHORT}], "pasts[1].theta: expected the shape [2], found [1]"),
+    "pasts ": ([{**PAST, "passes": 2}], "pasts[0].state.points: expected the shape [2, 2], found [3, 2]"),
     "columns": ([["", "intercept"]], "columns[0]: expected a list of 3, found a list of 2"),
     "digests": ({"f": 1}, "digests.f: expected text, found 1"),
-    "state": ({**STATE["state"], "lows": SHORT}, "state.lows: expected the shape [3], found [1]"),
+    " pasts": (
+        [{**PAST, "state": {**PAST["state"], "lows": SHORT}}],
+        "pasts[0].state.lows: expected the shape [3], found [1]",
+    ),
 }
 
 
@@ -241,7 +245,7 @@ def test_the_parts_of_a_state_fit_together(name: str) -> None:
     """Also of one that was sealed again."""
     value, said = UNFIT[name]
     with pytest.raises(OptionError, match=f"^x: {re.escape(said)}\nHINT: leave out --resume"):
-        Saved.from_json(sealed({**STATE, name: value}), "x")
+        Saved.from_json(sealed({**STATE, name.strip(): value}), "x")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +258,7 @@ def test_the_parts_of_a_state_fit_together(name: str) -> None:
 )
 def test_an_array_has_the_bytes_of_its_shape(array: object, said: str) -> None:
     with pytest.raises(OptionError, match=said):
-        Saved.from_json(sealed({**STATE, "theta": array}))
+        Saved.from_json(sealed({**STATE, "pasts": [{**PAST, "theta": array}]}))
 
 
 # -- several hundred at random -----------------------------------------------------------------------------------------
