@@ -51,7 +51,17 @@ _NO_MEMORY = ("can't start new thread", "failed to map segment", "Cannot allocat
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Has the system refused memory? It says so in several ways: also a thread and a library need some."""
+    if isinstance(error, SystemError):  # of a library in C that did not say why it failed
+        return _is_refused(1 << 26)
     return isinstance(error, MemoryError) or any(said in str(error) for said in _NO_MEMORY)
+
+
+def _is_refused(size: int) -> bool:
+    try:
+        bytearray(size)
+    except MemoryError:
+        return True
+    return False
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -106,7 +106,8 @@ def test_in_psql(server: Cluster, proxy: Proxy, in_psql: Stored, fault: Fault) -
             if disk:
                 (disk / FILLER).unlink(missing_ok=True)
             assert fault.allows(ended), (moment, ended)
-            found[f"{ended.code}, {in_psql.after()}" if arrived or ended.code else "too late"] += 1
+            left = in_psql.after()
+            found[f"{ended.code}, {left}" if arrived or ended.code else "too late"] += 1
         if disk:
             eventually(lambda: server.ask("DROP TABLESPACE tiny") == [])
     record(where="psql", fault=fault.name, moments=found.total(), ends=dict(found))
