@@ -126,3 +126,20 @@ def test_no_memory_for_a_thread_is_an_error_and_not_a_wait() -> None:
     """In some of these cases a thread of the standard library waits for ever: the new one has no memory to begin."""
     done = subprocess.run([sys.executable, "-c", STARVED], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+SILENT = """
+import resource
+from sqlsvm.errors import is_out_of_memory
+
+assert not is_out_of_memory(SystemError("error return without exception set"))
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size, -1))
+assert is_out_of_memory(SystemError("error return without exception set"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how large a process is")
+def test_a_library_that_fails_without_a_reason_may_have_had_no_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", SILENT], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
