@@ -23,7 +23,8 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.options import Counting
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import labelled, prepared
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problem import prepared
 from sqlsvm.run.train import Training, train
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.solution import Effort

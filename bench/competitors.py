@@ -31,7 +31,8 @@ from sqlsvm.model.model import Model
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.modelling import as_json
-from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2

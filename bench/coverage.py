@@ -28,7 +28,7 @@ from sqlsvm.model.evaluation import Evaluation, Residuals
 from sqlsvm.model.interval import LOG, LOGIT, NORMAL, UNEXPLAINED, Interval, Scale, Sizes, of_strata
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.solve.rows import SampleRows
 
 QUERY = "SELECT o.late, o.size, v.minutes FROM orders o JOIN visits v ON v.k = o.k"

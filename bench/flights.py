@@ -15,7 +15,8 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import labelled, prepared
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problem import prepared
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import dane
 from sqlsvm.solve.oracle import Cut, Sample

@@ -15,7 +15,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 
 SHARES = (0.0, 0.1, 0.5, 0.9)
 TURNS = 3

@@ -10,7 +10,7 @@ from bench.matrix import Given, matrix
 from bench.tasks import Task
 from sqlsvm.engine import connect
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 
 NUMBERS = 3e8
 """Cells of a join up to which it is judged by its rows."""

@@ -21,7 +21,8 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem, open_problem
+from sqlsvm.run.opening import open_problem
+from sqlsvm.run.problem import Problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort

@@ -15,7 +15,7 @@ Job = dict[str, Any]
 
 def size(job: Job) -> Job:
     from bench.export import join_size
-    from sqlsvm.run.problem import open_problem
+    from sqlsvm.run.opening import open_problem
 
     task = _task(job)
     with connect(job["url"]) as engine:

@@ -171,6 +171,7 @@ MAP_FORMS = {
     "nystroem": "nystroem:TABLE:D[:GAMMA]",
     "hash": "hash:COLUMN:K",
     "pca": "pca:K",
+    "net": "net:TABLE[:D]",
 }
 
 

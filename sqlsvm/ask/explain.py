@@ -43,7 +43,8 @@ from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_si
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
-from sqlsvm.run.problem import Problem, labelled, maps_of, prepared
+from sqlsvm.run.opening import labelled, maps_of
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.pseudo_oracle import of_label, sketching
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training

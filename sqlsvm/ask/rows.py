@@ -13,7 +13,8 @@ from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
 from sqlsvm.run.offload import brought
-from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.loss import custom
 

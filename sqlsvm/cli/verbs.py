@@ -257,7 +257,7 @@ def count(
     from sqlsvm.ask import counting
     from sqlsvm.plan.by_name import read_beta
     from sqlsvm.plan.preflight import ProblemOptions
-    from sqlsvm.run.problem import maps_of, open_problem
+    from sqlsvm.run.opening import maps_of, open_problem
     from sqlsvm.show import counts as answers
 
     if beta is None:

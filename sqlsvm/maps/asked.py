@@ -3,6 +3,7 @@
 Facts are read from the rows of the relation that meet its conditions, each once, before anything is planned. A row
 counts once here, however many join rows it is in: to count those takes a plan, and a knot or a landmark need not be
 anywhere exactly. Principal components are of the join: they are read by messages along its tree (run/components.py).
+So are the examples that a network learns from: they are drawn (run/examples.py).
 """
 
 import re
@@ -17,6 +18,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.neural.training import Examples
 from sqlsvm.options import MAP_FORMS
 from sqlsvm.query import Feature, FeatureQuery
 
@@ -40,6 +42,16 @@ class Axes:
 
 AxesOf = Callable[[int], Axes]
 """At most so many components, those with the largest variance."""
+ExamplesOf = Callable[[Sequence[Feature], int], Examples]
+"""Values of some columns in at most so many rows of the join, with their labels."""
+
+
+@dataclass(frozen=True)
+class OfJoin:
+    """What maps may ask of the join."""
+
+    axes: AxesOf
+    examples: ExamplesOf
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,7 @@ class Asked:
     seed: int
     map: str
     """As it was typed."""
-    axes: AxesOf
+    join: OfJoin
 
     @property
     def kind(self) -> str:

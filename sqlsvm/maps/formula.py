@@ -41,9 +41,12 @@ def number(value: float) -> exp.Expression:
     return exp.paren(exp.Neg(this=found), copy=False) if float(value) < 0 else found
 
 
-def affine(weights: Sequence[float], constant: float = 0.0) -> exp.Expression:
-    """constant + the sum of weight * argument."""
-    terms = (sql.product(number(w), argument(place)) for place, w in enumerate(weights, 1) if w)
+def affine(weights: Sequence[float], constant: float = 0.0, means: Sequence[float] = ()) -> exp.Expression:
+    """constant + the sum of weight * argument, or of weight * (argument - mean)."""
+    given = [centred(place, mean) for place, mean in enumerate(means, 1)] or None
+    terms = (
+        sql.product(number(w), given[place] if given else argument(place + 1)) for place, w in enumerate(weights) if w
+    )
     return sql.plus(number(constant), *terms)
 
 

@@ -14,7 +14,7 @@ def pca(asked: Asked) -> Mapped:
         hint = "select a number; a text that is one can be cast: CAST(x AS double precision) AS x"
         raise asked.refusal("the query has no feature that is a number", hint)
     wanted = asked.whole(0, "K", 1, 1000)
-    axes = asked.axes(wanted)
+    axes = asked.join.axes(wanted)
     if (most := len(axes.loadings)) < wanted:
         numbers = "1 number, which has" if len(inputs) == 1 else f"{len(inputs)} numbers, which have"
         hint = f"K can be {most}" if most else "leave out the map, and numbers that are constant"

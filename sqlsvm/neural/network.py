@@ -20,7 +20,7 @@ class Network:
         return np.concatenate([part.ravel() for layer in self.layers for part in layer.begin(rng)])
 
     def __call__(self, theta: Batch, x: Batch) -> Batch:
-        for layer, parameters in self._split(theta):
+        for layer, parameters in self.split(theta):
             x, _ = layer.run(parameters, x)
         return x
 
@@ -31,7 +31,7 @@ class Network:
     def traced(self, theta: Batch, x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Pull]:
         """The outputs, and the way back to theta. With a generator, layers drop out."""
         backs = []
-        for layer, parameters in self._split(theta):
+        for layer, parameters in self.split(theta):
             x, back = layer.run(parameters, x, rng)
             backs.append(back)
 
@@ -44,7 +44,7 @@ class Network:
 
         return x, pull
 
-    def _split(self, theta: Batch) -> Iterator[tuple[Layer, list[Batch]]]:
+    def split(self, theta: Batch) -> Iterator[tuple[Layer, list[Batch]]]:
         first = 0
         for layer in self.layers:
             parts = []

@@ -76,7 +76,7 @@ class Neural:
 class Examples:
     x: Batch
     y: Batch
-    """-1 and 1."""
+    """-1 and 1. To `aligned` it may be any numbers, or rows of them whose inner products say how alike two are."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -215,9 +215,14 @@ def aligned(d: Examples, f: Network, between: Between, steps: Steps, rng: np.ran
     for t in range(1, steps.number + 1):
         a = d.drawn(rng, k)
         z, pull = f.traced(descent.theta, d.x[a], rng)
-        found, gradient = alignment(between.of(z, z), np.outer(d.y[a], d.y[a]))
+        found, gradient = alignment(between.of(z, z), alike(d.y[a]))
         descent.step(t, pull(between.pulled_both(z, -2.0 * (1.0 - found) * gradient)))
     return descent.theta
+
+
+def alike(y: Batch) -> Batch:
+    rows = y.reshape(len(y), -1)
+    return rows @ rows.T
 
 
 def fitted(

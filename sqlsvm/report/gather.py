@@ -16,7 +16,8 @@ from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.model import Model
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.run.holdout import Holdout
-from sqlsvm.run.problem import Problem, unmapped
+from sqlsvm.run.opening import unmapped
+from sqlsvm.run.problem import Problem
 
 PLACES, BINS = 4096, 4000
 """Finer than for a table: it costs no more, and the bounds in the charts are narrower."""

@@ -1,45 +1,31 @@
 """From a feature query to a problem: the first steps of training, counting and explaining."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import Any
 
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import needed
 from sqlsvm.compile.sample import TIMES
-from sqlsvm.engine.base import Engine, Rows
-from sqlsvm.errors import OptionError, QueryError
-from sqlsvm.maps.mapped import Mapped, mapped
-from sqlsvm.maps.resolve import columns_of, resolved
-from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.engine.base import Rows
+from sqlsvm.errors import OptionError
 from sqlsvm.plan.catalog import Catalog
-from sqlsvm.plan.constraints import Covariances, audited
+from sqlsvm.plan.constraints import Covariances
 from sqlsvm.plan.design import with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
-from sqlsvm.plan.target import Target, named
+from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.by import apart
-from sqlsvm.query.meeting import met, unique_in
-from sqlsvm.query.read_query import read_query
-from sqlsvm.reading import made
 from sqlsvm.run.auditing import audit
 from sqlsvm.run.checks import check_rows
-from sqlsvm.run.components import axes_of
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import moments_in_memory
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
 from sqlsvm.run.small import small_join
 from sqlsvm.run.weight import check_weight
-from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.solution import Effort
-
-MapsOrSeed = Sequence[Mapped] | int
-"""Those of a stored model, or the seed of those that the options ask for."""
 
 
 @dataclass(frozen=True)
@@ -64,45 +50,6 @@ class Problem:
         moments = self.moments
         by_class = self.plan.design.target.by_class(moments.n, moments.n_negative, moments.of_codes)
         return inf if self.plan.design.weight else sum(by_class.values()) if by_class else moments.n
-
-
-@contextmanager
-def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> Iterator[Problem]:
-    """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
-    query = labelled(engine, text, options, maps)
-    with naming_features(engine, query), workspace(engine) as work:
-        yield prepared(work, query, options)
-
-
-def maps_of(beta: Any) -> tuple[Mapped, ...]:
-    """Those of weights that a user gives, if they are the JSON of a model."""
-    return made(tuple[Mapped, ...], beta.get("maps", []) if isinstance(beta, Mapping) else [], "beta")
-
-
-def labelled(
-    engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0, *, offload: bool = False
-) -> FeatureQuery:
-    """The query as it is trained on. The column that makes groups is its last feature. `offload`: facts about the join
-    are read from a copy."""
-    read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
-    query = unmapped(engine, text, options, read)
-    query, by = apart(query, options.by, engine.fold) if options.by else (query, None)
-    if isinstance(maps, int):
-        maps = resolved(engine, query, options.map, maps, axes_of(engine, query, options, offload=offload))
-    query = mapped(query, maps, unique_in(engine))
-    return replace(query, features=(*query.features, by)) if by else query
-
-
-def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[str]) -> FeatureQuery:
-    """The query before its maps, which read some of its columns."""
-    roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
-    query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
-    return met(query, unique_in(engine), {name: _many(name) for name in read if name in query.sums})
-
-
-def _many(name: str) -> QueryError:
-    hint = "give each relation an output column of its own, and a map"
-    return QueryError(f"no map of {name}: it adds up columns of several relations", hint=hint)
 
 
 def prepared(

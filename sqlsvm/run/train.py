@@ -31,8 +31,9 @@ from sqlsvm.run.machine import Machine, learned, streamed
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.modelling import database_of, model_of, trained_on
 from sqlsvm.run.offload import brought
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.penalising import Penalising
-from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.solving import Each
 from sqlsvm.run.workspace import Workspace, workspace
@@ -93,6 +94,9 @@ class Training:
                 f"--holdout {self.holdout} is for accuracies of linear models, not for the {what}",
                 hint="say how many rows to keep out: --holdout 0.2",
             )
+        if self.folds and any(map.startswith("net:") for map in self.problem.map):
+            hint = "measure it with --holdout 0.2: the network then learns without those rows"
+            raise OptionError("--folds takes no --map net, which has learned from the labels of all folds", hint=hint)
         if self.fold_by and not self.folds:
             raise OptionError("--fold-by says which rows stay together in --folds", hint="add --folds 5")
         if self.folds and self.solver == "descent":
@@ -256,7 +260,7 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
     training = next(iter(trainings.values()))
     if not isinstance(training.holdout, str):
         return trainings
-    query = labelled(engine, text, training.problem, training.effort.seed, offload=training.offload)
+    query = labelled(engine, text, training.problem, (), offload=training.offload)
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         share = chosen_share(work, query, training.problem, training.holdout)
     return {name: replace(each, holdout=share) for name, each in trainings.items()}
@@ -264,10 +268,11 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
 
 def query_of(engine: Engine, text: str, training: Training) -> FeatureQuery:
     """With its maps, and with a mark for the rows that are held out."""
-    query = labelled(engine, text, training.problem, training.effort.seed, offload=training.offload)
+    seed, held = training.effort.seed, training.held
+    query = labelled(engine, text, training.problem, seed, offload=training.offload, held=held)
     if training.solver == "descent":
         check_bounded(query)
-    return marked(query, training.held) if training.held else query
+    return marked(query, held) if held else query
 
 
 def begins_of(problems: Sequence[Problem], training: Training, start: Model | None) -> list[Array | None] | None:

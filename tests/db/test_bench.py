@@ -16,7 +16,7 @@ from bench.results import Results
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.solve import dane
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort

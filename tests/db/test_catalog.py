@@ -17,7 +17,7 @@ from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Term
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from tests.ground.trained import training
 from tests.typed import asked, meant, run, typed

@@ -17,7 +17,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.confusion import MEASURES, Confusion, slopes
 from sqlsvm.model.interval import of_strata
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.show.evaluation import draw_evaluation
 from sqlsvm.solve.arrays import Array
 from tests.db.test_intervals import QUERIES, made

@@ -34,7 +34,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report import gather, gather_from, html
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.together import Together
 from sqlsvm.run.train import train, train_each
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json

@@ -19,7 +19,7 @@ from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA, WIDTH
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle, sums
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.run.workspace import rendered, workspace
 from sqlsvm.show.plan import draw_plan

@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "sigmoid": {"holdout": 0.3, "probability": "sigmoid"},
     "isotonic": {"folds": 3, "probability": "isotonic"},
     "top": {"top": ["tone:2", "month:4"]},
-    "maps": {"map": ["spline:x:4", "poly2:d", "nystroem:d:3", "bins:size:4", "fourier:f:5"]},
+    "maps": {"map": ["spline:x:4", "poly2:d", "nystroem:d:3", "net:d:2", "bins:size:4", "fourier:f:5"]},
     "components": {"map": ["pca:3"]},
 }
 

@@ -25,7 +25,8 @@ from sqlsvm.run.folding import Folded, Folds, _fold, folded
 from sqlsvm.run.holdout import label_relation
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
-from sqlsvm.run.problem import Problem, labelled
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train, train_each
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.solution import State

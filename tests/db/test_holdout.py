@@ -19,7 +19,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from tests.ground.joins import categories, chain

@@ -17,7 +17,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import Numeric
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.show.evaluation import draw_evaluation
 from sqlsvm.solve.arrays import Array
 from tests.ground.opened import build

@@ -10,7 +10,7 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError, QueryError, SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.workspace import workspace
 from tests.ground.opened import Wish, build, opened
 from tests.typed import typed

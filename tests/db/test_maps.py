@@ -22,21 +22,26 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, QueryError, SqlsvmError
 from sqlsvm.maps import formula
-from sqlsvm.maps.asked import Asked
+from sqlsvm.maps.asked import Asked, OfJoin
 from sqlsvm.maps.mapped import Mapped, mapped
+from sqlsvm.maps.net import compiled as compiled_network
 from sqlsvm.maps.resolve import resolved
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
 from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.query import FeatureQuery
 from sqlsvm.query.meeting import unique_in
 from sqlsvm.query.read_query import read_query
 from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line
 from sqlsvm.report.effects import effect, effect_charts
 from sqlsvm.run.components import axes_of
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.examples import examples_of
+from sqlsvm.run.holdout import PARTS, Holdout, marked, part_of
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
 from tests.db.test_golden import written
 from tests.ground import svm
@@ -63,10 +68,15 @@ def table(engine: Engine) -> tuple[str, dict[str, Values]]:
     return "SELECT t.y, t.x, t.z, t.city FROM rows_t t", columns
 
 
+def join_of(engine: Engine, query: FeatureQuery) -> OfJoin:
+    options = ProblemOptions(label="y")
+    return OfJoin(axes_of(engine, query, options), examples_of(engine, query, options, 3))
+
+
 def made(engine: Engine, text: str, maps: Sequence[str], seed: int = 3) -> tuple[tuple[Mapped, ...], dict[str, Values]]:
     """The maps, and the columns that they make, as the database computes them, in the order of i."""
     query = read_query(engine, text, label="y")
-    found = resolved(engine, query, maps, seed, axes_of(engine, query, ProblemOptions(label="y")))
+    found = resolved(engine, query, maps, seed, join_of(engine, query))
     changed = mapped(query, found, unique_in(engine))
     kept = {name for each in found for name in each.formulas}
     outputs = [(f.expression.copy(), f.name) for f in changed.features if f.name in kept]
@@ -129,7 +139,7 @@ def test_landmarks_are_those_of_scikit_learn(engine: Engine) -> None:
     scaled = StandardScaler().fit_transform(np.column_stack([columns["x"], columns["z"]]))
     _, found = made(engine, text, ["nystroem:t:7:0.4"])
     query = read_query(engine, text, label="y")
-    wanted = Asked(engine, query, 3, "nystroem:t:7:0.4", axes_of(engine, query, ProblemOptions(label="y")))
+    wanted = Asked(engine, query, 3, "nystroem:t:7:0.4", join_of(engine, query))
     landmarks, *_ = wanted.scaled_points(wanted.numbers(), 7)
     peer = Nystroem(gamma=0.4, n_components=7, random_state=0).fit(landmarks)
     same(
@@ -142,8 +152,7 @@ def test_with_all_rows_as_landmarks_inner_products_are_the_kernel(duckdb: Engine
     join = star(np.random.default_rng(0))
     join.create(duckdb)
     query = read_query(duckdb, join.query, label="y")
-    axes = axes_of(duckdb, query, ProblemOptions(label="y"))
-    (one,) = resolved(duckdb, query, ["nystroem:st:40:0.5"], 0, axes)
+    (one,) = resolved(duckdb, query, ["nystroem:st:40:0.5"], 0, join_of(duckdb, query))
     sizes = join.rows["stores"]["size"]
     found = np.column_stack(list(one.values([sizes]).values()))
     expected = rbf_kernel(((sizes - sizes.mean()) / sizes.std())[:, None], gamma=0.5)
@@ -227,9 +236,11 @@ SHAPES: dict[str, tuple[Any, list[str]]] = {
     "landmarks": (star, ["nystroem:st:8", "auto"]),
     "chain": (JOINS["chain"], ["spline:a:4", "poly2:l", "fourier:m:5"]),
     "left join": (left_join, ["spline:rate:4:2", "bins:x:3", "poly2:c"]),
+    "network": (star, ["net:st:3", "net:s:4"]),
+    "network with NULLs": (left_join, ["net:c:3"]),
     "categories": (categories, ["hash:city:6", "spline:price:3:1"]),
-    "components": (star, ["pca:3"]),
-    "components with NULLs": (left_join, ["pca:3"]),
+    "pca": (star, ["pca:3"]),
+    "pca with NULLs": (left_join, ["pca:3"]),
 }
 
 
@@ -307,6 +318,53 @@ def test_a_curve_is_found(engine: Engine) -> None:
     assert curve.objective < 0.3 * line.objective
 
 
+def crossed(rows: int = 400) -> tuple[str, dict[str, Values]]:
+    """The label is whether two numbers have the same sign, which no sum of curves says."""
+    rng = np.random.default_rng(6)
+    x, z = np.round(rng.normal(1000.0, 3.0, rows), 2), np.round(rng.normal(size=rows), 2)
+    columns: dict[str, Values] = {"y": (x > 1000.0) == (z > 0.0), "x": x, "z": z, "n": np.round(x / 2.0)}
+    return "CREATE TABLE crossed (y BOOLEAN, x FLOAT8, z FLOAT8, n FLOAT8)", columns
+
+
+@pytest.mark.slow
+def test_a_network_finds_what_curves_do_not(engine: Engine) -> None:
+    """Of two classes, of more, and of numbers."""
+    create, columns = crossed()
+    build(engine, create)
+    engine.copy_in(meant(engine, "crossed"), columns)
+    text = "SELECT {}, t.x, t.z FROM crossed t"
+    corners = "CASE WHEN t.y THEN 'same' WHEN t.z > 0 THEN 'left' ELSE 'right' END AS y"
+    for label in ("t.y", corners):
+        svcs = (RelationalSVC(map=[map], lam=1e-4) for map in ("auto", "net:t:8"))
+        found = [svc.fit(engine, text.format(label), "y").evaluate(part=None) for svc in svcs]
+        right = [f.measures["accuracy"] if isinstance(f, Confusion) else f.accuracy.value for f in found]
+        assert right[0] < (0.8 if label == "t.y" else right[1])
+        assert right[1] > 0.9
+    number = text.format("ABS(t.x - 1000) * t.z AS y")
+    linear, curved = (
+        train(engine, "m", number, training(loss="squared", map=map, lam=1e-4)) for map in ((), ("net:t:8",))
+    )
+    assert curved.objective < 0.5 * linear.objective
+
+
+def test_a_network_learns_from_no_row_that_is_held_out(engine: Engine) -> None:
+    """Whatever other maps there are, the rows are those that the training holds out."""
+    create, columns = crossed()
+    build(engine, create)
+    engine.copy_in(meant(engine, "crossed"), columns)
+    text, held = "SELECT t.y, t.x, t.z, t.n FROM crossed t", Holdout(0.4, 2)
+    options = ProblemOptions("y", map=("spline:x:3", "poly2:t", "pca:2"), by="n")
+    final, query = marked(labelled(engine, text, options), held), read_query(engine, text, label="y")
+    used = [f for f in query.features if f.name in "xz"]
+    found = examples_of(engine, query, ProblemOptions("y"), 2, held=held)(used, 20_000)
+    seen = set(map(tuple, np.round(found.x, 2).tolist()))
+    for part in PARTS:
+        rows = part_of(final, part).relation("t").rows([(f.expression.copy(), f.name) for f in used])
+        known = set(map(tuple, np.column_stack(list(engine.fetch(rows).values())).tolist()))
+        assert len(known) > 100
+        assert seen & known == (seen if part == "train" else set())
+
+
 def test_the_estimator(engine: Engine) -> None:
     join = star(np.random.default_rng(0))
     join.create(engine)
@@ -334,6 +392,8 @@ BAD: list[tuple[str, type[SqlsvmError], str]] = [
     ("nystroem:st:5:-1", OptionError, "GAMMA must be a number above 0, not -1"),
     ("nystroem:st:41", OptionError, "st has 40 different rows, and so at most as many landmarks"),
     ("hash:size:5", OptionError, "size has no categories"),
+    ("net:st:0", OptionError, "D must be a whole number from 1 to 100, not 0"),
+    ("net:shops", OptionError, "shops is no relation of the query"),
     ("pca:0", OptionError, "K must be a whole number from 1 to 1000, not 0"),
     ("pca:6", OptionError, "the query has 5 numbers, which have 5 components"),
 ]
@@ -347,6 +407,8 @@ def test_bad_maps_are_refused(engine: Engine) -> None:
             train(engine, "m", query, training(map=(map,)))
         assert said in raised.value.message
         assert raised.value.hint
+    with pytest.raises(OptionError, match="--folds takes no --map net, which has learned from the labels"):
+        training(map=("net:st",), folds=3)
     with pytest.raises(OptionError, match="a list of maps, each of the form"):
         training(map=("splines:size",))
     with pytest.raises(QueryError, match="two columns are called size_spline1"):
@@ -402,7 +464,10 @@ def test_a_null_stays_null(engine: Engine) -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    ["star", *(pytest.param(s, marks=pytest.mark.slow) for s in ("landmarks", "left join", "hash", "components"))],
+    [
+        "star",
+        *(pytest.param(s, marks=pytest.mark.slow) for s in ("landmarks", "left join", "hash", "pca", "network")),
+    ],
 )
 def test_psql_trains_and_predicts(installed: Engine, installed_dsn: str, shape: str) -> None:
     """Without Python: the same optimum, and to the last bits the same scores."""
@@ -463,8 +528,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "maps.postgres.sql"
 
 
 def test_text(postgres: Engine) -> None:
-    """What is kept of a spline, of landmarks, and of a quotient over two tables; passes read it as they read columns.
-    `SQLSVM_UPDATE_GOLDEN=1` writes it anew."""
+    """What is kept of a spline, of landmarks, of a quotient over two tables, and of a network with these weights.
+    Passes read it as they read columns. `SQLSVM_UPDATE_GOLDEN=1` writes it anew."""
     build(
         postgres,
         """CREATE TABLE s (k INT, y BOOLEAN, a FLOAT8); CREATE TABLE d (k INT PRIMARY KEY, b FLOAT8);
@@ -473,7 +538,11 @@ def test_text(postgres: Engine) -> None:
     )
     text = "SELECT s.y, s.a, d.b, s.a / (1 + d.b) AS q FROM s JOIN d ON d.k = s.k"
     options = ProblemOptions("y", map=("spline:a:3:1", "bins:q:2", "nystroem:d:1:0.5"))
-    plan, _ = planned(postgres, labelled(postgres, text, options), options)
+    query = labelled(postgres, text, options)
+    (d,) = (f for f in query.features if f.name == "b")
+    layers = (np.array([[0.5, -1.0]]), np.array([0.25, 0.0])), (np.array([[1.0], [-2.0]]), np.array([0.125]))
+    network = compiled_network([d], np.array([3.5]), *layers)
+    plan, _ = planned(postgres, labelled(postgres, text, options, (*query.maps, network)), options)
     found = "\n".join(written(statement) for statement in working_tables(plan))
     if os.environ.get("SQLSVM_UPDATE_GOLDEN"):
         GOLDEN.write_text(found, encoding="utf-8")

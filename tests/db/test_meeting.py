@@ -13,7 +13,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from tests.db.test_oracle import assert_exact
 from tests.ground import svm

@@ -10,7 +10,8 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
-from sqlsvm.run.problem import Problem, labelled, open_problem, prepared
+from sqlsvm.run.opening import labelled, open_problem
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import Workspace, workspace
 from tests.ground.opened import Wish, build, joined, opened_problem, spelled, truth
 from tests.ground.reference import Joined

@@ -15,7 +15,7 @@ from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.estimator import RelationalSVC
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import Training, train
 from tests.ground.joins import JOINS
 from tests.ground.offloaded import Found, found

@@ -28,7 +28,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import NUMBER_LOSSES, Counting, LossName
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
 from tests.ground.joins import Join, star

@@ -22,7 +22,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.offload import copies, offloaded
 from sqlsvm.run.offload.export import exports
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.resume import Continuation
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace

@@ -10,7 +10,7 @@ from sqlsvm.errors import DataError
 from sqlsvm.plan.plan import Method
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.workspace import workspace
 from tests.ground import svm
 from tests.ground.opened import Opened, Wish, build, is_clear, opened, truth

@@ -12,7 +12,7 @@ from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.plan.plan import Places, Plan
 from sqlsvm.plan.planner import LARGEST_ARRAY
 from sqlsvm.plan.preflight import ProblemOptions, planned
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground.opened import WHOLE, Opened, Wish, build, is_clear, opened, opened_world

@@ -28,7 +28,7 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report import gather_from
 from sqlsvm.report.plots import charts
 from sqlsvm.run.holdout import Holdout, marked
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train, train_each
 from sqlsvm.store import open_store
 from tests.ground.joins import Join, chain, star

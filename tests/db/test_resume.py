@@ -15,7 +15,7 @@ from sqlsvm.errors import EngineError
 from sqlsvm.model.model import Model
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run import resume
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.resume import Continuation, Saved, digests
 from sqlsvm.run.train import Training, train, train_each
 from sqlsvm.solve.solution import OnPass, Record

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine, Rows, Values
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training
 from tests.ground.joins import Join

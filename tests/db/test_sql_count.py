@@ -18,7 +18,8 @@ from sqlsvm.options import Counting
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.scaling import Scaling, scaling
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.train import Training
 from sqlsvm.run.workspace import workspace

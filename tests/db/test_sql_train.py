@@ -17,7 +17,7 @@ from sqlsvm.model.predict import predict
 from sqlsvm.options import Counting
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import own_relation, stored_program
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import Training, train
 from sqlsvm.run.workspace import rendered
 from sqlsvm.store import open_store

@@ -17,7 +17,7 @@ from sqlsvm.errors import OptionError, QueryError, SqlsvmError
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Feature
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from tests.db.test_oracle import assert_exact
 from tests.ground import svm

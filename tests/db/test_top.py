@@ -22,7 +22,7 @@ from sqlsvm.options import OPTIONS
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from tests.db.test_oracle import assert_exact
 from tests.ground import svm

@@ -7,7 +7,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import train
 from tests.ground.opened import build, truth
 from tests.ground.trained import assert_proven, training, wish_of

@@ -17,7 +17,7 @@ from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.holdout import Holdout, marked, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import labelled, open_problem
+from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.train import train
 from sqlsvm.run.workspace import workspace
 from tests.ground.joins import JOINS, Join

@@ -14,7 +14,7 @@ from sqlsvm.errors import SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import parse
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from tests.faults.grammar import SCHEMA, TABLES, damaged, query
 from tests.faults.profile import number, record
 from tests.ground.opened import build

@@ -12,7 +12,8 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.offload import offloaded
-from sqlsvm.run.problem import Problem, labelled, prepared
+from sqlsvm.run.opening import labelled
+from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import workspace
 
 BUCKETS = 16

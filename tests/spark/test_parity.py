@@ -11,7 +11,8 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.options import DEFAULTS, Counting
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem, open_problem
+from sqlsvm.run.opening import open_problem
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train
 from tests.db.test_golden import FOLDER, SHAPES
 from tests.ground.reference import Reference

@@ -18,7 +18,7 @@ from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.predict import predict, save
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
 

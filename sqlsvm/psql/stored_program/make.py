@@ -31,7 +31,7 @@ from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.modelling import facts
-from sqlsvm.run.problem import labelled
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
 from sqlsvm.run.train import Training
 

@@ -19,7 +19,8 @@ from sqlsvm.model.model import plain
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.scaling import Element
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import Problem, open_problem
+from sqlsvm.run.opening import open_problem
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training
 from sqlsvm.solve import dane
 from sqlsvm.solve.arrays import Array, Indices

@@ -1,0 +1,77 @@
+"""Rows of the join with their labels, for a map that learns from them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.maps.asked import ExamplesOf
+from sqlsvm.neural.training import Examples
+from sqlsvm.options import NUMBER_LOSSES, ClassWeights
+from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.scaling import Element, Scaling
+from sqlsvm.plan.target import Target
+from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.holdout import Holdout, marked, prepared_part
+from sqlsvm.run.offload import brought
+from sqlsvm.run.problem import Problem, prepared
+from sqlsvm.run.sampling import drawn_sample
+from sqlsvm.run.workspace import Workspace, workspace
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.rows import SampleRows
+
+HOW: Any = {"nulls": "drop", "scale": "standard", "intercept": True}
+
+
+def examples_of(
+    engine: Engine,
+    query: FeatureQuery,
+    options: ProblemOptions,
+    seed: int,
+    *,
+    offload: bool = False,
+    held: Holdout | None = None,
+) -> ExamplesOf:
+    """All classes have as many examples. Rows in which a column is NULL, and those held out, are none."""
+    weights: ClassWeights = "none" if options.loss in NUMBER_LOSSES else "balanced"
+    asked = replace(options, map=(), top=(), by=None, constrain=(), class_weight=weights, **HOW)
+
+    def opened(work: Workspace, rows: FeatureQuery) -> Problem:
+        return prepared_part(work, rows, asked, held, "train") if held else prepared(work, rows, asked)
+
+    def examples(columns: Sequence[Feature], size: int) -> Examples:
+        rows = replace(marked(query, held) if held else query, features=tuple(columns), audited=())
+        with naming_features(engine, rows), brought(engine, rows, offload) as (here, rows), workspace(here) as work:
+            problem = opened(work, rows)
+            return _examples(problem, drawn_sample(problem, int(min(size, problem.rows)), seed), columns)
+
+    return examples
+
+
+def _examples(problem: Problem, drawn: Drawn, columns: Sequence[Feature]) -> Examples:
+    """In an order that does not depend on how they were read."""
+    elements = {e.feature: e for e in problem.scaling.numbers}
+    x = np.column_stack([_values(problem.scaling, drawn.rows, elements[c.name]) for c in columns])
+    y = _alike(drawn.codes, problem.plan.design.target)
+    order = np.lexsort((*x.T, *y.T))
+    return Examples(x[order], y[order])
+
+
+def _values(scaling: Scaling, rows: SampleRows, e: Element) -> Array:
+    centre, width = scaling.scale(e)
+    return np.asarray(centre + width * rows.numbers[:, e.place].astype(float))
+
+
+def _alike(codes: Array, target: Target) -> Array:
+    """Columns whose inner products say how alike two labels are: -1 and 1 of two classes, for each of several classes
+    whether it is that, less the mean, and a number scaled."""
+    if target.classes:
+        return np.asarray(np.equal.outer(codes, np.arange(1, target.classes + 1)) - 1.0 / target.classes)
+    if target.signed:
+        return codes[:, None]
+    centred = codes - codes.mean()
+    return np.asarray(centred / max(np.sqrt((centred * centred).mean()), 1e-300))[:, None]

@@ -1,0 +1,80 @@
+"""From the text of a query to its features, with those that maps make, and to a problem on one snapshot."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import QueryError
+from sqlsvm.maps.asked import OfJoin
+from sqlsvm.maps.mapped import Mapped, mapped
+from sqlsvm.maps.resolve import columns_of, resolved
+from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.plan.constraints import audited
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.target import named
+from sqlsvm.query import FeatureQuery
+from sqlsvm.query.by import apart
+from sqlsvm.query.meeting import met, unique_in
+from sqlsvm.query.read_query import read_query
+from sqlsvm.reading import made
+from sqlsvm.run.components import axes_of
+from sqlsvm.run.examples import examples_of
+from sqlsvm.run.holdout import Holdout
+from sqlsvm.run.problem import Problem, prepared
+from sqlsvm.run.workspace import workspace
+
+MapsOrSeed = Sequence[Mapped] | int
+"""Those of a stored model, or the seed of those that the options ask for."""
+
+
+@contextmanager
+def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> Iterator[Problem]:
+    """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
+    query = labelled(engine, text, options, maps)
+    with naming_features(engine, query), workspace(engine) as work:
+        yield prepared(work, query, options)
+
+
+def maps_of(beta: Any) -> tuple[Mapped, ...]:
+    """Those of weights that a user gives, if they are the JSON of a model."""
+    return made(tuple[Mapped, ...], beta.get("maps", []) if isinstance(beta, Mapping) else [], "beta")
+
+
+def labelled(
+    engine: Engine,
+    text: str,
+    options: ProblemOptions,
+    maps: MapsOrSeed = 0,
+    *,
+    offload: bool = False,
+    held: Holdout | None = None,
+) -> FeatureQuery:
+    """The query as it is trained on. The column that makes groups is its last feature. `offload`: facts about the join
+    are read from a copy. What maps learn from the label, they learn without the rows that are `held` out."""
+    read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
+    query = whole = unmapped(engine, text, options, read)
+    query, by = apart(query, options.by, engine.fold) if options.by else (query, None)
+    if by:
+        whole = replace(query, features=(*query.features, by))
+    if isinstance(maps, int):
+        join = OfJoin(
+            axes_of(engine, query, options, offload=offload),
+            examples_of(engine, whole, options, maps, offload=offload, held=held),
+        )
+        maps = resolved(engine, query, options.map, maps, join)
+    query = mapped(query, maps, unique_in(engine))
+    return replace(query, features=(*query.features, by)) if by else query
+
+
+def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[str]) -> FeatureQuery:
+    """The query before its maps, which read some of its columns."""
+    roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
+    query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
+    return met(query, unique_in(engine), {name: _many(name) for name in read if name in query.sums})
+
+
+def _many(name: str) -> QueryError:
+    hint = "give each relation an output column of its own, and a map"
+    return QueryError(f"no map of {name}: it adds up columns of several relations", hint=hint)
