@@ -34,6 +34,7 @@ FULL = (
     Race("chain of 10^9 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT, *TABLE), seconds=55, look=3),
     Race("strong chain", "chain", (*PLACES, *SAMPLES), {"signal": 1}, seconds=60, look=3),
     Race("flights", "flights", (*PLACES, *EXPORTS, *SAMPLES), seconds=45),
+    Race("sales", "sales", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=120, timeout=180),
     Race("snowflake", "snowflake", (*PLACES, *EXPORTS, *SAMPLES), seconds=40),
     Race("hub of five", "hub", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=40, look=3),
     Race("strong hub", "hub", (*PLACES, *SAMPLES), {"signal": 1}, seconds=40),

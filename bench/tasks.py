@@ -2,12 +2,16 @@
 
 Labels can be learnt, but not perfectly."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any
 
+import duckdb
 import numpy as np
 from sqlglot import exp
 
@@ -258,6 +262,42 @@ def posts(posts: int = 90_000, users: int = 8000, badges: int = 80_000, days: in
     return Task(text, tables, says, categorical=("owner", "day"))
 
 
+def sales() -> Task:
+    """TPC-DS at scale factor 1: does a sale come back? Its generator draws returns at random."""
+    wanted = {
+        "store_sales": "ss_item_sk ss_ticket_number ss_customer_sk ss_cdemo_sk ss_hdemo_sk ss_store_sk ss_sold_date_sk "
+        "ss_quantity ss_wholesale_cost ss_list_price ss_sales_price ss_coupon_amt",
+        "store_returns": "sr_item_sk sr_ticket_number",
+        "item": "i_item_sk i_current_price i_wholesale_cost",
+        "customer": "c_customer_sk c_birth_year",
+        "customer_demographics": "cd_demo_sk cd_gender cd_marital_status cd_education_status cd_purchase_estimate "
+        "cd_dep_count",
+        "household_demographics": "hd_demo_sk hd_buy_potential hd_dep_count hd_vehicle_count",
+        "store": "s_store_sk s_floor_space s_number_employees",
+        "date_dim": "d_date_sk d_year d_moy d_dow",
+    }
+
+    def tables() -> Tables:
+        made, folder = {}, generated(tuple(wanted))
+        with duckdb.connect() as connection:
+            for name, columns in wanted.items():
+                found = connection.read_parquet(str(folder / f"{name}.parquet")).select(*columns.split()).to_df()
+                made[name] = {c: without_nan(found[c].astype(object).to_numpy()) for c in found}
+        return made
+
+    features = [c for columns in wanted.values() for c in columns.split() if not c.endswith(("_sk", "_ticket_number"))]
+    text = (
+        f"SELECT sr_ticket_number IS NOT NULL AS returned, {', '.join(features)} FROM store_sales "
+        "LEFT JOIN store_returns ON sr_item_sk = ss_item_sk AND sr_ticket_number = ss_ticket_number "
+        "JOIN item ON i_item_sk = ss_item_sk JOIN customer ON c_customer_sk = ss_customer_sk "
+        "JOIN customer_demographics ON cd_demo_sk = ss_cdemo_sk "
+        "JOIN household_demographics ON hd_demo_sk = ss_hdemo_sk JOIN store ON s_store_sk = ss_store_sk "
+        "JOIN date_dim ON d_date_sk = ss_sold_date_sk"
+    )
+    says = f"TPC-DS at scale factor 1: 2,880,404 sales, seven more tables, {len(features)} features, four categories"
+    return Task(text, tables, says, "returned", nulls="mean")
+
+
 FAMILIES: dict[str, Callable[..., Task]] = {
     "star": star,
     "snowflake": snowflake,
@@ -268,6 +308,7 @@ FAMILIES: dict[str, Callable[..., Task]] = {
     "categories": categories,
     "texts": texts,
     "posts": posts,
+    "sales": sales,
 }
 
 
@@ -314,10 +355,26 @@ def spread(values: Values) -> Values:
 
 
 def without_nan(values: Values) -> Values:
-    """What a CSV file leaves out is NULL, not NaN."""
+    """What a file leaves out is NULL, not NaN."""
     if values.dtype.kind in "biu":
         return values
-    return np.array([None if v != v else v for v in values.tolist()], dtype=object)
+    import pandas  # only here: most tasks do not need it
+
+    found = values.astype(object)
+    found[pandas.isna(values)] = None
+    return found
+
+
+def generated(tables: tuple[str, ...]) -> Path:
+    """The folder with these tables of TPC-DS, which tpcgen-cli makes once: 180 MB in build/."""
+    folder = Path(__file__).parents[1] / "build" / "tpcds"
+    if missing := [name for name in tables if not (folder / f"{name}.parquet").exists()]:
+        program = which("tpcgen-cli", path=str(Path(sys.executable).parent))
+        if program is None:
+            raise ModuleNotFoundError('the generator is in a package: pip install "sqlsvm[bench]"')
+        command = [program, "tpcds", "parquet", "-s", "1", f"--output-dir={folder}", f"--tables={','.join(missing)}"]
+        subprocess.run(command, check=True, capture_output=True)
+    return folder
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -343,5 +400,6 @@ def _create(name: str, columns: Table) -> exp.Create:
 
 def _type(values: Values) -> exp.DType:
     if values.dtype.kind == "O":
-        return exp.DType.TEXT if any(isinstance(v, str) for v in values) else exp.DType.DOUBLE
+        kinds = {type(v) for v in values if v is not None}
+        return exp.DType.TEXT if str in kinds else exp.DType.INT if kinds == {int} else exp.DType.DOUBLE
     return exp.DType.DOUBLE if values.dtype.kind == "f" else exp.DType.INT

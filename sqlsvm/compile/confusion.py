@@ -40,7 +40,7 @@ def squares(plan: Plan, measures: int) -> Statement:
     cell = sql.plus(sql.product(before, sql.integer(classes)), sql.column(PREDICTED))
     slopes = (sql.element(sql.array(SLOPES), sql.plus(cell, sql.integer(n * classes**2))) for n in range(measures))
     adds = [(sql.product(sql.column(TIMES), slope), name) for slope, name in zip(slopes, names, strict=True)]
-    alone = is_met_once(plan)
+    alone = is_met_once(plan, plan.label_node)
     kept = sql.columns([CODE, *([] if alone else [CLUSTER])])
     each = sql.select([*kept, *adds], sql.derived(_predicted(plan, apart=not alone), "t"))
     if not alone:

@@ -42,7 +42,7 @@ def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iter
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
     yield from tally.active(_messages(plan, tally, lines))
-    totals, home = [(_offset(plan), OFFSET)] if plan.centre else tally.totals(), _home(plan)
+    totals, home = [(_offset(plan), OFFSET)] if plan.centre else tally.totals(), plan.core
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         return sums(plan, node, counted, totals if node == home else None)
@@ -75,12 +75,7 @@ def _around(reach: int) -> list[exp.Query]:
 
 def totals_name(plan: Plan) -> str:
     """The statement whose rows add up to the offset, and to the shortfall where a cut has one."""
-    return AT_ONCE if plan.at_once else sums_name(_home(plan))
-
-
-def _home(plan: Plan) -> int:
-    """The core whose rows know their label."""
-    return plan.tree.core(plan.label_node)
+    return AT_ONCE if plan.at_once else sums_name(plan.core)
 
 
 def reach(plan: Plan) -> int:

@@ -1,9 +1,11 @@
 """K rows of the join, drawn uniformly without making it.
 
-First draw rows of the root, then for each drawn row one row of each child. A row r of the root is part of W(r) join
-rows: w(r) times what came up from its children. Laid end to end, these intervals fill [0, N). The points at
-(j - 1 + U_j) N / K choose K rows of the root. Below the root, the rows of one key are intervals that fill [0, M(key)),
-where M is the message that came up. Each point drawn so far gets a uniform place in the interval of its key.
+First draw rows of the root, then for each drawn row one row of each child. The root is the node that the label's folds
+into, so that as little as possible is left to draw below it; where rows of the label's relation are told apart, it is
+their node. A row r of the root is part of W(r) join rows: w(r) times what came up from its children. Laid end to end,
+these intervals fill [0, N). The points at (j - 1 + U_j) N / K choose K rows of the root. Below the root, the rows of
+one key are intervals that fill [0, M(key)), where M is the message that came up. Each point drawn so far gets a uniform
+place in the interval of its key.
 
 All randomness comes in as parameters, and the same numbers give the same rows. For this the rows of a key are laid down
 in the order of their columns, so among equal rows it does not matter which is drawn. The root may be long. It is laid
@@ -14,7 +16,7 @@ each point; a range join would compare all pairs.
 If each row of the join is a row of the root, and all weigh the same, no messages are needed. The root's rows are
 numbered as they are read, from 0 to N - 1 and from 0 again. A row is drawn as often as points hit its number, and the
 drawn rows that have a partner everywhere are the sample. To number all rows costs more than to read them. So if the
-label's relation is a table, the database thins it by itself.
+root is a table, the database thins it by itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,9 +42,10 @@ def sample(plan: Plan, *, thinned: bool = False, apart: bool = False) -> Iterato
     """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. Then the
     answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row.
     `apart`: also the number of the root's row."""
-    parts = _parts(plan)
+    parts = _parts(plan, apart)
     if is_plain(plan) and len(parts) == 1 and not apart:
-        yield statement(sample_name(plan), _met_everywhere(plan, _thinned_rows(plan) if thinned else _hit_rows(plan)))
+        rows = _thinned_rows(plan) if thinned else _hit_rows(plan)
+        yield statement(sample_name(plan), _met_everywhere(plan, rows, plan.core))
         return
     yield from _drawn(plan, apart)
     for number, nodes in enumerate(parts):
@@ -60,7 +63,7 @@ def whole(plan: Plan, *, apart: bool = False) -> Statement | None:
 
 def is_narrow(plan: Plan) -> bool:
     """Does a row of the join fit into one answer?"""
-    return len(_parts(plan)) == 1
+    return len(_parts(plan, apart=True)) == 1
 
 
 def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
@@ -69,15 +72,15 @@ def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
     root = plan.label_node
     times = sql.column("w", "l") if plan.weighted(root) else sql.number(1)
     own = [(times, TIMES), *([(sql.any_number(), CLUSTER)] if apart else [])]
-    rows = sql.select([*sql.columns(_root_columns(plan), "l"), *own], source(plan, root, "l"))
-    found = _met_everywhere(plan, rows)
+    rows = sql.select([*sql.columns(_root_columns(plan, root), "l"), *own], source(plan, root, "l"))
+    found = _met_everywhere(plan, rows, root)
     return sql.also(found, sql.columns([CLUSTER], "n")) if apart else found
 
 
-def _parts(plan: Plan) -> list[list[int]]:
+def _parts(plan: Plan, apart: bool) -> list[list[int]]:
     """The nodes of which rows are drawn, as many in one answer as fit."""
     parts: list[list[int]] = [[]]
-    for node, _ in drawn_nodes(plan):
+    for node, _ in drawn_nodes(plan, apart=apart):
         if parts[-1] and sum(len(_values(plan, n)) for n in [*parts[-1], node]) > WIDEST:
             parts.append([])
         parts[-1].append(node)
@@ -85,10 +88,12 @@ def _parts(plan: Plan) -> list[list[int]]:
 
 
 def _drawn(plan: Plan, apart: bool) -> Iterator[Statement]:
-    counts = counts_of(plan)
+    counts = counts_of(plan, apart=False)
+    counts = replace(counts, tree=counts.tree.rerooted(root_of(plan, apart=apart)))
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
     yield from (s for s in counts.messages() if s.table in ups)
-    for node, parent in drawn_nodes(plan):
+    nodes = list(drawn_nodes(plan, apart=apart))
+    for node, parent in nodes:
         name = counts.tree.name(node)
         if parent and parent.unique_at(node):
             yield statement(f"drawn rows of {name}", _met(plan, node, parent), drawn_table(node))
@@ -99,14 +104,19 @@ def _drawn(plan: Plan, apart: bool) -> Iterator[Statement]:
             yield statement(f"drawn rows of {name}", hit, drawn_table(node))
 
 
+def root_of(plan: Plan, *, apart: bool = False) -> int:
+    """The node of which rows are drawn first."""
+    return plan.label_node if apart else plan.core
+
+
 def is_plain(plan: Plan) -> bool:
-    """Is a row of the join a row of the label's node, and do all weigh the same?"""
-    return is_met_once(plan) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
+    """Is a row of the join a row of the root, and do all weigh the same?"""
+    return is_met_once(plan, plan.core) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
 
 
-def is_met_once(plan: Plan) -> bool:
-    """Is a row of the label's node in one row of the join at most?"""
-    return all(parent is None or parent.unique_at(node) for node, parent in plan.tree.down(plan.label_node))
+def is_met_once(plan: Plan, root: int) -> bool:
+    """Is a row of this node in one row of the join at most?"""
+    return all(parent is None or parent.unique_at(node) for node, parent in plan.tree.down(root))
 
 
 TIMES = "times"
@@ -119,11 +129,12 @@ def sample_name(plan: Plan, part: int = 0) -> str:
     return f"sample {plan.label_node}" + (f", part {part + 1}" if part else "")
 
 
-def drawn_nodes(plan: Plan) -> list[tuple[int, Edge | None]]:
-    """The nodes from the label's downwards, each with the edge to its parent. If no feature is at a node or below it,
-    it does not matter which of its rows is drawn, so it is left out."""
-    down = plan.tree.down(plan.label_node)
-    return [(n, p) for n, p in down if p is None or any(map(plan.featured, plan.tree.beyond(n, p)))]
+def drawn_nodes(plan: Plan, *, apart: bool = False) -> list[tuple[int, Edge | None]]:
+    """The nodes from the root downwards, each with the edge to its parent. If neither a feature nor the label is at a
+    node or below it, it does not matter which of its rows is drawn, so it is left out."""
+    down = plan.tree.down(root_of(plan, apart=apart))
+    needed = {n for n in range(len(plan.tree.nodes)) if n == plan.label_node or plan.featured(n)}
+    return [(n, p) for n, p in down if p is None or not needed.isdisjoint(plan.tree.beyond(n, p))]
 
 
 def intervals_table(node: int) -> str:
@@ -252,10 +263,10 @@ def _answer(plan: Plan, nodes: list[int], apart: bool) -> exp.Select:
     return _with_values(plan, found, names).order_by(sql.column("j", first))
 
 
-def _met_everywhere(plan: Plan, rows: exp.Select) -> exp.Select:
+def _met_everywhere(plan: Plan, rows: exp.Select, root: int) -> exp.Select:
     """SELECT times, x.., category numbers, y FROM rows of the root JOIN every other node"""
-    names = {plan.label_node: "n"}
-    others = [(node, parent) for node, parent in plan.tree.down(plan.label_node) if parent]
+    names = {root: "n"}
+    others = [(node, parent) for node, parent in plan.tree.down(root) if parent]
     names |= {node: f"n{node}" for node, _ in others}
     weights = (sql.column("w", names[node]) for node, _ in others if plan.weighted(node))
     found = sql.select([(sql.product(sql.column(TIMES, "n"), *weights), TIMES)], sql.derived(rows, "n"))
@@ -279,35 +290,35 @@ def _with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp
 
 def thinnable(plan: Plan) -> exp.Table | None:
     """The table whose rows are those of the root, if it is one."""
-    alias, node = plan.design.target.label.relation, plan.tree.nodes[plan.label_node]
-    table = plan.tree.query.relation(alias).source
-    whole = len(node) == 1 and plan.label_node not in plan.copied and is_plain(plan)
+    node = plan.tree.nodes[plan.core]
+    table = plan.tree.query.relation(node[0]).source
+    whole = len(node) == 1 and plan.core not in plan.copied and is_plain(plan)
     return table if whole and isinstance(table, exp.Table) else None
 
 
 def _thinned_rows(plan: Plan) -> exp.Select:
     """SELECT columns, 1 AS times FROM the root, where each row of its table stays with the probability K / N"""
-    table, alias, query = thinnable(plan), plan.design.target.label.relation, plan.tree.query
+    table, (alias,), query = thinnable(plan), plan.tree.nodes[plan.core], plan.tree.query
     assert table is not None
     percent = sql.product(sql.number(100), sql.parameter(DENSITY))
     table = table.copy()
     table.set("sample", exp.TableSample(method="BERNOULLI", percent=percent, seed=sql.parameter(SEED)))
     relations = tuple(replace(r, source=table) if r.alias == alias else r for r in query.relations)
     thin = replace(plan, tree=replace(plan.tree, query=replace(query, relations=relations)))
-    rows = [*sql.columns(_root_columns(plan), "l"), (sql.number(1), TIMES)]
-    return sql.select(rows, source(thin, plan.label_node, "l"))
+    rows = [*sql.columns(_root_columns(plan, plan.core), "l"), (sql.number(1), TIMES)]
+    return sql.select(rows, source(thin, plan.core, "l"))
 
 
-def _root_columns(plan: Plan) -> list[str]:
+def _root_columns(plan: Plan, root: int) -> list[str]:
     """What the answer needs of the root, and every key by which others are met."""
-    edges = plan.tree.edges_of(plan.label_node)
-    return list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *_columns(plan, plan.label_node)]))
+    edges = plan.tree.edges_of(root)
+    return list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *_columns(plan, root)]))
 
 
 def _hit_rows(plan: Plan) -> exp.Select:
     """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. Grouping also tells the
     planner that each number occurs once."""
-    root, columns = plan.label_node, _root_columns(plan)
+    root, columns = plan.core, _root_columns(plan, plan.core)
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.grouped([(hit, "place")], [(sql.count(), TIMES)], _unnested(root))
     first = exp.paren(sql.minus(sql.any_number(), sql.integer(1)))

@@ -111,6 +111,11 @@ class Plan:
         return self.tree.node_of(self.design.target.label.relation)
 
     @cached_property
+    def core(self) -> int:
+        """The node that the label's folds into: a row of it is in one row of its bag, and knows its label."""
+        return self.tree.core(self.label_node)
+
+    @cached_property
     def foreign(self) -> dict[int, Edge]:
         """The neighbours to which the label's node points by keys, if no node behind them multiplies rows."""
         tree, root = self.tree, self.label_node

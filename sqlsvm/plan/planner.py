@@ -64,7 +64,8 @@ class Sizes:
 def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting = "auto") -> Plan:
     """The plan with the cheapest centre. It counts exactly if that is affordable; one bag is always counted exactly."""
     copied = frozenset(n for n in range(len(tree.nodes)) if why_copied(tree, catalog, n))
-    merged = frozenset(n for n in copied if is_discrete(tree, n))
+    unique = {n for n in copied if any(edge.unique_at(n) for edge in tree.edges_of(n))}
+    merged = frozenset(n for n in copied - unique if is_discrete(tree, n))
     links = links_of(tree)
     if not links:
         return Plan(tree, design, "exact", None, copied, merged)

@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from sqlsvm.compile.sample import CLUSTER, TIMES, drawn_nodes, sample, thinnable, whole
+from sqlsvm.compile.sample import CLUSTER, TIMES, drawn_nodes, root_of, sample, thinnable, whole
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, points
@@ -35,7 +35,7 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
     table = thinnable(plan) if size >= MANY else None
     statements = list(sample(plan, thinned=table is not None and work.engine.thins(table), apart=apart))
-    places = _places(plan, moments, size, seed)
+    places = _places(plan, moments, size, seed, apart)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
         reader, rows = Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
@@ -74,10 +74,10 @@ def _enough(plan: Plan, moments: Moments) -> int:
     return ceil(moments.n) if plan.centre is None and not plan.design.weighted else LARGEST_SAMPLE
 
 
-def _places(plan: Plan, moments: Moments, size: int, seed: int) -> dict[str, object]:
+def _places(plan: Plan, moments: Moments, size: int, seed: int, apart: bool) -> dict[str, object]:
     """Points that are stratified over the whole join at the root, and uniform in [0, 1) at every other node."""
     rng = np.random.default_rng(seed)
-    places = {points(node): rng.random(size) for node, _ in drawn_nodes(plan)}
-    root = points(plan.label_node)
+    places = {points(node): rng.random(size) for node, _ in drawn_nodes(plan, apart=apart)}
+    root = points(root_of(plan, apart=apart))
     stratified = (np.arange(size) + places[root]) / size * moments.n
     return places | {root: stratified, DENSITY: size / moments.n, SEED: float(seed)}

@@ -49,9 +49,9 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) ->
 
 
 def _is_small(work: Workspace, catalog: Catalog, plan: Plan, most: int) -> bool:
-    """Tables are counted only as far as that. If each row of the join is one of the label's table, this is enough."""
+    """Tables are counted only as far as that. If each row of the join is one of one table, this is enough."""
     bare = plan.bare
-    root = bare.tree.nodes[bare.label_node]
+    root = bare.tree.nodes[bare.core]
     plain = len(root) == 1 and is_plain(bare)
     aliases = root if plain else [relation.alias for relation in bare.tree.query.relations]
     if most < 1 or any(catalog.rows_up_to(alias, most + 1) > most for alias in aliases):

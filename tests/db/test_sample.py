@@ -294,6 +294,24 @@ def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
     assert max(kept[name] for name in kept if name.startswith("intervals")) <= 7
 
 
+def test_rows_are_drawn_from_the_node_that_the_label_folds_into(engine: Engine) -> None:
+    """The label is in a table that many rows point to. From there, all of these rows would be sorted."""
+    build(engine, FORK)
+    build(engine, "CREATE TABLE p (i INT PRIMARY KEY, y INT); INSERT INTO p VALUES (1, 0), (2, 1), (5, 1)")
+    with workspace(engine) as work:
+        found = opened(work, "SELECT p.y, a.x, a.j FROM a JOIN p ON p.i = a.i", Wish())
+        with watched(found.oracle) as kept:
+            hits, expected = drawn(found, found.oracle.sample(SIZE, 5))
+    assert hits.tolist() == expected.tolist() == [1] * 5
+    assert len(kept) == 1
+    text = "SELECT p.y, a.times, a.x, b.z FROM a JOIN p ON p.i = a.i JOIN b ON b.i = a.i"
+    with workspace(engine) as work:
+        found = opened(work, text, Wish(weight="times"))
+        with watched(found.oracle) as kept:
+            assert_fair([chi_square(found, found.oracle.sample(SIZE, 1))])
+    assert {name for name in kept if name.startswith("intervals")} == {"intervals of a", "intervals of b"}
+
+
 SNOWFLAKE = {
     "f": "SELECT i % 60 AS a, i % 29 AS b, i % 2 AS y, i / 100.0 AS x FROM numbers",
     "d": "SELECT i AS id FROM numbers WHERE i < 50",
