@@ -112,6 +112,7 @@ def test_inspect_compares_no_more_than_a_hundred_numbers(duckdb: Engine) -> None
     assert (len(fewer.alike), ("note", note) in remarks(fewer)) == (3, False)
 
 
+@pytest.mark.slow
 def test_many_columns_take_several_statements(duckdb: Engine) -> None:
     rng = np.random.default_rng(0)
     build(duckdb, f"CREATE TABLE f ({', '.join(f'x{n} FLOAT8' for n in range(60))})")

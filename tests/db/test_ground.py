@@ -245,6 +245,7 @@ def test_it_happens_often_enough(population: list[World], case: str) -> None:
     assert np.mean([bool(happens(w)) for w in population]) >= least
 
 
+@pytest.mark.slow
 def test_joins_are_worth_looking_at(shared_duckdb: Engine, population: list[World]) -> None:
     seen: Counter[str] = Counter()
     for world in population[:80]:

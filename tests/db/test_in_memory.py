@@ -105,7 +105,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 CASES = [(shape, options) for shape, each in OPTIONS.items() for options in each]
 
 
-@pytest.mark.thin(4)
+@pytest.mark.thin(7)
 @pytest.mark.parametrize(("shape", "options"), CASES, ids=str)
 def test_every_option(engine: Engine, shape: str, options: dict[str, Any]) -> None:
     join = SHAPES[shape](np.random.default_rng(3))

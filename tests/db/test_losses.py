@@ -61,6 +61,7 @@ def best(design: svm.Design, loss: LossName, lam: float) -> float:
     return float(minimize(objective, np.zeros(design.x.shape[1]), jac=True, method="L-BFGS-B", options=tight).fun)
 
 
+@pytest.mark.thin(4)
 @every_loss
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cut_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossName) -> None:
@@ -72,6 +73,7 @@ def test_a_cut_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossN
             same_cuts(found.again(loss=named(loss, width=WIDTH)), loss, np.random.default_rng(seed))
 
 
+@pytest.mark.thin(4)
 @of_pieces
 @pytest.mark.parametrize("seed", range(6))
 def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, seed: int, loss: LossName) -> None:
@@ -162,6 +164,7 @@ def test_a_training_over_several_bags_is_proven(engine: Engine, loss: LossName, 
     assert model.objective_upper - model.objective <= rounding
 
 
+@pytest.mark.slow
 def test_a_small_logistic_objective_over_two_bags_is_proven_too(engine: Engine) -> None:
     """The pieces near the loss are off by 1e-4, which is much of an objective of 0.007: later passes count by more."""
     join = problem(np.random.default_rng(3), separable, fan_out=2)

@@ -462,6 +462,7 @@ def test_a_null_stays_null(engine: Engine) -> None:
 # -- psql --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
     [

@@ -72,6 +72,7 @@ def refused_alike(engine: Engine, query: FeatureQuery, options: ProblemOptions, 
     return "refused"
 
 
+@pytest.mark.slow
 def test_worlds(shared_postgres: Engine) -> None:
     assert [outcome(shared_postgres, seed) for seed in range(10)].count("same") >= 4
 

@@ -118,7 +118,7 @@ def zeros(rows: svm.Design) -> Values:
 KINDS = ("none", "l1", "nonnegative", "decreasing", "box", "fair")
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(9)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", JOINS)
 def test_the_proof_beside_a_peer(engine: Engine, shape: str, kind: str) -> None:

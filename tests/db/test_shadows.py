@@ -103,9 +103,13 @@ def test_the_shadows_work(shadowed: str) -> None:
         assert "a shadow was called" in psql(shadowed, f"SELECT {query};").err
 
 
-@pytest.mark.parametrize(
-    "query", [pytest.param(STAR, marks=pytest.mark.slow, id="star"), pytest.param(CHAIN, id="chain")]
-)
+def test_a_training_calls_no_shadow(shadowed: str) -> None:
+    run(shadowed, "train", "--query", CHAIN, "--label", "y", "--name", "t")
+    run(shadowed, "drop", "t", "--yes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [pytest.param(STAR, id="star"), pytest.param(CHAIN, id="chain")])
 def test_the_driver_calls_no_shadow(shadowed: str, query: str) -> None:
     asked = ("--query", query, "--label", "y")
     run(shadowed, "inspect", *asked)

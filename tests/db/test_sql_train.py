@@ -75,6 +75,7 @@ def test_parity_everywhere(installed: Engine, dsn: str, shape: str, lam: float, 
     assert_parity(installed, dsn, shape, JOINS[shape](np.random.default_rng(3)), lam, counting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "shops", "lam"),
     [
@@ -207,6 +208,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("field", DAMAGES)
 def test_a_damaged_start_is_refused(installed: Engine, dsn: str, field: str) -> None:
     join = JOINS["star"](np.random.default_rng(3), rows=300)  # type: ignore[call-arg]

@@ -34,6 +34,7 @@ def pooler(on_postgres: Subject, server: Cluster) -> Iterator[str]:
         yield dsn
 
 
+@pytest.mark.slow
 def test_each_transaction_of_a_pool_has_our_settings(pooler: str) -> None:
     """And the sessions of the server, which others use too, keep theirs."""
     with connect(pooler) as engine, psycopg.connect(pooler, autocommit=True, prepare_threshold=None) as other:

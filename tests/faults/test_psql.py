@@ -86,6 +86,7 @@ def in_psql(on_postgres: Subject) -> Stored:
     return subject
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [f for f in IN_PSQL if LONG or f.name in SHORT], ids=lambda fault: fault.name)
 def test_in_psql(server: Cluster, proxy: Proxy, in_psql: Stored, fault: Fault) -> None:
     found: Counter[str] = Counter()

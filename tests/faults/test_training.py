@@ -66,6 +66,7 @@ def campaign(subject: Subject, engine: str, fault: Fault, ground: Ground, dsn: s
     record(where=engine, fault=fault.name, moments=found.total(), ends=dict(found))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("fault", cases("postgres", ON_A_SERVER), ids=lambda fault: fault.name)
 def test_on_postgres(server: Cluster, proxy: Proxy, on_postgres: Subject, fault: Fault, tmp_path: Path) -> None:
     dsn = on_postgres.dsn.replace(str(server.folder), str(proxy.folder))
@@ -80,6 +81,7 @@ def test_on_postgres(server: Cluster, proxy: Proxy, on_postgres: Subject, fault:
         server.ask("DROP TABLESPACE small")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", cases("duckdb", ANYWHERE), ids=lambda fault: fault.name)
 def test_on_duckdb(on_duckdb: Subject, fault: Fault, tmp_path: Path) -> None:
     campaign(on_duckdb, "duckdb", fault, Ground(), on_duckdb.dsn, tmp_path)

@@ -37,6 +37,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("case", NUMBERS if LONG else ("denormals", "1e308 beside 1", "near 2^63"))
 def test_numbers(engine: Engine, case: str) -> None:
     """As a feature, and as a key of the join."""
@@ -82,6 +83,7 @@ NAMES = (
 )
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", NAMES if LONG else NAMES[:5])
 def test_names(duckdb: Engine, name: str) -> None:
     """Of a table, an alias, a column, a key and a category."""

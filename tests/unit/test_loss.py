@@ -148,6 +148,7 @@ def test_a_row_on_the_knot_of_the_hinge_does_not_count() -> None:
     assert PERCEPTRON.origin == 0.0
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("pieces", "error"), [(40, 1e-4), (80, 1e-5), (160, 4e-6)])
 def test_pieces_near_the_logistic_loss(pieces: int, error: float) -> None:
     near, z = Logistic(pieces).near, np.concatenate([np.linspace(-20, 20, 400_001), [-1e6, 1e3, 1e6]])

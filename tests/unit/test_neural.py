@@ -73,6 +73,7 @@ def image_network() -> Network:
     return Network((*layers, Dense(3, 4)))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("network", "shape"), [(small_network(), (6, 3)), (image_network(), (6, 8, 8, 1))])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
 @pytest.mark.parametrize("normalised", [False, True])

@@ -142,16 +142,23 @@ PACKAGE = ROOT / "sqlsvm"
 MODULES = sorted(PurePosixPath(path.relative_to(PACKAGE).as_posix()) for path in PACKAGE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("file", MODULES, ids=str)
-def test_layers(file: PurePosixPath) -> None:
-    assert layer_of(file) in LAYERS, f"give {file} its place in LAYERS"
-    assert offences((PACKAGE / file).read_text(encoding="utf-8"), file) == []
+def source(file: PurePosixPath) -> str:
+    return (PACKAGE / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("file", [file for file in MODULES if file.parts[0] != "engine"], ids=str)
-def test_what_is_special_about_an_engine_is_said_in_engine(file: PurePosixPath) -> None:
-    text = (PACKAGE / file).read_text(encoding="utf-8")
-    assert not re.search(r"sqlstate|dialect [!=]= [\"']|sqlsvm\.engine\.(postgres|duckdb|embedded)\b", text)
+@cache
+def nodes() -> dict[PurePosixPath, list[ast.AST]]:
+    return {file: list(ast.walk(ast.parse(source(file)))) for file in MODULES}
+
+
+def test_layers() -> None:
+    assert [file for file in MODULES if layer_of(file) not in LAYERS] == [], "give them their place in LAYERS"
+    assert {str(file): found for file in MODULES if (found := offences(source(file), file))} == {}
+
+
+def test_what_is_special_about_an_engine_is_said_in_engine() -> None:
+    special = r"sqlstate|dialect [!=]= [\"']|sqlsvm\.engine\.(postgres|duckdb|embedded)\b"
+    assert [file for file in MODULES if file.parts[0] != "engine" and re.search(special, source(file))] == []
 
 
 @pytest.mark.parametrize(
@@ -195,22 +202,21 @@ ROOMS = {
 
 def names_in(file: PurePosixPath) -> set[str]:
     """In lower case: what the code of a file calls something, and texts that are one word."""
-    nodes = ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8")))
-    fields = (getattr(node, field, None) for node in nodes for field in ("id", "attr", "arg", "name", "value"))
+    fields = (getattr(node, field, None) for node in nodes()[file] for field in ("id", "attr", "arg", "name", "value"))
     return {name.lower() for name in fields if isinstance(name, str)}
 
 
-@pytest.mark.parametrize(("word", "rooms"), ROOMS.items(), ids=list(ROOMS))
-def test_a_word_stays_in_its_rooms(word: str, rooms: tuple[str, ...]) -> None:
-    found = {str(file) for file in MODULES if word in names_in(file)}
-    assert {name for name in found if not name.startswith(rooms)} == set()
-    assert {room for room in rooms if not any(name.startswith(room) for name in found)} == set()
+def test_a_word_stays_in_its_rooms() -> None:
+    names = {file: names_in(file) for file in MODULES}
+    for word, rooms in ROOMS.items():
+        found = {str(file) for file in MODULES if word in names[file]}
+        assert {name for name in found if not name.startswith(rooms)} == set(), word
+        assert {room for room in rooms if not any(name.startswith(room) for name in found)} == set(), word
 
 
 def test_functions_are_short() -> None:
     """The body counts, without the signature: a command has a parameter for each of its options."""
-    nodes = (node for file in MODULES for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))))
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    functions = [node for file in MODULES for node in nodes()[file] if isinstance(node, ast.FunctionDef)]
     lengths = {node.name: (node.end_lineno or 0) - node.body[0].lineno + 1 for node in functions}
     assert {name: lines for name, lines in lengths.items() if lines > 50} == {}
     assert median((node.end_lineno or 0) - node.lineno + 1 for node in functions) < 8
