@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sqlsvm.kernel.cache import Pool
+from sqlsvm.kernel.cache import Kind, Pool
 from sqlsvm.kernel.functions import Kernel
 from sqlsvm.kernel.rows import Joined
 from sqlsvm.options import CacheKind, CacheShare
@@ -13,6 +13,8 @@ from sqlsvm.solve.arrays import Array, Indices
 
 AT_ONCE = 1 << 22
 """Numbers of a block of rows that is made and not cached."""
+ADDED = 4.0
+"""What it costs to look a number up and add it, where a multiplication costs 1."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,10 @@ class Gram:
     def row(self, i: int, among: Indices | slice = slice(None)) -> Array:
         """Of join row i, with some of the others."""
         if self.cache.kind == "global":
-            return self._pools[-1].get(i, lambda: self._joined(i, slice(None)))[among]
+            return self._pools[0].get(self._whole, i, lambda: self._joined(i, slice(None)))[among]
         if self.cache.kind == "two-level":
             return self._pools[0].get_if_hot(
+                self._whole,
                 i,
                 lambda: self._joined(i, slice(None)),
                 lambda row: self._joined(i, among) if row is None else row[among],
@@ -64,12 +67,25 @@ class Gram:
 
     @cached_property
     def _pools(self) -> tuple[Pool, ...]:
-        """One for all, or one for each table."""
+        """One for all, or one for each table. A number of a table's row costs an inner product, and one of a row of the
+        join a sum over the tables."""
         blocks, limit = self.rows.blocks, self.cache.limit
         if self.cache.kind != "local" or self.cache.share == "lru":
-            return (Pool(limit),)
+            return (Pool(limit, *self._parts[:1], self._whole),)
         sizes = [block.nbytes for block in blocks] if self.cache.share == "size" else [1] * len(blocks)
-        return tuple(Pool(limit * size // sum(sizes)) for size in sizes)
+        return tuple(Pool(limit * size // sum(sizes), part) for size, part in zip(sizes, self._parts, strict=True))
+
+    @cached_property
+    def _whole(self) -> Kind:
+        return Kind(ADDED * len(self.rows.blocks))
+
+    @cached_property
+    def _parts(self) -> tuple[Kind, ...]:
+        """The kind of each table's rows: one for all tables where they share a pool."""
+        widths = [block.width for block in self.rows.blocks]
+        if self.cache.kind == "local" and self.cache.share != "lru":
+            return tuple(map(Kind, widths))
+        return (Kind(sum(widths) / len(widths)),) * len(widths)
 
     @property
     def used(self) -> int:
@@ -86,7 +102,7 @@ class Gram:
     def _local(self, t: int, u: int) -> Array:
         if self.cache.kind == "global":
             return self._made(t, u)
-        return self._pools[t % len(self._pools)].get((t, u), lambda: self._made(t, u))
+        return self._pools[t % len(self._pools)].get(self._parts[t], (t, u), lambda: self._made(t, u))
 
     def _made(self, t: int, u: int) -> Array:
         block = self.rows.blocks[t]

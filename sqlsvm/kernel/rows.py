@@ -30,6 +30,10 @@ class Block:
     def __getitem__(self, chosen: Indices | slice) -> "Block":
         return Block(self.numbers[chosen], self.codes[chosen], self.numeric, self.categorical)
 
+    @property
+    def width(self) -> int:
+        return int(self.numbers.shape[1] + self.codes.shape[1])
+
     @cached_property
     def squares(self) -> Array:
         """The inner product of each row with itself."""

@@ -9,6 +9,7 @@ from sklearn.svm import SVC
 
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import OptionError
+from sqlsvm.kernel.cache import Kind, Pool
 from sqlsvm.kernel.decomposition import best_offset
 from sqlsvm.kernel.functions import DEGREE, Kernel
 from sqlsvm.kernel.gram import Cache, Gram
@@ -94,7 +95,7 @@ def test_memory_stays_under_its_limit(kind: CacheKind, share: CacheShare, limit:
     for i in np.random.default_rng(0).integers(0, 300, 400).tolist():
         gram.row(i)
         assert gram.used <= limit
-        held = sum(row.nbytes for pool in gram._pools for row in pool._rows.values())
+        held = sum(row.nbytes for pool in gram._pools for kind in pool.kinds for row, _ in kind.rows.values())
         assert held == gram.used
     full = {"local": 8 * (30**2 + 40**2 + 300**2), "global": 8 * 300**2}
     if limit == 10**7 and kind in full:
@@ -113,8 +114,22 @@ def test_rows_that_are_asked_for_again_are_kept_at_the_level_of_the_join() -> No
     gram = Gram(Joined.of(wide(3)[0]), Kernel("rbf", 0.3), 0.0, Cache("two-level", 10**6))
     for i in [*range(10)] * 3:
         gram.row(i)
-    (pool,) = gram._pools
-    assert {i for i in pool._rows if isinstance(i, int)} == set(range(10))
+    assert set(gram._whole.rows) == set(range(10))
+
+
+def test_dear_rows_outlive_cheap_ones_until_they_are_old() -> None:
+    dear, cheap = Kind(10.0), Kind(1.0)
+    pool, row = Pool(4 * 8, dear, cheap), np.zeros(1)
+    for place in range(2):
+        pool.get(dear, place, lambda: row)
+    for place in range(15):
+        pool.get(cheap, place, lambda: row)
+    assert (list(dear.rows), list(cheap.rows)) == ([0, 1], [13, 14])
+    pool.get(dear, 1, lambda: row)
+    for place in range(20, 32):
+        pool.get(cheap, place, lambda: row)
+    assert list(dear.rows) == [1]
+    assert pool.used == pool.limit
 
 
 def test_the_usual_gamma() -> None:
