@@ -19,6 +19,8 @@ from sqlsvm.plan.target import CODE
 EVERY = frozenset(("total", "squares", "largest", "negative"))
 RANGE = frozenset(("least", "most"))
 """Zeros aside: a number that is missing is 0."""
+CATEGORIES = frozenset(("categories",))
+"""The rows of each category. With "negative" these are always measured."""
 OF_CODES = "rows of each class"
 SIZE = "size of the join"
 TIMES = "c"
@@ -128,14 +130,17 @@ def category_moments_name(number: int) -> str:
 
 def asked(plan: Plan, measured: frozenset[str]) -> set[int]:
     """The nodes at which something is measured."""
-    found = plan.featured if "negative" in measured else plan.coordinates
+    found = plan.featured if measures_categories(measured) else plan.coordinates
     return set(filter(found, range(len(plan.tree.nodes))))
 
 
+def measures_categories(measured: frozenset[str]) -> bool:
+    return not measured.isdisjoint(CATEGORIES | {"negative"})
+
+
 def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) -> Iterator[Statement]:
-    """A sub-query makes the products once; the sums over them are cheap. Of a category only the number of rows with
-    y = -1 is needed."""
-    root, dictionaries = node == counts.tree.root, plan.dictionaries(node) if "negative" in measured else ()
+    """A sub-query makes the products once; the sums over them are cheap."""
+    root, dictionaries = node == counts.tree.root, plan.dictionaries(node) if measures_categories(measured) else ()
     counted = [(counts.total(node), "total")]
     by_class = plan.design.target.signed and (root or "negative" in measured)
     counted += [(counts.negative(node), "negative")] if by_class else []

@@ -194,12 +194,14 @@ def test_the_step_in_the_metric(engine: Engine, seed: int) -> None:
     assert here == pytest.approx(there, rel=1e-4)
 
 
+@pytest.mark.parametrize("has_l1", [True, False])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_step_within_limits(engine: Engine, seed: int) -> None:
+def test_the_step_within_limits(engine: Engine, seed: int, has_l1: bool) -> None:
+    """With l1 some weights change their sign in the step, and some end at 0."""
     case = Case(2 * seed + 1)
-    case.l1[:] = 0.0
+    case.l1 *= has_l1
     rows = case.penalty.constraint if isinstance(case.penalty, Elastic) else Constraint.none(case.dimension)
-    penalty = Elastic(case.penalty.lam, 0.0, rows, constant=0)
+    penalty = Elastic(case.penalty.lam, float(case.l1[-1]), rows, constant=0)
     case.stored_cuts(engine)
     at = {"best": case.count, "heap": False, "alpha": case.start}
     call = f"sqlsvm._metric_point({STATE}, {METRIC}, {PENALTY})"

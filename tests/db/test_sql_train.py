@@ -193,6 +193,7 @@ def test_more_numbers_than_have_a_dense_curvature(installed: Engine, dsn: str, m
     monkeypatch.setattr("sqlsvm.psql.stored_program.start.LARGEST", 8)
     assert_parity(installed, dsn, "star", JOINS["star"](np.random.default_rng(3)), 1e-3, "exact")
     assert_parity(installed, dsn, "categories", JOINS["categories"](np.random.default_rng(3)), 1e-2, "exact")
+    assert_parity(installed, dsn, "heap", JOINS["heap"](np.random.default_rng(3)), 1e-3, "exact")
 
 
 DAMAGES = {

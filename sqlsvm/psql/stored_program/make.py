@@ -7,7 +7,7 @@ from typing import Any
 from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.lines import RESTS
-from sqlsvm.compile.moments import RANGE, moments, multiplied, needed, products, products_name
+from sqlsvm.compile.moments import CATEGORIES, RANGE, moments, multiplied, needed, products, products_name
 from sqlsvm.compile.oracle import NEAR, reach, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sketch import sizes
@@ -118,7 +118,7 @@ def _parts(
         SOURCES: sources(query),
         "prepare": working_tables(plan),
         "checks": (check.statement for check in assumed),
-        "moments": moments(plan, needed(plan, scale, by_class=by_class)),
+        "moments": moments(plan, needed(plan, scale, by_class=by_class) | CATEGORIES),
         **({products_part(c): products(plan, c, others) for c, others in multiplied(plan.design)}),
         "range": moments(plan, RANGE) if scale == "standard" else (),
         "relations": row_counts(plan),

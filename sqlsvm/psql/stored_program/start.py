@@ -34,8 +34,8 @@ DENSE = 400
 """Columns with a dense curvature. Numbers are always among them."""
 LARGEST = 200_000
 """Numbers in all eigenvectors together."""
-HEAP_WIDTHS = 8.0
-"""A heap on the knot is narrow, and so is the region where its curvature holds: this many widths of a soft pass."""
+AT_REST = 20
+"""Of the weights that l1 or a constraint keeps at 0, so many are among them: each may need a limit of its own."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,8 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
             search = dane.Search(run, local)
             point, width = search.first
             local, unit, nothing = search.local, search.local.unit, np.zeros_like(search.first[0])
-            heap = run.oracle.soft and local.density(point, dane.WIDTHS[-1]) > dane.CROWD
-            columns, curved = _dense(local), HEAP_WIDTHS * width if heap and width else dane.METRIC_WIDTH * unit
-            matrix = local.loss_curvature(point, curved, columns)
-            if training.l1 or training.problem.constrain:  # a weight that is kept at 0 does not move with others
-                moving = point[columns] != 0.0
-                moving[0] |= not moving.any()
-                columns, matrix = columns[moving], matrix[np.ix_(moving, moving)]
+            columns = _dense(local, point, training.l1)
+            matrix = local.loss_curvature(point, search.curved, columns)
             found = _eigen(matrix)
     value, near = local.value(point, nothing, 0.0), width or dane.NEAR * unit
     stored = found | {
@@ -75,10 +70,10 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
         "density": 6.0 * max(0.0, local.blur(point, near)) / near**2,
         "grain": search.density(point),
         "unit": unit,
-        "heap": heap,
+        "heap": search.heap,
         "columns": len(columns),
         "places": _by_name(problem, _places(problem, columns)),
-        "curvature": local.mean_curvature(point, curved),
+        "curvature": local.mean_curvature(point, search.curved),
     }
     loss = problem.plan.loss.finer(value - run.penalty.value(point))
     return Start(stored, loss, width or dane.WIDTHS[0] * unit, _steepest(local))
@@ -89,10 +84,15 @@ def _steepest(local: LocalProblem) -> tuple[float, ...]:
     return tuple(end if isfinite(end) else u for end, u in zip(local.loss.slopes, usual, strict=True))
 
 
-def _dense(local: LocalProblem) -> Indices:
+def _dense(local: LocalProblem, point: Array, l1: float) -> Indices:
+    """Of the weights at 0, those that l1 holds least firmly: they are the first to move."""
     numbers, shares = local.rows.numbers.shape[1], local.rows.squares(local.shares)
     frequent = numbers + np.argsort(-shares[numbers:], kind="stable")
-    return np.append(np.arange(numbers), frequent[: max(0, DENSE - numbers)])
+    columns = np.append(np.arange(numbers), frequent[: max(0, DENSE - numbers)])
+    slope = local.loss_slope(point, dane.WIDTHS[-1] * local.unit)
+    at_rest = columns[point[columns] == 0.0]
+    firm = at_rest[np.argsort(np.abs(l1 - np.abs(slope[at_rest])), kind="stable")][AT_REST:]
+    return columns[~np.isin(columns, firm)]
 
 
 def _eigen(matrix: Array) -> dict[str, Any]:
