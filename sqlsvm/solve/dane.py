@@ -54,7 +54,7 @@ BLUR_SHARE = 0.5
 """A soft pass may leave this share of that gap out of R."""
 ACCURACY = 0.05
 """The sample problem may be this share of that gap away from its optimum."""
-CROWD = 2.0
+CROWD = 1.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
 NARROWEST = 1e-8
 PATIENCE, STUCK = 6, 0.5
