@@ -137,12 +137,8 @@ class Search:
     @cached_property
     def first(self) -> tuple[Array, float]:
         """The optimum of the sample, and the width that its pass should have."""
-        nothing = np.zeros_like(self._optimum)
-        return (
-            self._soft_optimum(self._optimum, nothing, WIDTHS[0] * self.local.unit)
-            if self.soft
-            else (self._optimum, 0.0)
-        )
+        point, width = self._optimum, self._fitting_width(self._optimum)
+        return self._soft_optimum(point, np.zeros_like(point), width) if self.soft else (point, 0.0)
 
     def _size(self, point: Array) -> float:
         """That of the objective, if it is not about 1 as for classes."""
