@@ -67,14 +67,15 @@ def is_narrow(plan: Plan) -> bool:
 
 
 def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
-    """SELECT times, y, x.., category numbers: each row of the join, with its weight as times. `apart`: also a number of
-    the root's row."""
+    """SELECT times, y, x.., category numbers, the part of a plan that keeps parts apart: each row of the join, with its
+    weight as times. `apart`: also a number of the root's row."""
     root = plan.label_node
     times = sql.column("w", "l") if plan.weighted(root) else sql.number(1)
-    own = [(times, TIMES), *([(sql.any_number(), CLUSTER)] if apart else [])]
+    own = [(times, TIMES), *sql.columns(plan.parts, "l"), *([(sql.any_number(), CLUSTER)] if apart else [])]
     rows = sql.select([*sql.columns(_root_columns(plan, root), "l"), *own], source(plan, root, "l"))
     found = _met_everywhere(plan, rows, root)
-    return sql.also(found, sql.columns([CLUSTER], "n")) if apart else found
+    also = [*plan.parts, *([CLUSTER] if apart else [])]
+    return sql.also(found, sql.columns(also, "n")) if also else found
 
 
 def _parts(plan: Plan, apart: bool) -> list[list[int]]:

@@ -5,7 +5,8 @@ value are in one fold. Join rows are never parted: in a many-to-many join they r
 the folds are not asked for again: the MD5 by which rows are held out takes as long as several passes.
 
 The trainings share the design, the scaling, the sample and all working tables but that of the label's node. With one
-bag they share their first pass, too.
+bag they share their first pass, too. A join that is small enough to be in memory is read once more, with the folds of
+its rows, and no training makes passes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,16 +18,19 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.prepare import node_table
+from sqlsvm.compile.sample import TIMES
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Column, Engine
+from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import DataError, OptionError, nearest
-from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
+from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.holdout import label_relation
 from sqlsvm.run.measuring import asked_moments, moments_of
 from sqlsvm.run.problem import Problem, weighted
+from sqlsvm.run.small import chosen, weighing_rows
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
@@ -58,18 +62,27 @@ class Folded:
     """The moments of each fold."""
     alone: Answers
     """Those without class weights."""
+    rows: Rows | None = None
+    """All rows of a small join, with their folds."""
 
     def begin(self, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
         """Passes of the training of all rows as passes without each fold; none where that would cost as much as those
         of each training."""
-        if not can_share(self.problem, self.folds.number):
+        if self.rows is not None or not can_share(self.problem, self.folds.number):
             return []
         return again(replace(self.problem, plan=in_place(self.problem.plan)), loss, state, points)
 
     @contextmanager
     def without(self, fold: int) -> Iterator[Problem]:
         with self._on(fold, exp.NEQ, "leaves to train on") as found:
-            yield found
+            yield replace(found, drawn=self._read(fold))
+
+    def _read(self, fold: int) -> Drawn | None:
+        """The rows in memory without a fold."""
+        if self.rows is None:
+            return None
+        rest = chosen(self.rows, self.rows[PART].astype(float) != fold)
+        return read_rows(self.problem.scaling, rest, rest[TIMES].astype(float))
 
     @contextmanager
     def within(self, fold: int) -> Iterator[Problem]:
@@ -117,7 +130,8 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:
         alone = asked_moments(work, weighted(in_place(plan), ALIKE), measured)
-    return Folded(replace(problem, plan=plan, drawn=None), folds, measured, counted, alone)
+    read = None if problem.drawn is None else weighing_rows(work, in_place(plan))
+    return Folded(replace(problem, plan=plan, drawn=None), folds, measured, counted, alone, read)
 
 
 def in_place(plan: Plan) -> Plan:

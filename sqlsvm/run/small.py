@@ -7,7 +7,7 @@ import numpy as np
 from sqlsvm.compile.moments import SIZE, join_size
 from sqlsvm.compile.sample import TIMES, is_narrow, is_plain, joined
 from sqlsvm.compile.statement import statement
-from sqlsvm.engine.base import Rows
+from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.plan import Plan
@@ -42,10 +42,19 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) ->
     if not (is_narrow(plan) and _is_small(work, catalog, plan, most_rows(plan.design, effort))):
         return None
     steps.info("reading the rows of the join, which is small")
+    found = weighing_rows(work, plan)
+    return None if np.isnan(found[CODE].astype(float)).any() else found
+
+
+def weighing_rows(work: Workspace, plan: Plan) -> Rows:
+    """All rows of the join that weigh something."""
     found = work.read(statement(JOIN, joined(plan)), plan.design.target.parameters)
     weighs = found[TIMES].astype(float) > 0.0
-    found = found if weighs.all() else {name: values[weighs] for name, values in found.items()}
-    return None if np.isnan(found[CODE].astype(float)).any() else found
+    return found if weighs.all() else chosen(found, weighs)
+
+
+def chosen(rows: Rows, these: Values) -> Rows:
+    return {name: values[these] for name, values in rows.items()}
 
 
 def _is_small(work: Workspace, catalog: Catalog, plan: Plan, most: int) -> bool:

@@ -367,7 +367,8 @@ def in_folds(
             for name, training in in_order(trainings).items():
                 loss = training.problem.named_loss
                 penalties = [training.penalising.of(each) for each in here.of(loss)]
-                solutions = here.solve(training, penalties, None if begun.get(loss) else found[name])
+                begins = None if begun.get(loss) or rest.drawn else found[name]
+                solutions = here.solve(training, penalties, begins)
                 weights[name] = [problem.scaling.to_raw(solution.beta) for solution in solutions]
         with rows.within(fold) as part:
             on_fold(part, weights)

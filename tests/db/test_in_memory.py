@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sqlsvm.ask.validation import Validation
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
-from sqlsvm.run import small
+from sqlsvm.run import small, solving
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training, opened, query_of, train, train_each
@@ -213,3 +214,40 @@ def test_a_state_goes_on_in_memory(engine: Engine) -> None:
     assert rest.converged
     assert rest.certificate.lower_bound <= first.certificate.objective_upper
     assert len(rest.history) > len(first.history)
+
+
+FOLDED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("star", {"lam": 1e-2, "class_weight": "balanced"}),
+    ("categories", {"lam": 1e-2, "loss": "squared_hinge", "probability": "sigmoid"}),
+    ("chain", {"lam": 1e-2}),
+    ("numbers", {"lam": 1e-2, "loss": "huber"}),
+)
+
+
+@pytest.mark.thin(4)
+@pytest.mark.parametrize(("shape", "options"), FOLDED, ids=[shape for shape, _ in FOLDED])
+def test_folds_are_solved_from_the_rows(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, options: dict[str, Any]
+) -> None:
+    """With the measures, the errors and the probabilities that passes give, and without a pass."""
+    join = SHAPES[shape](np.random.default_rng(6))
+    asked = training(folds=2, tol=1e-4, categorical=join.categorical, **options)
+    with join.created(engine):
+        passed = validated(engine, join.query, asked)
+        monkeypatch.setattr(solving, "JoinOracle", None)
+        found = validated(engine, join.query, reading(asked))
+    assert found.validation.keys() == passed.validation.keys()
+    for name, measured in passed.validation.items():
+        assert found.validation[name].folds == pytest.approx(measured.folds, rel=1e-3, abs=3e-3), name
+        assert found.validation[name].standard_error == pytest.approx(measured.standard_error, rel=0.05, abs=3e-3), name
+    if passed.probability:
+        assert found.probability
+        assert found.probability(np.linspace(-2, 2, 9)) == pytest.approx(
+            passed.probability(np.linspace(-2, 2, 9)), abs=1e-2
+        )
+
+
+def validated(engine: Engine, query: str, asked: Training) -> Model:
+    validation = Validation({"m": asked})
+    (model,) = train_each(engine, query, {"m": asked}, on_fold=validation.measure)
+    return validation.of(model)
