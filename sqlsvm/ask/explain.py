@@ -323,7 +323,7 @@ def _sent(engine: Engine, phase: Phase, statements: Sequence[Statement]) -> Sequ
 def _spoken(plan: Plan) -> Iterator[tuple[str, str]]:
     """Readable names of the answers, which the driver finds by number."""
     for node in range(len(plan.tree.nodes)):
-        yield moments_name(node), f"moments of {plan.tree.name(node)}"
+        yield moments_name(node), f"moments of {'all' if plan.measured_at_once else plan.tree.name(node)}"
         yield sums_name(node), f"sums of {plan.tree.name(node)}"
     for bag in plan.bags:
         yield rounding_name(bag), f"rounding of {plan.tree.name(bag.core)}"

@@ -9,12 +9,13 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category
 from sqlsvm.compile.count import Counts, down_table
-from sqlsvm.compile.scores import number_columns, source
+from sqlsvm.compile.scores import Scoring, carried, number_columns, source, weight_of
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.options import Scale
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.sql import Named
 
 EVERY = frozenset(("total", "squares", "largest", "negative"))
 RANGE = frozenset(("least", "most"))
@@ -50,6 +51,9 @@ def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]
 
 def moments_by(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
     """The same with given messages, of which some may be known to be needless."""
+    if plan.measured_at_once:
+        yield from _at_once(plan, counts, measured)
+        return
     yield from messages_to(counts, asked(plan, measured))
     for node in range(len(plan.tree.nodes)):
         yield from _of_node(plan, counts, node, measured)
@@ -138,6 +142,27 @@ def measures_categories(measured: frozenset[str]) -> bool:
     return not measured.isdisjoint(CATEGORIES | {"negative"})
 
 
+def _at_once(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[Statement]:
+    """In one scan of the joined rows, without messages."""
+    rows = Scoring(plan, whole=True, vectors=()).rows(plan.bags[0].core, [], carried(plan, plan.bags[0].core))
+    names, total = (name for name in rows.named_selects if name != "w"), weight_of(rows)
+    made = [*sql.columns(names), (total, "total")]
+    if counts.is_negative:
+        made.append((sql.case(counts.is_negative(sql.column(CODE)), total.copy(), sql.number(0)), "negative"))
+    every = [each for node in range(len(plan.tree.nodes)) for each in _measures(plan, node, measured)]
+    yield from _of_root(plan, sql.select(made, sql.derived(rows, "s")), counts.parts, every)
+
+
+def _of_root(plan: Plan, rows: exp.Select, of: Sequence[str], measures: Named) -> Iterator[Statement]:
+    """What is asked of rows that know their label: these measures, the size of the join, and that of each class."""
+    parts = sql.columns(of, "t")
+    if plan.design.target.classes:
+        of_codes, codes = [(sql.total(sql.column("total")), "n")], [*sql.columns([CODE]), *parts]
+        yield statement(OF_CODES, sql.grouped(codes, of_codes, sql.derived(rows.copy(), "t")))
+    found = sql.grouped(parts, [*measures, *_sizes(plan)], sql.derived(rows, "t"))
+    yield statement(moments_name(plan.label_node), found)
+
+
 def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) -> Iterator[Statement]:
     """A sub-query makes the products once; the sums over them are cheap."""
     root, dictionaries = node == counts.tree.root, plan.dictionaries(node) if measures_categories(measured) else ()
@@ -147,11 +172,11 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     columns = [*number_columns(plan, node), *(d.column for d in dictionaries), *([CODE] if root else [])]
     rows = counts.joined(node, [*sql.columns(columns, "n"), *counted, *counts.parted(node)])
     parts = sql.columns(counts.parts, "t")
-    if root and plan.design.target.classes:
-        of_codes, codes = [(sql.total(sql.column("total")), "n")], [*sql.columns([CODE]), *parts]
-        yield statement(OF_CODES, sql.grouped(codes, of_codes, sql.derived(rows.copy(), "t")))
-    if sums := [*_measures(plan, node, measured), *(_sizes(plan) if root else ())]:
-        yield statement(moments_name(node), sql.grouped(parts, sums, sql.derived(rows, "t")))
+    sums = [*_measures(plan, node, measured)]
+    if root:
+        yield from _of_root(plan, rows, counts.parts, sums)
+    elif sums:
+        yield statement(moments_name(node), sql.grouped(parts, sums, sql.derived(rows.copy(), "t")))
     for d in dictionaries:
         sums, each = sql.columns((c for _, c in counted), "t"), sql.derived(rows.copy(), "t")
         yield statement(category_moments_name(d.number), by_category([(d, "n")], sums, each, counts.parts, known=True))

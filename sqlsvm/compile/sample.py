@@ -19,7 +19,7 @@ drawn rows that have a partner everywhere are the sample. To number all rows cos
 root is a table, the database thins it by itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -37,17 +37,22 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import WIDEST, Named
 
+Hashed = Callable[[Sequence[exp.Expression]], exp.Expression]
+"""The whole number that an engine computes from values."""
 
-def sample(plan: Plan, *, thinned: bool = False, apart: bool = False) -> Iterator[Statement]:
+
+def sample(
+    plan: Plan, *, thinned: bool = False, apart: bool = False, hashed: Hashed | None = None
+) -> Iterator[Statement]:
     """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. Then the
     answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row.
-    `apart`: also the number of the root's row."""
+    `apart`: also the number of the root's row. `hashed`: lay the root's rows down in chunks, not in one go."""
     parts = _parts(plan, apart)
     if is_plain(plan) and len(parts) == 1 and not apart:
         rows = _thinned_rows(plan) if thinned else _hit_rows(plan)
         yield statement(sample_name(plan), _met_everywhere(plan, rows, plan.core))
         return
-    yield from _drawn(plan, apart)
+    yield from _drawn(plan, apart, hashed)
     for number, nodes in enumerate(parts):
         yield statement(sample_name(plan, number), _answer(plan, nodes, apart))
 
@@ -88,7 +93,7 @@ def _parts(plan: Plan, apart: bool) -> list[list[int]]:
     return parts
 
 
-def _drawn(plan: Plan, apart: bool) -> Iterator[Statement]:
+def _drawn(plan: Plan, apart: bool, hashed: Hashed | None) -> Iterator[Statement]:
     counts = counts_of(plan, apart=False)
     counts = replace(counts, tree=counts.tree.rerooted(root_of(plan, apart=apart)))
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
@@ -99,7 +104,8 @@ def _drawn(plan: Plan, apart: bool) -> Iterator[Statement]:
         if parent and parent.unique_at(node):
             yield statement(f"drawn rows of {name}", _met(plan, node, parent), drawn_table(node))
         else:
-            intervals = _intervals(plan, counts, node, parent) if parent else _root_intervals(plan, counts, node)
+            below = _intervals(plan, counts, node, parent) if parent else None
+            intervals = below or _root_intervals(plan, counts, node, hashed)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
             hit = _hit(plan, node, parent, apart=apart and parent is None)
             yield statement(f"drawn rows of {name}", hit, drawn_table(node))
@@ -158,15 +164,14 @@ def _values(plan: Plan, node: int) -> list[str]:
     return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node)]
 
 
-def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
+def _root_intervals(plan: Plan, counts: Counts, node: int, hashed: Hashed | None) -> exp.Select:
     """SELECT columns, their number in order, the low end of their interval: only the rows whose interval holds a point,
     in the order in which they are read.
 
     The first is always kept. Rounding must not leave the first point without an interval that starts before it."""
     columns, size = _columns(plan, node), sql.column("size")
-    through = sql.window(sql.total(size), running=True)
-    rows = sql.derived(_sized(plan, counts, node, columns), "s")
-    ends = sql.derived(sql.select([*sql.columns([*columns, "size"]), (through, "high")], rows), "e")
+    rows = _sized(plan, counts, node, columns)
+    ends = sql.derived(_in_chunks(rows, hashed) if hashed else _in_one_go(rows), "e")
     low = (sql.minus(sql.column("high"), size), "low")
     laid = sql.derived(sql.select([*sql.columns([*columns, "size", "high"]), low], ends), "l")
     holds = exp.GT(this=_points_below("high", node), expression=_points_below("low", node))
@@ -174,6 +179,29 @@ def _root_intervals(plan: Plan, counts: Counts, node: int) -> exp.Select:
     kept = sql.columns([*columns, "low"])
     hit = sql.where(sql.select(kept, laid), sql.positive(size), wanted)
     return sql.select([*kept, (sql.row_number("low"), "number")], sql.derived(hit, "h"))
+
+
+def _in_one_go(rows: exp.Select) -> exp.Select:
+    """SELECT columns, size, the high end of their interval"""
+    through = sql.window(sql.total(sql.column("size")), running=True)
+    return sql.select([*sql.columns(rows.named_selects), (through, "high")], sql.derived(rows, "s"))
+
+
+CHUNKS = 1024
+
+
+def _in_chunks(rows: exp.Select, hashed: Hashed) -> exp.Select:
+    """The same, where a window over all rows would be the work of one task: first the sizes of chunks are added up,
+    then those of the rows of each."""
+    names, size, chunk, whole = rows.named_selects, sql.column("size"), sql.column("chunk"), sql.column("whole")
+    of = exp.BitwiseAnd(this=hashed([c for c, _ in sql.columns(names)]), expression=sql.integer(CHUNKS - 1))
+    chunked = sql.derived(sql.select([*sql.columns(names), (of, "chunk")], sql.derived(rows, "s")), "r")
+    wholes = sql.derived(sql.grouped([(chunk, "chunk")], [(sql.total(size), "whole")], chunked.copy()), "w")
+    start = sql.minus(sql.window(sql.total(whole), (), ["chunk"], running=True), whole.copy())
+    starts = sql.derived(sql.select([(chunk.copy(), "at"), (start, "start")], wholes), "b")
+    high = sql.plus(sql.column("start"), sql.window(sql.total(size.copy()), ["chunk"], running=True))
+    found = sql.select([*sql.columns(names), (high, "high")], chunked)
+    return sql.join(found, starts, [sql.equal(sql.column("at"), sql.column("chunk"))])
 
 
 def _points_below(place: str, node: int) -> exp.Expression:

@@ -72,6 +72,10 @@ class Abilities:
     """Is the data in this process?"""
     columnar: bool = False
     """Do further columns in a join cost almost nothing?"""
+    slow_to_start: bool = False
+    """Does a statement take tenths of a second, however little it reads?"""
+    spread: bool = False
+    """Are rows spread over machines, so that a window without PARTITION BY has to bring them together?"""
     foreign_keys: bool = True
     """Can a foreign key be added to an existing table?"""
     changes_rows: bool = True

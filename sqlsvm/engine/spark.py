@@ -65,6 +65,8 @@ class Spark(Engine):
     dialect = "spark"
     abilities = Abilities(
         columnar=True,
+        slow_to_start=True,
+        spread=True,
         foreign_keys=False,
         changes_rows=False,
         inexact=frozenset(("float", "double")),

@@ -6,7 +6,7 @@ tables and sub-queries are treated alike, and SELECT is the only privilege neede
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 
 from sqlglot import exp
 
@@ -67,6 +67,8 @@ def no_match(relation: Relation) -> exp.Select:
 
 EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
+FEW = 20 * EARLY
+"""To read so many rows takes no longer than one more statement."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,8 @@ class Catalog:
         return is_declared_unique(self.engine, self.query.relation(alias), terms)
 
     def _found_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        if terms and (alias, terms) not in self._keys:  # if a key repeats among the first rows, read no others
+        few = (self._known_rows(alias) or inf) <= FEW
+        if terms and not few and (alias, terms) not in self._keys:  # if a key repeats early, read no other rows
             first = key_facts(self.engine, self.own_rows(alias, terms).limit(EARLY), len(terms))
             if first.rows < EARLY and not self.query.is_optional(alias):
                 self._keys[alias, terms] = first
@@ -215,7 +218,9 @@ class Catalog:
 
     def key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
         if (alias, terms) not in self._keys:
-            self._keys[alias, terms] = key_facts(self.engine, self.rows_of(alias, _keyed(terms)), len(terms))
+            known = None if terms else self._known_rows(alias)
+            found = key_facts(self.engine, self.rows_of(alias, _keyed(terms)), len(terms)) if known is None else None
+            self._keys[alias, terms] = found or KeyFacts(known or 0.0, 0.0, 1.0, known or 0.0)
         return self._keys[alias, terms]
 
     def match_key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
@@ -250,6 +255,7 @@ class Catalog:
         values: Outputs = [(f.expression.copy(), f"v{i}") for i, f in enumerate(features)]
         counts = [(sql.count(), "n"), *((exp.Count(this=sql.column(name)), name) for _, name in values)]
         found = _one(self.engine, sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
+        self._counted[alias] = found["n"]
         return {f.name: found["n"] - found[f"v{i}"] for i, f in enumerate(features)}
 
     def _count(self, source: exp.Expr) -> float:

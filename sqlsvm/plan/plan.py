@@ -74,6 +74,8 @@ class Plan:
     at_once: bool = False
     """With one bag: does a pass join all columns and add them up in one scan? If not, it keeps the active rows and
     groups their counts back along the folds."""
+    measured_at_once: bool = False
+    """Are the moments measured in such a scan too? It is one statement, but takes longer than several on few rows."""
     placed: Mapping[int, Places] = field(default_factory=dict)
     """Neighbours of the label's node whose scores are in an array, at the places of their keys (compile/places.py). If
     all is added up at once, they have no columns to join."""

@@ -85,7 +85,8 @@ def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting 
 
 def fitted(plan: Plan, catalog: Catalog) -> Plan:
     """The same plan with the choices that pay on this engine for the data as they are."""
-    found = replace(plan, at_once=_is_at_once(plan, catalog.engine))
+    at_once = _is_at_once(plan, catalog.engine)
+    found = replace(plan, at_once=at_once, measured_at_once=at_once and catalog.engine.abilities.slow_to_start)
     return replace(found, looked=_worth_a_look(found, catalog), placed=_worth_an_array(found, catalog))
 
 
@@ -99,7 +100,10 @@ def _is_at_once(plan: Plan, engine: Engine) -> bool:
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
     """Children for which many rows of the label's node share each key. Keys of different types are left out, unless
-    they are numbers: two that are equal to each other may be equal to different keys."""
+    they are numbers: two that are equal to each other may be equal to different keys. Where moments
+    are measured at once, no key is counted."""
+    if plan.measured_at_once:
+        return frozenset()
     variables, edges = plan.tree.variables, plan.foreign.items()
     plain = [child for child, edge in edges if all(catalog.alike(variables[v]) for v in edge.on)]
     return _shared(plan, catalog, {child: node_rows(plan.tree, catalog, child) for child in plain})

@@ -51,11 +51,11 @@ def moments_of(plan: Plan, answers: Answers, measured: frozenset[str] = EVERY) -
     measured = measured if plan.design.target.signed else measured - {"negative"}
     design, size = plan.design, plan.design.size
     found = {name: np.full(size, 0.0 if name in measured else np.nan) for name in EVERY}
-    for node in range(len(plan.tree.nodes)):
-        for c in plan.coordinates(node):
-            for name in measured:
-                values = answers[moments_name(node)][f"{name}{c.index}"].astype(float)
-                found[name][c.index] = values.max(initial=0.0) if name == "largest" else values.sum()
+    columns = _columns(plan, answers)
+    for c in design.coordinates:
+        for name in measured:
+            values = columns[f"{name}{c.index}"]
+            found[name][c.index] = values.max(initial=0.0) if name == "largest" else values.sum()
     for d in design.dictionaries:
         here = slice(d.offset, d.offset + len(d.categories))
         rows = answers.get(category_moments_name(d.number))
@@ -76,6 +76,12 @@ def moments_of(plan: Plan, answers: Answers, measured: frozenset[str] = EVERY) -
     total, squares, largest, negative = (found[m] for m in ("total", "squares", "largest", "negative"))
     of_codes = _of_codes(plan, answers[OF_CODES]) if design.target.classes else ()
     return Moments(n, n_negative, n_unlabelled, total, squares, largest, negative, label, of_codes=of_codes)
+
+
+def _columns(plan: Plan, answers: Answers) -> dict[str, Array]:
+    """Of the moments of all nodes."""
+    each = (answers.get(moments_name(node), {}) for node in range(len(plan.tree.nodes)))
+    return {name: values.astype(float) for rows in each for name, values in rows.items()}
 
 
 def _of_codes(plan: Plan, rows: Rows) -> tuple[float, ...]:
@@ -107,11 +113,10 @@ def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
     if not flat(plan.design, found):
         return found
     with work.scratch():
-        answers = work.run(moments(plan, RANGE), plan.design.target.parameters)
+        columns = _columns(plan, work.run(moments(plan, RANGE), plan.design.target.parameters))
 
     def ends(c: Coordinate) -> tuple[float, float]:
-        rows = answers[moments_name(plan.tree.node_of(c.relation))]
-        least, most = (float(rows[f"{end}{c.index}"].astype(float)[0]) for end in ("least", "most"))
+        least, most = (float(columns[f"{end}{c.index}"][0]) for end in ("least", "most"))
         return least, most
 
     return without_flat(plan, found, ends)

@@ -34,7 +34,10 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
     table = thinnable(plan) if size >= MANY else None
-    statements = list(sample(plan, thinned=table is not None and work.engine.thins(table), apart=apart))
+    thinned, hashed = table is not None and work.engine.thins(table), work.engine.hashed
+    statements = list(
+        sample(plan, thinned=thinned, apart=apart, hashed=hashed if work.engine.abilities.spread else None)
+    )
     places = _places(plan, moments, size, seed, apart)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,8 +107,9 @@ WISHES = {
 
 
 @pytest.mark.parametrize("weight", WISHES)
-def test_heavier_rows_are_likelier(engine: Engine, weight: str) -> None:
+def test_heavier_rows_are_likelier(engine: Engine, weight: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The truth has a row of weight 2 twice. Weights at the root, below it, and where nothing else is wanted."""
+    monkeypatch.setattr(engine, "abilities", replace(engine.abilities, spread=weight == "e.k"))
     build(engine, FORK)
     with workspace(engine) as work:
         found = opened(work, f"SELECT a.y, {weight}, a.x, b.z, c.v {FROM}", WISHES[weight])
@@ -117,8 +119,10 @@ def test_heavier_rows_are_likelier(engine: Engine, weight: str) -> None:
     assert set(sample.weights) == {1.0}
 
 
-def test_rows_of_the_root_are_stratified(engine: Engine) -> None:
+@pytest.mark.parametrize("spread", [False, True])
+def test_rows_of_the_root_are_stratified(engine: Engine, spread: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row with a share p of the join holds all but two of its points for certain: it is drawn K p times, +-2."""
+    monkeypatch.setattr(engine, "abilities", replace(engine.abilities, spread=spread))
     build(engine, FORK)
     with workspace(engine) as work:
         found = opened(work, f"SELECT a.y, a.x {FROM}", Wish())

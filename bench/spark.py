@@ -1,0 +1,132 @@
+"""A training on Spark next to MLlib and DuckDB, which take turns in one process.
+
+python -m bench.spark star facts=1000000 | star facts=10000000 | chain | chain signal=1  [--turns N] [--memory 6g]
+
+All read the same Parquet files. LinearSVC of MLlib has regParam = 2 lambda and its other settings as they are. It is
+given the joined DataFrame. A pass is compared with the same sums over the bare join. Needs Java and `make spark`.
+"""
+
+import argparse
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlglot import exp
+
+from bench.competitors import scaled
+from bench.one_pass import flat_forms, in_turns, statements
+from bench.tasks import Task, parsed, task
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Engine
+from sqlsvm.model.model import Model
+from sqlsvm.run.join_oracle import JoinOracle
+from sqlsvm.run.problem import open_problem
+from sqlsvm.run.train import Training, train
+
+FOLDER = Path("build/bench/spark")
+URL = "spark:local[2]?spark.driver.memory={}&spark.sql.shuffle.partitions=8"
+FLAT_ROWS = 2e8
+"""Rows of a join up to which the join itself is read."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("family", choices=("star", "chain", "snowflake"))
+    parser.add_argument("sizes", nargs="*", help="facts=1000000")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--memory", default="6g")
+    parser.add_argument("--without-mllib", action="store_true")
+    asked = parser.parse_args()
+    sizes = {name: int(size) for name, size in (part.split("=") for part in asked.sizes)}
+    made = over_files(task(asked.family, **sizes))
+    with connect(URL.format(asked.memory)) as spark, connect("duckdb:") as duckdb:
+        print(f"{spark.version}, {duckdb.version}: {made.says}", flush=True)
+        show(spark, duckdb, made, asked.turns, mllib=not asked.without_mllib)
+
+
+def show(spark: Engine, duckdb: Engine, made: Task, turns: int, *, mllib: bool) -> None:
+    models: dict[str, Any] = {}
+    forms: dict[str, Callable[[], object]] = {
+        "Spark": lambda: models.update(spark=trained(spark, made)),
+        "DuckDB": lambda: models.update(duckdb=trained(duckdb, made)),
+    }
+    small = rows_of(duckdb, made) <= FLAT_ROWS
+    if mllib and small:
+        forms["MLlib"] = lambda: models.update(mllib=linear_svc(spark, made))
+    print(turn(forms, turns, first="Spark"), flush=True)
+    own: Model = models["spark"]
+    proven = f"proven to be at least {own.lower_bound:.6f}"
+    print(f"  F = {own.objective:.6f} with Spark, {models['duckdb'].objective:.6f} with DuckDB, {proven}")
+    with open_problem(spark, made.text, made.options) as problem:
+        oracle, beta = JoinOracle(problem), scaled(problem, given(own))
+        if mllib and small:
+            print(f"  F = {objective(oracle, made, scaled(problem, models['mllib'])):.6f} with MLlib")
+        passes: dict[str, Callable[[], object]] = {"a pass": partial(oracle.pass_, beta, 32)}
+        passes |= flat_forms(spark, made, beta) if small else {}
+        print(turn(passes, turns + 2, first="a pass"))
+        for s in statements(oracle, beta):
+            print(f"    {s['seconds']:6.2f} s {s['rows']:12,.0f} rows  {s['statement']}")
+
+
+def turn(forms: dict[str, Callable[[], object]], turns: int, *, first: str) -> str:
+    """The least seconds and the median of each, and what the first takes of each other."""
+    seconds = in_turns(forms, turns)
+    least = {name: min(found) for name, found in seconds.items()}
+    said = [f"{name} {least[name]:.2f} s (median {median(found):.2f})" for name, found in seconds.items()]
+    ratios = [f"{least[first] / s:.2f} of {name}" for name, s in least.items() if name != first]
+    return f"  {', '.join(said)}; {first}: {', '.join(ratios)}"
+
+
+def trained(engine: Engine, made: Task) -> Model:
+    return train(engine, "m", made.text, Training.of(label=made.label, lam=made.lam))
+
+
+def given(model: Model) -> dict[str, Any]:
+    return {"intercept": model.intercept, "weights": {w.feature: w.weight for w in model.weights}}
+
+
+def rows_of(engine: Engine, made: Task) -> float:
+    rows = parsed(made, engine).select(exp.alias_(exp.Count(this=exp.Star()), "n"), append=False)
+    return float(engine.fetch(rows)["n"][0])
+
+
+def objective(oracle: JoinOracle, made: Task, beta: Any) -> float:
+    return float(oracle.pass_(beta, None).value_low + made.lam * np.dot(beta, beta))
+
+
+def linear_svc(spark: Engine, made: Task) -> dict[str, Any]:
+    """Scaled by MLlib itself, which keeps the rows in memory as it likes them."""
+    from pyspark.ml.classification import LinearSVC
+    from pyspark.ml.feature import VectorAssembler
+
+    joined = spark._session.sql(spark.text(parsed(made, spark)))  # type: ignore[attr-defined]
+    names = [name for name in joined.columns if name != made.label]
+    rows = VectorAssembler(inputCols=names, outputCol="x").transform(joined)
+    rows = rows.select(rows[made.label].cast("double").alias("y"), "x")
+    found = LinearSVC(featuresCol="x", labelCol="y", regParam=2 * made.lam).fit(rows)
+    print(f"  MLlib: {found.summary().totalIterations if found.hasSummary else '?'} iterations")
+    weights = dict(zip(names, found.coefficients.tolist(), strict=True))
+    return {"intercept": float(found.intercept), "weights": weights}
+
+
+def over_files(made: Task) -> Task:
+    """The same task over Parquet files, which are written once."""
+    folder = FOLDER / "_".join([made.family, *(f"{name}{size}" for name, size in made.sizes.items())])
+    if not (folder / "_SUCCESS").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, columns in made.tables().items():
+            pq.write_table(pa.table(columns), folder / f"{name}.parquet", row_group_size=1_000_000)
+        (folder / "_SUCCESS").touch()
+    path = rf"\1 '{folder.resolve()}/\2.parquet' AS \2"
+    return replace(made, text=re.sub(r"(FROM|JOIN) (\w+)", path, made.text))
+
+
+if __name__ == "__main__":
+    main()
