@@ -345,9 +345,13 @@ class Spark(Engine):
             name = f"{sql.WORKING}work_{token_hex(6)}"
             place = exp.Literal.string(f"{self._working_folder().rstrip('/')}/{name}").sql(self.dialect)
             self._session.sql(f"CREATE DATABASE {name} LOCATION {place}")
+            try:
+                if not self._opened.one_machine:
+                    self._check_shared(name)
+            except BaseException:
+                self._session.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
+                raise
             self._database = name
-            if not self._opened.one_machine:
-                self._check_shared(name)
         return self._database
 
     def _working_folder(self) -> str:

@@ -22,7 +22,8 @@ _LOCAL = "local"
 _HINT = "write spark:local[*], spark:spark://host:7077, spark:sc://host:15002, or spark: for the configured master"
 
 _START = "is a Spark Connect server running there? sbin/start-connect-server.sh starts one"
-_PORT = 15002
+_MASTER = "is a master running there? sbin/start-master.sh starts one"
+_PORTS = {"sc": 15002, "spark": 7077}
 
 _DEFAULTS = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.app.name": "sqlsvm"}
 _OF_ONE_MACHINE = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
@@ -92,7 +93,7 @@ def opened(place: Place) -> Opened:
 
 
 def _remote(place: Place) -> Opened:
-    _check_reached(place)
+    _check_reached(place, _START)
     try:
         session = SparkSession.builder.remote(place.master).create()
         for name, value in place.settings.items():
@@ -103,13 +104,14 @@ def _remote(place: Place) -> Opened:
     return Opened(session, False, session.stop)
 
 
-def _check_reached(place: Place) -> None:
-    """pyspark would try for ten minutes."""
+def _check_reached(place: Place, hint: str) -> None:
+    """pyspark would try for minutes."""
     found = urlsplit(place.shown)
     try:
-        socket.create_connection((found.hostname or "localhost", found.port or _PORT), timeout=10).close()
+        port = found.port or _PORTS[found.scheme]
+        socket.create_connection((found.hostname or "localhost", port), timeout=10).close()
     except (OSError, ValueError) as error:
-        raise EngineError(f"cannot reach {place.shown}", detail=str(error), hint=_START) from error
+        raise EngineError(f"cannot reach {place.shown}", detail=str(error), hint=hint) from error
 
 
 def _here(place: Place) -> Opened:
@@ -119,6 +121,8 @@ def _here(place: Place) -> Opened:
     if found is not None:
         hint = "use the session that there is: sqlsvm takes a SparkSession in place of a URL"
         raise EngineError("this process has a session of Spark already", hint=hint)
+    if place.master.startswith("spark://") and "," not in place.master:  # with a comma there are several masters
+        _check_reached(place, _MASTER)
     wanted = _DEFAULTS | (_OF_ONE_MACHINE if place.master.startswith(_LOCAL) else {}) | dict(place.settings)
     with tempfile.TemporaryFile("w+b") as log:
         try:

@@ -16,7 +16,7 @@ import pyspark
 import pytest
 
 CLUSTER = (
-    "spark:local-cluster[2,1,1024]?spark.driver.memory=1g&spark.executor.memory=512m&spark.sql.shuffle.partitions=2"
+    "spark:local-cluster[2,1,2048]?spark.driver.memory=1g&spark.executor.memory=512m&spark.sql.shuffle.partitions=2"
 )
 
 
@@ -61,12 +61,15 @@ def listens(port: int) -> bool:
         return tried.connect_ex(("localhost", port)) == 0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    home = os.path.dirname(pyspark.__file__)
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("localhost", 0))
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    home, port = os.path.dirname(pyspark.__file__), free_port()
     words = [f"{home}/bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     words += ["--master", "local[2]", "--driver-memory", "1g", "--conf", f"spark.connect.grpc.binding.port={port}"]
     words += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2", "spark-internal"]

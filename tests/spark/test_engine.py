@@ -1,7 +1,11 @@
 """What an engine promises, on Spark."""
 
 import datetime
+import os
+import subprocess
+import sys
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,6 +220,32 @@ def test_snapshots_do_not_nest(spark: Engine) -> None:
 def test_a_wrong_url(url: str, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         connect(url)
+
+
+def test_a_master_that_is_not_there() -> None:
+    """In a process of its own, as this one has a session."""
+    words = [
+        sys.executable,
+        "-m",
+        "sqlsvm",
+        "inspect",
+        "--dsn",
+        "spark:spark://localhost:1",
+        "--query",
+        "SELECT 1 AS x",
+    ]
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "cannot reach spark://localhost:1" in refused.stderr
+    assert "is a master running there?" in refused.stderr
+
+
+def test_no_java(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "sqlsvm", "inspect", "--dsn", "spark:local[1]", "--query", "SELECT 1 AS x"]
+    bare = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    refused = subprocess.run(words, capture_output=True, text=True, check=False, env=bare)
+    assert "Spark needs Java, and did not find it" in refused.stderr
+    assert "install Java 17" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_a_server_that_is_not_there() -> None:

@@ -1,5 +1,8 @@
 """Commands as their users type them, files, snapshots, working tables, models."""
 
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,8 +56,8 @@ def left(spark: Engine) -> list[str]:
 
 def test_a_model_of_files_is_that_of_duckdb(spark: Engine, duckdb: Engine, folder: Path) -> None:
     one, other = (train(engine, "m", chain(folder), LABEL) for engine in (spark, duckdb))
-    assert one.objective == pytest.approx(other.objective, rel=1e-6)
-    assert one.lower_bound == pytest.approx(other.lower_bound, rel=1e-3)
+    assert one.objective == pytest.approx(other.objective, rel=1e-3)
+    assert max(one.lower_bound, other.lower_bound) <= min(one.objective_upper, other.objective_upper) * (1 + 1e-9)
     assert one.join_rows == other.join_rows
     assert left(spark) == []
 
@@ -164,6 +167,44 @@ def test_files_that_are_replaced_end_a_training(spark: Engine, tmp_path: Path) -
         problem.work.engine.fetch(exp.select("x").from_(file(place)))
     assert "gone since this began" in caught.value.message
     assert "start again" in str(caught.value.hint)
+    assert left(spark) == []
+
+
+def at_statement(number: int, happens: Callable[[], object]) -> Callable[[str], None]:
+    sent = itertools.count(1)
+
+    def hook(_text: str) -> None:
+        if next(sent) == number:
+            happens()
+
+    return hook
+
+
+IN_THE_MIDDLE = 12
+"""A statement between the first facts and the last pass."""
+
+
+def test_appended_and_replaced_in_the_middle_of_a_training(
+    spark: Engine, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "facts.parquet"
+    place.mkdir()
+    rows = pq.read_table(folder / "facts.parquet")
+    pq.write_table(rows, place / "a.parquet")
+    query = star(folder).replace(str(folder / "facts.parquet"), str(place))
+    training = replace(LABEL, effort=replace(LABEL.effort, in_memory=0))
+
+    monkeypatch.setattr(
+        spark, "on_statement", at_statement(IN_THE_MIDDLE, lambda: pq.write_table(rows, place / "b.parquet"))
+    )
+    model = train(spark, "m", query, training)
+    assert (place / "b.parquet").exists()
+    assert model.converged
+    assert model.join_rows == len(rows)
+
+    monkeypatch.setattr(spark, "on_statement", at_statement(IN_THE_MIDDLE, (place / "a.parquet").unlink))
+    with pytest.raises(StatementError, match="gone since this began"):
+        train(spark, "m", query, training)
     assert left(spark) == []
 
 
