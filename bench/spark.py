@@ -27,7 +27,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.problem import open_problem
+from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training, train
 
 FOLDER = Path("build/bench/spark")
