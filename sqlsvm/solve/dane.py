@@ -174,7 +174,8 @@ class Search:
 
     def _step(self) -> tuple[Array, float]:
         run = self.run
-        if self.heap:  # many points are about as good, and the slope at the latest one says most
+        if self.heap and run.penalty.strength in run.strengths:
+            # many points are about as good, and the slope at the latest one says most
             point = run.bundle.step(run.points[-1], self.metric)
             return point, self._fitting_width(point)
         best, tilt = run.points[run.best], self._tilt(run.best)
