@@ -129,7 +129,7 @@ def follow_together(
 ) -> None:
     """All runs that are not finished make their next pass at once. `on_pass` is told of the mean of their objectives,
     and of the largest gap, and `on_states` of all passes of each run."""
-    going, made = dict(enumerate(proposals)), 0
+    going, made = dict(enumerate(proposals)), max(len(run.cuts) for run in runs)
     while asked := _asked(runs, going):
         began = perf_counter()
         cuts = passes(asked)
