@@ -152,7 +152,7 @@ class Asked:
         if name.casefold() not in aliases:
             raise self.refusal(
                 f"{name} is no relation of the query",
-                nearest(name, aliases.values()) or f"its relations are {', '.join(aliases.values())}",
+                nearest(name, aliases.values()) or f"its relations are {', '.join(dict.fromkeys(aliases.values()))}",
             )
         alias = aliases[name.casefold()]
         found = numbers_of(self.query, alias)
