@@ -55,7 +55,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, None, None]:
+    return (yield from _skipped_without_icu())
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, None, None]:
+    return (yield from _skipped_without_icu())
+
+
+def _skipped_without_icu() -> Generator[None, None, None]:
     """Some builds of PostgreSQL come without ICU, whose collations some tests make."""
     try:
         return (yield)
