@@ -187,6 +187,7 @@ IN_PSQL = (
     Fault("pg_terminate_backend", trainings_terminated, {2: TERMINATED}),
     Fault("connection cut by a proxy", cut, {2: TERMINATED}),
     Fault("kill -9 of the server", server_killed, {2: TERMINATED}),
+    Fault("lock_timeout", locked, {1: CANCELLED + "lock timeout"}, undo={"lock_timeout": None}),
     Fault("full disk below temporary tables", filled, {1: "ERROR:  could not .*(No space left|wrote only)"}),
     *(
         Fault(f"{limit} as the session begins", unchanged, ends, options=options)

@@ -104,6 +104,8 @@ def test_in_psql(server: Cluster, proxy: Proxy, in_psql: Stored, fault: Fault) -
                 if arrived:
                     fault.strike(session, ground)
                 ended = session.end()
+            if fault.undo:
+                server.configure(fault.undo)
             if disk:
                 (disk / FILLER).unlink(missing_ok=True)
             assert fault.allows(ended), (moment, ended)
