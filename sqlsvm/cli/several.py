@@ -135,14 +135,16 @@ def train_several(
         found = _found(engine, query, run, {name: continuations[state] for name, state in run.states.items()})
         found = [replace(t, model=_stored(keeper.store, t.model)) if t.kept else t for t in found]
     by, simplest = (run.select.by, run.select.simplest) if run.select else (None, False)
-    show_either(
-        as_json,
-        lambda: as_json_list(found),
-        lambda: draw_several(found, run.option, by, simplest, keeper.said, sys.stdout),
-    )
-    if pictures:
-        _draw(found, run.option, Path(pictures))
-    keeper.close(continuations)
+    try:
+        show_either(
+            as_json,
+            lambda: as_json_list(found),
+            lambda: draw_several(found, run.option, by, simplest, keeper.said, sys.stdout),
+        )
+        if pictures:
+            _draw(found, run.option, Path(pictures))
+    finally:  # also if the reader of the answer has gone
+        keeper.close(continuations)
     return [t.model for t in found if t.kept]
 
 

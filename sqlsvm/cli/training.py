@@ -173,12 +173,14 @@ def train_and_keep(
         except SqlsvmError:
             _answer(model, "not kept", as_json)
             raise
-    _answer(model, keeper.said, as_json)
-    for note in model.notes:
-        say(note)
-    if not model.converged:
-        _warn(model, training)
-    keeper.close({name: continuation})
+    try:
+        _answer(model, keeper.said, as_json)
+        for note in model.notes:
+            say(note)
+        if not model.converged:
+            _warn(model, training)
+    finally:  # also if the reader of the answer has gone
+        keeper.close({name: continuation})
     return model
 
 

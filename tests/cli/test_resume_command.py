@@ -17,7 +17,7 @@ from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
 from sqlsvm.run.resume import Past, Saved
 from sqlsvm.store import open_store
-from tests.cli.command import sqlsvm, started
+from tests.cli.command import COMMAND, ROOT, environment, sqlsvm, started
 from tests.cli.test_interrupt import WORKING_TABLES, eventually, number
 from tests.ground.joins import chain
 
@@ -95,6 +95,20 @@ def test_interrupted_and_resumed(dsn: str, end: signal.Signals, code: int) -> No
     assert model["passes"] == len(model["history"]) >= kept
     nothing = f"note: nothing to resume: late, version {model['version']}, had converged"
     assert resumes(dsn) == (nothing, model)
+
+
+def test_passes_are_kept_if_the_reader_of_the_answer_has_gone(tmp_path: Path) -> None:
+    """As after `sqlsvm train ... | head -0`."""
+    dsn = f"duckdb:{tmp_path / 'x.duckdb'}"
+    with connect(dsn) as engine:
+        JOIN.create(engine)
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [*COMMAND, "train", "--dsn", dsn, *ENDLESS, "--max-passes", "2"]
+    done = subprocess.run(command, env=environment(), cwd=ROOT, stdout=theirs, stderr=subprocess.PIPE, text=True)
+    os.close(theirs)
+    assert done.returncode == 128 + signal.SIGPIPE
+    assert passes_kept(done.stderr.splitlines()) == 2
 
 
 @pytest.mark.slow
