@@ -489,10 +489,12 @@ def test_the_sql_is_the_drivers(
     postgres: Engine, statements: list[str], shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is stored and what the driver sends differ in where rows are read, in how parameters are numbered, and in
-    what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned."""
+    what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned. A
+    stored program also counts the rows of each category."""
     monkeypatch.setattr("sqlsvm.plan.design.FEW", 0)
     monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_KEY", 10**9)
     monkeypatch.setattr("sqlsvm.run.sampling.MANY", 10**9)
+    monkeypatch.setattr("sqlsvm.psql.stored_program.make.CATEGORIES", frozenset())
     join = JOINS[shape](np.random.default_rng(3))
     join.create(postgres)
     asked = training(categorical=join.categorical, nulls="drop", tol=0.5, counting="grid", sample=5)  # not all rows
