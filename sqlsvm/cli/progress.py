@@ -81,6 +81,7 @@ class Spinner:
         self._console = Console(stderr=True, highlight=False)
         self._turning = Spinner("dots")
         self._live: Live | None = None
+        self._rested: SimpleQueue[None] = SimpleQueue()
         self._step, self._since = "", 0.0
 
     def begin(self, step: str, announced: bool) -> None:
@@ -91,15 +92,19 @@ class Spinner:
             self._live = Live(
                 console=self._console,
                 get_renderable=self._drawn,
-                refresh_per_second=10,
+                auto_refresh=False,  # it would wait for its thread to begin
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._live.start()
+            self._live.start(refresh=True)
+            self._rested = SimpleQueue()
+            with suppress(RuntimeError):
+                start_new_thread(_turn, (self._live, self._rested))
 
     def rest(self) -> None:
         if self._live:
+            self._rested.put(None)
             self._live.stop()
         self._live = None
 
@@ -112,6 +117,16 @@ class Spinner:
         seconds = monotonic() - self._since
         self._turning.update(text=Text(f"{self._step}, {seconds:.0f} s" if seconds >= 1 else self._step))
         return self._turning
+
+
+def _turn(live: "Live", rested: "SimpleQueue[None]") -> None:
+    """Ten times a second, until there is something in the queue. Without memory for this thread, nothing turns."""
+    with suppress(BaseException):
+        while True:
+            try:
+                return rested.get(timeout=0.1)
+            except Empty:
+                live.refresh()
 
 
 class _Told(logging.Handler):

@@ -1,9 +1,12 @@
 """What a command shows of what it is at: nothing of short steps in a log, and never anything on stdout."""
 
 import logging
+import re
 import time
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from sqlsvm.cli import progress
 
@@ -46,6 +49,25 @@ def test_a_name_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str])
         steps.info("making the table %s", "\x1b[31m")
         time.sleep(0.3)
     assert capsys.readouterr().err == "making the table \\x1b[31m ...\n"
+
+
+def test_on_a_terminal_a_step_turns_until_it_is_over() -> None:
+    written, spinner = StringIO(), progress.Spinner()
+    spinner._console = Console(file=written, force_terminal=True, width=80)
+    spinner.begin("counting", announced=False)
+    time.sleep(0.5)
+    spinner.say("a line that stays")
+    spinner.rest()
+    frames = set(re.findall(r"(.) counting", shown(written)))
+    assert len(frames) >= 3
+    assert "a line that stays\n" in shown(written)
+    ended = written.tell()
+    time.sleep(0.3)
+    assert written.tell() == ended
+
+
+def shown(written: StringIO) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", written.getvalue())
 
 
 def test_nobody_watches_afterwards() -> None:
