@@ -29,14 +29,15 @@ MARKS = ("s", "^", "D", "v", "P", "X", "<", ">")
 Line = tuple[str, list[float], list[Spread]]
 """A name, and where it goes: through the medians."""
 
+PICTURES = ("join_rows", "growth", "convergence", "passes", "descent", "statements")
 LEAST_BARS = 4
 """So many have room in any panel: a single one is no thicker than others."""
 
 
 def draw(found: Results, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.png"):  # of another run
-        old.unlink()
+    for name in PICTURES:
+        (folder / f"{name}.png").unlink(missing_ok=True)  # of another run
     raced = [race for race in found.races if race.series and race.entries]
     series = {s: [race for race in raced if race.series == s] for s in dict.fromkeys(race.series for race in raced)}
     for name, members in series.items():
