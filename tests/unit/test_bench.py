@@ -255,9 +255,11 @@ def test_the_page_shows_the_pictures_that_are_drawn(tmp_path: Path) -> None:
     found = results()
     found.descent = [{"epsilon": 0.0, "excess": [1.0, 0.1]}]
     found.races[1].series = "join rows of something"
-    (tmp_path / "stale.png").touch()
+    (tmp_path / "growth.png").touch()
+    (tmp_path / "other.png").touch()
     draw(found, tmp_path)
-    drawn = {path.stem for path in tmp_path.glob("*.png")}
+    drawn = {path.stem for path in tmp_path.glob("*.png")} - {"other"}
+    assert (tmp_path / "other.png").exists()
     assert drawn == {"join_rows", "convergence", "passes", "statements", "descent"}
     assert set(re.findall(r"pictures/(\w+)\.png", report(found))) == drawn
 
