@@ -47,7 +47,7 @@ class Pool:
         self, kind: Kind, name: Hashable, make: Callable[[], Array], part: Callable[[Array | None], Array], size: int
     ) -> Array:
         """A part of the row. The row is only made and kept if it was asked for before, and not longer ago than as many
-        rows as would fit beside the other kinds; else the part is made alone, of None. Rows that come round too rarely
+        rows as would fit next to the other kinds; else the part is made alone, of None. Rows that come round too rarely
         would only push out each other."""
         found = self._kept(kind, name)
         if found is None and name in kind.asked:
