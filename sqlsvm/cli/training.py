@@ -114,7 +114,8 @@ def train(
     if pictures and not varied:
         raise click.UsageError("--png draws several models: give --lambda or --l1 several values.")
     check_start(start, resume, options["solver"], varied)
-    check_groups(options["by"], resume, start, varied)
+    if options["by"] and varied:
+        raise click.UsageError(f"--by takes one value of {varied.flag}: it trains a model for each group already.")
     trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
     training = next(iter(trainings.values()))
     check_read(training.options)
@@ -223,16 +224,6 @@ def check_start(start: str | None, resume: bool, solver: str, varied: "Option | 
         raise click.UsageError("--solver descent begins at 0, as in the paper: leave out --from.")
     if (start or resume) and solver in MACHINES:
         raise click.UsageError(f"--solver {solver} always begins at 0: leave out --from and --resume.")
-
-
-def check_groups(by: str | None, resume: bool, start: str | None, varied: "Option | None") -> None:
-    """What --by does not go with."""
-    if by is None:
-        return
-    if varied:
-        raise click.UsageError(f"--by takes one value of {varied.flag}: it trains a model for each group already.")
-    if resume or start:
-        raise click.UsageError(f"--by begins at 0: leave out {'--resume' if resume else '--from'}.")
 
 
 def _start(store: "Store | None", name: str) -> "Model":

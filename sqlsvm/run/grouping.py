@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
-from sqlsvm.model.model import Model, Skipped, TrainedOn
+from sqlsvm.model.model import Model, Skipped, TrainedOn, plain
+from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import grouped
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.groups import Group, Groups, Progress
@@ -16,9 +18,10 @@ from sqlsvm.run.notes import one_class, predicts_one
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Solution
+from sqlsvm.solve.solution import Going, Solution
 
 if TYPE_CHECKING:
+    from sqlsvm.run.resume import Continuation
     from sqlsvm.run.train import Training
 
 
@@ -33,6 +36,9 @@ class Grouping:
     text: str
     training: "Training"
     known: TrainedOn
+    keeping: "Continuation | None" = None
+    start: Model | None = None
+    """Groups begin at its weights: each at those of its group, or at the only ones."""
 
     def model(self, groups: Groups, left_out: Moments | None) -> Model:
         found: dict[object, Model] = {}
@@ -78,26 +84,42 @@ class Grouping:
             try:
                 asked = self.training.problem
                 problem = groups.in_memory(group, rows, asked.class_weight, asked.scale, asked.nulls)
-                yield group, self._solved(problem)
+                yield group, self._solved(group, problem)
             except DataError as error:
                 yield group, error
         for group in others:
             try:
                 with self._in_database(groups, group) as problem:
-                    made = self._solved(problem)
+                    made = self._solved(group, problem)
             except DataError as error:
                 yield group, error
             else:
                 yield group, made
+
+    @cached_property
+    def _starts(self) -> dict[object, Model]:
+        if self.start is None:
+            return {}
+        return {plain(of.value): part for of, part in zip(self.start.groups, self.start.parts, strict=False)}
+
+    @property
+    def _one_start(self) -> Model | None:
+        return None if self.start is None or self.start.family else self.start
 
     def _in_database(self, groups: Groups, group: Group) -> AbstractContextManager[Problem]:
         asked = self.training.problem
         free = asked.intercept == "free"
         return groups.in_database(group, asked.class_weight, scale=asked.scale, by_class=free)
 
-    def _solved(self, problem: Problem) -> Model:
-        penalty = self.training.penalising.of(problem)
-        solution = Solving(problem).solve(self.training, penalty)
+    def _solved(self, group: Group, problem: Problem) -> Model:
+        penalty, start = self.training.penalising.of(problem), self._starts.get(plain(group.value), self._one_start)
+        going: Going = self.keeping.group(group.value, problem, penalty) if self.keeping else {}
+        begins = None
+        if start is not None and not going.get("state"):
+            begins = problem.scaling.to_scaled(start_of(problem.plan, start))
+        solution = Solving(problem).solve(self.training, penalty, begins, **going)
+        if self.keeping:
+            self.keeping.ended([solution], more=True, group=group.value)
         if problem.drawn is None:
             return self._model(problem, penalty, solution, None)
         signed = problem.plan.design.target.signed

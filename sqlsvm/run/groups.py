@@ -84,7 +84,7 @@ class Groups:
 
     @classmethod
     def of(cls, problem: Problem) -> "Groups":
-        problem.plan.design.target.must_be_one("--by trains two, or a number", "leave it out")
+        problem.plan.design.target.must_be_one("--by trains two, or a number", "train each group alone, with WHERE")
         plan, totals = problem.plan, _totals(problem.work, problem.plan)
         if plan.design.weight is None:
             return cls(problem, totals, totals)

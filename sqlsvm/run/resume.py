@@ -5,10 +5,10 @@ define the objective, and a digest of every relation, taken inside the snapshot.
 are used again, and the run goes on as if it had not stopped. If not, its best weights are still a good start.
 
 The digest costs a scan of every relation. It is taken once: for a small join after the first pass that is not the last,
-else when the passes have taken some seconds, or when the run gives up. So a run that ends later, even by a lost
+else when the solver has run for some seconds, or when the run gives up. So a run that ends later, even by a lost
 connection, has a digest; one that ends sooner is soon repeated.
 
-Each class of a label has a log of its own, and one state holds all of them.
+Each class of a label has a log of its own, and so has each group of --by. One state holds all of them.
 
 A state is sealed with a digest of itself as well. This shows a change by accident or by hand. The digest has no key, so
 a role that may write the state can also seal a change: after a resumed run, the proof rests on those who may write it.
@@ -16,8 +16,9 @@ a role that may write the state can also seal a change: after a resumed run, the
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from hashlib import sha256
+from time import perf_counter
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -34,22 +35,24 @@ from sqlsvm.reading import ANEW, Misread, Packed, form_of, made
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
-from sqlsvm.solve.solution import Solution, State
+from sqlsvm.solve.solution import Going, Solution, State
 
 Column = tuple[str, str, object]
 """The feature, role and category of a raw coordinate."""
 
-FORMAT = 3
-"""The number of the form of `Saved.as_json`. Form 1 had no digest, form 2 one log."""
+FORMAT = 4
+"""The number of the form of `Saved.as_json`. Form 1 had no digest, form 2 one log, form 3 no groups."""
 
 SMALL = 100_000
 """Up to this many join rows, a scan of the tables costs almost nothing."""
 
 PATIENCE = 5.0
-"""After this many seconds of passes, a digest is worth its cost."""
+"""After this many seconds a digest is worth its cost."""
 
 LARGEST_STATE = 4_000_000
-"""Numbers, for all classes. If a state is larger, only the best weights are kept."""
+"""Numbers, for all classes and groups. Of what is beyond, only the best weights are kept."""
+
+TOO_LARGE = "their cuts were too large to keep"
 
 _ARRAYS = tuple(field.name for field in fields(State) if field.name != "start")
 
@@ -80,17 +83,13 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Saved:
-    """The passes of a training that did not finish."""
+class Part:
+    """The passes of one problem: of all rows, or of a group."""
 
-    objective: Mapping[str, Any]
-    """The query and every option that the cuts depend on, by name."""
-    digests: Mapping[str, str] | None
-    """Of the rows of each relation; None if the run ended before they were taken."""
     columns: tuple[Column, ...]
     pasts: tuple[Past, ...]
-
-    UNREAD: ClassVar = frozenset({"format", "digest"})
+    group: object = None
+    """Its value."""
 
     @property
     def passes(self) -> int:
@@ -102,8 +101,28 @@ class Saved:
         return found if len(found) == len(self.pasts) else None
 
     def as_json(self) -> dict[str, Any]:
-        found = {**vars(self), "columns": plain(self.columns), "pasts": [past.as_json() for past in self.pasts]}
-        return sealed(found | {"format": FORMAT})
+        found = {"columns": plain(self.columns), "pasts": [past.as_json() for past in self.pasts]}
+        return found if self.group is None else found | {"group": plain(self.group)}
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The passes of a training that did not finish."""
+
+    objective: Mapping[str, Any]
+    """The query and every option that the cuts depend on, by name."""
+    digests: Mapping[str, str] | None
+    """Of the rows of each relation; None if the run ended before they were taken."""
+    parts: tuple[Part, ...]
+
+    UNREAD: ClassVar = frozenset({"format", "digest"})
+
+    @property
+    def passes(self) -> int:
+        return sum(part.passes for part in self.parts)
+
+    def as_json(self) -> dict[str, Any]:
+        return sealed({**vars(self), "parts": [part.as_json() for part in self.parts], "format": FORMAT})
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], where: str = "the state") -> "Saved":
@@ -113,8 +132,9 @@ class Saved:
         if sealed(found) != found:
             raise OptionError(f"{where}: digest: the state was changed after it was kept", hint=ANEW)
         try:
-            for place, past in enumerate(saved.pasts):
-                past.check(len(saved.columns), f"pasts[{place}]")
+            for number, part in enumerate(saved.parts):
+                for place, past in enumerate(part.pasts):
+                    past.check(len(part.columns), f"parts[{number}].pasts[{place}]")
         except Misread as wrong:
             raise wrong.error(where, ANEW) from None
         return saved
@@ -140,73 +160,125 @@ class Continuation:
 
     def __init__(self, before: Saved | None = None, say: Callable[[str], None] = lambda text: None) -> None:
         self.before = before
-        self.last: Saved | None = None
-        """All passes so far."""
         self._say = say
+        self._objective: Mapping[str, Any] | None = None
+        self._parts: dict[object, Part] = {}
+        self._asked: dict[object, tuple[Problem, Sequence[Penalty]]] = {}
+        self._sizes: dict[object, int] = {}
         self._digests: Mapping[str, str] | None = None
         self.unfinished = False
         """Did a training not converge?"""
+
+    @property
+    def last(self) -> Saved | None:
+        """All passes so far."""
+        if self._objective is None or not self._parts:
+            return None
+        return Saved(self._objective, self._digests, tuple(self._parts.values()))
 
     def begin(
         self, problems: Sequence[Problem], objective: Mapping[str, Any], penalties: Sequence[Penalty]
     ) -> list[State] | None:
         """The state from which the solver goes on, for each class. Called inside the snapshot, like the other
         methods."""
-        self._problem, self._objective, self._penalties = problems[0], plain(objective), penalties
-        before = self.before
-        if before is None:
+        self._open(problems[0], objective)
+        states, change = self._state_of(None, problems, penalties)
+        if self.before is None:
             return None
-        after = "1 pass" if before.passes == 1 else f"{before.passes} passes"
-        if (change := self._change(before)) is None:
-            self._say(f"resuming after {after}: the rows and the options are the same, so what was proven still is")
-            self.last = before
-            return before.states
-        if objective["solver"] == "descent":
+        if change and objective["solver"] == "descent":
             self._say(f"starting anew, for descent begins at 0, and its steps do not fit here: {change}")
             return None
-        if len(before.pasts) != len(problems):
+        if states is None:
             self._say(f"starting anew at 0: {change}")
             return None
-        self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
-        return [State.at(_start(before, past, problems[0])) for past in before.pasts]
+        self._say_how(self.before, change)
+        return states
 
-    def ended(self, solutions: Sequence[Solution], *, more: bool) -> None:
+    def begin_groups(self, problem: Problem, objective: Mapping[str, Any]) -> None:
+        """What is left of the training before is kept until its group makes a pass."""
+        self._open(problem, objective)
+        if self.before is not None:
+            self._say_how(self.before, self._changed)
+            if self._changed is None:
+                self._parts = {part.group: part for part in self.before.parts}
+
+    def group(self, value: object, problem: Problem, penalty: Penalty) -> Going:
+        """What the training of a group goes on from."""
+        states, _ = self._state_of(plain(value), [problem], [penalty])
+        state = states[0] if states else None
+        return {"state": state, "on_state": lambda state: self.remember([state], group=plain(value))}
+
+    def ended(self, solutions: Sequence[Solution], *, more: bool, group: object = None) -> None:
         """A training of these passes has ended. They are kept if it did not converge, or if `more` is to come."""
         self.unfinished |= not all(solution.converged for solution in solutions)
         if self.unfinished or more:
-            self.remember([solution.state for solution in solutions], last=self.unfinished)
+            self.remember([solution.state for solution in solutions], last=self.unfinished, group=plain(group))
 
-    def remember(self, states: Sequence[State], *, last: bool = False) -> None:
+    def remember(self, states: Sequence[State], *, last: bool = False, group: object = None) -> None:
         """Keep the states, first without digests: if these are interrupted, the weights are not lost."""
-        whole = sum(state.points.size + state.slopes.size for state in states) <= LARGEST_STATE
-        to_raw = self._problem.scaling.to_raw
-        each = zip(states, self._penalties, strict=True)
+        problem, penalties = self._asked[group]
+        self._sizes[group] = sum(state.points.size + state.slopes.size for state in states)
+        whole = sum(self._sizes.values()) <= LARGEST_STATE
+        each = zip(states, penalties, strict=True)
+        to_raw = problem.scaling.to_raw
         pasts = (Past(to_raw(_best(s, penalty)), len(s), s if whole else None) for s, penalty in each)
-        self.last = Saved(self._objective, self._digests, tuple(_columns(self._problem.plan.design)), tuple(pasts))
-        seconds = sum(state.seconds.sum() for state in states)
-        if whole and (last or self._problem.moments.n <= SMALL or seconds >= PATIENCE):
-            self.last = replace(self.last, digests=self._taken())
+        self._parts[group] = Part(tuple(_columns(problem.plan.design)), tuple(pasts), group)
+        late = perf_counter() - self._began >= PATIENCE
+        if whole and (last or self._problem.moments.n <= SMALL or late):
+            self._take()
 
-    def _taken(self) -> Mapping[str, str]:
+    def _open(self, problem: Problem, objective: Mapping[str, Any]) -> None:
+        self._problem, self._objective, self._began = problem, plain(objective), perf_counter()
+        self._changed = None if self.before is None else self._change(self.before, self._objective)
+
+    def _state_of(
+        self, group: object, problems: Sequence[Problem], penalties: Sequence[Penalty]
+    ) -> tuple[list[State] | None, str | None]:
+        """From where to go on, and why that proves nothing; None if it still does."""
+        self._asked[group] = problems[0], penalties
+        parts = {part.group: part for part in self.before.parts} if self.before else {}
+        found = parts.get(group) or parts.get(None)  # a group may begin at weights of all rows
+        if found is None or len(found.pasts) != len(problems):
+            return None, self._changed or "the features have changed"
+        if (change := self._changed or _unlike(found, problems[0])) is None:
+            self._parts[group] = found
+            return found.states, None
+        return [State.at(_start(found, past, problems[0])) for past in found.pasts], change
+
+    def _say_how(self, before: Saved, change: str | None) -> None:
+        after = "1 pass" if before.passes == 1 else f"{before.passes} passes"
+        if change is None:
+            self._say(f"resuming after {after}: the rows and the options are the same, so what was proven still is")
+        else:
+            self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
+
+    def _take(self) -> Mapping[str, str]:
         if self._digests is None:
             work = self._problem.work
             with work.clock.during("digests"):
                 self._digests = dict(digests(work.engine, self._problem.query))
         return self._digests
 
-    def _change(self, before: Saved) -> str | None:
-        """Why the cuts cannot be used; None if they can."""
-        if others := [name for name, value in self._objective.items() if before.objective.get(name) != value]:
+    def _change(self, before: Saved, objective: Mapping[str, Any]) -> str | None:
+        """Why no cuts can be used."""
+        if others := [name for name, value in objective.items() if before.objective.get(name) != value]:
             return f"another {', '.join(others).replace('_', ' ')}"
-        if before.states is None:
-            return "their cuts were too large to keep"
+        if not any(part.states for part in before.parts):
+            return TOO_LARGE
         if before.digests is None:
             return "the run ended before its rows were identified"
-        if moved := [alias for alias, digest in self._taken().items() if before.digests.get(alias) != digest]:
+        if moved := [alias for alias, digest in self._take().items() if before.digests.get(alias) != digest]:
             return f"the rows of {', '.join(moved)} have changed"
-        same = before.columns == tuple(_columns(self._problem.plan.design))
-        fits = all(state.points.shape[1] == self._problem.scaling.dimension for state in before.states)
-        return None if same and fits and len(before.pasts) == len(self._penalties) else "the features have changed"
+        return None
+
+
+def _unlike(part: Part, problem: Problem) -> str | None:
+    """Why its cuts cannot be used; None if they can."""
+    if part.states is None:
+        return TOO_LARGE
+    same = part.columns == tuple(_columns(problem.plan.design))
+    fits = all(state.points.shape[1] == problem.scaling.dimension for state in part.states)
+    return None if same and fits else "the features have changed"
 
 
 def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:
@@ -245,7 +317,7 @@ def _columns(design: Design) -> Iterator[Column]:
             yield d.feature, "others", None
 
 
-def _start(before: Saved, past: Past, problem: Problem) -> Array:
+def _start(before: Part, past: Past, problem: Problem) -> Array:
     """The old weights by name; new features have weight 0."""
     known = dict(zip(before.columns, past.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])

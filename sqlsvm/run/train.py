@@ -208,7 +208,7 @@ def train_each(
     clock.begin("copying" if training.offload else "reading")
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         if training.problem.by:
-            return [groups_model(engine, text, trainings, work, query)]
+            return [groups_model(engine, text, trainings, work, query, continuations, start)]
         problem, left_out = opened(work, query, training)
         check_classes(problem, training)
         if training.solver in MACHINES:
@@ -321,9 +321,16 @@ def kernel_model(
 
 
 def groups_model(
-    engine: Engine, text: str, trainings: Mapping[str, Training], work: Workspace, query: FeatureQuery
+    engine: Engine,
+    text: str,
+    trainings: Mapping[str, Training],
+    work: Workspace,
+    query: FeatureQuery,
+    continuations: Mapping[str, Continuation],
+    start: Model | None,
 ) -> Model:
-    """A model for each group of rows. Class weights are those of each group."""
+    """A model for each group of rows. Class weights are those of each group. A group begins at the weights that `start`
+    has for it."""
     if len(trainings) > 1:
         raise OptionError("--by trains a model for each group already", hint="give one value of each option")
     ((name, training),) = trainings.items()
@@ -331,7 +338,9 @@ def groups_model(
     problem, left_out = opened(work, query, replace(training, problem=replace(training.problem, class_weight="none")))
     known = trained_on(engine, text, problem)
     work.clock.begin("groups")
-    model = Grouping(engine, name, text, training, known).model(Groups.of(problem), left_out)
+    if keeping := continuations.get(name):
+        keeping.begin_groups(problem, objective(database_of(engine, work.engine), text, training))
+    model = Grouping(engine, name, text, training, known, keeping, start).model(Groups.of(problem), left_out)
     return replace(model, phases=work.clock.lap())
 
 

@@ -56,7 +56,7 @@ def test_a_model_for_each_group(dsn: str) -> None:
     ("more", "said"),
     [
         (("--lambda", "1,0.1"), "--by takes one value of --lambda"),
-        (("--resume",), "--by begins at 0: leave out --resume"),
+        (("--resume",), 'no unfinished training of "model" is kept here'),
         (("--folds", "5"), "--by takes no --folds"),
     ],
     ids=str,
@@ -65,6 +65,23 @@ def test_what_does_not_go_together(dsn: str, more: tuple[str, ...], said: str) -
     done = sqlsvm("train", "--dsn", dsn, "--query", QUERY, "--label", "y", "--by", "g", *more)
     assert done.returncode in (1, 2)
     assert said in done.stderr
+
+
+def test_groups_go_on(dsn: str) -> None:
+    """Those that had converged make no pass. --from begins at the weights of each group."""
+    asked = ("train", "--dsn", dsn, "--query", QUERY, "--label", "y", "--by", "g", "--name", "m", "--json")
+    begun = sqlsvm(*asked, "--tol", 1e-5, "--max-passes", 1, "--solver", "bundle")
+    assert begun.returncode == 3
+    assert "passes are kept in" in begun.stderr
+    done = sqlsvm(*asked, "--tol", 1e-5, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "resuming after 2 passes: the rows and the options are the same" in done.stderr
+    assert min(group["passes"] for group in json.loads(done.stdout)["groups"]) > 1
+    again = sqlsvm(*asked, "--tol", 1e-5, "--resume")
+    assert "nothing to resume: m, version 2, had converged" in again.stderr
+    after = sqlsvm(*asked, "--tol", 1e-4, "--from", "m")
+    assert "beginning at the weights of m, version 2" in after.stderr
+    assert max(group["passes"] for group in json.loads(after.stdout)["groups"]) <= 2
 
 
 def test_a_program_has_no_groups(dsn: str) -> None:

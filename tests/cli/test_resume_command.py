@@ -15,7 +15,7 @@ import pytest
 from sqlsvm.cli.resuming import Keeper
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from sqlsvm.run.resume import Past, Saved
+from sqlsvm.run.resume import Part, Past, Saved
 from sqlsvm.store import open_store
 from tests.cli.command import COMMAND, ROOT, environment, sqlsvm, started
 from tests.cli.test_interrupt import WORKING_TABLES, eventually, number
@@ -62,7 +62,7 @@ def passes_kept(lines: list[str]) -> int:
 def test_weights_without_a_digest_promise_no_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows that were never identified may be others when it goes on."""
     place = str(tmp_path / "m.json")
-    Keeper(open_store(place), place).keep({"m": Saved({}, None, (), (Past(np.zeros(0), 2, None),))})
+    Keeper(open_store(place), place).keep({"m": Saved({}, None, (Part((), (Past(np.zeros(0), 2, None),)),))})
     assert capsys.readouterr().err == (
         f"note: 2 passes are kept in {place}; the same command with --resume begins anew from their best weights\n"
     )

@@ -22,6 +22,7 @@ from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.plan.design import OTHER
 from sqlsvm.report.gather import gather
 from sqlsvm.run import groups
+from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
 from tests.db.test_numbers import numbers
@@ -66,6 +67,43 @@ def assert_as_alone(engine: Engine, part: Model, own: str, asked: Training) -> N
     assert part.converged
     assert part.lower_bound <= one.objective_upper * (1 + 1e-9)
     assert one.lower_bound <= part.objective_upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_groups_go_on_where_they_ended(duckdb: Engine, few: bool) -> None:
+    """In memory and in the database: no pass is made again, and the proofs are those of a training that did not end."""
+    join, _ = made("chain")
+    join.create(duckdb)
+    typed(duckdb, parse_one("SET threads = 1", read="duckdb"))
+    asked = training(lam=1e-3, tol=1e-5, by="g", sample=1000 if few else None)
+    quiet = train(duckdb, "m", join.query, asked)
+    first, left = Continuation(), len(quiet.groups) // 2
+    keep, ended = first.ended, []
+
+    def end(*solutions: Any, **options: Any) -> None:
+        keep(*solutions, **options)
+        ended.append(options["group"])
+        if len(ended) == left:
+            raise KeyboardInterrupt
+
+    first.ended = end  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        train(duckdb, "m", join.query, asked, None, first)
+    assert first.last
+    before, said = Saved.from_json(json.loads(json.dumps(first.last.as_json()))), list[str]()
+    assert [part.group for part in before.parts] == ended
+    second = Continuation(before, said.append)
+    found = train(duckdb, "m", join.query, asked, None, second)
+    assert said[0].endswith("the rows and the options are the same, so what was proven still is")
+    assert [(of.value, of.passes) for of in found.groups] == [(of.value, of.passes) for of in quiet.groups]
+    assert [of.lower_bound for of in found.groups] == pytest.approx([of.lower_bound for of in quiet.groups], rel=1e-9)
+    typed(duckdb, parse_one("UPDATE m SET u = u * 2 WHERE v > 0"))
+    anew = Continuation(before, said.append)
+    moved = train(duckdb, "m", join.query, asked, None, anew)
+    assert said[1].endswith("which no longer prove anything: the rows of m have changed")
+    plain = replace(asked, problem=replace(asked.problem, by=None))
+    for part, of in zip(moved.parts, moved.groups, strict=True):
+        assert_proven(duckdb, part, truth(duckdb, alone(duckdb, join.query, of.value), wish_of(plain)))
 
 
 OTHERS = (

@@ -99,7 +99,7 @@ def test_classes_go_on_as_if_they_had_never_stopped(engine: Engine, join: Join, 
     quiet = train(engine, "m", query, asked)
     assert max(of.passes for of in quiet.classes) > 2
     before = interrupted(engine, query, asked)
-    passes = [past.passes for past in before.pasts]
+    passes = [past.passes for past in before.parts[0].pasts]
     assert max(passes) == 2
     model, said = resumed(engine, query, asked, before)
     assert said == SAME.replace("2 passes", f"{sum(passes)} passes")
@@ -142,7 +142,9 @@ def test_classes_start_anew_where_there_are_others_now(duckdb: Engine) -> None:
     model, said = resumed(duckdb, text, asked, before)
     assert said == ANEW.replace("2 passes", "6 passes") + "the rows of m have changed"
     assert model.converged
-    model, said = resumed(duckdb, text, asked, replace(before, pasts=before.pasts[:2]))
+    (part,) = before.parts
+    fewer = replace(before, parts=(replace(part, pasts=part.pasts[:2]),))
+    model, said = resumed(duckdb, text, asked, fewer)
     assert said == "starting anew at 0: the rows of m have changed"
     assert model.converged
 
@@ -306,7 +308,7 @@ def test_a_state_too_large(engine: Engine, join: Join, monkeypatch: pytest.Monke
     monkeypatch.setattr(resume, "LARGEST_STATE", 10)
     asked = training(lam=1e-3, sample=200, tol=1e-3)
     before = interrupted(engine, join.query, asked)
-    assert before.states is None
+    assert before.parts[0].states is None
     assert resumed(engine, join.query, asked, before)[1] == ANEW + "their cuts were too large to keep"
 
 

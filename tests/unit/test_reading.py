@@ -40,7 +40,7 @@ from sqlsvm.reading import in_json, parsed
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
 from sqlsvm.run.holdout import Holdout
-from sqlsvm.run.resume import Past, Saved, sealed
+from sqlsvm.run.resume import Part, Past, Saved, sealed
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.solution import State
@@ -61,7 +61,8 @@ def saved() -> Saved:
     cuts = [Cut(np.array([0.5, -0.25]), 0.75, 1.0, 0.0, 16 * n or None, 0.0) for n in range(3)]
     state = State.of([np.array([float(n), 1.0]) for n in range(3)], cuts, [0.1, 0.2, 0.3], [1e-3] * 3)
     columns = (("", "intercept", None), ("carrier", "category", "UA"))
-    return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, columns, (Past(np.array([0.5, 2.0]), 3, state),))
+    part = Part(columns, (Past(np.array([0.5, 2.0]), 3, state),), "UA")
+    return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, (part,))
 
 
 STATE = saved().as_json()
@@ -197,9 +198,9 @@ def test_a_state_there_and_back() -> None:
 def test_cuts_that_were_lifted_prove_nothing() -> None:
     """By 1e-5, which every later bound would believe."""
     made = saved()
-    (state,) = made.states or []
+    (state,) = made.parts[0].states or []
     state.offsets[:] += 1e-5
-    lifted = {**STATE, "pasts": made.as_json()["pasts"]}
+    lifted = {**STATE, "parts": made.as_json()["parts"]}
     said = r"^x: digest: the state was changed after it was kept\nHINT: leave out --resume to train anew$"
     with pytest.raises(OptionError, match=said):
         Saved.from_json(lifted, "x")
@@ -209,8 +210,8 @@ def test_a_state_of_an_older_sqlsvm() -> None:
     old = {name: value for name, value in STATE.items() if name not in ("format", "digest")}
     with pytest.raises(OptionError, match=r"^x: kept by an older sqlsvm\nHINT: leave out --resume"):
         Saved.from_json(old, "x")
-    with pytest.raises(OptionError, match=r"^x: made by a newer sqlsvm \(format 4; this one reads up to 3\)"):
-        Saved.from_json({**STATE, "format": 4}, "x")
+    with pytest.raises(OptionError, match=r"^x: made by a newer sqlsvm \(format 5; this one reads up to 4\)"):
+        Saved.from_json({**STATE, "format": 5}, "x")
 
 
 def test_a_state_that_was_edited_is_not_resumed(tmp_path: Path) -> None:
@@ -227,15 +228,25 @@ def test_a_state_that_was_edited_is_not_resumed(tmp_path: Path) -> None:
 
 
 SHORT = {"shape": [1], "float64": "AAAAAAAA8D8="}
-(PAST,) = STATE["pasts"]
+(PART,) = STATE["parts"]
+(PAST,) = PART["pasts"]
 UNFIT: dict[str, tuple[object, str]] = {
-    "pasts": ([PAST, {**PAST, "theta": SHORT}], "pasts[1].theta: expected the shape [2], found [1]"),
-    "pasts ": ([{**PAST, "passes": 2}], "pasts[0].state.points: expected the shape [2, 2], found [3, 2]"),
-    "columns": ([["", "intercept"]], "columns[0]: expected a list of 3, found a list of 2"),
+    "parts": (
+        [{**PART, "pasts": [PAST, {**PAST, "theta": SHORT}]}],
+        "parts[0].pasts[1].theta: expected the shape [2], found [1]",
+    ),
+    "parts ": (
+        [PART, {**PART, "pasts": [{**PAST, "passes": 2}]}],
+        "parts[1].pasts[0].state.points: expected the shape [2, 2], found [3, 2]",
+    ),
+    " parts ": (
+        [{**PART, "columns": [["", "intercept"]]}],
+        "parts[0].columns[0]: expected a list of 3, found a list of 2",
+    ),
     "digests": ({"f": 1}, "digests.f: expected text, found 1"),
-    " pasts": (
-        [{**PAST, "state": {**PAST["state"], "lows": SHORT}}],
-        "pasts[0].state.lows: expected the shape [3], found [1]",
+    " parts": (
+        [{**PART, "pasts": [{**PAST, "state": {**PAST["state"], "lows": SHORT}}]}],
+        "parts[0].pasts[0].state.lows: expected the shape [3], found [1]",
     ),
 }
 
@@ -258,7 +269,7 @@ def test_the_parts_of_a_state_fit_together(name: str) -> None:
 )
 def test_an_array_has_the_bytes_of_its_shape(array: object, said: str) -> None:
     with pytest.raises(OptionError, match=said):
-        Saved.from_json(sealed({**STATE, "pasts": [{**PAST, "theta": array}]}))
+        Saved.from_json(sealed({**STATE, "parts": [{**PART, "pasts": [{**PAST, "theta": array}]}]}))
 
 
 # -- several hundred at random -----------------------------------------------------------------------------------------
