@@ -7,6 +7,7 @@ parts of one vector theta.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod, sqrt
 
 import numpy as np
@@ -70,17 +71,14 @@ class Convolution(Layer):
 
     def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
         (w, b), k = parameters, self.size
-        windows = sliding_window_view(x, (k, k), axis=(1, 2))  # row, height, width, channel, k, k
-        n, height, width = windows.shape[:3]
+        windows = sliding_window_view(x, (k, k), axis=(1, 2)).transpose(0, 1, 2, 4, 5, 3)  # k rows of k channels lie
+        n, height, width = windows.shape[:3]  # in one piece each, which is quick to copy
         patches = windows.reshape(n * height * width, -1)
 
         def back(g: Batch) -> tuple[Batch, tuple[Batch, ...]]:
-            flat = g.reshape(-1, self.outputs)
-            spread = (flat @ w.T).reshape(n, height, width, self.inputs, k, k)
-            found = np.zeros_like(x)
-            for i in range(k):
-                for j in range(k):
-                    found[:, i : i + height, j : j + width] += spread[..., i, j]
+            found, flat = np.zeros_like(x), g.reshape(-1, self.outputs)
+            for (i, j), part in zip(product(range(k), repeat=2), w.reshape(k * k, self.inputs, -1), strict=True):
+                found[:, i : i + height, j : j + width] += (flat @ part.T).reshape(n, height, width, -1)
             return found, (patches.T @ flat, flat.sum(axis=0))
 
         return (patches @ w + b).reshape(n, height, width, self.outputs), back
@@ -91,18 +89,18 @@ class MaxPool(Layer):
     """The largest of each 2 x 2 pixels."""
 
     def run(self, parameters: Sequence[Batch], x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Back]:
-        n, height, width, channels = x.shape
-        cells = x.reshape(n, height // 2, 2, width // 2, 2, channels).transpose(0, 1, 3, 5, 2, 4)
-        cells = cells.reshape(n, height // 2, width // 2, channels, 4)
-        chosen = cells.argmax(axis=-1)[..., None]
+        rows = np.maximum(x[:, ::2], x[:, 1::2])
+        y = np.maximum(rows[:, :, ::2], rows[:, :, 1::2])
 
         def back(g: Batch) -> tuple[Batch, tuple[Batch, ...]]:
-            found = np.zeros_like(cells)
-            np.put_along_axis(found, chosen, g[..., None], axis=-1)
-            square = found.reshape(n, height // 2, width // 2, channels, 2, 2).transpose(0, 1, 4, 2, 5, 3)
-            return square.reshape(x.shape), ()
+            found, left = np.zeros_like(x), np.ones(y.shape, dtype=bool)
+            for i, j in product(range(2), repeat=2):
+                chosen = left & (x[:, i::2, j::2] == y)
+                found[:, i::2, j::2] = g * chosen
+                left &= ~chosen
+            return found, ()
 
-        return np.take_along_axis(cells, chosen, axis=-1)[..., 0], back
+        return y, back
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ class Network:
             x, _ = layer.run(parameters, x)
         return x
 
-    def in_parts(self, theta: Batch, x: Batch, at_once: int = 256) -> Batch:
-        """The outputs of many rows: what lies between the layers need not fit in memory for all of them."""
+    def in_parts(self, theta: Batch, x: Batch, at_once: int = 32) -> Batch:
+        """The outputs of many rows. What lies between the layers stays in the cache of the processor."""
         return np.concatenate([self(theta, x[first : first + at_once]) for first in range(0, len(x), at_once)])
 
     def traced(self, theta: Batch, x: Batch, rng: np.random.Generator | None = None) -> tuple[Batch, Pull]:

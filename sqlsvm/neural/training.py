@@ -67,9 +67,9 @@ class Neural:
     """alpha y / (strength T) of each."""
 
     def scores(self, x: Batch, at_once: int = 256) -> Batch:
-        parts = (x[first : first + at_once] for first in range(0, len(x), at_once))
-        outputs = (self.network(self.theta, part) for part in parts)
-        return np.concatenate([self.between.of(z, self.z) @ self.coefficients for z in outputs])
+        z = self.network.in_parts(self.theta, x)
+        parts = (z[first : first + at_once] for first in range(0, len(x), at_once))
+        return np.concatenate([self.between.of(part, self.z) @ self.coefficients for part in parts])
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def batched(
     for t in range(2, steps.number + 1):
         a = d.drawn(rng, k)
         z, pull = f.traced(descent.theta, d.x[a], rng)
-        scores = between.of(z, f(descent.theta, d.x[active.places])) @ active.signed / (strength * (t - 1))
+        scores = between.of(z, f.in_parts(descent.theta, d.x[active.places])) @ active.signed / (strength * (t - 1))
         active.add(a[d.y[a] * scores < 1.0], 1.0 / k)
         descent.step(t, pull(between.pulled_both(z, batch_gradient(between.of(z, z), d.y[a], active.alpha[a], mu)[1])))
         on_step(t, lambda t=t: active.model(between, descent.theta, strength * t))  # type: ignore[misc]
