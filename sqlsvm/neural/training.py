@@ -19,11 +19,15 @@ from sqlsvm.neural.network import Network
 
 Integers = NDArray[np.int64]
 
+AHEAD = 64
+"""At most so many examples are looked at together."""
+
 
 @dataclass(frozen=True)
 class Steps:
     """Gradient descent in theta: with momentum, with `decay` times theta added to the gradient, and with gradients that
-    are no longer than `longest`. The rate falls to 0 along a half cosine if it `fades`."""
+    are no longer than `longest`. theta is `moving` in this share of the steps, and then stays as it is. Meanwhile the
+    rate falls to 0 along a half cosine if it `fades`."""
 
     number: int
     rate: float
@@ -31,9 +35,13 @@ class Steps:
     decay: float = 1e-4
     longest: float = 1.0
     fades: bool = True
+    moving: float = 1.0
 
     def rate_at(self, t: int) -> float:
-        return self.rate * (0.5 + 0.5 * float(np.cos(np.pi * t / self.number)) if self.fades else 1.0)
+        part = t / (self.moving * self.number)
+        if part >= 1.0:
+            return 0.0
+        return self.rate * (0.5 + 0.5 * float(np.cos(np.pi * part)) if self.fades else 1.0)
 
 
 @dataclass
@@ -47,7 +55,12 @@ class Descent:
     def __post_init__(self) -> None:
         self.velocity = np.zeros_like(self.theta)
 
+    def stays(self, t: int) -> bool:
+        return self.steps.rate_at(t) == 0.0
+
     def step(self, t: int, gradient: Batch) -> None:
+        if self.stays(t):
+            return
         length = float(np.sqrt((gradient * gradient).sum()))
         gradient = gradient * min(1.0, self.steps.longest / max(length, 1e-300)) + self.steps.decay * self.theta
         self.velocity = self.steps.momentum * self.velocity - self.steps.rate_at(t) * gradient
@@ -102,26 +115,36 @@ def stored(
     rng: np.random.Generator,
     on_step: OnStep = _quiet,
 ) -> Neural:
-    """Algorithm 1: outputs stay as they were when they were made, also when theta moves on."""
+    """Algorithm 1: outputs stay as they were when they were made, also when theta moves on. Until an example is within
+    its margin nothing changes, so some are looked at together. Those behind that one are looked at again."""
     descent = Descent(steps, f.begin(rng).astype(d.x.dtype))
     z: Batch = np.zeros((0, 0), dtype=d.x.dtype)
     y: Batch = np.zeros(steps.number, dtype=d.x.dtype)
-    kept = 0
+    order = rng.integers(len(d), size=steps.number)
+    kept, t, ahead = 0, 0, 1
 
     def model() -> Neural:
         return Neural(f, descent.theta, between, z[:kept], y[:kept] / (strength * max(t, 1)))
 
-    for t in range(1, steps.number + 1):
-        i = int(rng.integers(len(d)))
-        new, pull = f.traced(descent.theta, d.x[i : i + 1], rng)
+    while t < steps.number:
+        chosen = order[t : t + ahead]
+        new, pull = f.traced(descent.theta, d.x[chosen], rng)
         z = z if len(z) else np.zeros((steps.number, new.shape[1]), dtype=new.dtype)
-        shares = y[:kept] / (strength * max(t - 1, 1))
-        if kept == 0 or d.y[i] * (between.of(new, z[:kept])[0] @ shares) < 1.0:
-            if kept:
-                descent.step(t, pull(between.pulled(new, z[:kept], -d.y[i] * shares[None, :])))
-            z[kept], y[kept] = new[0], d.y[i]
-            kept += 1
-        on_step(t, model)
+        sums = d.y[chosen] * (between.of(new, z[:kept]) @ y[:kept])
+        for place, i in enumerate(chosen):
+            t += 1
+            within = kept == 0 or sums[place] < strength * (t - 1)
+            if within:
+                if kept and not descent.stays(t):
+                    g = np.zeros((len(new), kept), dtype=new.dtype)
+                    g[place] = -d.y[i] * y[:kept] / (strength * (t - 1))
+                    descent.step(t, pull(between.pulled(new, z[:kept], g)))
+                z[kept], y[kept] = new[place], d.y[i]
+                kept += 1
+            on_step(t, model)
+            if within:
+                break
+        ahead = min(2 * (place + 1), AHEAD)
     return model()
 
 
@@ -131,12 +154,22 @@ class _Active:
 
     d: Examples
     f: Network
-    alpha: Batch
-    places: Integers
+    alpha: Batch = field(init=False)
+    places: Integers = field(init=False)
+    _z: dict[int, Batch] = field(default_factory=dict)
+    _theta: Batch | None = None
 
-    @classmethod
-    def of(cls, d: Examples, f: Network) -> "_Active":
-        return cls(d, f, np.zeros(len(d), dtype=d.x.dtype), np.zeros(0, dtype=np.int64))
+    def __post_init__(self) -> None:
+        self.alpha = np.zeros(len(self.d), dtype=self.d.x.dtype)
+
+    def outputs(self, theta: Batch) -> Batch:
+        """Without dropout. While theta stays, only those of new examples are made."""
+        if theta is not self._theta:
+            self._z, self._theta = {}, theta
+        new = [i for i in self.places.tolist() if i not in self._z]
+        if new:
+            self._z.update(zip(new, self.f.in_parts(theta, self.d.x[new]), strict=True))
+        return np.array([self._z[i] for i in self.places.tolist()])
 
     def add(self, chosen: Integers, share: float) -> None:
         self.alpha[chosen] += share
@@ -147,9 +180,7 @@ class _Active:
         return np.asarray(self.alpha[self.places] * self.d.y[self.places])
 
     def model(self, between: Between, theta: Batch, size: float) -> Neural:
-        """At the end the outputs are made once more, without dropout."""
-        z = self.f.in_parts(theta, self.d.x[self.places])
-        return Neural(self.f, theta, between, z, self.signed / size)
+        return Neural(self.f, theta, between, self.outputs(theta), self.signed / size)
 
 
 def projected(
@@ -162,7 +193,7 @@ def projected(
     on_step: OnStep = _quiet,
 ) -> Neural:
     """Algorithm 2: the outputs of support vectors move with theta, and gradients go through them."""
-    descent, active = Descent(steps, f.begin(rng).astype(d.x.dtype)), _Active.of(d, f)
+    descent, active = Descent(steps, f.begin(rng).astype(d.x.dtype)), _Active(d, f)
     active.add(np.array([rng.integers(len(d))]), 1.0)
     z, pull_z = f.traced(descent.theta, d.x[active.places], rng)
     for t in range(2, steps.number + 1):
@@ -191,14 +222,16 @@ def batched(
 ) -> Neural:
     """Algorithm 3: batches of k, and theta follows the alignment of their kernel with the labels and away from that
     with the support vectors."""
-    descent, active = Descent(steps, f.begin(rng).astype(d.x.dtype)), _Active.of(d, f)
+    descent, active = Descent(steps, f.begin(rng).astype(d.x.dtype)), _Active(d, f)
     active.add(d.drawn(rng, k), 1.0 / k)
     for t in range(2, steps.number + 1):
         a = d.drawn(rng, k)
         z, pull = f.traced(descent.theta, d.x[a], rng)
-        scores = between.of(z, f.in_parts(descent.theta, d.x[active.places])) @ active.signed / (strength * (t - 1))
+        scores = between.of(z, active.outputs(descent.theta)) @ active.signed / (strength * (t - 1))
         active.add(a[d.y[a] * scores < 1.0], 1.0 / k)
-        descent.step(t, pull(between.pulled_both(z, batch_gradient(between.of(z, z), d.y[a], active.alpha[a], mu)[1])))
+        if not descent.stays(t):
+            g = batch_gradient(between.of(z, z), d.y[a], active.alpha[a], mu)[1]
+            descent.step(t, pull(between.pulled_both(z, g)))
         on_step(t, lambda t=t: active.model(between, descent.theta, strength * t))  # type: ignore[misc]
     return active.model(between, descent.theta, strength * steps.number)
 
@@ -229,7 +262,7 @@ def fitted(
     d: Examples, f: Network, theta: Batch, between: Between, strength: float, number: int, rng: np.random.Generator
 ) -> Neural:
     """Part 2 of Algorithm 4, by kernelised Pegasos."""
-    active = _Active.of(d, f)
+    active = _Active(d, f)
     z = f.in_parts(theta, d.x)
     walk = kernelised(lambda i: between.of(z[i : i + 1], z)[0], d.y, np.ones(len(d)), strength, rng)
     active.alpha = after(number, walk).astype(d.x.dtype)

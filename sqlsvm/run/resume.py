@@ -27,6 +27,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import plain
 from sqlsvm.options import Number
 from sqlsvm.plan.design import Design, without_other
@@ -41,7 +42,7 @@ Column = tuple[str, str, object]
 """The feature, role and category of a raw coordinate."""
 
 FORMAT = 4
-"""The number of the form of `Saved.as_json`. Form 1 had no digest, form 2 one log, form 3 no groups."""
+"""The number of the form of `Saved.as_json`. Form 1 had no digest, form 2 one log, form 3 neither groups nor maps."""
 
 SMALL = 100_000
 """Up to this many join rows, a scan of the tables costs almost nothing."""
@@ -114,6 +115,7 @@ class Saved:
     digests: Mapping[str, str] | None
     """Of the rows of each relation; None if the run ended before they were taken."""
     parts: tuple[Part, ...]
+    maps: tuple[Mapped, ...] = ()
 
     UNREAD: ClassVar = frozenset({"format", "digest"})
 
@@ -122,7 +124,8 @@ class Saved:
         return sum(part.passes for part in self.parts)
 
     def as_json(self) -> dict[str, Any]:
-        return sealed({**vars(self), "parts": [part.as_json() for part in self.parts], "format": FORMAT})
+        parts = [part.as_json() for part in self.parts]
+        return sealed({**vars(self), "parts": parts, "maps": plain(self.maps), "format": FORMAT})
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], where: str = "the state") -> "Saved":
@@ -174,7 +177,14 @@ class Continuation:
         """All passes so far."""
         if self._objective is None or not self._parts:
             return None
-        return Saved(self._objective, self._digests, tuple(self._parts.values()))
+        return Saved(self._objective, self._digests, tuple(self._parts.values()), self._problem.query.maps)
+
+    def maps(self, objective: Mapping[str, Any]) -> tuple[Mapped, ...]:
+        """Those of the training before, if it asked for the same. Read again they may be others: threads may draw
+        another sample for the same seed, so a network learns something else."""
+        if not self.before or any(self.before.objective.get(k) != v for k, v in plain(objective).items()):
+            return ()
+        return self.before.maps
 
     def begin(
         self, problems: Sequence[Problem], objective: Mapping[str, Any], penalties: Sequence[Penalty]

@@ -11,6 +11,7 @@ import numpy as np
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import together
@@ -204,7 +205,7 @@ def train_each(
     finds without a fold."""
     trainings = with_share(engine, text, trainings, clock := Clock())
     training = next(iter(trainings.values()))
-    query = query_of(engine, text, training)
+    query = query_of(engine, text, training, maps_before(text, trainings, continuations))
     clock.begin("copying" if training.offload else "reading")
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         if training.problem.by:
@@ -266,10 +267,18 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
     return {name: replace(each, holdout=share) for name, each in trainings.items()}
 
 
-def query_of(engine: Engine, text: str, training: Training) -> FeatureQuery:
-    """With its maps, and with a mark for the rows that are held out."""
-    seed, held = training.effort.seed, training.held
-    query = labelled(engine, text, training.problem, seed, offload=training.offload, held=held)
+def maps_before(
+    text: str, trainings: Mapping[str, Training], continuations: Mapping[str, Continuation]
+) -> tuple[Mapped, ...]:
+    """Those of the trainings that are continued."""
+    each = (keeping.maps(asked_for(text, trainings[name])) for name, keeping in continuations.items())
+    return next(filter(None, each), ())
+
+
+def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped, ...] = ()) -> FeatureQuery:
+    """With its maps, if they are not known, and with a mark for the rows that are held out."""
+    maps, held = known or training.effort.seed, training.held
+    query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
     if training.solver == "descent":
         check_bounded(query)
     return marked(query, held) if held else query
@@ -432,13 +441,18 @@ def check_bounded(query: FeatureQuery) -> None:
 
 
 def objective(database: str, text: str, training: Training) -> dict[str, Any]:
-    """All but the rows that the cuts of a training depend on. Dane and bundle share them, for any penalty. Descent has
-    steps of its own. Rows in which an audited column is NULL may be left out."""
+    """All but the rows that the cuts of a training depend on."""
+    return {"database": database, **asked_for(text, training)}
+
+
+def asked_for(text: str, training: Training) -> dict[str, Any]:
+    """Dane and bundle share their cuts, for any penalty. Descent has steps of its own. Rows in which an audited column
+    is NULL may be left out. Maps may depend on the seed."""
     descends = training.solver == "descent"
     shared = {"objective", "steps"} if descends else {"objective"}
     found = {OPTIONS[name].said: value for name, value in training.options.items() if OPTIONS[name].changes in shared}
-    seed = training.effort.seed if training.holdout else None
+    seed = training.effort.seed if training.holdout or training.problem.map else None
     solver = "descent" if descends else "dane or bundle"
     columns = audited(training.problem.constrain)
     found |= {"fair to": columns} if columns else {}
-    return {"query": text, "database": database, **found, "seed": seed, "solver": solver}
+    return {"query": text, **found, "seed": seed, "solver": solver}

@@ -247,6 +247,25 @@ def test_the_same_columns_may_be_another_label(postgres: Engine) -> None:
     assert model.objective_upper < 1e-3
 
 
+def test_maps_go_on_with_their_training(engine: Engine, join: Join) -> None:
+    """They are those of the first run, whatever a network would learn now. Another seed asks for others."""
+    asked = training(lam=1e-3, sample=200, tol=1e-4, map=("net:m:2", "spline:v:3"), nulls="mean")
+    quiet = train(engine, "m", join.query, asked)
+    before = interrupted(engine, join.query, asked)
+    assert before.maps == quiet.maps
+    rest = replace(asked, effort=replace(asked.effort, max_passes=quiet.passes - 2))
+    model, said = resumed(engine, join.query, rest, before)
+    assert said == SAME
+    assert facts(model) == facts(quiet)
+    typed(engine, parse_one("UPDATE m SET u = u * 2, v = v * v"))
+    model, said = resumed(engine, join.query, asked, before)
+    assert said == ANEW + "the rows of m have changed"
+    assert model.maps == before.maps != train(engine, "m", join.query, asked).maps
+    model, said = resumed(engine, join.query, replace(asked, effort=replace(asked.effort, seed=1)), before)
+    assert said == ANEW + "another seed"
+    assert model.maps[0] != before.maps[0]
+
+
 def test_the_best_weights_are_a_good_start(engine: Engine, join: Join) -> None:
     """Under another scale too, because they are kept on the columns themselves; a new category weighs 0."""
     asked = training(lam=1e-3, solver="bundle", tol=0.02)

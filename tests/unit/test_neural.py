@@ -131,6 +131,12 @@ def test_momentum_and_decay() -> None:
     first = descent.theta
     descent.step(2, np.array([0.0, 0.0]))
     np.testing.assert_allclose(descent.theta, first + 0.5 * np.array([-0.12, -0.06]) - 0.1 * 0.2 * first)
+    stays = Descent(Steps(10, 0.1, moving=0.5), np.ones(2))
+    stays.step(4, np.ones(2))
+    moved = stays.theta
+    stays.step(5, np.ones(2))
+    assert (moved < 1.0).all()
+    assert stays.theta is moved
     cut = Descent(Steps(10, 0.1, momentum=0.0, decay=0.0, longest=0.5, fades=False), np.zeros(2))
     cut.step(1, np.array([3.0, 4.0]))
     np.testing.assert_allclose(cut.theta, [-0.1 * 0.3, -0.1 * 0.4])
@@ -165,16 +171,16 @@ def test_the_identity_of_section_4_1_2(seed: int, kernel: Kernel, strength: floa
     np.testing.assert_allclose(f, (alpha * y) @ phi / (strength * steps), atol=1e-8 / strength)
 
 
-def test_algorithm_1_as_it_is_written() -> None:
+@pytest.mark.parametrize("moving", [1.0, 0.5])
+def test_algorithm_1_as_it_is_written(moving: float) -> None:
     """With the loop of the paper: outputs are kept as they were made."""
     d, f, between, strength = rings(0), small_network(), Between(Kernel("rbf")), 0.02
-    steps = Steps(60, 0.05)
+    steps = Steps(60, 0.05, moving=moving)
     found = stored(d, f, between, strength, steps, np.random.default_rng(5))
     rng = np.random.default_rng(5)
     descent = Descent(steps, f.begin(rng))
     kept: list[tuple[float, Values]] = []
-    for t in range(1, 61):
-        i = int(rng.integers(60))
+    for t, i in enumerate(rng.integers(60, size=60), 1):
         z, pull = f.traced(descent.theta, d.x[i : i + 1])
         g = sum(y * between.of(z, zs)[0, 0] for y, zs in kept) / (strength * max(t - 1, 1))
         if d.y[i] * g < 1.0:
@@ -182,8 +188,8 @@ def test_algorithm_1_as_it_is_written() -> None:
                 pulled = [y * between.pulled(z, zs, np.array([[-d.y[i] / (strength * (t - 1))]])) for y, zs in kept]
                 descent.step(t, pull(np.sum(pulled, axis=0)))
             kept.append((d.y[i], z))
-    np.testing.assert_allclose(found.theta, descent.theta)
-    np.testing.assert_allclose(found.z, np.concatenate([z for _, z in kept]))
+    np.testing.assert_allclose(found.theta, descent.theta, atol=1e-12)
+    np.testing.assert_allclose(found.z, np.concatenate([z for _, z in kept]), atol=1e-12)
     np.testing.assert_allclose(found.coefficients, np.array([y for y, _ in kept]) / (strength * 60))
 
 
@@ -211,9 +217,10 @@ def test_algorithm_2_as_it_is_written() -> None:
     np.testing.assert_allclose(found.z, f(found.theta, d.x[places]))
 
 
-def test_algorithm_3_as_it_is_written() -> None:
+@pytest.mark.parametrize("moving", [1.0, 0.5])
+def test_algorithm_3_as_it_is_written(moving: float) -> None:
     d, f, between, strength, k = rings(2), small_network(), Between(Kernel("rbf")), 0.02, 5
-    steps = Steps(40, 0.05)
+    steps = Steps(40, 0.05, moving=moving)
     found = batched(d, f, between, strength, steps, np.random.default_rng(7), k=k, mu=0.5)
     rng = np.random.default_rng(7)
     descent, alpha = Descent(steps, f.begin(rng)), np.zeros(60)

@@ -62,7 +62,8 @@ def saved() -> Saved:
     state = State.of([np.array([float(n), 1.0]) for n in range(3)], cuts, [0.1, 0.2, 0.3], [1e-3] * 3)
     columns = (("", "intercept", None), ("carrier", "category", "UA"))
     part = Part(columns, (Past(np.array([0.5, 2.0]), 3, state),), "UA")
-    return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, (part,))
+    maps = (Mapped("spline:d:1", ("d",), {"d_spline1": "$1"}),)
+    return Saved({"query": "SELECT 1", "nulls": "mean"}, {"f": "d1"}, (part,), maps)
 
 
 STATE = saved().as_json()
@@ -244,6 +245,10 @@ UNFIT: dict[str, tuple[object, str]] = {
         "parts[0].columns[0]: expected a list of 3, found a list of 2",
     ),
     "digests": ({"f": 1}, "digests.f: expected text, found 1"),
+    "maps": (
+        [{**STATE["maps"][0], "formulas": {"d_spline1": "pg_sleep(1)"}}],
+        "maps[0].formulas.d_spline1: PG_SLEEP(1) is not allowed in a formula",
+    ),
     " parts": (
         [{**PART, "pasts": [{**PAST, "state": {**PAST["state"], "lows": SHORT}}]}],
         "parts[0].pasts[0].state.lows: expected the shape [3], found [1]",
