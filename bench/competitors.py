@@ -6,8 +6,8 @@ ReHLine get C = 1 / (2 lam N), and SGD alpha = 2 lam.
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from io import StringIO
@@ -17,16 +17,14 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-from sqlglot import exp
 
 from bench import grids, madlib
 from bench.export import exported
 from bench.flat import FlatOracle
 from bench.matrix import Given, Matrix, matrix
-from bench.tasks import Task, parsed
-from sqlsvm import sql
+from bench.tasks import Task
 from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.base import Values
 from sqlsvm.model.model import Model
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.run.join_oracle import JoinOracle
@@ -39,9 +37,6 @@ from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.solution import Effort
 
 TOL = 1e-3
-FLAT = "bench_flat"
-"""The join as a table."""
-
 BUCKETS = 64
 """Where a peer's objective is looked at through a relational pass on the grid."""
 
@@ -269,59 +264,27 @@ def flat_passes(order: Order) -> Outcome:
     return Outcome(model, clock.parts, None, proof, history, oracle.n)
 
 
-def flat_table(form: Literal["cased", "filtered"]) -> Callable[[Order], Outcome]:
-    """The join as a table, then six aggregates over it at the optimum, as a gradient method in the database reads it.
-    It gives no model."""
-
-    def run(order: Order) -> Outcome:
-        clock = Clock()
-        with connect(order.url) as engine, flat_oracle(engine, order.task, clock) as oracle:
-            text, beta = getattr(oracle, form), _beta(oracle, order.reference)
-            for _ in range(6):
-                clock.time("six passes", lambda: oracle.run(text, beta))
-        return Outcome(None, clock.parts, note="six passes, no model")
-
-    return run
-
-
-@contextmanager
-def flat_oracle(engine: Engine, task: Task, clock: Clock) -> Iterator[FlatOracle]:
-    """Over the join as a table, which goes with it."""
-
-    table = engine.placed(exp.to_table(FLAT))
-
-    def make() -> None:
-        query = parsed(task, engine)
-        engine.execute(exp.Create(this=table.copy(), kind="TABLE", expression=query))
-        engine.execute(exp.Analyze(tables=[table.copy()]))
-
-    clock.time("make the table", make)
-    try:
-        yield FlatOracle(engine, task, table)
-    finally:
-        engine.execute(engine.placed(sql.drop(FLAT)))
-
-
-def _beta(oracle: FlatOracle, given: Given | None) -> Values:
-    if given is None:
-        return np.zeros(oracle.dimension)
-    slopes = np.array([given["weights"][name] for name in oracle.names])
-    return np.concatenate([[given["intercept"] + float(slopes @ oracle.centre)], slopes * oracle.width])
-
-
 def with_madlib(order: Order) -> Outcome:
-    clock = Clock()
-    with connect(order.url) as engine, flat_oracle(engine, order.task, clock) as oracle:
-
-        def fit(setting: grids.Setting) -> Given:
-            return madlib.train(engine, FLAT, order.task.label, oracle.names, order.task.lam, setting)
-
-        def objective(model: Given) -> float:
-            beta = _beta(oracle, model)
-            return oracle.pass_(beta).value_low + order.task.lam * float(beta @ beta)
-
-        trial = grids.tuned(grids.MADLIB, fit, objective, order.target, order.setting)
-    return Outcome(dict(trial.beta), {**clock.parts, "train": trial.seconds}, trial.setting)
+    """The settings are tried on the rows as they come, then on shuffled ones."""
+    chosen, lam = dict(order.setting or {}), order.task.lam
+    orders = [chosen.pop("shuffled")] if chosen else [False, True]
+    found: list[tuple[float, Outcome]] = []
+    for shuffled in orders:
+        clock = Clock()
+        with connect(order.url) as engine, madlib.clean(engine):
+            rows = clock.time("make the table", lambda: madlib.prepare(engine, order.task, shuffled))  # noqa: B023
+            trial = grids.tuned(
+                grids.MADLIB,
+                lambda setting: madlib.train(order.url, rows.rows, lam, setting),  # noqa: B023
+                lambda beta: madlib.objective(engine, lam, beta),
+                order.target,
+                chosen or None,
+            )
+        parts, setting = {**clock.parts, "train": trial.seconds}, {"shuffled": shuffled, **trial.setting}
+        found.append((trial.objective, Outcome(rows.given(trial.beta), parts, setting, join_rows=float(rows.rows))))
+        if trial.objective <= order.target:
+            break
+    return min(found, key=lambda f: f[0])[1]
 
 
 # -- the list ----------------------------------------------------------------------------------------------------------
@@ -343,9 +306,7 @@ COMPETITORS: dict[str, Competitor] = {
         Competitor("sample + LIBLINEAR, DuckDB", "duckdb", sampled, libraries=SVM),
         Competitor("flat passes", "postgres", flat_passes, "join", True),
         Competitor("flat passes, DuckDB", "duckdb", flat_passes, "join", True),
-        Competitor("flat table, 6 passes", "postgres", flat_table("cased"), "join", True),
-        Competitor("flat table, 6 filtered passes", "postgres", flat_table("filtered"), "join", True),
-        Competitor("MADlib", "postgres", with_madlib, "join", True),
+        Competitor("MADlib", "postgres", with_madlib, "join"),
         Competitor("export + LIBLINEAR, DuckDB", "duckdb", EXPORTED, "matrix", False, SVM),
     )
 }

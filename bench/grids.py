@@ -17,7 +17,9 @@ SGD: Sequence[Setting] = [
 REHLINE: Sequence[Setting] = [{"max_iter": sweeps} for sweeps in (3, 10, 30, 100, 300)]
 SAMPLE: Sequence[Setting] = [{"rows": rows} for rows in (10_000, 30_000, 100_000, 300_000)]
 MADLIB: Sequence[Setting] = [
-    {"init_stepsize": step, "max_iter": passes} for passes in (5, 20, 100) for step in (0.1, 1.0, 10.0)
+    {"init_stepsize": step, "decay_factor": decay, "max_iter": passes}
+    for passes, decay in ((2, 0.1), (4, 0.3), (8, 0.5))
+    for step in (1e-3, 3e-3, 3e-4, 1e-2, 1e-4)
 ]
 
 PATIENCE = 60.0

@@ -1,37 +1,125 @@
-"""Apache MADlib's SVM on a flat table. Written to the documentation of its version 2.1; runs where it is installed."""
+"""Apache MADlib's SVM on the join as a table of scaled features, set up so that it minimises F.
 
-from collections.abc import Sequence
-from typing import Any
+- It adds no intercept to the linear kernel, so the array of features begins with a 1.
+- It minimises the sum of the hinges + lambda / 2 |w|^2 over n rows, so its lambda is 2 n lam.
+- It scales nothing, has no categories and leaves out rows with a NULL. So SQL measures the join and makes a table.
+- Its descent follows the order of the table, so the rows of some tables have to be shuffled first.
+- It keeps settings of a model in the process of the server, so each model has a connection of its own. `connect` turns
+  the compiler of PostgreSQL off, which would compile each of MADlib's statements anew.
+"""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
 from sqlglot import exp
 
 from bench.grids import Setting
+from bench.matrix import Matrix
+from bench.tasks import Task, parsed
 from sqlsvm import sql
-from sqlsvm.engine.base import Engine
+from sqlsvm.compile.statement import statement
+from sqlsvm.engine import connect
+from sqlsvm.engine.base import Column, Engine, Values
 
-MODEL = "bench_madlib"
-CREATED = (MODEL, f"{MODEL}_summary")
-
-
-def train(engine: Engine, table: str, label: str, names: Sequence[str], lam: float, setting: Setting) -> dict[str, Any]:
-    """madlib.svm_classification(table, model, label, features, 'linear', '', '', params), then its coefficients.
-
-    It minimises the mean hinge + lambda |w|^2 and adds an intercept, whose weight comes first."""
-    _clean(engine)
-    params = ", ".join(f"{name}={value}" for name, value in {**setting, "lambda": lam, "tolerance": 0}.items())
-    features = exp.Array(expressions=[exp.column(name, quoted=True) for name in names]).sql(dialect="postgres")
-    texts = [table, MODEL, exp.column(label, quoted=True).sql(dialect="postgres"), features, "linear", "", "", params]
-    call = exp.Dot(
-        this=exp.to_identifier("madlib"),
-        expression=exp.Anonymous(this="svm_classification", expressions=[exp.Literal.string(t) for t in texts]),
-    )
-    engine.fetch(exp.select(exp.alias_(call, "done")))
-    coefficients = engine.fetch(sql.select([(exp.column("coef"), "coef")], exp.to_table(MODEL)))["coef"][0]
-    _clean(engine)
-    intercept, *slopes = (float(c) for c in coefficients)
-    return {"intercept": intercept, "weights": dict(zip(names, slopes, strict=True))}
+JOIN, ROWS, MODEL = "bench_join", "public.bench_madlib_rows", "public.bench_madlib"
+MADE = (ROWS, MODEL, f"{MODEL}_summary")
+SIGN, FEATURES, WEIGHTS = "sign", "features", "weights"
 
 
-def _clean(engine: Engine) -> None:
-    for name in CREATED:
+def prepare(engine: Engine, task: Task, shuffled: bool) -> Matrix:
+    """The join as a table, and the matrix that it is: without the rows, but with what they are scaled by. The join is
+    read twice: to measure it, and to write it."""
+    query = parsed(task, engine)
+    columns = {c.name: c for c in engine.describe(query)}
+    label = columns.pop(task.label)
+    texts = [c for c in columns.values() if c.kind == "categorical" or c.name in task.categorical]
+    found = _measured(engine, query, [c for c in columns.values() if c not in texts], texts)
+    places = zip(found.names, found.centre.tolist(), found.width.tolist(), strict=True)
+    cells = [sql.number(1), *(_scaled(_number(columns[name]), centre, width) for name, centre, width in places)]
+    for name, values in found.categories.items():
+        cells += [_one(sql.equal(_text(columns[name]), exp.Literal.string(v)), 0) for v in values.tolist()]
+    sign = _one(exp.GT(this=_number(label), expression=sql.integer(0)), -1)
+    rows = sql.select([(sign, SIGN), (exp.Array(expressions=cells), FEATURES)], query.subquery(JOIN))
+    if shuffled:
+        rows = rows.order_by(exp.Rand())
+    engine.execute(exp.Create(this=exp.to_table(ROWS), kind="TABLE", expression=rows))
+    engine.execute(sql.analyse(ROWS))
+    return found
+
+
+@contextmanager
+def clean(engine: Engine) -> Iterator[None]:
+    """Nothing of an earlier run is there before, nothing of this one after."""
+    _drop(engine, *MADE)
+    try:
+        yield
+    finally:
+        _drop(engine, *MADE)
+
+
+def _drop(engine: Engine, *tables: str) -> None:
+    for name in tables:
         engine.execute(sql.drop(name))
+
+
+def _measured(engine: Engine, query: exp.Query, numbers: Sequence[Column], texts: Sequence[Column]) -> Matrix:
+    """Mean and deviation of each number, a NULL counting as the mean, and the values of each category."""
+    outputs = [(sql.count(), "n")]
+    for i, cell in enumerate(map(_number, numbers)):
+        outputs += [
+            (exp.Avg(this=cell), f"a{i}"),
+            (exp.VariancePop(this=cell), f"v{i}"),
+            (exp.Count(this=cell), f"c{i}"),
+        ]
+    outputs += [(exp.ArrayAgg(this=exp.Distinct(expressions=[_text(c)])), f"d{i}") for i, c in enumerate(texts)]
+    n, *found = (values[0] for values in engine.fetch(sql.select(outputs, query.subquery(JOIN))).values())
+    mean, variance, known = np.array(found[: 3 * len(numbers)], dtype=float).reshape(-1, 3).T
+    width, lists = np.sqrt(variance * known / float(n)), found[3 * len(numbers) :]
+    categories = {c.name: np.array([v for v in some if v is not None]) for c, some in zip(texts, lists, strict=True)}
+    names = tuple(c.name for c in numbers)
+    return Matrix(None, np.broadcast_to(0.0, int(n)), names, mean, np.where(width > 0, width, 1.0), categories)
+
+
+def train(url: str, rows: int, lam: float, setting: Setting) -> Values:
+    """madlib.svm_classification(table, model, label, features, 'linear', '', '', params), then its coefficients."""
+    params = ", ".join(
+        f"{name}={value}" for name, value in {**setting, "lambda": 2 * rows * lam, "tolerance": 0}.items()
+    )
+    texts = [ROWS, MODEL, SIGN, FEATURES, "linear", "", "", params]
+    with connect(url) as engine:
+        _drop(engine, *MADE[1:])
+        engine.fetch(exp.select(exp.alias_(_madlib("svm_classification", *map(exp.Literal.string, texts)), "done")))
+        found = engine.fetch(exp.select("coef").from_(MODEL))["coef"][0]
+    return np.asarray(found, dtype=float)
+
+
+def objective(engine: Engine, lam: float, beta: Values) -> float:
+    """F over the table."""
+    score = _madlib("array_dot", sql.column(FEATURES), sql.array(WEIGHTS))
+    short = sql.minus(sql.number(1), sql.product(sql.column(SIGN), score))
+    hinge = exp.Avg(this=sql.greatest(sql.number(0), short))
+    asked = sql.select([(hinge, "hinge")], exp.to_table(ROWS))
+    return float(engine.fetch(statement("hinge", asked).query, [beta])["hinge"][0]) + lam * float(beta @ beta)
+
+
+def _number(column: Column) -> exp.Expression:
+    cell = exp.column(column.name, quoted=True)
+    return sql.double(exp.cast(cell, exp.DType.INT) if column.kind == "boolean" else cell)
+
+
+def _text(column: Column) -> exp.Expression:
+    return sql.text(exp.column(column.name, quoted=True))
+
+
+def _scaled(cell: exp.Expression, centre: float, width: float) -> exp.Expression:
+    away = exp.paren(sql.minus(cell, sql.number(centre)), copy=False)
+    return sql.coalesce(exp.Div(this=away, expression=sql.number(width)), sql.number(0))
+
+
+def _one(condition: exp.Expression, otherwise: int) -> exp.Expression:
+    return sql.case(condition, sql.number(1), sql.number(otherwise))
+
+
+def _madlib(name: str, *values: exp.Expression) -> exp.Expression:
+    return exp.Dot(this=exp.to_identifier("madlib"), expression=exp.Anonymous(this=name, expressions=list(values)))

@@ -7,7 +7,6 @@ PLACES = ("sqlsvm", "sqlsvm, offloaded", "sqlsvm, DuckDB")
 DUCKDB = ("sqlsvm, DuckDB", "flat passes, DuckDB", "export + LIBLINEAR, DuckDB")
 FLAT = ("flat passes", "flat passes, DuckDB")
 EXPORTS = ("export + LIBLINEAR", "export + SGD", "export + LIBLINEAR, DuckDB")
-TABLE = ("flat table, 6 passes", "flat table, 6 filtered passes", "MADlib")
 SAMPLES = ("sample + LIBLINEAR", "sample + LIBLINEAR, DuckDB")
 
 
@@ -30,12 +29,12 @@ class Race:
 
 
 FULL = (
-    Race("star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, *TABLE), seconds=90, look=5),
-    Race("chain of 10^9 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT, *TABLE), seconds=55, look=3),
+    Race("star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, "MADlib"), seconds=90, look=5),
+    Race("chain of 10^9 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=55, look=3),
     Race("strong chain", "chain", (*PLACES, *SAMPLES), {"signal": 1}, seconds=60, look=3),
-    Race("flights", "flights", (*PLACES, *EXPORTS, *SAMPLES), seconds=45),
+    Race("flights", "flights", (*PLACES, *EXPORTS, *SAMPLES, "MADlib"), seconds=45),
     Race("sales", "sales", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=120, timeout=180),
-    Race("snowflake", "snowflake", (*PLACES, *EXPORTS, *SAMPLES), seconds=40),
+    Race("snowflake", "snowflake", (*PLACES, *EXPORTS, *SAMPLES, "MADlib"), seconds=40),
     Race("hub of five", "hub", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), seconds=40, look=3),
     Race("strong hub", "hub", (*PLACES, *SAMPLES), {"signal": 1}, seconds=40),
     Race("wide", "wide", (*PLACES, "export + LIBLINEAR", "export + SGD"), seconds=40),
@@ -81,7 +80,7 @@ def _member(series: str, x: float, name: str, family: str, competitors: Sequence
 SMALL_FAN_OUT = FAN_OUT.replace("20,000", "2,000")
 
 QUICK = (
-    Race("small star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, *TABLE),
+    Race("small star", "star", (*PLACES, *EXPORTS, "export + ReHLine", *SAMPLES, *FLAT, "MADlib"),
          {"facts": 50_000, "rows": 1000}, 2, 25, 30, look=2),
     Race("chain of 10^6 rows", "chain", (*PLACES, *EXPORTS, *SAMPLES, *FLAT), {"rows": 1500, "keys": 60}, 2, 25, 30),
     *(

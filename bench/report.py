@@ -269,7 +269,7 @@ def _how() -> Iterator[str]:
     yield (
         "- The other tools are tuned. A first run, which is not timed, tries the settings of bench/grids.py from fast "
         "to slow and takes the first one that reaches the objective. `flat passes` is the solver of sqlsvm with "
-        "hand-written aggregates over the join. `flat table` stores the join as a table and reads it six times. "
+        "hand-written aggregates over the join. MADlib gets the join as a table of scaled features, made on the clock. "
         "Samples are those of sqlsvm, uniform over the join. A model from a sample has no certificate."
     )
     yield (

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlglot import exp
 
-from bench import run, tasks
+from bench import madlib, run, tasks
 from bench.competitors import scaled
 from bench.export import exported
 from bench.flat import FlatOracle
@@ -89,6 +90,26 @@ def test_the_hand_written_pass_is_the_relational_one(engine: Engine) -> None:
     assert mine.offset == pytest.approx(cut.offset)
     assert mine.value_low == pytest.approx(cut.value_low)
     assert cased == pytest.approx(filtered[2:])
+
+
+def test_madlib_gets_the_matrix_of_the_other_peers(postgres: Engine, postgres_dsn: str) -> None:
+    x = np.array([1.5, None, -2.0, 4.0], dtype=object)
+    c = np.array(["a", None, "bb", "a"], dtype=object)
+    tables = {"t": {"y": np.array([0, 1, 1, 0]), "x": x, "same": np.array([3.0, 3.0, 3.0, 3.0]), "c": c}}
+    task = tasks.Task("SELECT y > 0 AS y, x, same, c FROM t", dict, "", nulls="mean")
+    tasks.load(postgres, tables)
+    expected = matrix(task, exported(postgres_dsn, task))
+    with madlib.clean(postgres):
+        layout = madlib.prepare(postgres, task, shuffled=False)
+        made = postgres.fetch(exp.select("*").from_(madlib.ROWS))
+    tasks.unload(postgres, tables)
+    ours = np.column_stack([made[madlib.SIGN], np.array(made[madlib.FEATURES].tolist())])
+    theirs = np.column_stack([expected.y, expected.x.toarray()[:, [0, 1, 2, 4, 5]]])  # without a column for no category
+    assert ours == pytest.approx(theirs)
+    assert layout.rows == 4
+    beta = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    known = expected.beta(layout.given(beta))
+    assert known == pytest.approx([0.1, 0.2, 0.3, 0.0, 0.4, 0.5])
 
 
 def test_our_solver_proves_its_optimum_on_hand_written_passes(file: str) -> None:
