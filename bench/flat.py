@@ -44,6 +44,10 @@ class FlatOracle:
     def join_rows(self) -> float:
         return self.n
 
+    @property
+    def rows_read(self) -> float:
+        return self.n
+
     def compiled(self, query: exp.Select) -> Text:
         """Rendered once: it runs in every pass."""
         return self.engine.text(statement("flat", query).query)

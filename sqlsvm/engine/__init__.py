@@ -60,12 +60,13 @@ def dialect_of(url: str) -> str:
 def lasting(url: str) -> bool:
     """Does the database outlive the session? Otherwise a model that is stored there is lost at once.
 
-    >>> lasting("duckdb:"), lasting("duckdb::memory:shop"), lasting("duckdb:shop.duckdb")
-    (False, False, True)
+    >>> lasting("duckdb:"), lasting("duckdb:?threads=2"), lasting("duckdb::memory:shop"), lasting("duckdb:shop.duckdb")
+    (False, False, False, True)
     >>> lasting("spark:local[*]"), lasting("spark:sc://host")  # of Spark in this process only files last
     (False, True)
     """
-    return url not in ("duckdb:", "embedded:") and not url.startswith(("duckdb::memory:", "spark:local"))
+    temporary = ("duckdb:?", "duckdb::memory:", "spark:local")
+    return url not in ("duckdb:", "embedded:") and not url.startswith(temporary)
 
 
 def absent(url: str) -> bool:
@@ -74,7 +75,7 @@ def absent(url: str) -> bool:
     >>> absent("embedded:no/such/shop"), absent("postgresql://localhost/shop"), absent("duckdb:")
     (True, False, False)
     """
-    scheme, _, path = url.partition(":")
+    scheme, _, path = url.partition("?")[0].partition(":")
     return scheme in ("duckdb", "embedded") and lasting(url) and not Path(path).expanduser().exists()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from threading import Lock
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary, finalize
 
 import duckdb
@@ -102,11 +103,15 @@ class DuckDB(Engine):
     turn = _TURN
 
     def __init__(self, path: str = "", *, private: bool = False) -> None:
-        """Only this session uses a private database, and drops what it makes."""
+        """Only this session uses a private database, and drops what it makes. The path may have settings after it."""
+        path, asked, query = path.partition("?")
+        settings = dict(parse_qsl(query))
+        if asked and not settings:
+            raise OptionError("a setting in the URL is not NAME=VALUE", hint="duckdb:?memory_limit=4GB&threads=2")
         self.url = f"duckdb:{path}"
         self._forget_spill: finalize[[str], DuckDB] | None = None
         in_memory = path in ("", ":memory:")
-        self._connection = self._connect_in_memory() if in_memory else _connect(path)
+        self._connection = self._connect_in_memory(settings) if in_memory else _connect(path, **settings)
         self._worker = Worker()
         self._private = private
         self._in_snapshot = False
@@ -248,12 +253,12 @@ class DuckDB(Engine):
         if self._forget_spill:
             self._forget_spill()
 
-    def _connect_in_memory(self) -> duckdb.DuckDBPyConnection:
+    def _connect_in_memory(self, settings: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
         """What does not fit into memory goes to the folder for temporary files, not to the user's folder. There it is
         in a folder that only this user can read: DuckDB would make one that every user can read."""
         spill = tempfile.mkdtemp(prefix="sqlsvm-")
         self._forget_spill = finalize(self, shutil.rmtree, spill, ignore_errors=True)
-        return _connect(":memory:", temp_directory=spill)
+        return _connect(":memory:", **{"temp_directory": spill, **settings})
 
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         return self._run(lambda: self._send(text, parameters).fetchall())
@@ -287,7 +292,9 @@ def _connect(path: str, **settings: str) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(path, config=_CONFIG | settings)
     except duckdb.Error as error:
         hint = "check the path: a missing file is created, a missing folder is not"
-        if "lock" in str(error):
+        if "not recognized" in str(error):
+            hint = "the settings of DuckDB are in its table function duckdb_settings()"
+        elif "lock" in str(error):
             hint = "another process has the file open, and DuckDB allows only one: close it, or use a copy of the file"
         raise EngineError(f"cannot open the DuckDB file {path}", detail=str(error), hint=hint) from error
 

@@ -146,6 +146,10 @@ class Catalog:
         found = self._known_rows(alias)
         return self.key(alias, ()).rows if found is None else found
 
+    def known_rows(self) -> float:
+        """Of all relations together, as far as they are known."""
+        return sum(self._known_rows(relation.alias) or 0.0 for relation in self.query.relations)
+
     def _known_rows(self, alias: str) -> float | None:
         return next((f.rows for (of, _), f in self._keys.items() if of == alias), self._counted.get(alias))
 

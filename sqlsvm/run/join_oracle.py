@@ -70,6 +70,10 @@ class JoinOracle:
         return self.problem.moments.n
 
     @property
+    def rows_read(self) -> float:
+        return self.problem.catalog.known_rows()
+
+    @property
     def exact(self) -> bool:
         return self.plan.method == "exact"
 

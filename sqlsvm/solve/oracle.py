@@ -88,6 +88,10 @@ class Oracle(CutOracle, Protocol):
         """Rows drawn uniformly from the join; the same seed gives the same rows."""
 
     @property
+    def rows_read(self) -> float:
+        """About how many rows of tables a pass reads; 0 where they are in memory."""
+
+    @property
     def whole(self) -> bool:
         """True when a sample is all rows of the join in full precision."""
 

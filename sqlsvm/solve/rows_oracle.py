@@ -21,6 +21,7 @@ class RowsOracle:
     exact = True
     whole = True
     soft_is_cheap = True
+    rows_read = 0.0
 
     @property
     def dimension(self) -> int:

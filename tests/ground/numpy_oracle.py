@@ -42,6 +42,7 @@ class NumpyOracle:
     rounding: Rounding = EXACT
     soft_is_cheap = True
     whole = False
+    rows_read: float = 0.0
 
     @property
     def origin(self) -> float:

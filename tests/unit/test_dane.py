@@ -13,6 +13,7 @@ from sqlsvm.errors import OptionError
 from sqlsvm.options import ClassLoss
 from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.loss import named
+from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rounding import EXACT
 from sqlsvm.solve.rows import SampleRows
@@ -239,6 +240,21 @@ def test_the_sample_fits_in_memory() -> None:
     assert dane.sample_size(500) == 250_000
     assert dane.sample_size(5000) == 100_000
     assert dane.sample_size(100_000) == 300_000
+
+
+def test_where_a_pass_reads_many_rows_the_sample_is_larger() -> None:
+    assert dane.sample_size(5, 1e6) == 20_000
+    assert dane.sample_size(5, 1e7) == 50_000
+    assert dane.sample_size(5, 1e9) == 250_000
+    sizes: list[int] = []
+
+    class Watched(NumpyOracle):
+        def sample(self, size: int, seed: int) -> Sample:
+            sizes.append(size)
+            return super().sample(2000, seed)
+
+    dane.solve(Watched(**vars(small()) | {"rows_read": 1e7}), L2(1e-2), Effort(tol=1e-1))
+    assert sizes == [50_000]
 
 
 def test_wrong_options_are_refused() -> None:

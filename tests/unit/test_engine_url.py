@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from sqlglot import exp
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
@@ -40,6 +41,25 @@ def test_a_postgresql_url_that_cannot_be_read_is_explained() -> None:
     with pytest.raises(EngineError, match="cannot be read") as caught:
         connect("postgresql://me@host:5432/db?no_such_option=1")
     assert "%40" in str(caught.value.hint)
+
+
+def test_settings_of_duckdb_follow_its_path(tmp_path: Path) -> None:
+    for path in ("", str(tmp_path / "shop.duckdb")):
+        with connect(f"duckdb:{path}?memory_limit=1GiB&threads=1") as engine:
+            assert engine.url == f"duckdb:{path}"
+            names = "memory_limit", "threads"
+            asked = exp.select(*(exp.alias_(exp.func("current_setting", exp.Literal.string(n)), n) for n in names))
+            assert {name: values.tolist() for name, values in engine.fetch(asked).items()} == {
+                "memory_limit": ["1.0 GiB"],
+                "threads": [1],
+            }
+
+
+@pytest.mark.parametrize(("query", "hint"), [("", "memory_limit=4GB"), ("x", "NAME"), ("x=1", "duckdb_settings")])
+def test_a_setting_that_duckdb_does_not_have_is_refused(query: str, hint: str) -> None:
+    with pytest.raises((OptionError, EngineError)) as caught:
+        connect(f"duckdb:?{query}")
+    assert hint in f"{caught.value.message} {caught.value.hint}"
 
 
 def test_duckdb_in_memory() -> None:
