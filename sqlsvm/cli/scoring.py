@@ -79,6 +79,7 @@ targets = together(
         "--security-invoker", is_flag=True, help="Let the view read with the rights of its reader (PostgreSQL 15)."
     ),
     click.option("--csv", "csv_file", metavar="FILE", help="Write them to this file; - is stdout, the default."),
+    click.option("--parquet", metavar="FILE", help="Write them to this Parquet file (DuckDB) or folder (Spark)."),
     click.option("--overwrite", is_flag=True, help="Replace a table, view or file that exists."),
 )
 
@@ -112,21 +113,22 @@ def predict(
     view: str | None,
     security_invoker: bool,
     csv_file: str | None,
+    parquet: str | None,
     overwrite: bool,
     probability: bool,
     as_sql: bool,
 ) -> None:
     """Add score and prediction to rows: to those of the model's query, or to those of --input.
 
-    --input is a table, a SELECT or, in DuckDB and Spark, a CSV file. A category that the training has not seen has
-    weight 0. Without --input the query of the model is run, if its join is not too large.
+    --input is a table, a SELECT or, in DuckDB and Spark, a CSV or Parquet file. A category that the training has not
+    seen has weight 0. Without --input the query of the model is run, if its join is not too large.
 
     A view reads its tables with the rights of its owner, also past row-level security, unless it is made with
     --security-invoker.
     """
     if security_invoker and view is None:
         raise click.UsageError("--security-invoker needs --view", click.get_current_context())
-    _check_targets({"table": table, "view": view, "csv": csv_file}, overwrite, as_sql, rows)
+    _check_targets({"table": table, "view": view, "csv": csv_file, "parquet": parquet}, overwrite, as_sql, rows)
     kind: Kind = "view" if table is None else "table"
     made = view if table is None else table
     if wanted.dsn and made is not None:
@@ -134,7 +136,7 @@ def predict(
     if as_sql:
         _print_sql(wanted, probability)
         return
-    from sqlsvm.model.predict import predict, save, write_csv
+    from sqlsvm.model.predict import predict, save, write_csv, write_parquet
 
     with wanted.model_and_rows() as (model, engine):
         if rows is None and view is None:
@@ -143,6 +145,9 @@ def predict(
         if made is not None:
             save(engine, found, made, kind, overwrite=overwrite, security_invoker=security_invoker)
             show_answer(f"the predictions are in the {kind} {printable(made)}")
+        elif parquet is not None:
+            write_parquet(engine, found, parquet, overwrite=overwrite)
+            show_answer(f"the predictions are in {printable(parquet)}")
         elif csv_file is None or is_stdout(csv_file):
             with answering():
                 write_csv(engine, found, sys.stdout)
@@ -159,7 +164,7 @@ def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} exclude each other", click.get_current_context())
     if overwrite and given in ([], ["--sql"]):
-        raise click.UsageError("--overwrite needs --table, --view or --csv", click.get_current_context())
+        raise click.UsageError("--overwrite needs --table, --view, --csv or --parquet", click.get_current_context())
 
 
 def _check_lasting(dsn: str, kind: "Kind") -> None:

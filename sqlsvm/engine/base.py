@@ -234,6 +234,11 @@ class Engine(ABC):
         """The rows of a query whose outputs are all text. They are not stored, here or in the database. Read the last
         row or close this before the next statement."""
 
+    def write_parquet(self, query: exp.Query, path: str, *, overwrite: bool = False) -> None:
+        """Write the rows of a query to a new Parquet file; where many tasks write, to a folder of files."""
+        hint = "--csv FILE writes CSV; DuckDB and Spark write Parquet"
+        raise OptionError(f"{self.version} does not write Parquet", hint=hint)
+
     @abstractmethod
     def csv(self, path: str) -> exp.Select:
         """The rows of a CSV file, every column as text."""

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -34,6 +35,7 @@ from sqlsvm.engine.base import (
 )
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.files import is_stream, replacing
 
 T = TypeVar("T")
 
@@ -227,6 +229,16 @@ class DuckDB(Engine):
         text = exp.EQ(this=sql.column("all_varchar"), expression=exp.true())
         file = exp.ReadCSV(this=exp.Literal.string(path), expressions=[text])
         return exp.select("*").from_(exp.Table(this=file))
+
+    def write_parquet(self, query: exp.Query, path: str, *, overwrite: bool = False) -> None:
+        place = Path(path)
+        if place.exists() and not is_stream(place) and not overwrite:
+            raise StatementError(f"{path} exists already", kind="exists")
+        with replacing(place) as out:
+            options = {"FORMAT": exp.var("PARQUET"), "USE_TMP_FILE": exp.false()}
+            params = [exp.CopyParameter(this=exp.var(name), expression=value) for name, value in options.items()]
+            files = [exp.Literal.string(out.name)]
+            self.execute(exp.Copy(this=query.subquery(), kind=False, files=files, params=params))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

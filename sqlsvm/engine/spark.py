@@ -14,7 +14,19 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine import spark_rows
-from sqlsvm.engine.base import Abilities, Called, Column, Engine, Parameters, Rows, Sent, Text, Texts, Values
+from sqlsvm.engine.base import (
+    Abilities,
+    Called,
+    Column,
+    Engine,
+    Parameters,
+    Rows,
+    Sent,
+    StatementError,
+    Text,
+    Texts,
+    Values,
+)
 from sqlsvm.engine.spark_errors import ERRORS, refused
 from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, opened
 from sqlsvm.engine.spark_sql import call, spelled
@@ -199,6 +211,29 @@ class Spark(Engine):
         rows = self._run(lambda: self._frame(text).toLocalIterator())
         while block := self._run(lambda: list(islice(rows, _AT_A_TIME))):
             yield from (tuple(row) for row in block)
+
+    def write_parquet(self, query: exp.Query, path: str, *, overwrite: bool = False) -> None:
+        """A folder. Each task writes a file, and the rows do not pass through the driver."""
+        text, mode = self.text(query), "overwrite" if overwrite else "errorifexists"
+        frame = self._run(lambda: self._frame(text))
+        if overwrite:
+            self._check_replaced(frame, path)
+        self._run(lambda: frame.write.mode(mode).parquet(path))
+
+    def _check_replaced(self, frame: DataFrame, path: str) -> None:
+        """Spark first removes all that is in the folder."""
+        every = self._session.read.format("binaryFile").option("recursiveFileLookup", True)
+        try:
+            old = self._run(lambda: every.load(path).inputFiles())
+        except StatementError as error:
+            if error.kind == "no such name":
+                return
+            raise
+        hint = "choose another folder"
+        if other := next((file for file in old if not file.endswith(".parquet")), None):
+            raise OptionError(f"{path} has files that are not Parquet, and would be removed", detail=other, hint=hint)
+        if {*old} & {*self._run(frame.inputFiles)}:
+            raise OptionError(f"the rows come from {path}, which would be removed before they are read", hint=hint)
 
     def csv(self, path: str) -> exp.Select:
         """Texts as they are in the file."""

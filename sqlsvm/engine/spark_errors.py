@@ -12,7 +12,7 @@ ERRORS = (PySparkException, Py4JError, ConnectionError)
 
 _STATES: tuple[tuple[str, Refusal], ...] = (
     ("42P01|42704|42K03", "no such name"),
-    ("42P07|42P06|42710", "exists"),
+    ("42P07|42P06|42710|42K04", "exists"),
     ("42501", "denied"),
     ("22", "value"),
 )

@@ -1,11 +1,12 @@
-"""The predictions of a model: as an SQL expression, as a table or a view, or as CSV.
+"""The predictions of a model: as an SQL expression, as a table or a view, as CSV, or as Parquet.
 
 The rows are those of the model's query, or any others whose columns have the names of its features.
 """
 
 import csv
 import logging
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Literal, TextIO
 
@@ -49,7 +50,8 @@ _NAMES = """write table, schema.table or, in double quotes within others, '"My T
 
 def predict(engine: Engine, model: Model, rows: str | None = None, *, probability: bool = False) -> exp.Select:
     """The rows with two more columns, score and prediction, and with the probability; with that of each class, where
-    there are more than two. `rows` is a table, a SELECT or, in DuckDB, a CSV file; None is the query of the model."""
+    there are more than two. `rows` is a table, a SELECT or, in DuckDB and Spark, a CSV or Parquet file; None is the
+    query of the model."""
     curves = probabilities_of(model) if probability else []
     source = query_rows(engine, model) if rows is None else input_rows(engine, rows)
     columns = _described(engine, source, rows)
@@ -72,7 +74,8 @@ def predict(engine: Engine, model: Model, rows: str | None = None, *, probabilit
 
 
 def _check_distinct(columns: tuple[Column, ...]) -> None:
-    """The columns are named one by one, because the scores of the classes do not belong to the answer."""
+    """Where columns are named one by one, because the scores of the classes do not belong to the answer, and in a file
+    whose columns are found by name."""
     names = [column.name for column in columns]
     for name in names:
         if names.count(name) > 1:
@@ -95,7 +98,10 @@ def _described(engine: Engine, source: exp.Query, rows: str | None) -> tuple[Col
     except StatementError as error:
         if rows is None:
             raise
-        hint = nearest(rows, engine.table_names()) or "--input takes a table, a SELECT or, in DuckDB, a CSV file"
+        hint = (
+            nearest(rows, engine.table_names())
+            or "--input takes a table, a SELECT or, in DuckDB and Spark, a CSV or Parquet file"
+        )
         raise OptionError(f"cannot read the input: {error.message}", detail=error.detail, hint=hint) from error
 
 
@@ -158,6 +164,8 @@ def input_rows(engine: Engine, text: str) -> exp.Query:
     """SELECT * FROM the table or file of this name, or the SELECT itself."""
     if text.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
         return engine.csv(text)
+    if text.lower().endswith(".parquet"):
+        return exp.select("*").from_(exp.Table(this=exp.to_identifier(text, quoted=True)))
     try:
         (tree,) = statements(text, engine.dialect)
     except (SqlglotError, ValueError) as error:
@@ -212,10 +220,25 @@ def save(
     """CREATE TABLE or VIEW name AS the predictions. With `overwrite` an existing one is replaced, if nothing fails.
     With `security_invoker` a view has the rights of the role that reads it."""
     target, properties = _target(engine, name), _properties(engine, security_invoker)
+    made = exp.Create(this=target, kind=kind.upper(), expression=found, properties=properties)
+    with _placing(name, overwrite):
+        engine.create(made, overwrite=overwrite)
+
+
+def write_parquet(engine: Engine, found: exp.Select, path: str, *, overwrite: bool = False) -> None:
+    """The predictions as a Parquet file, with the types that the columns have in the engine."""
+    _check_distinct(engine.describe(found))
+    with _placing(path, overwrite):
+        engine.write_parquet(found, path, overwrite=overwrite)
+
+
+@contextmanager
+def _placing(name: str, overwrite: bool) -> Iterator[None]:
     steps.info("writing the predictions")
     try:
-        made = exp.Create(this=target, kind=kind.upper(), expression=found, properties=properties)
-        engine.create(made, overwrite=overwrite)
+        yield
+    except OSError as error:
+        raise OptionError(f"cannot write {name}", detail=str(error)) from error
     except StatementError as error:
         if overwrite and error.kind == "no such name":
             detail, hint = "a query that reads a table cannot replace it", "write the predictions to another table"

@@ -51,9 +51,7 @@ EVERY = 2.0
 
 
 def check_number(engine: Engine, query: FeatureQuery) -> None:
-    """Refuse a column with very many values before they are read. Groups were not tried in Spark."""
-    if not engine.abilities.changes_rows:
-        raise OptionError("--by needs PostgreSQL or DuckDB", hint="train the groups one by one, each with WHERE")
+    """Refuse a column with very many values before they are read."""
     by = query.features[-1]
     values = sql.distinct(sql.derived(rows_of(query, by.relation, [(by.expression.copy(), "v")]), "r")).limit(MOST + 1)
     found = engine.fetch(sql.select([(sql.count(), "n")], sql.derived(values, "v")))

@@ -354,7 +354,7 @@ def test_nothing_is_made_in_what_does_not_last(tmp_path: Path, dsn: str, kind: s
     [
         (["evaluate", "modle"], 1, "HINT: did you mean model?"),
         (["predict", "model", "--table", "t", "--csv", "c"], 2, "--table and --csv exclude each other"),
-        (["predict", "model", "--overwrite"], 2, "--overwrite needs --table, --view or --csv"),
+        (["predict", "model", "--overwrite"], 2, "--overwrite needs --table, --view, --csv or --parquet"),
         (["predict", "model", "--input", "SELECT 1 AS x"], 1, "the rows have no column"),
     ],
 )

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model
-from sqlsvm.model.predict import Kind, Of, predict, save, score_sql, write_csv
+from sqlsvm.model.predict import Kind, Of, input_rows, predict, save, score_sql, write_csv, write_parquet
 from sqlsvm.options import Nulls
 from sqlsvm.plan.target import read_label_values, target_of
 from sqlsvm.query.read_query import read_query
@@ -219,6 +219,38 @@ def test_csv(engine: Engine) -> None:
     assert rows[0] == ["bought", "price", "colour", "fresh", "score", "prediction"]
     assert rows[2] == ["no", rows[2][1], "it's blue", "false", "-1.25", "no"]
     assert rows[3] == ["yes", "", "", "", "0.0625", "yes"]
+
+
+def test_parquet(duckdb: Engine, tmp_path: Path) -> None:
+    """The types and values of the columns survive, and a file that exists is replaced only if that is asked."""
+    found, place = predict(duckdb, shop(duckdb)), str(tmp_path / "it's.parquet")
+    write_parquet(duckdb, found, place)
+    again = input_rows(duckdb, place)
+    assert duckdb.describe(again) == duckdb.describe(found)
+    one, other = (fetch(duckdb, rows.copy().order_by("score")) for rows in (found, again))
+    assert str(one) == str(other)  # nan is not equal to nan
+    with pytest.raises(OptionError, match="exists already"):
+        write_parquet(duckdb, found, place)
+    write_parquet(duckdb, found.limit(1), place, overwrite=True)
+    assert len(duckdb.fetch(again)["score"]) == 1
+    failing = exp.select(exp.cast(exp.Literal.string("no number"), "int").as_("x"))
+    with pytest.raises(StatementError):
+        write_parquet(duckdb, failing, place, overwrite=True)
+    assert len(duckdb.fetch(again)["score"]) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["it's.parquet"]
+    with pytest.raises(OptionError, match="cannot write"):
+        write_parquet(duckdb, found, str(tmp_path / "no" / "folder.parquet"))
+
+
+def test_columns_of_parquet_have_names_of_their_own(duckdb: Engine, tmp_path: Path) -> None:
+    twice = exp.select(exp.Literal.number(1).as_("x"), exp.Literal.number(2).as_("x"))
+    with pytest.raises(OptionError, match="two columns with the name x"):
+        write_parquet(duckdb, twice, str(tmp_path / "x.parquet"))
+
+
+def test_postgresql_writes_no_parquet(postgres: Engine, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="does not write Parquet"):
+        write_parquet(postgres, exp.select(exp.Literal.number(1).as_("x")), str(tmp_path / "x.parquet"))
 
 
 def test_csv_of_many_rows(engine: Engine, statements: list[str]) -> None:

@@ -1,7 +1,7 @@
 """One session with Spark for all tests: to start Java takes longer than most of them.
 
-Tables come from DuckDB, as views of the session. Most tests do without generated code, which takes Spark longer to make
-than these tables to read; `compiled` has it.
+Tables come from DuckDB, as views of the session. Most tests do without generated code and adaptive plans, and Java
+compiles in haste: all that takes longer than it saves on these tables. `compiled` is as users have it.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,8 +14,14 @@ from sqlsvm.engine.base import Engine
 
 URL = (
     "spark:local[2]?spark.driver.memory=2g&spark.sql.shuffle.partitions=2&spark.sql.codegen.wholeStage=false"
-    "&spark.sql.codegen.factoryMode=NO_CODEGEN"
+    "&spark.sql.codegen.factoryMode=NO_CODEGEN&spark.sql.adaptive.enabled=false"
+    "&spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:%2BUseSerialGC"
 )
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}
 Move = Callable[..., None]
 
 
@@ -44,10 +50,11 @@ def move(spark: Engine, duckdb: Engine) -> Iterator[Move]:
 @contextmanager
 def compiled(spark: Engine) -> Iterator[None]:
     conf = spark._session.conf  # type: ignore[attr-defined]
-    conf.set("spark.sql.codegen.wholeStage", "true")
-    conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    before = {name: conf.get(name) for name in COMPILED}
+    for name, value in COMPILED.items():
+        conf.set(name, value)
     try:
         yield
     finally:
-        conf.set("spark.sql.codegen.wholeStage", "false")
-        conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        for name, value in before.items():
+            conf.set(name, value)

@@ -1,5 +1,6 @@
 """Commands as their users type them, files, snapshots, working tables, models."""
 
+import io
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +20,8 @@ from sqlsvm.ask.rows import on_all
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import EngineError, OptionError
-from sqlsvm.model.predict import predict, save
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict, save, write_csv, write_parquet
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training, train
@@ -76,6 +78,7 @@ def test_what_is_asked_of_a_model(spark: Engine, duckdb: Engine, folder: Path, t
     of_duckdb = duckdb.fetch(predict(duckdb, model, str(of_csv)))
     assert sorted(of_spark["score"]) == pytest.approx(sorted(of_duckdb["score"]), rel=1e-9)
     assert not [name for name in left(spark) if "csv" in name]
+    assert scores_of_parquet(spark, model, tmp_path) == pytest.approx(sorted(rows["score"]), rel=1e-12)
     save(spark, predict(spark, model), "scored", "view")
     try:
         view = spark.fetch(exp.select("score").from_("scored"))
@@ -84,6 +87,26 @@ def test_what_is_asked_of_a_model(spark: Engine, duckdb: Engine, folder: Path, t
             save(spark, predict(spark, model), "scored", "view")
     finally:
         spark.execute(exp.Drop(tables=[exp.to_table("scored")], kind="VIEW"))
+
+
+def scores_of_parquet(spark: Engine, model: Model, folder: Path) -> list[float]:
+    """Read by another program. What is there is replaced only if that is asked."""
+    place = folder / "scored.parquet"
+    write_parquet(spark, predict(spark, model), str(place))
+    with pytest.raises(OptionError, match="exists already"):
+        write_parquet(spark, predict(spark, model), str(place))
+    write_parquet(spark, predict(spark, model, "SELECT 1 AS x, 'c1' AS c"), str(place), overwrite=True)
+    assert pq.read_table(place).num_rows == 1
+    again = predict(spark, model, f"SELECT x, c FROM '{place}'")
+    with pytest.raises(OptionError, match="before they are read"):
+        write_parquet(spark, again, str(place), overwrite=True)
+    with pytest.raises(OptionError, match="not Parquet"):
+        write_parquet(spark, again, str(folder), overwrite=True)
+    write_parquet(spark, predict(spark, model), str(place), overwrite=True)
+    out = io.StringIO()
+    assert write_csv(spark, predict(spark, model), out) == model.join_rows
+    assert out.getvalue().startswith("y,x,c,score,prediction\n")
+    return sorted(pq.read_table(place)["score"].to_pylist())
 
 
 def test_inspect_and_explain(spark: Engine, duckdb: Engine, folder: Path) -> None:
