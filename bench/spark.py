@@ -1,19 +1,23 @@
 """A training on Spark next to MLlib and DuckDB, which take turns in one process.
 
 python -m bench.spark star facts=1000000 | star facts=10000000 | chain | chain signal=1  [--turns N] [--memory 6g]
+--cpu compares the CPU seconds of all processes, for a machine that does other work; --set spark.x=y sets what may help.
 
 All read the same Parquet files. LinearSVC of MLlib has regParam = 2 lambda and its other settings as they are. It is
 given the joined DataFrame. A pass is compared with the same sums over the bare join. Needs Java and `make spark`.
 """
 
 import argparse
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
+from time import perf_counter, process_time
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +25,7 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from bench.competitors import scaled
-from bench.one_pass import flat_forms, in_turns, statements
+from bench.one_pass import Clock, flat_forms, in_turns, statements
 from bench.tasks import Task, parsed, task
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
@@ -43,15 +47,19 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--without-mllib", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--set", action="append", default=[])
     asked = parser.parse_args()
     sizes = {name: int(size) for name, size in (part.split("=") for part in asked.sizes)}
     made = over_files(task(asked.family, **sizes))
-    with connect(URL.format(asked.memory)) as spark, connect("duckdb:") as duckdb:
+    url = "&".join([URL.format(asked.memory), *(quote(setting, safe="=") for setting in asked.set)])
+    with connect(url) as spark, connect("duckdb:") as duckdb:
         print(f"{spark.version}, {duckdb.version}: {made.says}", flush=True)
-        show(spark, duckdb, made, asked.turns, mllib=not asked.without_mllib)
+        clock = cpu_seconds if asked.cpu else perf_counter
+        show(spark, duckdb, made, asked.turns, clock, mllib=not asked.without_mllib)
 
 
-def show(spark: Engine, duckdb: Engine, made: Task, turns: int, *, mllib: bool) -> None:
+def show(spark: Engine, duckdb: Engine, made: Task, turns: int, clock: Clock, *, mllib: bool) -> None:
     models: dict[str, Any] = {}
     forms: dict[str, Callable[[], object]] = {
         "Spark": lambda: models.update(spark=trained(spark, made)),
@@ -60,7 +68,7 @@ def show(spark: Engine, duckdb: Engine, made: Task, turns: int, *, mllib: bool) 
     small = rows_of(duckdb, made) <= FLAT_ROWS
     if mllib and small:
         forms["MLlib"] = lambda: models.update(mllib=linear_svc(spark, made))
-    print(turn(forms, turns, first="Spark"), flush=True)
+    print(turn(forms, turns, clock, first="Spark"), flush=True)
     own: Model = models["spark"]
     proven = f"proven to be at least {own.lower_bound:.6f}"
     print(f"  F = {own.objective:.6f} with Spark, {models['duckdb'].objective:.6f} with DuckDB, {proven}")
@@ -70,14 +78,22 @@ def show(spark: Engine, duckdb: Engine, made: Task, turns: int, *, mllib: bool) 
             print(f"  F = {objective(oracle, made, scaled(problem, models['mllib'])):.6f} with MLlib")
         passes: dict[str, Callable[[], object]] = {"a pass": partial(oracle.pass_, beta, 32)}
         passes |= flat_forms(spark, made, beta) if small else {}
-        print(turn(passes, turns + 2, first="a pass"))
+        print(turn(passes, turns + 2, clock, first="a pass"))
         for s in statements(oracle, beta):
             print(f"    {s['seconds']:6.2f} s {s['rows']:12,.0f} rows  {s['statement']}")
 
 
-def turn(forms: dict[str, Callable[[], object]], turns: int, *, first: str) -> str:
+def cpu_seconds() -> float:
+    """Of this process and of Java, which it has started; in Linux."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    started = [process for own in Path("/proc/self/task").glob("*/children") for process in own.read_text().split()]
+    fields = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in started]
+    return process_time() + sum(int(own[11]) + int(own[12]) for own in fields) / ticks
+
+
+def turn(forms: dict[str, Callable[[], object]], turns: int, clock: Clock, *, first: str) -> str:
     """The least seconds and the median of each, and what the first takes of each other."""
-    seconds = in_turns(forms, turns)
+    seconds = in_turns(forms, turns, clock)
     least = {name: min(found) for name, found in seconds.items()}
     said = [f"{name} {least[name]:.2f} s (median {median(found):.2f})" for name, found in seconds.items()]
     ratios = [f"{least[first] / s:.2f} of {name}" for name, s in least.items() if name != first]
