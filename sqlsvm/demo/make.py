@@ -57,6 +57,9 @@ def schema_in(url: str) -> str | None:
 
 def make(engine: Engine, schema: str | None) -> Shop:
     """Make and fill the shop's tables."""
+    if engine.abilities.spread:
+        hint = "sqlsvm demo makes it in a PostgreSQL of its own; --dsn names a PostgreSQL or a DuckDB"
+        raise OptionError("the demo makes its shop in PostgreSQL or DuckDB", hint=hint)
     began = time.monotonic()
     steps.info("inventing a shop")
     tables = shop()

@@ -13,16 +13,20 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import RelationalSVC
+from sqlsvm.ask.components import components
+from sqlsvm.ask.describe import describe
 from sqlsvm.ask.explain import explain, script
 from sqlsvm.ask.inspect import inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.rows import on_all
+from sqlsvm.demo import make
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, save, write_csv, write_parquet
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.report.gather import gather_from
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
@@ -79,6 +83,7 @@ def test_what_is_asked_of_a_model(spark: Engine, duckdb: Engine, folder: Path, t
     assert sorted(of_spark["score"]) == pytest.approx(sorted(of_duckdb["score"]), rel=1e-9)
     assert not [name for name in left(spark) if "csv" in name]
     assert scores_of_parquet(spark, model, tmp_path) == pytest.approx(sorted(rows["score"]), rel=1e-12)
+    assert not gather_from(spark, model).missing
     save(spark, predict(spark, model), "scored", "view")
     try:
         view = spark.fetch(exp.select("score").from_("scored"))
@@ -115,6 +120,22 @@ def test_inspect_and_explain(spark: Engine, duckdb: Engine, folder: Path) -> Non
     text = script(explain(spark, chain(folder), LABEL.problem))
     assert "CREATE TEMPORARY VIEW sqlsvm_" in text
     assert "CREATE TABLE sqlsvm_" in text
+
+
+def test_describe_and_components(spark: Engine, duckdb: Engine, folder: Path) -> None:
+    one, other = (describe(engine, chain(folder), label="y") for engine in (spark, duckdb))
+    assert one.rows == other.rows
+    assert one.numbers == other.numbers
+    np.testing.assert_allclose(one.correlations, other.correlations, atol=1e-9)
+    found = [components(engine, chain(folder), label="y", k=1).components[0] for engine in (spark, duckdb)]
+    assert found[0].variance == pytest.approx(found[1].variance, rel=1e-9)
+
+
+def test_the_demo_is_for_one_machine(spark: Engine) -> None:
+    before = spark.table_names()
+    with pytest.raises(OptionError, match="PostgreSQL or DuckDB"):
+        make(spark, None)
+    assert spark.table_names() == before
 
 
 def test_a_label_that_is_a_number(spark: Engine, duckdb: Engine, folder: Path) -> None:
