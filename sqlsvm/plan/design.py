@@ -132,6 +132,10 @@ class Design:
                 found[c.feature] = (*found.get(c.feature, ()), c)
         return found
 
+    def without_features(self) -> "Design":
+        """For what depends on the label and the weight alone."""
+        return replace(self, coordinates=(_intercept(self.target.label),), dictionaries=())
+
 
 def design(catalog: Catalog, target: Target, *, intercept: bool = True, any_nulls: bool = False) -> Design:
     """The coordinates of a query. This reads its categories and counts its NULLs; with `any_nulls` every number
@@ -178,12 +182,17 @@ def drop_nulls(query: FeatureQuery) -> FeatureQuery:
 
 
 def _missing(catalog: Catalog) -> frozenset[Feature]:
-    """Features with NULLs. For a LEFT JOINed relation this counts the row that stands for no match too."""
-    found: list[Feature] = []
-    for relation in catalog.query.relations:
-        if features := [f for f in catalog.query.features if f.relation == relation.alias]:
-            nulls = catalog.nulls_in_join(relation.alias, features)
-            found += (f for f in features if nulls[f.name])
+    """Features with NULLs. For a LEFT JOINed relation this counts the row that stands for no match too. The columns of
+    a map are NULL in the same rows, so one of them is looked at."""
+    query, found = catalog.query, list[Feature]()
+    names = {f.name for f in query.features}
+    made = [[name for name in each.formulas if name in names] for each in query.maps]
+    first = {name: columns[0] for columns in made for name in columns}
+    for relation in query.relations:
+        features = [f for f in query.features if f.relation == relation.alias]
+        if looked := [f for f in features if first.get(f.name, f.name) == f.name]:
+            nulls = catalog.nulls_in_join(relation.alias, looked)
+            found += (f for f in features if nulls[first.get(f.name, f.name)])
     return frozenset(found)
 
 
@@ -192,13 +201,17 @@ def _coordinates(
 ) -> Iterator[Coordinate]:
     index = count()
     if intercept:
-        yield Coordinate(next(index), label.relation, "", "intercept", sql.number(1))
+        yield _intercept(label, next(index))
     for f in (f for f in query.features if f.kind != "categorical"):
         value, has_nulls = as_number(f.expression, f.kind), f in missing
         yield Coordinate(next(index), f.relation, f.name, "value", sql.or_zero(value) if has_nulls else value)
         if has_nulls:
             is_missing = sql.case(sql.is_null(f.expression), sql.number(1), sql.number(0))
             yield Coordinate(next(index), f.relation, f.name, "missing", is_missing)
+
+
+def _intercept(label: Feature, index: int = 0) -> Coordinate:
+    return Coordinate(index, label.relation, "", "intercept", sql.number(1))
 
 
 def as_number(value: exp.Expression, kind: Kind) -> exp.Expression:

@@ -59,8 +59,8 @@ def prepared(
     target: Target | None = None,
     effort: Effort | None = None,
 ) -> Problem:
-    """Balanced class weights need a count of the classes. After it, all tables are made again with the weights. If an
-    effort is given, the rows of a join that is small for it are read."""
+    """Balanced class weights need a count of the classes first. If an effort is given, the rows of a join that is small
+    for it are read."""
     work.clock.begin("reading")
     plan, catalog = planned(work.engine, query, options, target)
     covariances = _audited(work, query, options, plan.design.target)
@@ -71,9 +71,7 @@ def prepared(
         plan = weighted(plan, options.class_weight)
     counted = partial(_counted, work, catalog, options=options, effort=effort)
     if options.class_weight == "balanced":
-        with work.scratch():
-            _, found, _ = counted(plan)
-            plan = weighted(plan, balanced(found))
+        plan = weighted(plan, balanced(_sizes(work, plan)))
     plan, moments, rows = counted(plan)
     how = scaling(plan.design, moments, options.scale)
     drawn = None if rows is None else read_rows(how, rows, rows[TIMES].astype(float))
@@ -90,6 +88,18 @@ def _audited(work: Workspace, query: FeatureQuery, options: ProblemOptions, targ
 def weighted(plan: Plan, weights: tuple[float, ...]) -> Plan:
     target = replace(plan.design.target, class_weights=weights)
     return replace(plan, design=replace(plan.design, target=target))
+
+
+def _sizes(work: Workspace, plan: Plan) -> Moments:
+    """Those of the classes. The tables are made for it without the features, and dropped."""
+    work.clock.begin("tables")
+    bare = replace(plan, design=plan.design.without_features())
+    with work.scratch():
+        check_weight(work, bare)
+        work.run(working_tables(bare))
+        found = read_moments(work, bare)
+        check_rows(bare, found)
+    return found
 
 
 def _counted(
