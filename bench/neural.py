@@ -49,7 +49,7 @@ RINGNORM: Mapping[int, Setting] = {
 MNIST: Mapping[int, Setting] = {
     1: Setting(Steps(100_000, 0.01)),
     2: Setting(Steps(20_000, 0.01)),
-    3: Setting(Steps(3_000, 0.01), batch=4),
+    3: Setting(Steps(9_500, 0.01, moving=0.25), batch=4),
     4: Setting(Steps(2_000, 0.01), batch=64, second=35_000),
 }
 PAPER = {
@@ -123,6 +123,7 @@ def trained(data: str, algorithm: int, setting: Setting, seed: int, d: Examples,
         "second": setting.second,
         "rate": setting.steps.rate,
         "decay": setting.steps.decay,
+        "moving": setting.steps.moving,
         "batch": setting.batch,
         "accuracy": right,
         "errors": round((1.0 - right) * len(test)),
