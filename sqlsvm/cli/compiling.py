@@ -24,8 +24,9 @@ def compile_(dsn: str, query: str, name: str, by: str | None, **options: Any) ->
 
     After that, SELECT * FROM sqlsvm.train('NAME') trains on the current data, from psql or any other client. The
     options are those of train; lambda, tol, max_passes and solver can also be given to sqlsvm.train. A sample of the
-    join is solved now: the first training starts there, and each later one from the weights of the one before. The
-    database needs the SQL functions: run sqlsvm install first.
+    join is solved now: the first training starts there, and each later one from the weights of the one before. Where
+    very many rows lie on the hinge, this also makes the passes of a training. The database needs the SQL functions:
+    run sqlsvm install first.
     """
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program
 

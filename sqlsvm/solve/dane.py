@@ -86,12 +86,7 @@ def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     local = sampled(run)
     with fitting_threads(local.columns):
         search = Search(run, local)
-    while not run.finished:
-        with fitting_threads(local.columns):
-            point, width = search.propose()
-            share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-            buckets = choose_buckets(run, HOPE, search.density(point), share)
-        yield Proposal(point, buckets, width)
+    yield from search.proposals()
 
 
 def sample_size(dimension: int, rows_read: float = 0.0) -> int:
@@ -141,6 +136,21 @@ class Search:
         """The optimum of the sample, and the width that its pass should have."""
         point, width = self._optimum, self._fitting_width(self._optimum)
         return self._soft_optimum(point, np.zeros_like(point), width) if self.soft else (point, 0.0)
+
+    def proposals(self) -> Iterator[Proposal]:
+        run = self.run
+        while not run.finished:
+            with fitting_threads(self.local.columns):
+                point, width = self.propose()
+                share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
+                buckets = choose_buckets(run, HOPE, self.density(point), share)
+            yield Proposal(point, buckets, width)
+
+    @property
+    def settled(self) -> tuple[Array, float]:
+        """The point of the latest soft pass, which proves most, and its width; the first one before any pass."""
+        cuts, latest = self.run.cuts, self._latest_soft
+        return (self.run.points[latest], cuts[latest].width) if cuts else self.first
 
     def _size(self, point: Array) -> float:
         """That of the objective, if it is not about 1 as for classes."""

@@ -53,7 +53,8 @@ class StoredProgram:
 
 
 def stored_program(engine: Engine, text: str, training: Training) -> StoredProgram:
-    """Compile a program. This reads names, types, keys and sizes, like `explain`, and a sample of the join."""
+    """Compile a program. This reads names, types, keys and sizes, like `explain`, and a sample of the join. In a heap
+    it also makes passes."""
     asked = training.problem
     _check_training(training)
     query = labelled(engine, text, asked, training.effort.seed)
