@@ -562,8 +562,7 @@ _TABLE = (
         "seed",
         0,
         Number(0, whole=True),
-        "The seed of the sample, of the rows held out and of the folds. With several threads DuckDB may read rows in "
-        "another order, and then it draws another sample.",
+        "The seed of the sample, of the rows held out and of the folds.",
         changes=None,
     ),
     Option(

@@ -42,17 +42,23 @@ Hashed = Callable[[Sequence[exp.Expression]], exp.Expression]
 
 
 def sample(
-    plan: Plan, *, thinned: bool = False, apart: bool = False, hashed: Hashed | None = None
+    plan: Plan,
+    *,
+    thinned: bool = False,
+    apart: bool = False,
+    hashed: Hashed | None = None,
+    chunked: bool = False,
 ) -> Iterator[Statement]:
     """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. Then the
     answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row.
-    `apart`: also the number of the root's row. `hashed`: lay the root's rows down in chunks, not in one go."""
+    `apart`: also the number of the root's row. `hashed`: lay the root's rows down in the order of their hashes, because
+    they are read in any order; `chunked`: in chunks by their hashes, not in one go."""
     parts = _parts(plan, apart)
     if is_plain(plan) and len(parts) == 1 and not apart:
-        rows = _thinned_rows(plan) if thinned else _hit_rows(plan)
+        rows = _thinned_rows(plan) if thinned else _hit_rows(plan, None if chunked else hashed)
         yield statement(sample_name(plan), _met_everywhere(plan, rows, plan.core))
         return
-    yield from _drawn(plan, apart, hashed)
+    yield from _drawn(plan, apart, hashed, chunked)
     for number, nodes in enumerate(parts):
         yield statement(sample_name(plan, number), _answer(plan, nodes, apart))
 
@@ -93,7 +99,7 @@ def _parts(plan: Plan, apart: bool) -> list[list[int]]:
     return parts
 
 
-def _drawn(plan: Plan, apart: bool, hashed: Hashed | None) -> Iterator[Statement]:
+def _drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iterator[Statement]:
     counts = counts_of(plan, apart=False)
     counts = replace(counts, tree=counts.tree.rerooted(root_of(plan, apart=apart)))
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
@@ -105,7 +111,7 @@ def _drawn(plan: Plan, apart: bool, hashed: Hashed | None) -> Iterator[Statement
             yield statement(f"drawn rows of {name}", _met(plan, node, parent), drawn_table(node))
         else:
             below = _intervals(plan, counts, node, parent) if parent else None
-            intervals = below or _root_intervals(plan, counts, node, hashed)
+            intervals = below or _root_intervals(plan, counts, node, hashed, chunked)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
             hit = _hit(plan, node, parent, apart=apart and parent is None)
             yield statement(f"drawn rows of {name}", hit, drawn_table(node))
@@ -164,14 +170,15 @@ def _values(plan: Plan, node: int) -> list[str]:
     return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node)]
 
 
-def _root_intervals(plan: Plan, counts: Counts, node: int, hashed: Hashed | None) -> exp.Select:
+def _root_intervals(plan: Plan, counts: Counts, node: int, hashed: Hashed | None, chunked: bool) -> exp.Select:
     """SELECT columns, their number in order, the low end of their interval: only the rows whose interval holds a point,
-    in the order in which they are read.
+    in the order in which they are read, or of their hashes.
 
     The first is always kept. Rounding must not leave the first point without an interval that starts before it."""
     columns, size = _columns(plan, node), sql.column("size")
     rows = _sized(plan, counts, node, columns)
-    ends = sql.derived(_in_chunks(rows, hashed) if hashed else _in_one_go(rows), "e")
+    laid_down = _in_chunks(rows, hashed) if hashed and chunked else _in_one_go(rows, hashed)
+    ends = sql.derived(laid_down, "e")
     low = (sql.minus(sql.column("high"), size), "low")
     laid = sql.derived(sql.select([*sql.columns([*columns, "size", "high"]), low], ends), "l")
     holds = exp.GT(this=_points_below("high", node), expression=_points_below("low", node))
@@ -181,10 +188,22 @@ def _root_intervals(plan: Plan, counts: Counts, node: int, hashed: Hashed | None
     return sql.select([*kept, (sql.row_number("low"), "number")], sql.derived(hit, "h"))
 
 
-def _in_one_go(rows: exp.Select) -> exp.Select:
+def _in_one_go(rows: exp.Select, hashed: Hashed | None) -> exp.Select:
     """SELECT columns, size, the high end of their interval"""
-    through = sql.window(sql.total(sql.column("size")), running=True)
-    return sql.select([*sql.columns(rows.named_selects), (through, "high")], sql.derived(rows, "s"))
+    names = rows.named_selects
+    if hashed:
+        rows = _with_hash(names, sql.derived(rows, "s"), hashed)
+    through = sql.window(sql.total(sql.column("size")), (), [HASH] if hashed else (), running=True)
+    return sql.select([*sql.columns(names), (through, "high")], sql.derived(rows, "s"))
+
+
+HASH = "hash_of_row"
+
+
+def _with_hash(names: Sequence[str], rows: exp.Expr, hashed: Hashed) -> exp.Select:
+    """SELECT columns, their hash"""
+    columns = sql.columns(names)
+    return sql.select([*columns, (hashed([c.copy() for c, _ in columns]), HASH)], rows)
 
 
 CHUNKS = 1024
@@ -344,17 +363,21 @@ def _root_columns(plan: Plan, root: int) -> list[str]:
     return list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *_columns(plan, root)]))
 
 
-def _hit_rows(plan: Plan) -> exp.Select:
+def _hit_rows(plan: Plan, hashed: Hashed | None) -> exp.Select:
     """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. Grouping also tells the
     planner that each number occurs once."""
     root, columns = plan.core, _root_columns(plan, plan.core)
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.grouped([(hit, "place")], [(sql.count(), TIMES)], _unnested(root))
-    first = exp.paren(sql.minus(sql.any_number(), sql.integer(1)))
+    own = source(plan, root, "r")
+    if hashed:
+        own = sql.derived(_with_hash(columns, own, hashed), "r")
+    number = sql.row_number(HASH) if hashed else sql.any_number()
+    first = exp.paren(sql.minus(number, sql.integer(1)))
     size = sql.double(exp.ArraySize(this=sql.array(points(root))))
     n = sql.rounded(exp.Div(this=size, expression=sql.parameter(DENSITY)))
     place = exp.Mod(this=first, expression=exp.cast(n, exp.DType.BIGINT))
-    rows = sql.select([*sql.columns(columns, "r"), (place, "place")], source(plan, root, "r"))
+    rows = sql.select([*sql.columns(columns, "r"), (place, "place")], own)
     found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], "h")], sql.derived(rows, "l"))
     return sql.fenced(sql.join(found, sql.derived(hits, "h"), sql.same(["place"], "l", "h")))
 

@@ -284,6 +284,10 @@ class Engine(ABC):
         for the same seed?"""
         return False
 
+    def keeps_order(self, source: exp.Expr) -> bool:
+        """Are the rows of this read in the same order each time?"""
+        return True
+
     @abstractmethod
     def blur(self, column: Column, of: exp.Query) -> str | None:
         """The type or collation under which different texts of this column are equal, if any."""

@@ -168,6 +168,10 @@ class DuckDB(Engine):
             unread += [name for name in views if any(name in text.lower() for text in texts)]
         return tuple(found)
 
+    def keeps_order(self, source: exp.Expr) -> bool:
+        """Threads put the groups and the joined rows of a query in any order."""
+        return isinstance(source, exp.Table) and not self.view_texts([source])
+
     def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
         found = self._ask(_UNIQUE_KEYS, [table.db or None, table.name])
         return tuple(frozenset(columns) for (columns,) in found)

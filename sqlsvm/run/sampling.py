@@ -9,7 +9,7 @@ import numpy as np
 
 from sqlsvm.compile.sample import CLUSTER, TIMES, drawn_nodes, root_of, sample, thinnable, whole
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Rows
+from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments
@@ -34,10 +34,9 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
     table = thinnable(plan) if size >= MANY else None
-    thinned, hashed = table is not None and work.engine.thins(table), work.engine.hashed
-    statements = list(
-        sample(plan, thinned=thinned, apart=apart, hashed=hashed if work.engine.abilities.spread else None)
-    )
+    thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
+    hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
+    statements = list(sample(plan, thinned=thinned, apart=apart, hashed=hashed, chunked=chunked))
     places = _places(plan, moments, size, seed, apart)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
@@ -46,6 +45,14 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     numbers, ones, labels, *clusters = (np.concatenate(parts) for parts in zip(*read, strict=True))
     drawn = Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
     return replace(drawn, clusters=clusters[0]) if apart else drawn
+
+
+def _keeps_order(engine: Engine, plan: Plan, apart: bool) -> bool:
+    """Are the rows of which the others are drawn read in the same order each time?"""
+    query = plan.tree.query
+    return all(
+        engine.keeps_order(query.relation(alias).source) for alias in plan.tree.nodes[root_of(plan, apart=apart)]
+    )
 
 
 def _clusters(rows: Rows) -> Array:

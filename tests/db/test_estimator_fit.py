@@ -123,6 +123,21 @@ def test_a_warm_start_goes_on_from_the_passes(duckdb: Engine, monkeypatch: pytes
     assert svc.fit(duckdb, join.query, "y").n_iter_ == len(made) - 1  # the third one was lost
 
 
+def test_a_warm_start_goes_on_with_each_class(duckdb: Engine) -> None:
+    build(
+        duckdb,
+        "CREATE TABLE f AS SELECT i % 13 AS x, (i * i) % 7 AS z, (i % 13 + (i * i) % 7) % 3 AS y FROM range(300) r(i)",
+    )
+    svc = RelationalSVC(1e-3, tol=1e-9, max_passes=1, sample=60, in_memory=0, warm_start=True)
+    query = "SELECT 'class ' || f.y AS y, f.x, f.z FROM f"
+    with pytest.warns(ConvergenceWarning):
+        svc.fit(duckdb, query, "y")
+    first = svc.model_.classes
+    svc.set_params(tol=1e-3, max_passes=100).fit(duckdb, query, "y")
+    assert svc.gap_ <= 1e-3
+    assert [of.history[0] for of in svc.model_.classes] == [of.history[0] for of in first]
+
+
 def test_a_url_is_opened_and_closed(tmp_path: Path) -> None:
     url = f"duckdb:{tmp_path / 'shop.db'}"
     join = categories(np.random.default_rng(3))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sqlglot import parse_one
 
 import sqlsvm.run.sampling
 from sqlsvm.compile.statement import Statement
@@ -393,6 +394,29 @@ def test_a_seed_thins_alike(engine: Engine) -> None:
     rows = [sorted(np.column_stack([s.rows.dense(), s.signs]).tolist()) for s in samples]
     assert rows[0] == rows[1]
     assert rows[0] != rows[2]
+
+
+GROUPED = "(SELECT y, k, b, MAX(x) AS x FROM f GROUP BY y, k, b) q"
+
+
+@pytest.mark.parametrize("other", ["JOIN d ON d.k = q.k", "JOIN d ON d.k = q.b"])
+def test_threads_do_not_choose_the_rows(duckdb: Engine, other: str) -> None:
+    """They put the groups of a sub-query in any order. Along a foreign key rows are numbered, else laid end to end."""
+    x = "CAST(hash(i) % 1000 AS DOUBLE) AS x"
+    build(
+        duckdb,
+        f"CREATE TABLE f AS SELECT i % 2 AS y, hash(i) % 997 AS k, hash(-i) % 90 AS b, {x} FROM range(300000) r(i)",
+    )
+    build(duckdb, "CREATE TABLE d AS SELECT i % 997 AS k, i / 8.0 AS z FROM range(997) AS r(i)")
+    if other.endswith("b"):
+        build(duckdb, "INSERT INTO d SELECT k, -z FROM d")
+    drawn = []
+    for threads in (1, 2, 4):
+        typed(duckdb, parse_one(f"SET threads = {threads}", read="duckdb"))
+        with workspace(duckdb) as work:
+            found = open_oracle(work, f"SELECT q.y, q.x, d.z FROM {GROUPED} {other}", Wish()).sample(3000, 1)
+        drawn.append(sorted(np.column_stack([found.rows.dense(), found.signs]).tolist()))
+    assert drawn[0] == drawn[1] == drawn[2]
 
 
 @pytest.mark.parametrize(
