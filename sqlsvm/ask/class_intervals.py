@@ -39,7 +39,7 @@ def confusion_held_out(problem: Problem, model: Model) -> Confusion:
 
 
 def with_intervals(scored: Scored) -> Confusion:
-    """None if the label's relation is joined up front."""
+    """None if the label's relation is part of a cycle."""
     plan = apart(scored.problem.plan)
     if plan is None:
         return replace(confusion(scored), no_intervals=JOINED)

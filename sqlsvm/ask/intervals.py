@@ -92,7 +92,7 @@ def with_intervals(
     options: ProblemOptions,
     asked: Asked | None = None,
 ) -> Evaluation:
-    """None if the label's relation is joined up front, or one of the classes has hardly any rows. `asked` has the list
+    """None if the label's relation is part of a cycle, or one of the classes has hardly any rows. `asked` has the list
     of the scores, if it is still there."""
     plan = apart(problem.plan)
     if plan is None:
@@ -119,7 +119,7 @@ def with_intervals(
 def with_intervals_of_numbers(
     found: Residuals, problem: Problem, theta: Array, options: ProblemOptions, loss: float | None = None
 ) -> Residuals:
-    """None if the label's relation is joined up front, or has a single row in the join."""
+    """None if the label's relation is part of a cycle, or has a single row in the join."""
     plan, label = apart(problem.plan), problem.moments.label
     assert label is not None
     centre = label.total / found.rows

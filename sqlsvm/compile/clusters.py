@@ -34,9 +34,10 @@ POWERS = tuple(field.name for field in fields(Sizes))
 
 
 def apart(plan: Plan) -> Plan | None:
-    """The plan in which each row of the label's relation is a row of its node; None if it is joined up front."""
+    """The plan in which each row of the label's relation is a row of its node, or each of the one that it hangs from by
+    a LEFT JOIN; None if it is part of a cycle."""
     node = plan.label_node
-    if len(plan.tree.nodes[node]) > 1:
+    if len(plan.tree.leading(node)) > 1:
         return None
     method = "grid" if plan.method == "sketch" else plan.method
     alone = frozenset({node})

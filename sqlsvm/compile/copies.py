@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import most_frequent
+from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_matches
 from sqlsvm.compile.scores import outputs, rows, source
 from sqlsvm.compile.statement import Statement, statement
@@ -21,8 +22,8 @@ def working_tables(plan: Plan) -> Iterator[Statement]:
         first, second = second, first
     yield from first
     yield from second
-    for node in sorted(plan.copied):
-        copied = _merged(plan, node) if node in plan.merged else rows(plan, node)
+    for node in sorted(plan.copied, key=lambda node: node == plan.label_node):
+        copied = _merged(plan, node) if node in plan.merged else _rows(plan, node)
         yield statement(f"rows of {plan.tree.name(node)}", copied, node_table(node))
     for v in sorted({v for link in plan.links for v in link.edge.on}):
         yield statement(f"codes of variable {v}", _codes(plan, v), codes_table(v))
@@ -63,8 +64,22 @@ def _size_of(d: Dictionary) -> exp.Expression:
     return sql.select([(exp.Count(this=exp.Star()), "n")], exp.to_table(d.table)).subquery()
 
 
+def _rows(plan: Plan, node: int) -> exp.Select:
+    """The label's rows only if they have a partner in every table that they point to. So no pass and no message has to
+    look for partners again."""
+    found = rows(plan, node)
+    if node != plan.label_node or not plan.met:
+        return found
+    counts, own = counts_of(plan, apart=False), "l"
+    kept = sql.select(sql.columns(found.named_selects, own), sql.derived(found, own))
+    for child, edge in plan.met.items():
+        name = node_table(child)
+        kept = sql.join(kept, sql.derived(counts.entries(child, edge), name), sql.same(map(key, edge.on), own, name))
+    return kept
+
+
 def _merged(plan: Plan, node: int) -> exp.Select:
     """Equal rows once, with their number, or the sum of their weights, as w."""
-    found = rows(plan, node)
+    found = _rows(plan, node)
     size = sql.total(sql.column("w")) if "w" in found.named_selects else sql.count()
     return sql.grouped(sql.columns(n for n in found.named_selects if n != "w"), [(size, "w")], sql.derived(found, "r"))

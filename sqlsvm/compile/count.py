@@ -64,7 +64,7 @@ class Counts:
 
     def without(self, children: Iterable[int]) -> "Counts":
         """The same, where the messages up from these children are known to say 1 to every row."""
-        return replace(self, needless=frozenset(map(up_table, children)))
+        return replace(self, needless=self.needless | frozenset(map(up_table, children)))
 
     def messages(self) -> Iterator[Statement]:
         order = list(self.tree.down())

@@ -42,7 +42,7 @@ def counts_of(plan: Plan, *, apart: bool = True) -> Counts:
     target = plan.design.target
     is_negative, apart = (target.is_negative, apart) if target.signed else (None, False)
     rows = partial(source, plan, alias="n")
-    return Counts(tree, rows, plan.weighted, is_negative, apart, parts=plan.parts)
+    return Counts(tree, rows, plan.weighted, is_negative, apart, parts=plan.parts).without(plan.met)
 
 
 def moments(plan: Plan, measured: frozenset[str] = EVERY) -> Iterator[Statement]:

@@ -20,7 +20,8 @@ from sqlsvm.query.variables import Variable, join_variables
 
 EdgeKind = Literal["foreign-key", "many-to-many"]
 Block = tuple[str, ...]
-"""The aliases of the relations of one node of the tree: one, or several if a cycle has to be joined up front."""
+"""The aliases of the relations of one node of the tree: one, or several that are joined up front, because they make a
+cycle, or the label is behind a LEFT JOIN."""
 
 
 class Facts(Protocol):
@@ -75,6 +76,13 @@ class JoinTree:
     def holder(self, variable: Variable, node: int) -> str:
         """The first relation of a node that holds a variable."""
         return next(alias for alias in self.nodes[node] if alias in variable.holders)
+
+    def leading(self, node: int) -> Block:
+        """The relations of a node but those that hang from another one of it by a LEFT JOIN: a row of the node has one
+        row of each such relation, and is told apart by the others."""
+        block, joins = self.nodes[node], self.query.left_joins
+        hanging = {j.relation for j in joins if j.parent in block}
+        return tuple(alias for alias in block if alias not in hanging)
 
     def edges_of(self, node: int) -> tuple[Edge, ...]:
         return tuple(e for e in self.edges if node in (e.left, e.right))
@@ -131,13 +139,16 @@ class JoinTree:
         return node
 
 
-def join_tree(query: FeatureQuery, facts: Facts) -> JoinTree:
-    """The join tree with the fewest bags, then the most path-like one."""
+def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> JoinTree:
+    """The join tree with the fewest bags, then the most path-like one. `to_count`: a label behind a LEFT JOIN is joined
+    up front."""
     variables = join_variables(query)
     blocks: tuple[Block, ...] = tuple((r.alias,) for r in query.relations)
     acyclic = is_acyclic(blocks, variables)
     if not acyclic:
         blocks = decompose(blocks, variables, facts)
+    if to_count:
+        blocks = _with_label(blocks, query)
     wanted = query.label.relation if query.label else query.relations[0].alias
     root = next(i for i, block in enumerate(blocks) if wanted in block)
     written = {frozenset((q.left.relation, q.right.relation)) for q in query.equalities}
@@ -153,6 +164,19 @@ def join_tree(query: FeatureQuery, facts: Facts) -> JoinTree:
         return len(t.bags), _branching(links), _branching(edges), -typed
 
     return tree(_best_spanning_tree(blocks, variables, cost))
+
+
+def _with_label(blocks: tuple[Block, ...], query: FeatureQuery) -> tuple[Block, ...]:
+    """If the label is behind a LEFT JOIN, its relation is joined up front with what that hangs from. This is copied in
+    any case, and has a row for each of its matches, so the copy has as many rows as without."""
+    parents = {j.relation: j.parent for j in query.left_joins}
+    alias = query.label.relation if query.label else ""
+    while alias in parents:
+        first, second = ((next(b for b in blocks if a in b)) for a in (parents[alias], alias))
+        if first != second:
+            blocks = tuple(b + second if b == first else b for b in blocks if b != second)
+        alias = parents[alias]
+    return blocks
 
 
 def _shared(a: Block, b: Block, variables: tuple[Variable, ...]) -> tuple[int, ...]:

@@ -127,6 +127,11 @@ class Plan:
         return {child: edge for child, edge in edges.items() if once.issuperset(tree.beyond(child, edge))}
 
     @cached_property
+    def met(self) -> dict[int, Edge]:
+        """Those of them of which every row of the label's node has one: its copy leaves out the others."""
+        return self.foreign if self.label_node in self.copied else {}
+
+    @cached_property
     def placeable(self) -> dict[int, Edge]:
         """The nodes that may be placed: with one bag, those that fold into the label's node by a single key. A row
         without a partner gets a score that is never active, and so is not counted."""

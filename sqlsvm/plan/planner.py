@@ -104,7 +104,7 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
     are measured at once, no key is counted."""
     if plan.measured_at_once:
         return frozenset()
-    variables, edges = plan.tree.variables, plan.foreign.items()
+    variables, edges = plan.tree.variables, plan.foreign.items() - plan.met.items()
     plain = [child for child, edge in edges if all(catalog.alike(variables[v]) for v in edge.on)]
     return _shared(plan, catalog, {child: node_rows(plan.tree, catalog, child) for child in plain})
 
@@ -129,7 +129,8 @@ def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
 def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozenset[int]:
     """Given children with their numbers of keys: those for which many rows of the label's node share each key."""
     needed = {child: ROWS_A_KEY * size for child, size in keys.items()}
-    rows = catalog.rows_up_to(plan.design.target.label.relation, max(needed.values())) if needed else 0.0
+    most = max(needed.values(), default=0.0)
+    rows = max(catalog.rows_up_to(alias, most) for alias in plan.tree.leading(plan.label_node)) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)
 
 

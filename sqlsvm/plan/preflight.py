@@ -114,5 +114,5 @@ def check_scale(query: FeatureQuery, scale: Scale) -> None:
 
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
-    plan = choose(join_tree(catalog.query, catalog), made, catalog, options.counting)
+    plan = choose(join_tree(catalog.query, catalog, to_count=True), made, catalog, options.counting)
     return replace(plan, loss=options.named_loss)

@@ -38,13 +38,13 @@ class Terms:
 
 def terms(plan: Plan) -> tuple[Terms, ...]:
     """Of all the sums that one weight, or one value, goes through on its way to an answer."""
-    return tuple(Terms(tuple(map(Rows, node))) for node in plan.tree.nodes) + tuple(_of_messages(plan))
+    return tuple(Terms(_rows(plan, node)) for node in range(len(plan.tree.nodes))) + tuple(_of_messages(plan))
 
 
 def met(plan: Plan) -> tuple[Terms, ...]:
     """Of the entries of each side that have one key, where two bags meet."""
     assert plan.centre is not None
-    cores = {bag: tuple(map(Rows, plan.tree.nodes[plan.bags[bag].core])) for bag in plan.centre.bags}
+    cores = {bag: _rows(plan, plan.bags[bag].core) for bag in plan.centre.bags}
     return tuple(Terms(_for_one_key(plan, plan.centre, bag, rows)) for bag, rows in cores.items())
 
 
@@ -56,7 +56,7 @@ def _of_messages(plan: Plan) -> Iterator[Terms]:
     for side in plan.centre.bags:
         held: dict[int, tuple[Rows, ...]] = {}
         for bag, towards in plan.upwards(side, plan.centre):
-            held[bag] = tuple(map(Rows, plan.tree.nodes[plan.bags[bag].core]))
+            held[bag] = _rows(plan, plan.bags[bag].core)
             for link in plan.children(bag, towards):
                 message = held[link.other(bag)]
                 met = _for_one_key(plan, link, link.other(bag), message)
@@ -65,6 +65,10 @@ def _of_messages(plan: Plan) -> Iterator[Terms]:
                 yield Terms(message, most, weighted=True)
                 held[bag] += met
         yield Terms(held[side], most, weighted=True)
+
+
+def _rows(plan: Plan, node: int) -> tuple[Rows, ...]:
+    return tuple(map(Rows, plan.tree.leading(node)))
 
 
 def _for_one_key(plan: Plan, link: Link, bag: int, message: tuple[Rows, ...]) -> tuple[Rows, ...]:

@@ -116,6 +116,29 @@ def test_a_label_that_lives_in_a_dimension(shop: Engine) -> None:
         assert_exact(opened(work, f"SELECT o.price > 1 AS y, s.qty, st.size, d.rate {FROM} WHERE o.price > -9", Wish()))
 
 
+@pytest.mark.parametrize(
+    "wish",
+    [
+        Wish(nulls="mean", scale="standard"),
+        Wish(copied=True, weight="times", class_weights=(3, 1)),
+        Wish(method="grid"),
+    ],
+)
+def test_a_label_behind_a_left_join(shop: Engine, wish: Wish) -> None:
+    """Its table is joined up front with the one that it hangs from. Of this, the copy leaves out what has no partner:
+    the region 7 is the only one here, and no row of two shops is in the join."""
+    areas = "(SELECT 7 AS region, 0.5 AS tax UNION ALL SELECT 10, 0.25) AS a"
+    text = f"""SELECT d.store IS NOT NULL AS y, {"s.times, " if wish.weight else ""}s.qty, st.size, st.city, a.tax FROM
+        sales s JOIN stores st ON st.store = s.store JOIN {areas} ON a.region = st.region
+        LEFT JOIN discounts d ON d.store = s.store"""
+    with workspace(shop) as work:
+        found = opened(work, text, wish)
+        assert_exact(found)
+        plan = found.problem.plan
+        assert plan.tree.nodes[plan.label_node] == ("s", "d")
+        assert [plan.tree.name(child) for child in plan.met] == ["st"]
+
+
 @pytest.mark.parametrize("scale", ["standard", "maxabs"])
 def test_a_feature_that_says_nothing(shop: Engine, scale: svm.Scale) -> None:
     """A constant has no width to be divided by. The intercept meets the hinge for all rows of a label at once."""

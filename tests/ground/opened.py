@@ -151,7 +151,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
         query = drop_nulls(query)
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
-    tree = join_tree(query, catalog)
+    tree = join_tree(query, catalog, to_count=True)
     if wish.root is not None:
         tree = tree.rerooted(wish.root)
     made = design(catalog, target, intercept=wish.intercept)
