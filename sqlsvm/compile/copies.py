@@ -65,17 +65,18 @@ def _size_of(d: Dictionary) -> exp.Expression:
 
 
 def _rows(plan: Plan, node: int) -> exp.Select:
-    """The label's rows only if they have a partner in every table that they point to. So no pass and no message has to
-    look for partners again."""
+    """The label's rows only if they have a partner in the tables that they point to: no message has to look for it
+    again. Where another query looks if all have one, those without a key do not get there."""
     found = rows(plan, node)
-    if node != plan.label_node or not plan.met:
+    if node != plan.label_node or not plan.foreign:
         return found
     counts, own = counts_of(plan, apart=False), "l"
+    keys = {key(v) for edge in plan.foreign.values() for v in edge.on}
     kept = sql.select(sql.columns(found.named_selects, own), sql.derived(found, own))
     for child, edge in plan.met.items():
         name = node_table(child)
         kept = sql.join(kept, sql.derived(counts.entries(child, edge), name), sql.same(map(key, edge.on), own, name))
-    return kept
+    return sql.where(kept, *(sql.not_null(sql.column(k, own)) for k in sorted(keys)))
 
 
 def _merged(plan: Plan, node: int) -> exp.Select:

@@ -104,7 +104,7 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
     are measured at once, no key is counted."""
     if plan.measured_at_once:
         return frozenset()
-    variables, edges = plan.tree.variables, plan.foreign.items() - plan.met.items()
+    variables, edges = plan.tree.variables, plan.foreign.items()
     plain = [child for child, edge in edges if all(catalog.alike(variables[v]) for v in edge.on)]
     return _shared(plan, catalog, {child: node_rows(plan.tree, catalog, child) for child in plain})
 

@@ -1,41 +1,3 @@
--- rows of s
-CREATE TEMPORARY TABLE sqlsvm_n0 AS
-SELECT
-  "s"."k" AS k0,
-  CAST(CASE
-    WHEN NOT "s"."a" IS NULL
-    THEN CASE
-      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 0.0e0
-      THEN 1.0e0
-      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 4.0e0
-      THEN 1.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 0.0e0) * (-0.25e0))
-      ELSE 0.0e0
-    END
-  END AS DOUBLE PRECISION) AS x2,
-  CAST(CASE
-    WHEN NOT "s"."a" IS NULL
-    THEN CASE
-      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 0.0e0
-      THEN 0.0e0
-      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 4.0e0
-      THEN 0.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 0.0e0) * 0.25e0)
-      WHEN CAST("s"."a" AS DOUBLE PRECISION) < 8.0e0
-      THEN 1.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 4.0e0) * (-0.25e0))
-      ELSE 0.0e0
-    END
-  END AS DOUBLE PRECISION) AS x3,
-  CAST(CASE
-    WHEN NOT ("s"."a" / (1 + "s"."sqlsvm_met0")) IS NULL
-    THEN CASE WHEN CAST("s"."a" / (1 + "s"."sqlsvm_met0") AS DOUBLE PRECISION) < 0.7e0 THEN 1.0e0 ELSE 0.0e0
-    END
-  END AS DOUBLE PRECISION) AS x4,
-  CASE WHEN "s"."y" THEN 1 WHEN NOT "s"."y" THEN -1 END AS y
-FROM (
-  SELECT "s".*, "d"."b" AS "sqlsvm_met0"
-  FROM "public".s AS "s"
-  LEFT JOIN "public".d AS "d" ON "s"."k" = "d"."k"
-) AS "s";
-
 -- rows of d
 CREATE TEMPORARY TABLE sqlsvm_n1 AS
 SELECT
@@ -65,3 +27,47 @@ FROM (
     FROM "public".d AS "d"
  ) AS "d"
 ) AS "d";
+
+-- rows of s
+CREATE TEMPORARY TABLE sqlsvm_n0 AS
+SELECT l.k0 AS k0, l.x2 AS x2, l.x3 AS x3, l.x4 AS x4, l.y AS y
+FROM (
+  SELECT
+    "s"."k" AS k0,
+    CAST(CASE
+      WHEN NOT "s"."a" IS NULL
+      THEN CASE
+        WHEN CAST("s"."a" AS DOUBLE PRECISION) < 0.0e0
+        THEN 1.0e0
+        WHEN CAST("s"."a" AS DOUBLE PRECISION) < 4.0e0
+        THEN 1.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 0.0e0) * (-0.25e0))
+        ELSE 0.0e0
+      END
+    END AS DOUBLE PRECISION) AS x2,
+    CAST(CASE
+      WHEN NOT "s"."a" IS NULL
+      THEN CASE
+        WHEN CAST("s"."a" AS DOUBLE PRECISION) < 0.0e0
+        THEN 0.0e0
+        WHEN CAST("s"."a" AS DOUBLE PRECISION) < 4.0e0
+        THEN 0.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 0.0e0) * 0.25e0)
+        WHEN CAST("s"."a" AS DOUBLE PRECISION) < 8.0e0
+        THEN 1.0e0 + ((CAST("s"."a" AS DOUBLE PRECISION) - 4.0e0) * (-0.25e0))
+        ELSE 0.0e0
+      END
+    END AS DOUBLE PRECISION) AS x3,
+    CAST(CASE
+      WHEN NOT ("s"."a" / (1 + "s"."sqlsvm_met0")) IS NULL
+      THEN CASE WHEN CAST("s"."a" / (1 + "s"."sqlsvm_met0") AS DOUBLE PRECISION) < 0.7e0 THEN 1.0e0 ELSE 0.0e0
+      END
+    END AS DOUBLE PRECISION) AS x4,
+    CASE WHEN "s"."y" THEN 1 WHEN NOT "s"."y" THEN -1 END AS y
+  FROM (
+    SELECT "s".*, "d"."b" AS "sqlsvm_met0"
+    FROM "public".s AS "s"
+    LEFT JOIN "public".d AS "d" ON "s"."k" = "d"."k"
+ ) AS "s"
+) AS l
+JOIN (SELECT n.k0 AS k0, CAST(1.0 AS DOUBLE PRECISION) AS c FROM sqlsvm_n1 AS n) AS sqlsvm_n1
+  ON l.k0 = sqlsvm_n1.k0
+WHERE NOT l.k0 IS NULL;

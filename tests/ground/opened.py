@@ -59,6 +59,8 @@ class Wish:
     """All columns are met and added up in one scan, wherever that is possible."""
     placed: bool = False
     """Scores are looked up by place wherever that is possible, on any engine and however few the rows are."""
+    looked: bool = True
+    """A query looks for keys without a partner. If not, a copy of the label's rows leaves out those without one."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     plan = Plan(tree, made, method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
     at_once = wish.at_once and plan.centre is None and not made.dictionaries
     placed = dict(_placed(plan, catalog)) if wish.placed and not at_once else {}
-    return replace(plan, at_once=at_once, looked=frozenset(plan.foreign), placed=placed), catalog
+    return replace(plan, at_once=at_once, looked=frozenset(plan.foreign if wish.looked else ()), placed=placed), catalog
 
 
 def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
@@ -185,9 +187,9 @@ def centre_of(links: Sequence[Link], number: int | None = None) -> Link | None:
 def opened_world(engine: Engine, seed: int, wish: Wish, **wishes: Unpack[Wishes]) -> Iterator[Opened | None]:
     """A random world with a label; None where its join is empty, which is refused before anybody counts. In every
     other world categories stand in tables; in every other pair of worlds scores are looked up by place, and in the
-    others columns are added up at once."""
+    others columns are added up at once. In every third, copies leave out what has no partner."""
     tables, placed = seed % 2 == 1, wish.placed or (seed % 4 >= 2 and not wish.at_once)
-    wish = replace(wish, tables=wish.tables or tables, placed=placed, at_once=not placed)
+    wish = replace(wish, tables=wish.tables or tables, placed=placed, at_once=not placed, looked=seed % 3 > 0)
     wanted: Wishes = {"max_relations": 4}
     wanted.update(wishes)
     world = random_world(np.random.default_rng(seed), **wanted)
