@@ -23,8 +23,7 @@ def working_tables(plan: Plan) -> Iterator[Statement]:
     yield from first
     yield from second
     for node in sorted(plan.copied, key=lambda node: node == plan.label_node):
-        copied = _merged(plan, node) if node in plan.merged else _rows(plan, node)
-        yield statement(f"rows of {plan.tree.name(node)}", copied, node_table(node))
+        yield statement(f"rows of {plan.tree.name(node)}", copy(plan, node), node_table(node))
     for v in sorted({v for link in plan.links for v in link.edge.on}):
         yield statement(f"codes of variable {v}", _codes(plan, v), codes_table(v))
 
@@ -62,6 +61,10 @@ def _size_of(d: Dictionary) -> exp.Expression:
     if d.listed and not d.top:
         return sql.integer(len(d.categories))
     return sql.select([(exp.Count(this=exp.Star()), "n")], exp.to_table(d.table)).subquery()
+
+
+def copy(plan: Plan, node: int) -> exp.Select:
+    return _merged(plan, node) if node in plan.merged else _rows(plan, node)
 
 
 def _rows(plan: Plan, node: int) -> exp.Select:

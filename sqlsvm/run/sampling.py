@@ -6,7 +6,9 @@ from dataclasses import replace
 from math import ceil
 
 import numpy as np
+from sqlglot import exp
 
+from sqlsvm.compile.copies import copy
 from sqlsvm.compile.sample import CLUSTER, TIMES, drawn_nodes, root_of, sample, thinnable, whole
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Rows
@@ -49,10 +51,11 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
 
 def _keeps_order(engine: Engine, plan: Plan, apart: bool) -> bool:
     """Are the rows of which the others are drawn read in the same order each time?"""
-    query = plan.tree.query
-    return all(
-        engine.keeps_order(query.relation(alias).source) for alias in plan.tree.nodes[root_of(plan, apart=apart)]
-    )
+    root = root_of(plan, apart=apart)
+    read: list[exp.Expr] = [plan.tree.query.relation(alias).source for alias in plan.tree.nodes[root]]
+    if root in plan.copied and (made := copy(plan, root)).find(exp.Join, exp.Group):
+        read.append(made)
+    return all(map(engine.keeps_order, read))
 
 
 def _clusters(rows: Rows) -> Array:
