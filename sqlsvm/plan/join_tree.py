@@ -21,7 +21,7 @@ from sqlsvm.query.variables import Variable, join_variables
 EdgeKind = Literal["foreign-key", "many-to-many"]
 Block = tuple[str, ...]
 """The aliases of the relations of one node of the tree: one, or several that are joined up front, because they make a
-cycle, or the label is behind a LEFT JOIN."""
+cycle, or the label says whether a LEFT JOIN has found a row."""
 
 
 class Facts(Protocol):
@@ -140,8 +140,8 @@ class JoinTree:
 
 
 def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> JoinTree:
-    """The join tree with the fewest bags, then the most path-like one. `to_count`: a label behind a LEFT JOIN is joined
-    up front."""
+    """The join tree with the fewest bags, then the most path-like one. `to_count`: what says whether a LEFT JOIN has
+    found a row is joined up front."""
     variables = join_variables(query)
     blocks: tuple[Block, ...] = tuple((r.alias,) for r in query.relations)
     acyclic = is_acyclic(blocks, variables)
@@ -167,11 +167,11 @@ def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> J
 
 
 def _with_label(blocks: tuple[Block, ...], query: FeatureQuery) -> tuple[Block, ...]:
-    """If the label is behind a LEFT JOIN, its relation is joined up front with what that hangs from. This is copied in
-    any case, and has a row for each of its matches, so the copy has as many rows as without."""
+    """If the label tells of the rows of another relation, that and its own are joined up front. The other is copied in
+    any case, and the copy has as many rows as without."""
     parents = {j.relation: j.parent for j in query.left_joins}
     alias = query.label.relation if query.label else ""
-    while alias in parents:
+    while query.label and alias != query.label_relation:
         first, second = ((next(b for b in blocks if a in b)) for a in (parents[alias], alias))
         if first != second:
             blocks = tuple(b + second if b == first else b for b in blocks if b != second)

@@ -112,6 +112,8 @@ class FeatureQuery:
     """Conditions of WHERE that await their relation (query/meeting.py)."""
     maps: tuple[Any, ...] = ()
     """What has computed some of the features from others (maps/mapped.py)."""
+    tells_of: str | None = None
+    """The alias of `label_relation`, where the label itself does not say it."""
 
     @property
     def outputs(self) -> tuple[Feature, ...]:
@@ -139,6 +141,18 @@ class FeatureQuery:
 
     def relation(self, alias: str) -> Relation:
         return next(r for r in self.relations if r.alias == alias)
+
+    @property
+    def label_relation(self) -> str:
+        """The relation whose rows the label tells of: its own; or, if it says whether a LEFT JOIN has found a row, the
+        one that this hangs from."""
+        assert self.label is not None
+        if self.tells_of:
+            return self.tells_of
+        parents, alias = {j.relation: j.parent for j in self.left_joins}, self.label.relation
+        while alias in parents and self.label.expression.find(exp.Is):
+            alias = parents[alias]
+        return alias
 
     def is_optional(self, alias: str) -> bool:
         return any(j.relation == alias for j in self.left_joins)

@@ -27,7 +27,6 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
-from sqlsvm.run.holdout import label_relation
 from sqlsvm.run.measuring import asked_moments, moments_of
 from sqlsvm.run.problem import Problem, weighted
 from sqlsvm.run.small import chosen, weighing_rows
@@ -93,7 +92,7 @@ class Folded:
     def _on(self, fold: int, which: type[exp.EQ | exp.NEQ], said: str) -> Iterator[Problem]:
         """The same problem on some of the rows. What is measured there has no class weights."""
         plan, work, answers, query = self.problem.plan, self.problem.work, self.counted, self.problem.plan.tree.query
-        alias, is_inside = label_relation(query), which is exp.EQ
+        alias, is_inside = query.label_relation, which is exp.EQ
         condition: exp.Expression = which(this=sql.named(FOLD, alias), expression=sql.integer(fold))
         plan = replace(plan, tree=replace(plan.tree, query=query.where(alias, condition)), split=None)
         if is_inside:
@@ -112,7 +111,7 @@ class Folded:
 def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     """Its own table of the label's node goes: each part of the rows has another."""
     work, query = problem.work, problem.plan.tree.query
-    alias = label_relation(query)
+    alias = query.label_relation
     if query.is_optional(alias):
         raise OptionError(f"--folds cannot part the rows of {alias}: it is behind a LEFT JOIN")
     relation = query.relation(alias)

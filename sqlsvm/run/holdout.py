@@ -59,7 +59,7 @@ class Holdout:
 
 def marked(query: FeatureQuery, holdout: Holdout) -> FeatureQuery:
     """The query with the condition by which rows of the label's relation are held out."""
-    alias = label_relation(query)
+    alias = query.label_relation
     end = exp.Literal.string(threshold(holdout.fraction))
     own = (c for c in query.used_columns(alias) if not c.name.startswith(sql.WORKING))  # without the steps of maps
     held_out = exp.LT(this=digest(own, alias, holdout.seed), expression=end)
@@ -70,12 +70,7 @@ def part_of(query: FeatureQuery, part: Part) -> FeatureQuery:
     """A marked query with one more conjunct in its WHERE."""
     assert query.held_out is not None
     held = query.held_out.copy()
-    return query.where(label_relation(query), held if part == "holdout" else exp.not_(exp.paren(held)))
-
-
-def label_relation(query: FeatureQuery) -> str:
-    assert query.label is not None
-    return query.label.relation
+    return query.where(query.label_relation, held if part == "holdout" else exp.not_(exp.paren(held)))
 
 
 def digest(columns: Iterable[Column], alias: str, seed: int) -> exp.Expression:
@@ -115,7 +110,7 @@ def _number_written(value: exp.Expression) -> exp.Expression:
 def kept(work: Workspace, query: FeatureQuery, table: str = KEPT) -> FeatureQuery:
     """The same query over a working table with the filtered rows of the label's relation: else the catalog and every
     pass would hash all rows again. A LEFT JOINed relation stays, as conditions of WHERE apply after the join."""
-    alias = label_relation(query)
+    alias = query.label_relation
     if query.is_optional(alias):
         return query
     relation = query.relation(alias)

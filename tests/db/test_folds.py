@@ -22,7 +22,6 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.apart import without as left_out
 from sqlsvm.run.folding import Folded, Folds, _fold, folded
-from sqlsvm.run.holdout import label_relation
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.opening import labelled
@@ -37,7 +36,7 @@ from tests.ground.opened import Wish, build, opened_problem, truth
 from tests.ground.schemas import random_world
 from tests.ground.trained import training
 from tests.typed import asked as fetched
-from tests.typed import typed
+from tests.typed import meant, typed
 
 SHAPES = {"star": star, "chain": chain, "categories": categories}
 Found = list[tuple[float, Mapping[str, Values]]]
@@ -58,7 +57,7 @@ def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple
 
 def fold_of(engine: Engine, join: Join, folds: Folds) -> exp.Expression:
     query = labelled(engine, join.query, ProblemOptions("y", categorical=join.categorical))
-    return _fold(engine, query, label_relation(query), folds)
+    return _fold(engine, query, query.label_relation, folds)
 
 
 def rows_of(engine: Engine, join: Join, folds: Folds, *more: str) -> Rows:
@@ -106,7 +105,7 @@ SHARING = (Wish(), Wish(class_weights=(3, 2), copied=True), Wish(at_once=True), 
 
 @pytest.mark.parametrize("seed", range(700, 708))
 def test_shared_passes_are_those_of_the_other_rows(shared_engine: Engine, seed: int) -> None:
-    """Of random worlds: the moments without a fold and within it, and with one bag the cut of a pass over all rows."""
+    """Of random worlds."""
     rng = np.random.default_rng(seed)
     world = random_world(rng, max_relations=4)
     assert world.label
@@ -117,13 +116,33 @@ def test_shared_passes_are_those_of_the_other_rows(shared_engine: Engine, seed: 
             return
         problem = opened_problem(work, text, wish)
         with suppress(OptionError, DataError):  # behind a LEFT JOIN; a fold without rows
-            rows = folded(problem, Folds(2, seed), EVERY)
-            for fold in range(2):
-                with rows.without(fold) as rest:
-                    same(rest.moments, read_moments(work, rest.plan))
-                    check_cut(rows, rest, fold, rng.normal(size=rest.scaling.dimension))
-                with rows.within(fold) as part:
-                    same(part.moments, read_moments(work, part.plan))
+            check_folds(problem, seed, rng)
+
+
+@pytest.mark.parametrize("wish", [Wish(), Wish(at_once=True, looked=False)])
+def test_a_label_that_says_what_a_left_join_has_found(engine: Engine, wish: Wish) -> None:
+    """The rows from which it looks are folded. One has a key that is NULL, and some have no partner."""
+    number = np.arange(90)
+    build(engine, "CREATE TABLE a (k INT, d INT, x FLOAT8); CREATE TABLE b (k INT); CREATE TABLE d (d INT, z FLOAT8)")
+    of = (number % 9).astype(object)
+    of[7] = None
+    engine.copy_in(meant(engine, "a"), {"k": number, "d": of, "x": number * 7 % 41 / 9})
+    engine.copy_in(meant(engine, "b"), {"k": number[::3]})
+    engine.copy_in(meant(engine, "d"), {"d": number[:8], "z": number[:8] / 4})
+    text = "SELECT a.x, d.z, b.k IS NOT NULL AS y FROM a JOIN d ON d.d = a.d LEFT JOIN b ON b.k = a.k"
+    with workspace(engine) as work:
+        check_folds(opened_problem(work, text, wish), 1, np.random.default_rng(1))
+
+
+def check_folds(problem: Problem, seed: int, rng: np.random.Generator) -> None:
+    """The moments without a fold and within it, and with one bag the cut of a pass over all rows."""
+    work, rows = problem.work, folded(problem, Folds(2, seed), EVERY)
+    for fold in range(2):
+        with rows.without(fold) as rest:
+            same(rest.moments, read_moments(work, rest.plan))
+            check_cut(rows, rest, fold, rng.normal(size=rest.scaling.dimension))
+        with rows.within(fold) as part:
+            same(part.moments, read_moments(work, part.plan))
 
 
 def same(found: Moments, counted: Moments) -> None:

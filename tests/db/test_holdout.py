@@ -264,6 +264,21 @@ def test_a_label_of_the_optional_side(engine: Engine) -> None:
     assert min(model.join_rows, 320 - model.join_rows) > 50
 
 
+@pytest.mark.parametrize("offload", [False, True])
+def test_a_label_that_says_what_a_left_join_has_found(postgres: Engine, offload: bool) -> None:
+    """It tells of the rows from which the join looks: these are held out. All rows without a match would be one row
+    of the label's table."""
+    number = np.arange(400)
+    build(postgres, "CREATE TABLE a (k INT, x FLOAT8); CREATE TABLE b (k INT)")
+    postgres.copy_in(meant(postgres, "a"), {"k": number, "x": (number * 7 % 41) / 9})
+    postgres.copy_in(meant(postgres, "b"), {"k": number[::3]})
+    text = "SELECT a.x, b.k IS NOT NULL AS y FROM a LEFT JOIN b ON b.k = a.k"
+    model = train(postgres, "m", text, replace(training(lam=0.1, sample=100), holdout=0.5, offload=offload))
+    held = model.trained_on.held_out
+    assert sum(held.values()) + model.join_rows == 400
+    assert min(model.join_rows, *held.values()) > 40
+
+
 def test_only_the_label_relation_is_parted(engine: Engine) -> None:
     """Of a chain with the label in the middle, one working table holds the seen rows, and is read by all that follows:
     nothing else is hashed."""

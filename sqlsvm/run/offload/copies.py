@@ -177,8 +177,9 @@ def _query_over(copies: list[Copy], query: FeatureQuery, dialect: str) -> Featur
         label=features[query.label] if query.label else None,
         weight=features[query.weight] if query.weight else None,
         audited=tuple(features[f] for f in query.audited),
-        held_out=of[query.label.relation].value(HELD) if query.label and query.held_out else None,
+        held_out=of[query.label_relation].value(HELD) if query.label and query.held_out else None,
         maps=query.maps,
+        tells_of=query.label_relation if query.label else None,
     )
 
 

@@ -104,7 +104,7 @@ class _Exporter:
     def export(self, relation: Relation) -> Export:
         alias, optional = relation.alias, self.query.is_optional(relation.alias)
         columns = [*self._outputs(alias), *self._keys(alias), *self._match_keys(alias)]
-        if self.query.held_out and self.query.label and self.query.label.relation == alias:
+        if self.query.held_out and self.query.label_relation == alias:
             columns.append(Carried(HELD, self.query.held_out, exp.DType.BOOLEAN))
         if optional or not columns:
             keep = sql.every(f.copy() for f in relation.late_filters)
