@@ -43,7 +43,9 @@ def outputs(plan: Plan, node: int) -> list[Output]:
     made += [Output(d.relation, d.value, d.column) for d in plan.dictionaries(node)]
     if node == plan.label_node:
         made.append(Output(target.label.relation, target.code, CODE))
-        made += [Output(r, sql.named(c, r), PART) for r, c in [(plan.tree.query.label_relation, plan.split)] if c]
+        if plan.split:
+            whose = plan.tree.query.label_relation
+            made.append(Output(whose, sql.named(plan.split, whose), PART))
     return made + _factors(plan, node)
 
 
