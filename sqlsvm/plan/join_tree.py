@@ -80,9 +80,8 @@ class JoinTree:
     def leading(self, node: int) -> Block:
         """The relations of a node but those that hang from another one of it by a LEFT JOIN: a row of the node has one
         row of each such relation, and is told apart by the others."""
-        block, joins = self.nodes[node], self.query.left_joins
-        hanging = {j.relation for j in joins if j.parent in block}
-        return tuple(alias for alias in block if alias not in hanging)
+        block, parents = self.nodes[node], self.query.parents
+        return tuple(alias for alias in block if parents.get(alias) not in block)
 
     def edges_of(self, node: int) -> tuple[Edge, ...]:
         return tuple(e for e in self.edges if node in (e.left, e.right))
@@ -169,13 +168,12 @@ def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> J
 def _with_label(blocks: tuple[Block, ...], query: FeatureQuery) -> tuple[Block, ...]:
     """If the label tells of the rows of another relation, that and its own are joined up front. The other is copied in
     any case, and the copy has as many rows as without."""
-    parents = {j.relation: j.parent for j in query.left_joins}
     alias = query.label.relation if query.label else ""
     while query.label and alias != query.label_relation:
-        first, second = ((next(b for b in blocks if a in b)) for a in (parents[alias], alias))
+        first, second = ((next(b for b in blocks if a in b)) for a in (query.parents[alias], alias))
         if first != second:
             blocks = tuple(b + second if b == first else b for b in blocks if b != second)
-        alias = parents[alias]
+        alias = query.parents[alias]
     return blocks
 
 

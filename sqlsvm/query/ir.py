@@ -149,13 +149,18 @@ class FeatureQuery:
         assert self.label is not None
         if self.tells_of:
             return self.tells_of
-        parents, alias = {j.relation: j.parent for j in self.left_joins}, self.label.relation
-        while alias in parents and self.label.expression.find(exp.Is):
-            alias = parents[alias]
+        alias, asks = self.label.relation, self.label.expression.find(exp.Is)
+        while asks and alias in self.parents:
+            alias = self.parents[alias]
         return alias
 
+    @property
+    def parents(self) -> dict[str, str]:
+        """From which relation a LEFT JOIN looks for another one."""
+        return {j.relation: j.parent for j in self.left_joins}
+
     def is_optional(self, alias: str) -> bool:
-        return any(j.relation == alias for j in self.left_joins)
+        return alias in self.parents
 
     def where(self, alias: str, *conjuncts: exp.Expression) -> "FeatureQuery":
         """The query with more conditions of WHERE over one relation. For the optional side of a LEFT JOIN they are
