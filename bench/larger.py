@@ -45,6 +45,8 @@ def main() -> None:
         maker = multiprocessing.get_context("spawn").Process(target=write, args=(made.family, made.sizes, folder))
         maker.start()
         maker.join()
+        if maker.exitcode:
+            raise SystemExit("the files could not be made")
     over_files = re.sub(r"(FROM|JOIN) (\w+)", rf"\1 '{folder.resolve()}/\2/*.parquet' AS \2", made.text)
     size = sum(f.stat().st_size for f in folder.rglob("*.parquet"))
     print(f"{made.says}; {size / 1e9:.2f} GB of files, memory_limit {asked.memory}")
@@ -135,7 +137,8 @@ def _chain(folder: Path, **sizes: int) -> None:
 
 def _written(folder: Path, parts: Iterable[Table]) -> None:
     folder.mkdir()
-    with duckdb.connect(config={"enable_progress_bar": False}) as connection:
+    with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
         for number, part in enumerate(parts):
             connection.register("part", part)
             connection.sql("FROM part").write_parquet(str(folder / f"{number:04}.parquet"))

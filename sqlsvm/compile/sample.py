@@ -233,12 +233,14 @@ def _points_below(place: str, node: int) -> exp.Expression:
 
 
 def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
-    """SELECT columns, their number in order, the low end of their interval FROM node JOIN messages from below"""
+    """SELECT columns, their number among the rows of their key, the low end of their interval FROM node JOIN messages
+    from below. Both windows are alike, so the rows are sorted once, and each key by itself."""
     columns, size = _columns(plan, node), sql.column("size")
     shared = _keys(parent)
     order = [*shared, *(c for c in columns if c not in shared)]
     low = sql.minus(sql.window(sql.total(size), shared, order, running=True), size)
-    laid: Named = [*sql.columns(columns), (sql.row_number(*order), "number"), (low, "low")]
+    number = sql.window(exp.RowNumber(), shared, order)
+    laid: Named = [*sql.columns(columns), (number, "number"), (low, "low")]
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
     return sql.where(sql.select(laid, rows), sql.positive(size))
 
@@ -255,11 +257,11 @@ def _hit(plan: Plan, node: int, parent: Edge | None, *, apart: bool = False) -> 
     shared, columns = _keys(parent), _columns(plan, node)
     last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
     merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
-    looked_up = sql.derived(sql.select([*sql.columns(["j"]), (last, "number")], merged), "h")
+    looked_up = sql.derived(sql.select([*sql.columns(["j", *shared]), (last, "number")], merged), "h")
     intervals = intervals_table(node)
     number = [(sql.column("number", "h"), CLUSTER)] if apart else []
     picked = sql.select([*sql.columns(["j"], "h"), *number, *sql.columns(columns, intervals)], looked_up)
-    found = sql.join(picked, exp.to_table(intervals), sql.same(["number"], "h", intervals))
+    found = sql.join(picked, exp.to_table(intervals), sql.same([*shared, "number"], "h", intervals))
     return sql.where(found, sql.not_null(sql.column("j", "h")))
 
 
