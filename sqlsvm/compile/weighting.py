@@ -103,7 +103,7 @@ class Ramp:
 
     width: exp.Expression = field(default_factory=lambda: sql.parameter(WIDTH))
 
-    once = False
+    once = True
 
     def counts(self, z: Residual) -> exp.Expression:
         return exp.LT(this=z.negated(), expression=self.width.copy())
