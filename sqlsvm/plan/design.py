@@ -14,7 +14,6 @@ from functools import cached_property
 from itertools import count
 from typing import Final, Literal
 
-import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -171,7 +170,7 @@ def without_other(categories: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def as_categories(values: Values) -> tuple[object, ...]:
-    return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+    return tuple(values.tolist())
 
 
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:

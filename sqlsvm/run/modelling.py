@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from sqlsvm.engine.base import Engine
@@ -100,10 +101,13 @@ def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
     scaling = problem.scaling
     theta = scaling.to_raw(beta)
     filled = means(scaling.design, problem.moments) if nulls == "mean" else {}
-    for e in scaling.elements():
+    for e in scaling.numbers:
         if e.feature:
-            weight, scaled = float(theta[e.index]), float(beta[e.place])
-            yield Weight(e.feature, e.category, weight, scaled, filled.get(e.feature))
+            yield Weight(e.feature, None, float(theta[e.index]), float(beta[e.place]), filled.get(e.feature))
+    for d in scaling.design.dictionaries:
+        own = slice(d.offset, d.offset + len(d.categories))
+        scaled = beta[own.start - scaling.unkept : own.stop - scaling.unkept]
+        yield from map(Weight, repeat(d.feature), d.categories, theta[own].tolist(), scaled.tolist())
 
 
 def _notes(

@@ -241,8 +241,8 @@ def test_the_estimator(engine: Engine) -> None:
 def test_pegasos_is_certified(engine: Engine) -> None:
     """The linear one by a pass over the join, the kernelised one on its sample."""
     shop(engine, np.random.default_rng(11))
-    best = train(engine, "b", QUERY, training(lam=1e-2, tol=1e-6))
-    model = train(engine, "p", QUERY, training(solver="pegasos", lam=1e-2, sample=20_000))
+    best = train(engine, "b", QUERY, training(lam=1e-2))
+    model = train(engine, "p", QUERY, training(solver="pegasos", lam=1e-2, sample=5000))
     assert model.support is None
     assert model.passes == 1
     assert best.lower_bound <= model.objective <= 1.1 * best.objective

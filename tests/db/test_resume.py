@@ -115,6 +115,7 @@ def test_classes_go_on_as_if_they_had_never_stopped(engine: Engine, join: Join, 
     assert done.last.passes == before.passes + 3
 
 
+@pytest.mark.slow
 def test_classes_go_on_along_a_path(duckdb: Engine) -> None:
     """From the middle of its second training."""
     join = chain(np.random.default_rng(1), rows=150, fan_out=3)
@@ -133,6 +134,7 @@ def test_classes_go_on_along_a_path(duckdb: Engine) -> None:
     assert [model.lower_bound for model in found] == [model.lower_bound for model in quiet]
 
 
+@pytest.mark.slow
 def test_classes_start_anew_where_there_are_others_now(duckdb: Engine) -> None:
     join = chain(np.random.default_rng(1), rows=150, fan_out=3)
     join.create(duckdb)
@@ -247,6 +249,7 @@ def test_the_same_columns_may_be_another_label(postgres: Engine) -> None:
     assert model.objective_upper < 1e-3
 
 
+@pytest.mark.slow
 def test_maps_go_on_with_their_training(engine: Engine, join: Join) -> None:
     """They are those of the first run, whatever a network would learn now. Another seed asks for others."""
     asked = training(lam=1e-3, sample=200, tol=1e-4, map=("net:m:2", "spline:v:3"), nulls="mean")
