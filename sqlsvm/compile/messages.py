@@ -103,12 +103,14 @@ def link_keys(plan: Plan, bag: int) -> list[str]:
     return sorted({link_key(v) for link in plan.links if bag in link.bags for v in link.edge.on})
 
 
-def states(plan: Plan, bag: int, *, tied: bool = False, rests: bool = False) -> Statement:
-    """SELECT keys, s, SUM(w) AS c FROM scored rows GROUP BY keys, s"""
+def states(plan: Plan, bag: int, *, order: Sequence[str] = (), tied: bool = False, rests: bool = False) -> Statement:
+    """SELECT keys, s, SUM(w) AS c FROM scored rows GROUP BY keys, s ORDER BY order, s"""
     keys = sql.columns([*link_keys(plan, bag), "s", *([TIE] if tied else [])])
     factors = {SIZE: ["w"], REST: ["w", REST], SQUARES: ["w", REST, REST]}
     sums: Named = [(sql.total(sql.product(*map(sql.column, factors[name]))), name) for name in _sums(rests)]
     made = sql.grouped(keys, sums, exp.to_table(scored_table(bag)))
+    if order:
+        made = made.order_by(*map(sql.column, (*order, "s")))
     return statement(f"states of {bag_name(plan, bag)}", made, states_table(bag, 0))
 
 
@@ -186,9 +188,16 @@ class Messages:
     def forward(self) -> Iterator[Statement]:
         for side in (self.left, self.right):
             for bag, _ in self.plan.upwards(side, self.centre):
-                yield states(self.plan, bag, tied=self.tied(bag, 0), rests=self.rests)
+                yield states(self.plan, bag, order=self._order(bag), tied=self.tied(bag, 0), rests=self.rests)
                 for met in self.meetings(bag):
                     yield self._extend(met)
+
+    def _order(self, bag: int) -> Sequence[str]:
+        """How the states lie that meet others: by the keys towards the centre first. Then the pairs that a hash adds up
+        come one after the other, and it finds their sum in the processor's cache."""
+        first = [link_key(v) for v in self.towards(bag).edge.on]
+        met = self.meetings(bag) or self.towards(bag) is not self.centre
+        return [*first, *(k for k in link_keys(self.plan, bag) if k not in first)] if met else ()
 
     def _extend(self, met: Meeting) -> Statement:
         """SELECT rest, q.s + m.s AS s, SUM(q.c * m.c) AS c FROM states q JOIN message m GROUP BY rest, q.s + m.s"""

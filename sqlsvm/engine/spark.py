@@ -141,6 +141,9 @@ class Spark(Engine):
 
     def to_keep(self, name: str, query: exp.Query, *, readers: int | None = None) -> Texts:
         stored = readers is None or self.stores(readers)
+        if not query.args.get("limit"):  # a table of rows that are spread has no order, and it would cost a step
+            query = query.copy()
+            query.set("order", None)
         return (Kept.of(f"{name}{self.suffix}", self.text(query), stored),)
 
     def keep(self, name: str, query: exp.Query | Texts, parameters: Parameters = ()) -> None:

@@ -79,13 +79,15 @@ JOIN sqlsvm_g1 ON s.k1 = sqlsvm_g1.k;
 CREATE TEMPORARY TABLE sqlsvm_q0_0 AS
 SELECT g0 AS g0, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s0
-GROUP BY g0, s;
+GROUP BY g0, s
+ORDER BY g0, s;
 
 -- states of m
 CREATE TEMPORARY TABLE sqlsvm_q1_0 AS
 SELECT g0 AS g0, g1 AS g1, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s1
-GROUP BY g0, g1, s;
+GROUP BY g0, g1, s
+ORDER BY g1, g0, s;
 
 -- m meets l
 CREATE TEMPORARY TABLE sqlsvm_q1_1 AS

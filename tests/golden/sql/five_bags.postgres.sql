@@ -107,13 +107,15 @@ JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
 CREATE TEMPORARY TABLE sqlsvm_q0_0 AS
 SELECT g0 AS g0, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s0
-GROUP BY g0, s;
+GROUP BY g0, s
+ORDER BY g0, s;
 
 -- states of m
 CREATE TEMPORARY TABLE sqlsvm_q1_0 AS
 SELECT g0 AS g0, g1 AS g1, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s1
-GROUP BY g0, g1, s;
+GROUP BY g0, g1, s
+ORDER BY g1, g0, s;
 
 -- m meets l
 CREATE TEMPORARY TABLE sqlsvm_q1_1 AS
@@ -138,7 +140,8 @@ FROM (
 CREATE TEMPORARY TABLE sqlsvm_q2_0 AS
 SELECT g1 AS g1, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s2
-GROUP BY g1, s;
+GROUP BY g1, s
+ORDER BY g1, s;
 
 -- r meets m
 CREATE TEMPORARY TABLE sqlsvm_q2_1 AS
@@ -163,13 +166,15 @@ FROM (
 CREATE TEMPORARY TABLE sqlsvm_q4_0 AS
 SELECT g2 AS g2, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s4
-GROUP BY g2, s;
+GROUP BY g2, s
+ORDER BY g2, s;
 
 -- states of p
 CREATE TEMPORARY TABLE sqlsvm_q3_0 AS
 SELECT g1 AS g1, g2 AS g2, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s3
-GROUP BY g1, g2, s;
+GROUP BY g1, g2, s
+ORDER BY g1, g2, s;
 
 -- p meets q
 CREATE TEMPORARY TABLE sqlsvm_q3_1 AS

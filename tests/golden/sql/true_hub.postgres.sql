@@ -98,19 +98,22 @@ JOIN sqlsvm_g2 ON s.k2 = sqlsvm_g2.k;
 CREATE TEMPORARY TABLE sqlsvm_q1_0 AS
 SELECT g0 AS g0, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s1
-GROUP BY g0, s;
+GROUP BY g0, s
+ORDER BY g0, s;
 
 -- states of q
 CREATE TEMPORARY TABLE sqlsvm_q3_0 AS
 SELECT g2 AS g2, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s3
-GROUP BY g2, s;
+GROUP BY g2, s
+ORDER BY g2, s;
 
 -- states of h
 CREATE TEMPORARY TABLE sqlsvm_q0_0 AS
 SELECT g0 AS g0, g1 AS g1, g2 AS g2, s AS s, SUM(w) AS c, SUM(w * e) AS e, SUM(w * e * e) AS ee
 FROM sqlsvm_s0
-GROUP BY g0, g1, g2, s;
+GROUP BY g0, g1, g2, s
+ORDER BY g1, g0, g2, s;
 
 -- h meets l
 CREATE TEMPORARY TABLE sqlsvm_q0_1 AS
