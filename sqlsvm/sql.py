@@ -254,6 +254,18 @@ def derived(query: exp.Query, alias: str) -> exp.Subquery:
     return query.subquery(alias, copy=False)
 
 
+def everything(alias: str) -> exp.Column:
+    """alias.*, of a relation of the user."""
+    return exp.Column(this=exp.Star(), table=exp.to_identifier(alias, quoted=True))
+
+
+def aliased(query: exp.Query, alias: str) -> exp.Subquery:
+    """A sub-query that stands for a relation of the user, under the relation's alias."""
+    found = query.subquery(copy=False)
+    found.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return found
+
+
 def distinct(source: exp.Expr, name: str = "v") -> exp.Select:
     """SELECT DISTINCT name FROM source, without NULL."""
     return exp.select(name).distinct().from_(source).where(not_null(column(name)))

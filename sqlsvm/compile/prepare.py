@@ -105,8 +105,9 @@ def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.
 
 def _no_match(tree: JoinTree, own: Variable, alias: str, outputs: Sequence[Output]) -> exp.Select:
     """The row number 0: every column NULL, every expression what it is over NULLs."""
-    relation, zero = tree.query.relation(alias), (sql.integer(0), key(own.index))
-    found = _with_matches(tree, alias, no_match(relation), [zero, *_columns(tree, alias, outputs)])
+    relation, made = tree.query.relation(alias), _columns(tree, alias, outputs)
+    zero = (sql.integer(0), key(own.index))
+    found = _with_matches(tree, alias, no_match(relation, made), [zero, *made])
     return sql.where(found, *(f.copy() for f in relation.late_filters))
 
 
@@ -125,7 +126,8 @@ def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[State
 
 
 def _from_source(tree: JoinTree, alias: str, outputs: Named) -> exp.Select:
-    return _with_matches(tree, alias, exp.select().from_(tree.query.relation(alias).source.copy()), outputs)
+    source = tree.query.relation(alias).serving(value for value, _ in outputs)
+    return _with_matches(tree, alias, exp.select().from_(source), outputs)
 
 
 def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) -> exp.Select:

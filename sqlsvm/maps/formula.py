@@ -7,6 +7,7 @@ no name, no text and no query in a formula. In memory the same formula is comput
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -99,23 +100,23 @@ def read(text: str) -> str:
     return text
 
 
+_ARGUMENT = re.compile(r"\$(\d+)")  # no formula holds a text in which this could be
+
+
 def arguments(text: str) -> frozenset[int]:
     """The places of the arguments that a formula reads."""
-    return frozenset(int(node.this.name) for node in tree(text).find_all(exp.Parameter))
+    return frozenset(map(int, _ARGUMENT.findall(text)))
 
 
 def applied(text: str, operands: Sequence[exp.Expression]) -> exp.Expression:
     """The formula with an operand for each argument."""
-
-    def put(node: exp.Expression) -> exp.Expression:
-        if not isinstance(node, exp.Parameter):
-            return node
+    found: exp.Expr = exp.paren(tree(text).copy(), copy=False)  # an argument may be all of it
+    for node in list(found.find_all(exp.Parameter)):
         operand = operands[int(node.this.name) - 1].copy()
         is_simple = isinstance(operand, exp.Column | exp.Cast | exp.Literal | exp.Paren | exp.Func)
-        return operand if is_simple else exp.paren(operand, copy=False)
-
-    found: exp.Expression = tree(text).copy().transform(put, copy=False)
-    return found
+        node.replace(operand if is_simple else exp.paren(operand, copy=False))
+    applied: exp.Expression = found.this.pop()
+    return applied
 
 
 # -- text -> numbers ---------------------------------------------------------------------------------------------------

@@ -11,23 +11,17 @@ from sqlsvm.maps.mapped import Mapped
 
 
 def fourier(asked: Asked) -> Mapped:
-    """sqrt(2 / D) cos(w.x + b), with a normal w and a uniform b. The columns themselves stay."""
+    """sqrt(2 / D) cos(w.x + b), with a normal w and a uniform b. The first step is w.x + b. The columns themselves
+    stay."""
     columns, size = asked.numbers(), asked.whole(0, "D", 1, 1000)
     points, means, deviations = asked.scaled_points(columns, MEDIAN_OF)
     gamma = asked.gamma(1) or asked.median_gamma(points)
     random = np.random.RandomState(asked.seed)  # the numbers that scikit-learn's RBFSampler draws
     w = np.sqrt(2.0 * gamma) * random.normal(size=(len(columns), size)).T / deviations
     b = random.uniform(0.0, 2.0 * np.pi, size) - w @ means
-    made = {
-        f"{columns[0].relation}_fourier{n}": formula.text_of(
-            sql.product(formula.number(np.sqrt(2.0 / size)), _cosine(weights, shift))
-        )
-        for n, (weights, shift) in enumerate(zip(w.tolist(), b.tolist(), strict=True), 1)
-    }
-    return Mapped(
-        f"fourier:{columns[0].relation}:{size}:{gamma!r}", tuple(c.name for c in columns), made, replaces=False
-    )
-
-
-def _cosine(weights: list[float], shift: float) -> exp.Expression:
-    return exp.Cos(this=formula.affine(weights, shift))
+    projections = tuple(formula.text_of(formula.affine(*each)) for each in zip(w.tolist(), b.tolist(), strict=True))
+    height = formula.number(np.sqrt(2.0 / size))
+    waves = (sql.product(height.copy(), exp.Cos(this=formula.argument(n))) for n in range(1, size + 1))
+    made = {f"{columns[0].relation}_fourier{n}": formula.text_of(each) for n, each in enumerate(waves, 1)}
+    named = tuple(c.name for c in columns)
+    return Mapped(f"fourier:{columns[0].relation}:{size}:{gamma!r}", named, made, (projections,), replaces=False)

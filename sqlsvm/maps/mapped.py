@@ -12,7 +12,8 @@ from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
 from sqlsvm.maps import formula
 from sqlsvm.maps.formula import Values
-from sqlsvm.query import Feature, FeatureQuery, Relation
+from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.ir import Computed
 from sqlsvm.query.meeting import Unique, brought_together
 from sqlsvm.query.names import relations_in
 
@@ -78,11 +79,8 @@ def mapped(query: FeatureQuery, maps: Sequence[Mapped], unique: Unique) -> Featu
     made: list[Feature] = []
     for number, each in enumerate(maps):
         query, columns, alias = _together(query, each, [by_name[name] for name in each.columns], unique)
-        query, operands = _stepped(query, each, columns, alias, f"sqlsvm_map{number}")
-        present = sql.every(map(sql.not_null, columns))
-        for name, text in each.formulas.items():
-            value = sql.case(present.copy(), formula.applied(text, operands))
-            made.append(Feature(name, alias, value, "numeric"))
+        query, values = _values(query, each, columns, alias, f"sqlsvm_map{number}")
+        made += (Feature(name, alias, value, "numeric") for name, value in zip(each.formulas, values, strict=True))
     return replace(query, features=(*kept, *made), maps=tuple(maps))
 
 
@@ -114,26 +112,32 @@ def _together(
     return brought_together(query, unique, values, refusal)
 
 
-def _stepped(
+def _values(
     query: FeatureQuery, each: Mapped, columns: Sequence[exp.Expression], alias: str, prefix: str
 ) -> tuple[FeatureQuery, list[exp.Expression]]:
-    """What the formulas read. What a step computes is a column of a sub-query, so that it is computed once."""
+    """The new columns. With steps they are computed columns of their relation, and so is all that they need."""
     operands = [each.operand(name, value) for name, value in zip(each.columns, columns, strict=True)]
-    relation = query.relation(alias)
-    for place, step in enumerate(each.steps):
+    present = sql.every(map(sql.not_null, columns))
+    if not each.steps:
+        return query, [sql.case(present.copy(), formula.applied(text, operands)) for text in each.formulas.values()]
+    known, names = sql.named(f"{prefix}_known", alias), [f"{prefix}_{n}" for n in range(len(operands))]
+    layers = [{name: Computed(value, frozenset()) for name, value in zip(names, operands, strict=True)}]
+    layers[0][known.name] = Computed(present, frozenset())
+    for place, step in enumerate((*each.steps, tuple(each.formulas.values()))):
+        read, operands = names, [sql.named(name, alias) for name in names]
         names = [f"{prefix}_{place}_{n}" for n in range(len(step))]
-        relation = _with_columns(relation, [formula.applied(text, operands) for text in step], names)
-        operands = [sql.named(name, relation.alias) for name in names]
-    relations = tuple(relation if r.alias == relation.alias else r for r in query.relations)
-    return replace(query, relations=relations), operands
+        layers.append({name: _computed(text, operands, read) for name, text in zip(names, step, strict=True)})
+    layers[-1] = {
+        name: Computed(sql.case(known.copy(), c.value), c.reads | {known.name}, known.name)
+        for name, c in layers[-1].items()
+    }
+    relation = query.relation(alias)
+    more = (Column(name, "double precision", "numeric") for name in names)
+    changed = replace(relation, computed=(*relation.computed, *layers), columns=(*relation.columns, *more))
+    relations = tuple(changed if r.alias == alias else r for r in query.relations)
+    return replace(query, relations=relations), [sql.named(name, alias) for name in names]
 
 
-def _with_columns(relation: Relation, values: Sequence[exp.Expression], names: Sequence[str]) -> Relation:
-    """(SELECT r.*, values FROM relation AS r) AS r"""
-    everything = exp.Column(this=exp.Star(), table=exp.to_identifier(relation.alias, quoted=True))
-    more = (exp.alias_(value, name, quoted=True) for value, name in zip(values, names, strict=True))
-    rows = sql.fenced(exp.select(everything, *more).from_(relation.source.copy()))
-    source = rows.subquery(copy=False)
-    source.set("alias", exp.TableAlias(this=exp.to_identifier(relation.alias, quoted=True)))
-    columns = (Column(name, "double precision", "numeric") for name in names)
-    return replace(relation, source=source, columns=(*relation.columns, *columns))
+def _computed(text: str, operands: Sequence[exp.Expression], names: Sequence[str]) -> Computed:
+    reads = frozenset(names[place - 1] for place in formula.arguments(text))
+    return Computed(formula.applied(text, operands), reads)

@@ -2,7 +2,6 @@
 numbers are scaled to mean 0 and deviation 1."""
 
 import numpy as np
-from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.maps import formula
@@ -14,8 +13,8 @@ SMALLEST = 1e-12
 
 
 def nystroem(asked: Asked) -> Mapped:
-    """The first step is the kernel with each landmark. Its inverse root makes the inner products of new columns those
-    of the kernel, for rows near the landmarks. The columns themselves stay."""
+    """The last step is the kernel with each landmark. Its inverse root makes the inner products of new columns those of
+    the kernel, for rows near the landmarks. The columns themselves stay."""
     columns, size = asked.numbers(), asked.whole(0, "D", 1, 300)
     alias = columns[0].relation
     points, means, deviations = asked.scaled_points(columns, max(size, MEDIAN_OF))
@@ -25,10 +24,11 @@ def nystroem(asked: Asked) -> Mapped:
     gamma = asked.gamma(1) or asked.median_gamma(points)
     landmarks = points[:size]
     root = inverse_root(np.exp(-gamma * squared_distances(landmarks, landmarks)))
-    kernels = tuple(formula.text_of(_kernel(row, gamma / deviations**2)) for row in landmarks * deviations + means)
+    width = np.sqrt(gamma)
+    steps = (*_scaled(means, width / deviations), tuple(map(_kernel, width * landmarks)))
     made = {f"{alias}_nystroem{n}": formula.text_of(formula.affine(row)) for n, row in enumerate(root.tolist(), 1)}
     named = tuple(c.name for c in columns)
-    return Mapped(f"nystroem:{alias}:{size}:{gamma!r}", named, made, (kernels,), replaces=False)
+    return Mapped(f"nystroem:{alias}:{size}:{gamma!r}", named, made, steps, replaces=False)
 
 
 def inverse_root(kernel: Array) -> Array:
@@ -37,12 +37,16 @@ def inverse_root(kernel: Array) -> Array:
     return found
 
 
-def _kernel(landmark: Array, scale: Array) -> exp.Expression:
-    """EXP of minus the scaled squared distance."""
-    terms = (_square(place, at, by) for place, (at, by) in enumerate(zip(landmark, scale, strict=True), 1))
-    return formula.exponential(sql.plus(*terms))
+def _scaled(means: Array, scale: Array) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Two steps: a = scale (x - mean), of which distances are those of the kernel; then a and |a|^2."""
+    centred = enumerate(zip(means.tolist(), scale.tolist(), strict=True), 1)
+    first = tuple(formula.text_of(sql.product(formula.number(by), formula.centred(n, at))) for n, (at, by) in centred)
+    own = [formula.argument(n) for n in range(1, len(first) + 1)]
+    square = sql.plus(*(sql.product(a.copy(), a.copy()) for a in own))
+    return first, tuple(map(formula.text_of, (*own, square)))
 
 
-def _square(place: int, at: float, by: float) -> exp.Expression:
-    apart = formula.centred(place, at)
-    return sql.product(formula.number(-by), apart, apart.copy())
+def _kernel(landmark: Array) -> str:
+    """EXP of -|a - b|^2 = 2 a.b - |b|^2 - |a|^2. What is scaled is small, so the difference keeps its digits."""
+    nearness = formula.affine((2.0 * landmark).tolist(), -float(landmark @ landmark))
+    return formula.text_of(formula.exponential(sql.minus(nearness, formula.argument(len(landmark) + 1))))

@@ -32,7 +32,7 @@ def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
     matched = relation.rows(outputs)
     if not query.is_optional(alias):
         return matched
-    missing = no_match(relation).select(*(exp.alias_(e, name) for e, name in outputs))
+    missing = no_match(relation, outputs).select(*(exp.alias_(e, name) for e, name in outputs))
     return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
 
 
@@ -56,10 +56,11 @@ def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs) ->
     return rows_of(replace(query, relations=tuple(met)), alias, outputs)
 
 
-def no_match(relation: Relation) -> exp.Select:
-    """FROM one row in which every column of the relation is NULL."""
+def no_match(relation: Relation, outputs: Outputs) -> exp.Select:
+    """FROM one row in which every column of the relation is NULL, with what these outputs read of it."""
     one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
-    return sql.join(sql.select([], one), relation.source.copy(), [exp.false()], "left")
+    source = relation.serving(value for value, _ in outputs)
+    return sql.join(sql.select([], one), source, [exp.false()], "left")
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
@@ -256,7 +257,8 @@ class Catalog:
 
     def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:
         """NULLs of each feature over the rows that a relation brings to the join, with the one for no match."""
-        values: Outputs = [(f.expression.copy(), f"v{i}") for i, f in enumerate(features)]
+        relation = self.query.relation(alias)
+        values: Outputs = [(relation.presence(f.expression), f"v{i}") for i, f in enumerate(features)]
         counts = [(sql.count(), "n"), *((exp.Count(this=sql.column(name)), name) for _, name in values)]
         found = _one(self.engine, sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
         self._counted[alias] = found["n"]

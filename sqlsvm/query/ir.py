@@ -1,8 +1,8 @@
 """The parts of a feature query, as small frozen values that every later step reads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
@@ -12,6 +12,16 @@ from sqlsvm.errors import QueryError
 
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
+
+
+class Computed(NamedTuple):
+    """A column that a sub-query computes."""
+
+    value: exp.Expression
+    reads: frozenset[str]
+    """The computed columns that it reads."""
+    known: str | None = None
+    """The computed column that is true where this one is not NULL."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +38,37 @@ class Relation:
     """Conjuncts over this relation alone, applied before it is joined: from WHERE, or from ON of its LEFT JOIN."""
     late_filters: tuple[exp.Expression, ...] = ()
     """For the optional side of a LEFT JOIN: conjuncts of WHERE. They see the NULLs of a missing match."""
+    computed: tuple[Mapping[str, Computed], ...] = ()
+    """What maps add to `source`, as sub-queries around it. Each reads the columns of `source` and of those before."""
 
     def rows(self, outputs: sql.Outputs) -> exp.Select:
         """SELECT outputs over its rows that meet its conditions."""
         conditions = (f.copy() for f in (*self.filters, *self.late_filters))
-        return sql.select(outputs, self.source).where(*conditions)
+        return sql.select(outputs, self.serving(value for value, _ in outputs)).where(*conditions)
+
+    def presence(self, value: exp.Expression) -> exp.Expression:
+        """What is NULL where this is, and is found with less work."""
+        for layer in self.computed:
+            if isinstance(value, exp.Column) and (found := layer.get(value.name)) and found.known:
+                return sql.case(sql.named(found.known, self.alias), sql.integer(1))
+        return value.copy()
+
+    def serving(self, used: Iterable[exp.Expr]) -> exp.Expr:
+        """The item of FROM where these are used: `source`, and around it sub-queries with the computed columns that
+        they need. So each is computed once for a row, and only where it is read."""
+        found = self.source.copy()
+        if not self.computed:
+            return found
+        needed, layers = {column.name for value in used for column in value.find_all(exp.Column)}, []
+        for layer in reversed(self.computed):
+            if own := [(name, column) for name, column in layer.items() if name in needed]:
+                needed.update(*(column.reads for _, column in own))
+                layers.append(own)
+        for own in reversed(layers):
+            columns = (exp.alias_(column.value.copy(), name, quoted=True, copy=False) for name, column in own)
+            rows = exp.select(sql.everything(self.alias), *columns, copy=False).from_(found, copy=False)
+            found = sql.aliased(sql.fenced(rows), self.alias)
+        return found
 
 
 @dataclass(frozen=True)

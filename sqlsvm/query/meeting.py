@@ -133,12 +133,12 @@ class _Meeting:
         first = sum(c.name.startswith(MET) for c in relation.columns)
         names = {column: f"{MET}{n}" for n, column in enumerate(foreign, first)}
         more = tuple(replace(self._column(c), name=name) for c, name in names.items())
-        rows = exp.select(_everything(alias), *(exp.alias_(c.copy(), n, quoted=True) for c, n in names.items()))
+        rows = exp.select(sql.everything(alias), *(exp.alias_(c.copy(), n, quoted=True) for c, n in names.items()))
         rows = rows.from_(relation.source.copy())
         for step in path:
             equal = [sql.equal(mine.expression.copy(), theirs.expression.copy()) for mine, theirs in step.pairs]
             rows = sql.join(rows, _rows(self.query.relation(step.relation)), equal, "left")
-        changed = replace(relation, source=_named(rows, alias), columns=(*relation.columns, *more))
+        changed = replace(relation, source=sql.aliased(rows, alias), columns=(*relation.columns, *more))
         query = replace(self.query, relations=tuple(changed if r.alias == alias else r for r in self.query.relations))
 
         return query, [_over(alias, e, names) for e in expressions], alias
@@ -158,18 +158,8 @@ def _rows(relation: Relation) -> exp.Expression:
     """The rows that can be a partner. Conditions of WHERE on a LEFT JOINed relation are applied after the join."""
     if not relation.filters:
         return relation.source.copy()
-    rows = exp.select(_everything(relation.alias)).from_(relation.source.copy())
-    return _named(rows.where(*(f.copy() for f in relation.filters)), relation.alias)
-
-
-def _everything(alias: str) -> exp.Column:
-    return exp.Column(this=exp.Star(), table=exp.to_identifier(alias, quoted=True))
-
-
-def _named(rows: exp.Select, alias: str) -> exp.Subquery:
-    found = rows.subquery(copy=False)
-    found.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-    return found
+    rows = exp.select(sql.everything(relation.alias)).from_(relation.source.copy())
+    return sql.aliased(rows.where(*(f.copy() for f in relation.filters)), relation.alias)
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------

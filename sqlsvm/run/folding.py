@@ -118,11 +118,11 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     columns = query.used_columns(alias)
     number = _fold(work.engine, query, alias, folds)
     values = [*(sql.named(c.name, alias) for c in columns), exp.alias_(number, FOLD)]
-    rows = exp.select(*values).from_(relation.source.copy()).where(*(f.copy() for f in relation.filters))
+    rows = exp.select(*values).from_(relation.serving(values)).where(*(f.copy() for f in relation.filters))
     work.drop([t for t in work.tables if t == node_table(problem.plan.label_node)])
     work.run([Statement(f"rows of {alias} with their folds", rows, ROWS)])
     known = (*columns, Column(FOLD, "integer", "numeric"))
-    changed = replace(relation, source=sql.users_table(ROWS, alias), filters=(), columns=known)
+    changed = replace(relation, source=sql.users_table(ROWS, alias), filters=(), columns=known, computed=())
     relations = tuple(changed if r.alias == alias else r for r in query.relations)
     tree = replace(problem.plan.tree, query=replace(query, relations=relations))
     plan = replace(problem.plan, tree=tree, split=FOLD)

@@ -115,9 +115,9 @@ def kept(work: Workspace, query: FeatureQuery, table: str = KEPT) -> FeatureQuer
         return query
     relation = query.relation(alias)
     columns = [sql.named(c.name, alias) for c in query.used_columns(alias)]
-    rows = exp.select(*columns).from_(relation.source.copy()).where(*(f.copy() for f in relation.filters))
+    rows = exp.select(*columns).from_(relation.serving(columns)).where(*(f.copy() for f in relation.filters))
     work.run([Statement(f"rows of {alias} on one side", rows, table)])
-    changed = replace(relation, source=sql.users_table(table, alias), filters=())
+    changed = replace(relation, source=sql.users_table(table, alias), filters=(), computed=())
     return replace(query, relations=tuple(changed if r.alias == alias else r for r in query.relations))
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-FEW_COLUMNS = 200
+FEW_COLUMNS = 400
 
 
 @contextmanager

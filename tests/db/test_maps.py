@@ -81,7 +81,8 @@ def made(engine: Engine, text: str, maps: Sequence[str], seed: int = 3) -> tuple
     kept = {name for each in found for name in each.formulas}
     outputs = [(f.expression.copy(), f.name) for f in changed.features if f.name in kept]
     named = [exp.alias_(value, name, quoted=True) for value, name in outputs]
-    rows = exp.select(*named).from_(changed.relations[0].source).order_by('"t"."i"')
+    source = changed.relations[0].serving(value for value, _ in outputs)
+    rows = exp.select(*named).from_(source).order_by('"t"."i"')
     return found, dict(engine.fetch(rows))
 
 

@@ -3,28 +3,57 @@ CREATE TEMPORARY TABLE sqlsvm_n1 AS
 SELECT
   "d"."k" AS k0,
   CAST("d"."b" AS DOUBLE PRECISION) AS x1,
-  CAST(CASE WHEN NOT "d"."b" IS NULL THEN 0.0e0 + (1.0e0 * "d"."sqlsvm_map2_0_0") END AS DOUBLE PRECISION) AS x5,
-  CAST(CASE
-    WHEN NOT "d"."b" IS NULL
-    THEN GREATEST(0.125e0 + (1.0e0 * "d"."sqlsvm_map3_0_0") + ((-2.0e0) * "d"."sqlsvm_map3_0_1"), 0.0e0)
-  END AS DOUBLE PRECISION) AS x6
+  CAST("d"."sqlsvm_map2_3_0" AS DOUBLE PRECISION) AS x5,
+  CAST("d"."sqlsvm_map3_1_0" AS DOUBLE PRECISION) AS x6
 FROM (
   SELECT
     "d".*,
-    GREATEST(0.25e0 + (0.5e0 * (CAST("d"."b" AS DOUBLE PRECISION) - 3.5e0)), 0.0e0) AS "sqlsvm_map3_0_0",
-    GREATEST(0.0e0 + ((-1.0e0) * (CAST("d"."b" AS DOUBLE PRECISION) - 3.5e0)), 0.0e0) AS "sqlsvm_map3_0_1"
+    CASE
+      WHEN "d"."sqlsvm_map3_known"
+      THEN GREATEST(0.125e0 + (1.0e0 * "d"."sqlsvm_map3_0_0") + ((-2.0e0) * "d"."sqlsvm_map3_0_1"), 0.0e0)
+    END AS "sqlsvm_map3_1_0"
   FROM (
     SELECT
       "d".*,
-      EXP(
-        GREATEST(
-          (-0.04081632653061224e0) * (
-            CAST("d"."b" AS DOUBLE PRECISION) - 9.0e0
-         ) * (CAST("d"."b" AS DOUBLE PRECISION) - 9.0e0),
-          (-700.0e0)
-       )
-     ) AS "sqlsvm_map2_0_0"
-    FROM "public".d AS "d"
+      GREATEST(0.25e0 + (0.5e0 * ("d"."sqlsvm_map3_0" - 3.5e0)), 0.0e0) AS "sqlsvm_map3_0_0",
+      GREATEST(0.0e0 + ((-1.0e0) * ("d"."sqlsvm_map3_0" - 3.5e0)), 0.0e0) AS "sqlsvm_map3_0_1"
+    FROM (
+      SELECT "d".*, CAST("d"."b" AS DOUBLE PRECISION) AS "sqlsvm_map3_0", NOT "d"."b" IS NULL AS "sqlsvm_map3_known"
+      FROM (
+        SELECT
+          "d".*,
+          CASE WHEN "d"."sqlsvm_map2_known" THEN 0.0e0 + (1.0e0 * "d"."sqlsvm_map2_2_0")
+          END AS "sqlsvm_map2_3_0"
+        FROM (
+          SELECT
+            "d".*,
+            EXP(
+              GREATEST(
+                (-1.2346938775510203e0) + (
+                  2.2223355980148636e0 * "d"."sqlsvm_map2_1_0"
+               ) - "d"."sqlsvm_map2_1_1",
+                (-700.0e0)
+             )
+           ) AS "sqlsvm_map2_2_0"
+          FROM (
+            SELECT
+              "d".*,
+              "d"."sqlsvm_map2_0_0" AS "sqlsvm_map2_1_0",
+              "d"."sqlsvm_map2_0_0" * "d"."sqlsvm_map2_0_0" AS "sqlsvm_map2_1_1"
+            FROM (
+              SELECT "d".*, 0.20203050891044216e0 * ("d"."sqlsvm_map2_0" - 3.5e0) AS "sqlsvm_map2_0_0"
+              FROM (
+                SELECT
+                  "d".*,
+                  CAST("d"."b" AS DOUBLE PRECISION) AS "sqlsvm_map2_0",
+                  NOT "d"."b" IS NULL AS "sqlsvm_map2_known"
+                FROM "public".d AS "d"
+             ) AS "d"
+           ) AS "d"
+         ) AS "d"
+       ) AS "d"
+     ) AS "d"
+   ) AS "d"
  ) AS "d"
 ) AS "d";
 

@@ -93,7 +93,7 @@ def _other_types(query: FeatureQuery, known: Iterable[str]) -> Check:
 
 def _types(query: FeatureQuery) -> Iterator[exp.Subquery]:
     for relation, expression in dict.fromkeys((o.relation, o.expression) for o in query.valued):
-        nothing = sql.select([(expression.copy(), "v")], query.relation(relation).source.copy()).limit(0)
+        nothing = sql.select([(expression.copy(), "v")], query.relation(relation).serving([expression])).limit(0)
         type = _TYPE.copy()
         for v in list(type.find_all(exp.Placeholder)):
             v.replace(nothing.copy().subquery())

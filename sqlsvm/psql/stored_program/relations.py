@@ -23,7 +23,7 @@ def over_own_relations(plan: Plan) -> Plan:
     """The same plan over relations of these names. Their sizes are known from the real ones."""
     query = plan.tree.query
     own = [sql.users_table(own_relation(i), r.alias) for i, r in enumerate(query.relations)]
-    renamed = tuple(replace(r, source=source) for r, source in zip(query.relations, own, strict=True))
+    renamed = tuple(replace(r, source=source, computed=()) for r, source in zip(query.relations, own, strict=True))
     return replace(plan, tree=replace(plan.tree, query=replace(query, relations=renamed)))
 
 
@@ -32,7 +32,7 @@ def sources(query: FeatureQuery) -> Iterator[Statement]:
     for number, relation in enumerate(query.relations):
         names = sorted(c.name for c in query.used_columns(relation.alias))
         outputs = [sql.named(name, relation.alias) for name in names] if names else [sql.integer(1).as_("one")]
-        yield Statement(relation.alias, exp.select(*outputs).from_(relation.source.copy()), own_relation(number))
+        yield Statement(relation.alias, exp.select(*outputs).from_(relation.serving(outputs)), own_relation(number))
 
 
 def row_counts(plan: Plan) -> Iterator[Statement]:

@@ -59,13 +59,13 @@ class Export:
     def rows(self) -> exp.Select:
         """SELECT columns of the rows that can be in the join, or that can be a match of a LEFT JOIN."""
         whole = [sql.not_null(c.expression) for c in self.columns if c.needed and not c.codes]
-        found = self._from(exp.select().from_(self.relation.source.copy()))
+        found = self._from(exp.select().from_(self.relation.serving(c.expression for c in self.columns)))
         return found.where(*(f.copy() for f in self.relation.filters), *whole, *self.reduced)
 
     @cached_property
     def no_match(self) -> exp.Select:
         """SELECT columns of the row that stands for no match of a LEFT JOIN."""
-        return self._from(no_match(self.relation))
+        return self._from(no_match(self.relation, [(c.expression, c.name) for c in self.columns]))
 
     def _from(self, rows: exp.Select) -> exp.Select:
         outputs = []
@@ -182,6 +182,6 @@ def _types(catalog: Catalog) -> dict[tuple[str, exp.Expression], Column]:
     for r in query.relations:
         own = list(dict.fromkeys(o.expression for o in query.valued if o.relation == r.alias))
         if own:
-            probe = sql.select([(e.copy(), f"c{n}") for n, e in enumerate(own)], r.source.copy())
+            probe = sql.select([(e.copy(), f"c{n}") for n, e in enumerate(own)], r.serving(own))
             found |= {(r.alias, e): column for e, column in zip(own, catalog.engine.describe(probe), strict=True)}
     return found
