@@ -145,7 +145,7 @@ class Asked:
         return found
 
     def numbers(self) -> list[Feature]:
-        """The outputs of the table that are numbers."""
+        """The outputs of the table that are numbers, without those that are constant: they tell no rows apart."""
         name, _ = self.parts
         aliases = {r.alias.casefold(): r.alias for r in self.query.relations}
         aliases |= {r.table.split(".")[-1].casefold(): r.alias for r in self.query.relations if r.table} | aliases
@@ -158,7 +158,11 @@ class Asked:
         found = numbers_of(self.query, alias)
         if not found:
             raise self.refusal(f"the query selects no number of {alias}", "select the columns that it is to combine")
-        return found
+        _, means, deviations = self._measured(found)
+        kept = [c for c, mean, by in zip(found, means, deviations, strict=True) if not _is_constant(mean, by)]
+        if not kept:
+            raise self.refusal(f"all numbers of {alias} are constant", "leave out the map")
+        return kept
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 
@@ -176,6 +180,12 @@ class Asked:
         return self._spread(columns)[1:]
 
     def _spread(self, columns: Sequence[Feature]) -> tuple[int, Array, Array]:
+        rows, means, deviations = self._measured(columns)
+        for column, mean, deviation in zip(columns, means, deviations, strict=True):
+            self._check(column, mean, deviation)
+        return rows, means, deviations
+
+    def _measured(self, columns: Sequence[Feature]) -> tuple[int, Array, Array]:
         names = [f"x{n}" for n in range(len(columns))]
         means: sql.Named = [(exp.Avg(this=sql.column(x)), f"m{x}") for x in names]
         deviations: sql.Named = [(exp.StddevPop(this=sql.column(x)), f"d{x}") for x in names]
@@ -184,15 +194,13 @@ class Asked:
         if not rows:
             named = " and ".join(column.name for column in columns)
             raise DataError(f"--map {self.map}: no row of {columns[0].relation} has a value in {named}")
-        for column, mean, deviation in zip(columns, found, found[len(columns) :], strict=False):
-            self._check(column, mean, deviation)
         return int(rows), *np.array(found).reshape(2, -1)
 
     def _check(self, column: Feature, mean: float, deviation: float) -> None:
         if not np.isfinite(mean) or not np.isfinite(deviation):
             hint = f"leave those rows out in WHERE, or write NULLIF({column.name}, 'NaN')"
             raise DataError(f"--map {self.map}: {column.name} is NaN or infinite in some rows", hint=hint)
-        if not deviation > 1e-12 * abs(mean):
+        if _is_constant(mean, deviation):
             raise DataError(f"--map {self.map}: {column.name} is constant", hint="leave out the map, or the column")
 
     def points(self, columns: Sequence[Feature], number: int) -> Array:
@@ -239,6 +247,10 @@ class Asked:
 
     def _named(self, columns: Sequence[Feature]) -> str:
         return " and ".join(column.name for column in columns)
+
+
+def _is_constant(mean: float, deviation: float) -> bool:
+    return deviation <= 1e-12 * abs(mean)
 
 
 def is_named(map: str) -> bool:

@@ -135,6 +135,17 @@ def test_fourier_features_are_those_of_scikit_learn(engine: Engine, gamma: str) 
     assert width == pytest.approx(0.3, rel=0.7)  # 1 / (2 median^2), of a sample
 
 
+def test_a_constant_tells_no_rows_apart(engine: Engine) -> None:
+    """The map of a table leaves it out."""
+    text, _ = table(engine)
+    more = text.replace("SELECT ", "SELECT 0 * i + 7 AS seven, ", 1)
+    for map in ("fourier:t:9", "nystroem:t:7", "poly2:t"):
+        (one,), found = made(engine, more, [map])
+        (same_map,), wanted = made(engine, text, [map])
+        assert one.columns == same_map.columns
+        same(found, np.column_stack(list(wanted.values())))
+
+
 def test_landmarks_are_those_of_scikit_learn(engine: Engine) -> None:
     text, columns = table(engine)
     scaled = StandardScaler().fit_transform(np.column_stack([columns["x"], columns["z"]]))
@@ -435,6 +446,8 @@ def test_maps_of_odd_columns_are_refused(engine: Engine) -> None:
     ):
         with pytest.raises(OptionError, match=said):
             train(engine, "m", f"SELECT {text} FROM odd", training(map=("pca:1",)))
+    with pytest.raises(OptionError, match="all numbers of odd are constant"):
+        train(engine, "m", "SELECT y, c FROM odd", training(map=("fourier:odd:3",)))
     with pytest.raises(OptionError, match="t is no number, it has categories"):
         train(engine, "m", "SELECT y, c, t FROM odd", training(map=("bins:t:3",)))
     with pytest.raises(DataError, match="no row of odd has a value in c and e"):
