@@ -141,7 +141,7 @@ class Spark(Engine):
 
     def to_keep(self, name: str, query: exp.Query, *, readers: int | None = None) -> Texts:
         stored = readers is None or self.stores(readers)
-        if not query.args.get("limit"):  # a table of rows that are spread has no order, and it would cost a step
+        if query.args.get("order") and not query.args.get("limit"):  # spread rows have no order, and to sort is a step
             query = query.copy()
             query.set("order", None)
         return (Kept.of(f"{name}{self.suffix}", self.text(query), stored),)
