@@ -161,7 +161,7 @@ class Asked:
         _, means, deviations = self._measured(found)
         kept = [c for c, mean, by in zip(found, means, deviations, strict=True) if not _is_constant(mean, by)]
         if not kept:
-            raise self.refusal(f"all numbers of {alias} are constant", "leave out the map")
+            raise DataError(f"--map {self.map}: all numbers of {alias} are constant", hint="leave out the map")
         return kept
 
     # -- facts ---------------------------------------------------------------------------------------------------------

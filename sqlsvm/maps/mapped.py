@@ -132,7 +132,8 @@ def _values(
         for name, c in layers[-1].items()
     }
     relation = query.relation(alias)
-    more = (Column(name, "double precision", "numeric") for name in names)
+    more = [Column(name, "double precision", "numeric") for name in names]
+    more.append(Column(known.name, "boolean", "boolean"))
     changed = replace(relation, computed=(*relation.computed, *layers), columns=(*relation.columns, *more))
     relations = tuple(changed if r.alias == alias else r for r in query.relations)
     return replace(query, relations=relations), [sql.named(name, alias) for name in names]

@@ -214,6 +214,10 @@ def score(model: Model, operands: Operands) -> exp.Expression:
     return total
 
 
+STEPS = "sqlsvm_steps"
+"""No relation of the user may have this name: the first step reads columns of hers."""
+
+
 def _map_terms(
     model: Model, each: Mapped, terms: Mapping[str, Term], found: Mapping[str, Operand]
 ) -> Iterator[exp.Expression]:
@@ -222,7 +226,7 @@ def _map_terms(
     present = sql.every(sql.not_null(column.value) for column in columns)
     is_number = each.kind == "numeric"
     operands = [as_number(c.value, c.kind) if is_number else sql.text(c.value.copy()) for c in columns]
-    rows, operands = each.stepped(operands, "m")
+    rows, operands = each.stepped(operands, STEPS)
     made = []
     for name, text in each.formulas.items():
         value = sql.case(present.copy(), formula.applied(text, operands))
@@ -230,7 +234,7 @@ def _map_terms(
     if rows is None:
         yield from made
     else:
-        yield sql.select([(sql.plus(*made), SCORE)], sql.derived(rows, "m")).subquery(copy=False)
+        yield sql.select([(sql.plus(*made), SCORE)], sql.derived(rows, STEPS)).subquery(copy=False)
 
 
 def _inputs(model: Model, operands: Operands) -> Inputs:

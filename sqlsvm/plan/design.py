@@ -176,7 +176,7 @@ def as_categories(values: Values) -> tuple[object, ...]:
 def drop_nulls(query: FeatureQuery) -> FeatureQuery:
     """The query as `--nulls drop` reads it: without rows in which a feature, the label or the weight is NULL."""
     for f in query.outputs:
-        query = query.where(f.relation, sql.not_null(f.expression))
+        query = query.where(f.relation, sql.not_null(query.relation(f.relation).presence(f.expression)))
     return query
 
 

@@ -55,11 +55,12 @@ class Relation:
 
     def serving(self, used: Iterable[exp.Expr]) -> exp.Expr:
         """The item of FROM where these are used: `source`, and around it sub-queries with the computed columns that
-        they need. So each is computed once for a row, and only where it is read."""
+        they and the conditions need. So each is computed once for a row, and only where it is read."""
         found = self.source.copy()
         if not self.computed:
             return found
-        needed, layers = {column.name for value in used for column in value.find_all(exp.Column)}, []
+        read = (*used, *self.filters, *self.late_filters)
+        needed, layers = {column.name for value in read for column in value.find_all(exp.Column)}, []
         for layer in reversed(self.computed):
             if own := [(name, column) for name, column in layer.items() if name in needed]:
                 needed.update(*(column.reads for _, column in own))

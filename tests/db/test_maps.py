@@ -446,7 +446,7 @@ def test_maps_of_odd_columns_are_refused(engine: Engine) -> None:
     ):
         with pytest.raises(OptionError, match=said):
             train(engine, "m", f"SELECT {text} FROM odd", training(map=("pca:1",)))
-    with pytest.raises(OptionError, match="all numbers of odd are constant"):
+    with pytest.raises(DataError, match="all numbers of odd are constant"):
         train(engine, "m", "SELECT y, c FROM odd", training(map=("fourier:odd:3",)))
     with pytest.raises(OptionError, match="t is no number, it has categories"):
         train(engine, "m", "SELECT y, c, t FROM odd", training(map=("bins:t:3",)))

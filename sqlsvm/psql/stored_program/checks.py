@@ -115,7 +115,7 @@ def _spelt(plan: Plan, node: int, variable: int) -> str:
 
 def _ambiguous(query: FeatureQuery, alias: str, terms: list[exp.Expression]) -> Check:
     relation = query.relation(alias)
-    rows = sql.select([(t.copy(), f"k{i}") for i, t in enumerate(terms)], relation.source.copy())
+    rows = sql.select([(t.copy(), f"k{i}") for i, t in enumerate(terms)], relation.serving(terms))
     rows = rows.where(*(f.copy() for f in relation.filters))
     said = ", ".join(t.sql(query.dialect) for t in terms)
     keys = [sql.column(f"k{i}", "r") for i in range(len(terms))]

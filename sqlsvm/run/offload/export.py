@@ -143,7 +143,7 @@ class _Exporter:
             for place, e in enumerate(left_join.equalities):
                 for term in (t for t in (e.left, e.right) if t.relation == alias):
                     known = self._alike((e.left, e.right))
-                    rows = sql.select([(e.right.expression.copy(), "v")], found.source.copy())
+                    rows = sql.select([(e.right.expression.copy(), "v")], found.serving([e.right.expression]))
                     codes = None if known else sql.numbered(rows.where(*found.filters))
                     yield Carried(match_key(number, place), term.expression, known or exp.DType.BIGINT, codes)
 
