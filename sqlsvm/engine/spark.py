@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,7 @@ from sqlsvm.engine.base import (
     Values,
 )
 from sqlsvm.engine.spark_errors import ERRORS, refused
-from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, opened
+from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, given, opened
 from sqlsvm.engine.spark_sql import call, spelled
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
@@ -100,7 +100,7 @@ class Spark(Engine):
         place = Place.of(at) if isinstance(at, str) else Place("", {})
         self.url = f"spark:{place.shown}"
         try:
-            self._opened: Opened = self._start(lambda: opened(place)) if isinstance(at, str) else _given(at)
+            self._opened: Opened = self._start(lambda: opened(place)) if isinstance(at, str) else given(at)
             self._session = self._opened.session
             self._pinned = self._run(lambda: self._prepared(place))
         except BaseException:
@@ -498,13 +498,6 @@ class Spark(Engine):
             for each in made:
                 each.close()
             raise
-
-
-def _given(session: Any) -> Opened:
-    """A session of the user stays open."""
-    master = "" if "connect" in type(session).__module__ else session.conf.get("spark.master", "")
-    local = master.startswith("local") and "cluster" not in master
-    return Opened(session, local, lambda: None)
 
 
 def _is_file(table: exp.Table) -> bool:

@@ -8,10 +8,12 @@ import socket
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -115,11 +117,11 @@ def _check_reached(place: Place, hint: str) -> None:
 
 
 def _here(place: Place) -> Opened:
-    found = SparkSession.getActiveSession()
+    found = _of_this_process()
     if found is not None and not place.master:
-        return Opened(found.newSession(), _is_local(found), lambda: None)
+        return given(found.newSession())
     if found is not None:
-        hint = "use the session that there is: sqlsvm takes a SparkSession in place of a URL"
+        hint = "use the session that there is: write spark:, or give the SparkSession in place of a URL"
         raise EngineError("this process has a session of Spark already", hint=hint)
     if place.master.startswith("spark://") and "," not in place.master:  # with a comma there are several masters
         _check_reached(place, _MASTER)
@@ -130,6 +132,18 @@ def _here(place: Place) -> Opened:
         except (*ERRORS, RuntimeError, OSError) as error:
             raise _not_started(place, error, log) from error
     return Opened(session, _is_local(session), session.stop)
+
+
+def given(session: SparkSession) -> Opened:
+    """A session of the user stays open. That of Spark Connect says nothing of the machines behind it."""
+    return Opened(session, "connect" not in type(session).__module__ and _is_local(session), lambda: None)
+
+
+def _of_this_process() -> SparkSession | None:
+    """Also that of another thread: ours are made in a thread of their own, in which none is active."""
+    with suppress(PySparkException):
+        return SparkSession.active()
+    return None
 
 
 def _started(place: Place, settings: Mapping[str, str], log: Any) -> SparkSession:

@@ -4,11 +4,15 @@ Tables come from DuckDB, as views of the session. Most tests do without generate
 compiles in haste: all that takes longer than it saves on these tables. `compiled` is as users have it.
 """
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import pytest
 
+from sqlsvm import cli
+from sqlsvm.cli import progress
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 
@@ -23,6 +27,15 @@ COMPILED = {
     "spark.sql.adaptive.enabled": "true",
 }
 Move = Callable[..., None]
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Said]
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +58,22 @@ def move(spark: Engine, duckdb: Engine) -> Iterator[Move]:
     yield move
     for name in made:
         session.catalog.dropTempView(name)
+
+
+@pytest.fixture
+def command(spark: Engine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """A command line in this process, on the session that it has: its exit code, and what it says. On a busy machine
+    any step may be slow, which is not told."""
+    monkeypatch.setattr(progress, "PATIENCE", 600.0)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+
+    def command(*words: object, dsn: str = "spark:") -> Said:
+        code = cli.run([*map(str, words), "--dsn", dsn])
+        return Said(code, *capsys.readouterr())
+
+    yield command
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @contextmanager
