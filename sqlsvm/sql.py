@@ -353,6 +353,14 @@ def grouped(keys: Named, sums: Outputs, source: exp.Expr) -> exp.Select:
     return group(select([*keys, *sums], source), [key for key, _ in keys])
 
 
+def at_ranks(values: exp.Query, ranks: Sequence[float]) -> exp.Select:
+    """SELECT q0, q1, ...: each the least x that is not below so many rows. Each x of the values stands for c rows."""
+    x, running = column("x"), window(total(column("c")), (), ("x",), running=True)
+    ordered = derived(select([(x, "x"), (running, "up_to")], derived(values, "v")), "o")
+    enough = (exp.GTE(this=column("up_to"), expression=number(rank)) for rank in ranks)
+    return select([(exp.Min(this=case(e, x.copy())), f"q{i}") for i, e in enumerate(enough)], ordered)
+
+
 WIDEST = 1600
 """The largest number of columns that PostgreSQL allows in a row."""
 

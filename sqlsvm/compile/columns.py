@@ -198,18 +198,9 @@ SLACK = 1e-12
 
 def quantiles(columns: Columns, c: Number, n: float) -> Statement:
     """The least value up to which there are so many of the n rows where the number is known."""
-    x, below = sql.column("x"), sql.column("below")
     rows = sql.select([(sql.column(c.column, "t"), "x"), (sql.column(TOTAL, "t"), "c")], _kept(_node(columns, c)))
-    values = sql.grouped([(x, "x")], [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
-    running = sql.window(sql.total(sql.column("c")), (), ("x",), running=True)
-    ordered = sql.select([(x.copy(), "x"), (running, "below")], sql.derived(values, "v"))
-
-    def least(q: float) -> exp.Expression:
-        enough = exp.GTE(this=below.copy(), expression=sql.number(q * n * (1.0 - SLACK)))
-        return exp.Min(this=sql.case(enough, x.copy()))
-
-    made = [(least(q), f"q{i}") for i, q in enumerate(QUANTILES)]
-    return statement(f"quantiles {c.place}", sql.select(made, sql.derived(ordered, "o")))
+    values = sql.grouped(sql.columns(["x"]), [(sql.total(sql.column("c")), "c")], sql.derived(_known(rows, c), "r"))
+    return statement(f"quantiles {c.place}", sql.at_ranks(values, [q * n * (1.0 - SLACK) for q in QUANTILES]))
 
 
 BINS = 30

@@ -169,11 +169,9 @@ class Asked:
     def quantiles(self, column: Feature, shares: Sequence[float]) -> list[float]:
         """Values of the column with these shares of the rows below, each value once."""
         rows = self._spread([column])[0]
-        ranks = {1 + round(share * (rows - 1)) for share in shares}
-        placed = sql.select([(sql.column("x0"), "x"), (sql.row_number("x0"), "n")], self._rows([column]))
-        chosen = exp.In(this=sql.column("n"), expressions=[sql.integer(rank) for rank in sorted(ranks)])
-        found = sql.where(sql.select([(sql.column("x"), "x")], sql.derived(placed, "p")), chosen)
-        return sorted(set(self._fetch(found)["x"].tolist()))
+        values = sql.grouped([(sql.column("x0"), "x")], [(sql.count(), "c")], self._rows([column]))
+        found = self._fetch(sql.at_ranks(values, [1 + round(share * (rows - 1)) for share in shares]))
+        return sorted({float(value[0]) for value in found.values()})
 
     def spread(self, columns: Sequence[Feature]) -> tuple[Array, Array]:
         """The mean and the deviation of each column. No deviation is 0."""
