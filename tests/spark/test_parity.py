@@ -58,10 +58,32 @@ def test_every_shape(spark: Engine, duckdb: Engine, move: Move, name: str) -> No
     query, wish = tables(name, duckdb, move), SHAPES[name].wish
     counting: Counting = "grid" if wish.method == "grid" else "auto"
     options = ProblemOptions("y", weight=wish.weight, nulls="mean", counting=counting)
+    sent: list[str] = []
+    spark.on_statement = sent.append
     with open_problem(spark, query, options) as one, open_problem(duckdb, query, options) as other:
         assert one.plan.method == other.plan.method
         assert_same(one, other, 4 if wish.method == "grid" else None)
+    spark.on_statement = None
+    assert any("OVER" in text for text in sent) or wish.method != "grid"
+    one_key = name == "cross_product"
+    assert one_key or not [text for text in sent if by_one_task(text)]
     assert not [name for name in spark.table_names() if name.startswith("sqlsvm_")]
+
+
+def by_one_task(text: str) -> bool:
+    """Does a window, or an order without a limit, go over all rows of a table? One task would do it. Groups are fewer."""
+    (statement,) = parse(text, read="spark")
+    assert statement
+    whole = [w.find_ancestor(exp.Select) for w in statement.find_all(exp.Window) if not w.args.get("partition_by")]
+    whole += [s for s in statement.find_all(exp.Select) if s.args.get("order") and not s.args.get("limit")]
+    return any(not is_grouped(select) for select in whole if select)
+
+
+def is_grouped(select: exp.Select) -> bool:
+    """Or what it reads."""
+    source = select.args["from_"].this if select.args.get("from_") else None
+    grouped = select.args.get("group") or select.args.get("distinct")
+    return bool(grouped) or (isinstance(source, exp.Subquery) and is_grouped(source.this))
 
 
 def bare(world: World) -> World:
