@@ -49,7 +49,7 @@ class ByRows:
     """The sum of share x x', plus a diagonal. The preconditioner is the diagonal of it all: it is small for rare
     categories and large for common ones."""
 
-    def __init__(self, rows: SampleRows, shares: Array, ridge: Array) -> None:
+    def __init__(self, rows: SampleRows, shares: Array, ridge: Array | float) -> None:
         self._rows, self._shares, self._ridge = rows, shares, ridge
         self._diagonal = rows.squares(shares) + ridge
 

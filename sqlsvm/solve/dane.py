@@ -19,6 +19,7 @@ as narrow as the heap, from the latest point.
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import Unpack
@@ -30,7 +31,7 @@ from sqlsvm.solve.bundle import level_point
 from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import LocalProblem
-from sqlsvm.solve.oracle import Oracle
+from sqlsvm.solve.oracle import Cut, Oracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
@@ -41,7 +42,13 @@ steps = logging.getLogger(__name__)
 HOPE = 0.001
 """A good pass leaves as little of the gap. The gap of the first pass says how few cuts there are, not how good the next
 one may be: a coarse second pass costs up to four passes more."""
+WIDEST, ROUGH = 1.0, 0.02
+"""From 0, where the residuals of classes are all the same, a loss so wide is curved at all of them. This share of its
+minimum is near enough."""
 WIDTHS = (0.2, 0.07, 0.02)
+LEAD_WIDTH, NARROWING, FAST = 0.1, 0.3, 0.4
+"""Where all rows are in memory, a step of the method of multipliers should leave this share of what a cut misses. If it
+leaves more, as where ramps of several knots meet, the loss is made narrower."""
 METRIC_WIDTH = 0.3
 """A wide loss has a curvature that holds for a long way."""
 HEAP_WIDTHS = 8.0
@@ -125,8 +132,7 @@ class Search:
         late = self.follows or bias > BIAS_SHARE * run.effort.tol  # only the proof is
         self.soft = self.heap or (soft and run.oracle.soft_is_cheap and late)
         if whole:
-            point, width = self._soft_optimum(point, nothing, WIDTHS[-1] * local.unit)
-            cut = self.local.cut(point, width)
+            point, cut = self._led(point)
             size = run.oracle.loss.size(cut.value_low, self.local.origin)
             run.bundle.add(cut, (size, size))
         self._optimum = point
@@ -221,8 +227,31 @@ class Search:
         """That of the sample, which several runs may share."""
         optima, asked = self.local.optima, (self.local.loss, self.run.penalty.strength, self.run.effort.tol)
         if asked not in optima:
-            optima[asked] = self._sample_optimum(nothing, nothing)
+            optima[asked] = self._rough(nothing) if self.run.oracle.whole else self._sample_optimum(nothing, nothing)
         return optima[asked]
+
+    def _rough(self, nothing: Array) -> Array:
+        return self.local.minimise(nothing, nothing, WIDEST * self.local.unit, ROUGH)
+
+    def _led(self, point: Array) -> tuple[Array, Cut]:
+        """The optimum where all rows are in memory, and a cut there that is as good as a cut can be, up to its share of
+        tol. Multipliers hold the rows on the knots, so the loss may stay wide, and Newton's method takes few steps."""
+        local, before = self.local, inf
+        accuracy = (ACCURACY * self._tol) ** (
+            1.5 if self.run.penalty.known else 1
+        )  # known cuts balance what pulls freely
+        width, nothing = LEAD_WIDTH * local.unit, np.zeros_like(point)
+        while True:
+            point = local.minimise(point, nothing, width, accuracy)
+            blur = local.blur(point, width)
+            last = not local.loss.knots or width < NARROWEST * local.unit
+            if last or blur <= self._wanted(point, nothing):
+                return point, local.cut(point, width)
+            local = local.leading(point, width)
+            if blur > FAST * before:
+                width *= NARROWING
+                local = replace(local, ahead=NARROWING * local.ahead)
+            before = blur
 
     def _sample_optimum(self, start: Array, tilt: Array) -> Array:
         """With the widest smoothing that does not cost more than its share of the gap, if one of WIDTHS does."""
@@ -271,14 +300,17 @@ class Search:
 
     def _narrower(self, point: Array, tilt: Array, width: float) -> float:
         """A width with which a cut may be good enough; the same if it is with this one."""
-        share = BLUR_SHARE * (SHARPER if self.follows else 1.0)
-        wanted = share * self._tol * abs(self.local.value(point, tilt, 0.0))
-        blur = self.local.blur(point, width)
+        wanted, blur = self._wanted(point, tilt), self.local.blur(point, width)
         return (
             width
             if blur <= wanted or width < NARROWEST * self.local.unit
             else width * max(0.1, 0.8 * (wanted / blur) ** 0.5)
         )
+
+    def _wanted(self, point: Array, tilt: Array) -> float:
+        """What a cut may miss there."""
+        share = BLUR_SHARE * (SHARPER if self.follows else 1.0)
+        return share * self._tol * abs(self.local.value(point, tilt, 0.0))
 
     @property
     def _stuck(self) -> bool:

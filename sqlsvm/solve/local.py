@@ -43,6 +43,8 @@ class LocalProblem:
     """In which widths are measured: that of residuals."""
     optima: dict[tuple[Loss, float, float], Array] = field(default_factory=dict)
     """Those of the sample that are known."""
+    ahead: Array | float = 0.0
+    """How far beyond its residual each row is on the smoothed loss."""
 
     @classmethod
     def of(cls, sample: Sample, loss: Loss, penalty: Penalty) -> "LocalProblem":
@@ -88,7 +90,15 @@ class LocalProblem:
     def blur(self, beta: Array, width: float) -> float:
         """How far a cut of that width is below R at beta."""
         z = self.residuals(beta)
-        return float(self.shares @ self.loss.shortfall(z, self.loss.smoothed(width).slope(z)))
+        return float(self.shares @ self.loss.shortfall(z, self.loss.smoothed(width).slope(z + self.ahead)))
+
+    def leading(self, beta: Array, width: float) -> "LocalProblem":
+        """A step of the method of multipliers: each row keeps its place on the ramp of the nearest knot, so it has the
+        same slope if its residual is on the knot."""
+        z = self.residuals(beta) + self.ahead
+        offsets = z - np.array(self.loss.knots)[:, None]
+        nearest = np.abs(offsets).argmin(axis=0)
+        return replace(self, ahead=np.clip(offsets[nearest, np.arange(len(z))], -width, width))
 
     def value(self, beta: Array, tilt: Array, width: float) -> float:
         return self._value(self.loss.smoothed(width), self.residuals(beta)) + self._rest(tilt, beta)
@@ -96,7 +106,7 @@ class LocalProblem:
     def cut(self, beta: Array, width: float) -> Cut:
         """The cut of that width. It is below R where the sample has all rows of the join."""
         z = self.residuals(beta)
-        u = self.loss.smoothed(width).slope(z)
+        u = self.loss.smoothed(width).slope(z + self.ahead)
         slope = -self.rows.sums(self.shares * self.signs * u)
         offset = float(self.shares @ (u * self.origins - self.loss.conjugate(u)))
         return Cut(slope, offset, float(self.shares @ self.loss.value(z)), 0.0, None, width)
@@ -124,7 +134,7 @@ class LocalProblem:
         all rows, which hardly changes the other coordinates.
         """
         psi, beta, damping = self.loss.smoothed(width), self.penalty.feasible(start), 0.0
-        z = self.residuals(beta)
+        z = self.residuals(beta) + self.ahead
         loss, rest = self._value(psi, z), self._rest(tilt, beta)
         for _ in range(NEWTON_STEPS):
             gradient = tilt + self.penalty.slope(beta) + self._slope(psi, z)
@@ -154,7 +164,8 @@ class LocalProblem:
         return float(tilt @ beta) + self.penalty.value(beta)
 
     def _curvature(self, psi: Loss, z: Array, damping: float) -> Curvature:
-        shares, ridge = self.shares * psi.curvature(z), self.penalty.curvature + damping * self._squares
+        shares = self.shares * psi.curvature(z)
+        ridge = self.penalty.curvature + (damping * self._squares if damping else 0.0)
         if self.rows.width > DENSE_UP_TO:
             curved = shares > 0.0
             return ByRows(self.rows[curved], shares[curved], ridge)

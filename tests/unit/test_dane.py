@@ -87,6 +87,23 @@ def test_a_join_that_is_in_memory_is_proven_there(lam: float) -> None:
     )
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+@pytest.mark.parametrize("name", ["hinge", "quantile", "epsilon_insensitive", "squared_hinge"])
+def test_a_category_for_every_few_rows_in_memory_is_proven_at_once(name: str, tol: float) -> None:
+    """Nearly all rows lie on a knot at the optimum."""
+    rng, n, values = np.random.default_rng(3), 5000, 1700
+    numbers = np.hstack([np.ones((n, 1)), rng.normal(size=(n, 3))])
+    own = rng.integers(0, values, n)
+    ones = (4 + own)[:, None]
+    loss, score = named(name), numbers @ [0.0, 0.1, 0.0, 0.0] + rng.normal(size=values)[own]
+    signs = np.where(score > 0, 1.0, -1.0) if loss.origin is not None else np.ones(n)
+    origins = np.full(n, loss.origin) if loss.origin is not None else score
+    drawn = Sample(SampleRows(numbers, ones, 4 + values), signs, origins, np.ones(n))
+    solution = dane.solve(RowsOracle(drawn, loss, L2(1e-4), EXACT), L2(1e-4), Effort(tol=tol))
+    assert solution.converged
+    assert len(solution.history) == 1
+
+
 def heap() -> NumpyOracle:
     """One row in five is positive, and the features hardly say which: the best score is about -1 for every row, so that
     the margins of the others lie in a heap on the hinge."""
