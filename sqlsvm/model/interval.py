@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from math import exp, inf, lgamma, log, pi, sqrt, tanh
 
 import numpy as np
@@ -121,7 +122,7 @@ def student(degrees: float) -> float:
     def density(t: np.ndarray) -> np.ndarray:
         return np.asarray(constant * (1.0 + t**2 / degrees) ** (-(degrees + 1.0) / 2.0))
 
-    places, weights = _NODES
+    places, weights = _nodes()
     t = NORMAL
     for _ in range(100):
         within = t * float(weights @ density(t * (places + 1.0) / 2.0))
@@ -132,4 +133,7 @@ def student(degrees: float) -> float:
     return t
 
 
-_NODES = np.polynomial.legendre.leggauss(80)
+@cache
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    """Of a Gauss quadrature, which takes longer to make than to import all else."""
+    return np.polynomial.legendre.leggauss(80)

@@ -26,7 +26,8 @@ def test_sizes_say_how_the_sum_of_squares_varies(given_sizes: list[float]) -> No
     covariance = adds @ adds.T
     found = sizes(n)
     assert found.factor == pytest.approx((n**2).sum() / np.trace(covariance), rel=1e-6)
-    assert found.degrees == pytest.approx(max(np.trace(covariance) ** 2 / np.trace(covariance @ covariance), 1), 1e-6)
+    # where one cluster has nearly all rows, fifth powers cancel and leave fewer digits
+    assert found.degrees == pytest.approx(max(np.trace(covariance) ** 2 / np.trace(covariance @ covariance), 1), 1e-5)
 
 
 def test_clusters_of_one_size_have_one_degree_less_than_there_are() -> None:
