@@ -139,7 +139,7 @@ def predict(
     from sqlsvm.model.predict import predict, save, write_csv, write_parquet
 
     with wanted.model_and_rows() as (model, engine):
-        if rows is None and view is None:
+        if rows is None and view is None and (parquet is None or model.bags > 1):
             _check_size(engine, model)
         found = predict(engine, model, rows, probability=probability)
         if made is not None:
@@ -184,7 +184,8 @@ MOST_ROWS_UNASKED = 10_000_000
 
 
 def _check_size(engine: "Engine", model: "Model") -> None:
-    """The whole join is rarely wanted, and may not fit on the disk."""
+    """The whole join is rarely wanted, and may not fit on the disk. A join of one bag has no more rows than a table, and
+    as Parquet they fit where the table does."""
     rows = _counted(engine, model) if model.weighted else model.join_rows
     if rows > MOST_ROWS_UNASKED:
         raise OptionError(

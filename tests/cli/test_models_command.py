@@ -7,6 +7,7 @@ import pty
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -126,13 +127,24 @@ def test_a_wrong_path_makes_no_database(verb: tuple[str, ...], scheme: str, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_large_join_is_not_predicted_by_accident(dsn: str) -> None:
+def test_a_large_join_is_not_predicted_by_accident(dsn: str, tmp_path: Path) -> None:
     said = complaint("predict", "late", "--dsn", dsn)
     assert said.startswith(
         "error: the query of late has 1.5e12 rows, and predict would write all of them\nHINT: choose some"
     )
     assert complaint("predict", "late", "--dsn", dsn, "--table", "t") == said
     assert "cannot read flights" in complaint("predict", "late", "--dsn", dsn, "--view", "v")
+    file = tmp_path / "rows.parquet"
+    assert complaint("predict", "late", "--dsn", dsn, "--parquet", file) == said
+
+
+def test_a_large_table_is_predicted_to_parquet(dsn: str, tmp_path: Path) -> None:
+    """A join of one bag is not larger than a table."""
+    with connect(dsn) as engine:
+        open_store(engine).save(replace(model("star"), bags=1))
+    asked = ("predict", "star", "--dsn", dsn)
+    assert "1.5e12 rows" in complaint(*asked)
+    assert "cannot read flights" in complaint(*asked, "--parquet", tmp_path / "rows.parquet")
 
 
 def test_drop_asks_first(dsn: str) -> None:
