@@ -81,7 +81,7 @@ class Competitor:
     """What it must be able to go through: the tables, the rows of the join, or all of them in memory."""
     numbers_only: bool = False
     libraries: tuple[str, ...] = ()
-    """What it imports apart from our own modules: read before the clock starts, because scikit-learn takes a second."""
+    """What it imports as it trains: read before the clock starts, because scikit-learn takes a second."""
 
     def read_libraries(self) -> None:
         for name in (f"sqlsvm.engine.{self.engine}", *self.libraries):
@@ -289,7 +289,7 @@ def with_madlib(order: Order) -> Outcome:
 
 # -- the list ----------------------------------------------------------------------------------------------------------
 
-OURS = ("sqlsvm.cli", "sqlsvm.show.training", "sqlsvm.store")
+OURS = ("sqlsvm.cli", "sqlsvm.show.training", "sqlsvm.store", "sqlsvm.ask.probabilities", "sqlsvm.ask.validation")
 SVM, LINEAR = ("sklearn.svm",), ("sklearn.linear_model",)
 EXPORTED = export_and(liblinear, grids.LIBLINEAR)
 
