@@ -16,6 +16,7 @@ from sqlsvm.plan.target import CODE, Target
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.measuring import checked_products, without_flat
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.threads import fitting_threads
 
 
 def with_own_categories(design: Design, rows: Rows) -> tuple[Design, Rows]:
@@ -85,7 +86,8 @@ def moments_in_memory(
     plan: Plan, rows: Rows, weights: Array, how: Scale, nulls: Nulls, *, by_class: bool = False
 ) -> Moments:
     """The moments that this scaling asks for, checked like those that the database counts."""
-    found = moments_of(plan, rows, weights)
+    with fitting_threads(len(plan.design.coordinates)):
+        found = moments_of(plan, rows, weights)
     check_rows(plan, found)
     unknown = np.full(plan.design.size, np.nan)
     found = found if by_class else replace(found, total_negative=unknown)
