@@ -184,8 +184,8 @@ MOST_ROWS_UNASKED = 10_000_000
 
 
 def _check_size(engine: "Engine", model: "Model") -> None:
-    """The whole join is rarely wanted, and may not fit on the disk. A join of one bag has no more rows than a table, and
-    as Parquet they fit where the table does."""
+    """The whole join is rarely wanted, and may not fit on the disk. A join of one bag has no more rows than a table,
+    and as Parquet they fit where the table does."""
     rows = _counted(engine, model) if model.weighted else model.join_rows
     if rows > MOST_ROWS_UNASKED:
         raise OptionError(

@@ -71,7 +71,7 @@ def test_every_shape(spark: Engine, duckdb: Engine, move: Move, name: str) -> No
 
 
 def by_one_task(text: str) -> bool:
-    """Does a window, or an order without a limit, go over all rows of a table? One task would do it. Groups are fewer."""
+    """Does a window, or an order without a limit, go over all rows of a table? One task would do it."""
     (statement,) = parse(text, read="spark")
     assert statement
     whole = [w.find_ancestor(exp.Select) for w in statement.find_all(exp.Window) if not w.args.get("partition_by")]
