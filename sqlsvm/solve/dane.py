@@ -237,9 +237,8 @@ class Search:
         """The optimum where all rows are in memory, and a cut there that is as good as a cut can be, up to its share of
         tol. Multipliers hold the rows on the knots, so the loss may stay wide, and Newton's method takes few steps."""
         local, before = self.local, inf
-        accuracy = (ACCURACY * self._tol) ** (
-            1.5 if self.run.penalty.known else 1
-        )  # known cuts balance what pulls freely
+        freely = bool(self.run.penalty.known)  # cuts are known that balance what pulls freely
+        accuracy = (ACCURACY * self._tol) ** (1.5 if freely else 1.0)
         width, nothing = LEAD_WIDTH * local.unit, np.zeros_like(point)
         while True:
             point = local.minimise(point, nothing, width, accuracy)
