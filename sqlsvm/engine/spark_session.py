@@ -28,16 +28,7 @@ _MASTER = "is a master running there? sbin/start-master.sh starts one"
 _PORTS = {"sc": 15002, "spark": 7077}
 
 _DEFAULTS = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.app.name": "sqlsvm"}
-_IN_HASTE = (
-    "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
-    " -XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
-)
-"""Each statement is new code. With ten times its usual thresholds, Java compiles well only what runs for long."""
-_OF_ONE_MACHINE = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.defaultJavaOptions": _IN_HASTE,  # those of the user follow, and win
-}
+_OF_ONE_MACHINE = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
 _BROKEN_RULE = "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases"
 """It makes invalid plans of two lists that meet."""
 _EXCLUDED = "spark.sql.optimizer.excludedRules"

@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
+from tests.docs.markdown import ROOT, blocks, section
+from tests.docs.sessions import typed
+
 CLUSTER = (
     "spark:local-cluster[2,1,2048]?spark.driver.memory=1g&spark.executor.memory=512m&spark.sql.shuffle.partitions=2"
 )
@@ -68,12 +71,13 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home, port = os.path.dirname(pyspark.__file__), free_port()
     words = [f"{home}/bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     words += ["--master", "local[2]", "--driver-memory", "1g", "--conf", f"spark.connect.grpc.binding.port={port}"]
     words += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2", "spark-internal"]
-    started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    place = tmp_path_factory.mktemp("server")  # of its catalog
+    started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)
     try:
         while not listens(port):
             assert started.poll() is None
@@ -93,6 +97,20 @@ def test_spark_connect(query: str, server: str, tmp_path: Path) -> None:
     assert trained.returncode == 0, err
     assert "converged" in out
     assert "Warning" not in err
+    assert list(work.iterdir()) == []
+
+
+def test_the_example_of_the_page(query: str, server: str, tmp_path: Path) -> None:
+    example = next(blocks(section((ROOT / "docs" / "on-a-cluster.md").read_text(encoding="utf-8"), "Connect"), "sh"))
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "features.sql").write_text(query.replace("f.y", "f.y AS late"), encoding="utf-8")
+    lines = example.text.replace("spark:sc://gateway:15002", server).replace("hdfs:///tmp/sqlsvm", str(work))
+    assert server in lines
+    assert str(work) in lines
+    done = typed(tmp_path, ["bash", "-ec", lines])
+    assert done.returncode == 0, done.stdout
+    assert "converged" in done.stdout
     assert list(work.iterdir()) == []
 
 

@@ -36,6 +36,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "classes that count the same": {"class_weight": "balanced", **PASSES},
     "maps of columns": {"map": ("spline:x:3", "bins:z:4", "hash:town:8"), "loss": "logistic"},
     "maps of tables": {"map": ("poly2:shops", "fourier:sales:4:0.5", "pca:3")},
+    "landmarks": {"map": ("nystroem:shops:4",), **PASSES},
     "frequent categories": {"top": ("town:2",), "categorical": ("card",)},
     "kernel": {"solver": "kernel", "kernel": "rbf", "gamma": 0.5},
     "kernel of each table": {"solver": "kernel", "kernel": "additive", "gamma": 0.5, "cache": "local"},
@@ -79,6 +80,16 @@ def test_a_probability(spark: Engine, duckdb: Engine) -> None:
     )
     assert found == pytest.approx(wanted, abs=0.02)
     assert np.ptp(wanted) > 0.1
+
+
+@pytest.mark.usefixtures("shops")
+def test_a_network(spark: Engine, duckdb: Engine) -> None:
+    """It learns from rows in another order, so only its own scores are compared."""
+    model = train(spark, "m", QUERY, Training.of(label="y", lam=0.01, map=("net:sales:3",), **PASSES))
+    assert model.converged
+    one, other = (np.sort(engine.fetch(predict(engine, model))["score"].astype(float)) for engine in (spark, duckdb))
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert np.ptp(one) > 0.1
 
 
 @pytest.mark.usefixtures("shops")
