@@ -43,7 +43,7 @@ def draw(found: Results, folder: Path) -> None:
     for name, members in series.items():
         if name.startswith("join rows"):
             join_rows(name, members, folder / "join_rows.png")
-    others = {name: members for name, members in series.items() if not name.startswith("join rows")}
+    others = {name: members for name, members in series.items() if not name.startswith("join rows") and members[1:]}
     if others:
         growth(others, folder / "growth.png")
     trained = [r for r in found.races if not r.series and any(e.history for e in r.entries)]

@@ -1,5 +1,6 @@
 """results.json as a page: bench/RESULTS.md."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 
@@ -234,10 +235,10 @@ def _passes(found: Results) -> Iterator[str]:
 
 def _pictures(found: Results) -> Iterator[str]:
     """Those that draw.py makes of these results."""
-    series = {race.series for race in found.races if race.series and race.entries}
+    series = Counter(race.series for race in found.races if race.series and race.entries)
     drawn = {
         "join_rows": ("Time against join rows", any(_is_join(s) for s in series)),
-        "growth": ("Time against rows, features, relations", any(not _is_join(s) for s in series)),
+        "growth": ("Time against rows, features, relations", any(not _is_join(s) and n > 1 for s, n in series.items())),
         "convergence": ("Objective and lower bound, pass by pass",
                         any(e.history for race in found.races if not race.series for e in race.entries)),
         "passes": ("Passes to a certified gap, by solver and lambda", bool(found.passes)),
