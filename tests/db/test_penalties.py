@@ -1,4 +1,4 @@
-"""l1, an intercept without a penalty and constraints, over joins: beside a cone solver on the joined rows."""
+"""l1, an intercept without a penalty and constraints, over joins: next to a cone solver on the joined rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
