@@ -8,7 +8,7 @@ from typing import Any
 
 from bench import tasks
 from sqlsvm.engine import connect
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 
 Job = dict[str, Any]
 

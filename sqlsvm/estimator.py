@@ -27,9 +27,10 @@ from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
 from sqlsvm.model.memory import Frame, scores
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import Model
 from sqlsvm.model.probability import normalised
 from sqlsvm.model.stored_query import stored_query
+from sqlsvm.model.weights import Weight
 from sqlsvm.options import (
     NUMBER_LOSSES,
     OF_SESSION,
@@ -257,7 +258,7 @@ class Relational:
         elif model.groups:
             self.groups_ = np.array([of.value for of in model.groups], dtype=object)
         else:
-            self.coef_ = np.array([[w.weight for w in part.weights] for part in model.parts])
+            self.coef_ = np.array([part.weights.values for part in model.parts])
         self.intercept_ = np.array([part.intercept for part in model.parts])
         names = [term.feature for term in model.inputs] if model.groups else [_name(w) for w in model.parts[0].weights]
         self.feature_names_in_ = np.array(names, dtype=object)

@@ -7,6 +7,8 @@ may hold, so a new field is one line there. An error names the place, for exampl
     float       a finite number          Annotated[T, domain]    a T that is in the domain
     Bound       or an infinite one       Annotated[T, function]  what the function makes of a T; it may raise Misread
     object      a value of a database    Any                     any JSON
+
+A class with READ_AS, a type, makes itself of what is read as that, by its method `read`.
 """
 
 import json
@@ -135,6 +137,8 @@ def reader(wanted: Any) -> Reader:
     """Of a type."""
     if wanted in _SIMPLE:
         return _SIMPLE[wanted]
+    if read_as := getattr(wanted, "READ_AS", None):
+        return _narrowed((read_as, wanted.read))
     if is_dataclass(wanted):
         return _record(wanted)
     return _COMPOSED[get_origin(wanted)](get_args(wanted))

@@ -11,7 +11,7 @@ from sqlsvm.compile import columns as compiled
 from sqlsvm.compile.columns import QUANTILES, Category, Columns, columns_of
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 from sqlsvm.plan.design import as_categories
 from sqlsvm.plan.target import Binary, Classes, Target, if_classes, named, numeric
 from sqlsvm.query import Feature, FeatureQuery

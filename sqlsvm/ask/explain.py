@@ -31,7 +31,7 @@ from sqlsvm.compile.second_moments import factors, second_moments
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.engine.base import Engine, Texts
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 from sqlsvm.options import Counting, Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.by_name import Given, read_beta

@@ -11,7 +11,7 @@ from sqlsvm import sql
 from sqlsvm.compile.count import total_table
 from sqlsvm.compile.prepare import key, node_rows
 from sqlsvm.compile.statement import statement
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 from sqlsvm.plan.design import as_categories
 from sqlsvm.plan.join_tree import Edge, JoinTree
 from sqlsvm.run.workspace import Workspace

@@ -49,7 +49,7 @@ def nothing_kept(name: str, hint: str) -> OptionError:
 
 def finished(store: "Store", name: str, query: str, training: "Training") -> "Model":
     """The model of the same training, if that has converged. An error if there is none."""
-    from sqlsvm.model.model import plain
+    from sqlsvm.model.plain import plain
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
     if model and isinstance(training.holdout, str):

@@ -14,7 +14,8 @@ from sqlsvm.engine.base import Spelling, Values
 from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.kernel.rows import Joined
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import Model, Term, Weight, checked_term
+from sqlsvm.model.model import Model, Term, checked_term
+from sqlsvm.model.weights import Weight
 
 
 class Frame(Protocol):

@@ -1,8 +1,7 @@
 """The result of a training: weights on the user's own columns, the proof, and facts about the data."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,14 +11,15 @@ from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
+from sqlsvm.model.plain import plain
 from sqlsvm.model.probability import StoredProbability
 from sqlsvm.model.support import StoredSupport
+from sqlsvm.model.weights import Weight, Weights
 from sqlsvm.options import DEFAULTS, NUMBER_LOSSES, OPTIONS, Choice, Nulls, Number, Solver
-from sqlsvm.plan.design import OTHER, without_other
+from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.plan import Method
 from sqlsvm.reading import (
     EDITED,
-    INFINITE,
     Bound,
     Misread,
     form_of,
@@ -44,28 +44,6 @@ then an older sqlsvm says that the model is newer, and not that it does not know
 
 Count = Annotated[int, Number(0, whole=True)]
 ByLabel = Mapping[Literal["-1", "1"], float]
-
-
-def _category(found: object) -> object:
-    return OTHER if found == _OTHER_IN_JSON else reader(object).read(found)
-
-
-_OTHER_IN_JSON = {"other": True}
-
-
-@dataclass(frozen=True)
-class Weight:
-    """score = intercept + sum of weight * column. `scaled_weight` is on the features as scaled for training.
-
-    A category is a column that is 1 where the feature has that value. OTHER is 1 where it has a value that none of its
-    categories is; in JSON it is {"other": true}, because any text may be a category. `missing` replaces a NULL; it is
-    None if NULLs are refused or their rows dropped."""
-
-    feature: str
-    category: Annotated[Any, _category]
-    weight: float
-    scaled_weight: float
-    missing: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,45 +73,6 @@ class Validated:
     mean: float
     standard_error: float
     folds: tuple[float, ...]
-
-
-def _agreeing(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
-    """All weights of a feature stand together. It is one number, or has categories of one kind, each once."""
-    place, seen = 0, set()
-    for feature, group in groupby(weights, key=lambda w: w.feature):
-        categories = [w.category for w in group]
-        if categories == [OTHER]:
-            raise Misread("is for all others, and there is no category").at("category").at(place)
-        if feature in seen:
-            raise Misread(f"the weights of {feature} must stand together").at("feature").at(place)
-        if len(categories) > 1:
-            _check_categories(categories, place)
-        place += len(categories)
-        seen.add(feature)
-    return weights
-
-
-def _check_categories(categories: list[object], first: int) -> None:
-    if OTHER in categories[:-1]:
-        raise Misread("the weight of all others must be the last").at("category").at(first + categories.index(OTHER))
-    categories = list(without_other(tuple(categories)))
-    if categories[0] is not None and len(set(map(type, categories))) == 1 and len(set(categories)) == len(categories):
-        return  # first, for speed
-    kind, seen = _kind(categories[0]), set()
-    for place, category in enumerate(categories, first):
-        if category is None or (_kind(category) is not kind and category not in INFINITE):
-            wanted = "a category" if category is None else f"{_SAID[kind]} as in weights[{first}]"
-            raise unexpected(wanted, category).at("category").at(place)
-        if category in seen:
-            raise Misread("the category is there twice").at("category").at(place)
-        seen.add(category)
-
-
-_SAID = {str: "text", bool: "true or false", float: "a number"}
-
-
-def _kind(category: object) -> type:
-    return type(category) if isinstance(category, str | bool) else float
 
 
 @dataclass(frozen=True)
@@ -269,7 +208,7 @@ class Proven:
     gap: Bound
     converged: bool
     intercept: float
-    weights: Annotated[tuple[Weight, ...], _agreeing]
+    weights: Weights
     scaled_intercept: float | None = None
     """The intercept that the penalty counts: `intercept` less what the training subtracted from a label that is a
     number, plus the sum of weight * centre. None if that is not known."""
@@ -280,7 +219,7 @@ class Proven:
     @property
     def used(self) -> int:
         """How many weights are not 0."""
-        return sum(w.weight != 0.0 for w in self.weights)
+        return int(np.count_nonzero(self.weights.values))
 
 
 _PROVEN = frozenset(f.name for f in fields(Proven))
@@ -324,7 +263,7 @@ class Skipped:
 
 def _known_once(found: tuple[OfGroup, ...]) -> tuple[OfGroup, ...]:
     """All groups have the same features, perhaps with other categories."""
-    features = [list(dict.fromkeys(w.feature for w in each.weights)) for each in found]
+    features = [list(dict.fromkeys(each.weights.features)) for each in found]
     seen: set[object] = set()
     for place, each in enumerate(found):
         if each.value is None or each.value in seen:
@@ -339,7 +278,7 @@ def _distinct(found: tuple[OfClass, ...]) -> tuple[OfClass, ...]:
     """Two classes are a model of another kind. All have weights for the same columns."""
     if len(found) in (1, 2):
         raise unexpected("no class, or 3 or more", [None] * len(found))
-    columns = [[(w.feature, w.category) for w in each.weights] for each in found]
+    columns = [list(each.weights.columns) for each in found]
     for place, each in enumerate(columns):
         if each != columns[0]:
             raise Misread("are not for the same columns as those of the first class").at("weights").at(place)
@@ -485,9 +424,18 @@ class Model(Proven):
         return self
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """The names of those that have weights."""
+        return tuple(dict.fromkeys(self._first.weights.features))
+
+    @property
+    def _first(self) -> Proven:
+        """What has weights, or the first part of it."""
+        return self.family[0] if self.family else self
+
+    @property
     def terms(self) -> tuple[Term, ...]:
-        first: Proven = self.family[0] if self.family else self
-        groups = groupby(first.weights, key=lambda w: w.feature)
+        groups = groupby(self._first.weights, key=lambda w: w.feature)
         return tuple(self._term(feature, tuple(weights)) for feature, weights in groups)
 
     @property
@@ -518,9 +466,8 @@ class Model(Proven):
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
-        found = {key(f): plain(getattr(self, f.name)) for f in _in_order(self) if f.name != "trained_on"}
-        found |= {"trained_on": self.trained_on.as_json(), "features": len(self.terms)}
-        return found | {"total_seconds": self.total_seconds, "format": FORMAT}
+        found = {key(f): plain(getattr(self, f.name)) for f in _in_order(self)}
+        return found | {"features": len(self.features), "total_seconds": self.total_seconds, "format": FORMAT}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], where: str = "the model") -> "Model":
@@ -540,26 +487,3 @@ def _agreed(model: Model, where: str) -> Model:
 def _in_order(model: Model) -> list["Field[Any]"]:
     """What every model has comes first, and what it is before what is proven."""
     return sorted(in_json(model), key=lambda f: (has_default(f), f.name in _PROVEN))
-
-
-def plain(value: object) -> Any:
-    """A value in strict JSON. JSON has no infinite numbers: they become texts that PostgreSQL can cast.
-
-    >>> plain({"gap": float("inf"), "weights": (np.float64(1), None)})
-    {'gap': 'Infinity', 'weights': [1.0, None]}
-    """
-    if value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value)):
-        return value  # first, for speed: a category may have 100,000 weights
-    if value is OTHER:
-        return dict(_OTHER_IN_JSON)
-    if is_dataclass(value):
-        value = vars(value)
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

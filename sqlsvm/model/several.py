@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from sqlsvm.model.model import Model, OfClass, OfGroup, Proven, Skipped
+from sqlsvm.model.weights import Weights
 
 
 def together(parts: Sequence[Model], values: Sequence[object]) -> Model:
@@ -66,7 +67,7 @@ def _without_weights(parts: Sequence[Model], rows: Sequence[float] | None = None
         converged=all(part.converged for part in parts),
         intercept=0.0,
         scaled_intercept=None,
-        weights=(),
+        weights=Weights.of(),
         constraints=(),
         history=(),
     )

@@ -38,7 +38,7 @@ def _proof(of: OfClass, rows: str) -> tuple[str, ...]:
 def weights_of_classes(report: Report) -> Element:
     """A row for each weight, with a column for each class; those that matter most for some class first."""
     model = report.model
-    scaled = np.array([[w.scaled_weight for w in of.weights] for of in model.classes])
+    scaled = np.array([of.weights.scaled for of in model.classes])
     order = np.argsort(-np.abs(scaled).max(axis=0, initial=0.0), kind="stable")[:TOP]
     said = (
         "The score of a class is its intercept + the sum of weight times column; the prediction is the class with the "

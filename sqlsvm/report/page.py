@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Residuals
-from sqlsvm.model.model import Model, plain
+from sqlsvm.model.model import Model
+from sqlsvm.model.plain import plain
 from sqlsvm.options import OPTIONS
 from sqlsvm.report.classes import proofs_of_classes, weights_of_classes
 from sqlsvm.report.effects import effects_section

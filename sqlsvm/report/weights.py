@@ -1,11 +1,13 @@
 """The largest weights, each with a bar."""
 
-from sqlsvm.model.model import Model, Weight
+import numpy as np
+
+from sqlsvm.model.model import Model
+from sqlsvm.model.weights import Weight
 from sqlsvm.report.gather import Report
 from sqlsvm.report.markup import Element, el
 from sqlsvm.report.parts import scrolled, section
 from sqlsvm.report.plots import classes
-from sqlsvm.show.models import heaviest
 from sqlsvm.terminal import amount
 
 TOP = 24
@@ -14,7 +16,7 @@ TOP = 24
 
 def weights_section(report: Report) -> Element:
     model = report.model
-    shown = heaviest(model, TOP)
+    shown = model.weights.heaviest(TOP)
     largest = max((abs(w.scaled_weight) for w in shown), default=0.0) or 1.0
     titles = ("relation", "feature", "pull", "scaled", "weight")
     head = el("tr", [el("th", t, scope="col", class_="number" if n > 2 else None) for n, t in enumerate(titles)])
@@ -26,7 +28,7 @@ def weights_section(report: Report) -> Element:
         "The scaled weight is for the scaled feature, and scaled features have the same size: the largest come first. "
         f"{pulls}"
     )
-    zero = sum(w.scaled_weight == 0 for w in model.weights)
+    zero = int(np.sum(model.weights.scaled == 0.0))
     left_out = f" {amount(zero)} of the {amount(len(model.weights))} weights are exactly 0." if zero else ""
     more = el("p", f"And {amount(left)} more, which weigh less.", class_="aside") if left else None
     table = el("table", el("thead", head), el("tbody", body), class_="weights")

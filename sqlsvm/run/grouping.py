@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
-from sqlsvm.model.model import Model, Skipped, TrainedOn, plain
+from sqlsvm.model.model import Model, Skipped, TrainedOn
+from sqlsvm.model.plain import plain
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import grouped
 from sqlsvm.plan.scaling import Moments

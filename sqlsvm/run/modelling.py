@@ -8,8 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sqlsvm.engine.base import Engine
-from sqlsvm.model.model import IN_MEMORY, ByLabel, FeatureScale, Held, Model, TrainedOn, Weight
+from sqlsvm.model.model import IN_MEMORY, ByLabel, FeatureScale, Held, Model, TrainedOn
+from sqlsvm.model.weights import Weights
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
@@ -64,7 +67,7 @@ def model_of(
         gap=proof.gap,
         converged=solution.converged,
         intercept=float(scaling.to_raw(beta)[constant.index]) + design.target.centre if constant else 0.0,
-        weights=tuple(_weights(problem, beta, training.problem.nulls)),
+        weights=_weights(problem, beta, training.problem.nulls),
         label_centre=design.target.centre,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
@@ -96,18 +99,22 @@ def _whole(rows: float, design: Design) -> float:
     return rows if design.weight else float(round(rows))
 
 
-def _weights(problem: Problem, beta: Array, nulls: str) -> Iterator[Weight]:
-    """On the user's columns: the weight of each raw coordinate, and the number that replaces a NULL in it."""
+def _weights(problem: Problem, beta: Array, nulls: str) -> Weights:
+    """On the user's columns: the weight of each raw coordinate, and the number that replaces a NULL in it. Those of
+    categories are the last ones."""
     scaling = problem.scaling
-    theta = scaling.to_raw(beta)
-    filled = means(scaling.design, problem.moments) if nulls == "mean" else {}
-    for e in scaling.numbers:
-        if e.feature:
-            yield Weight(e.feature, None, float(theta[e.index]), float(beta[e.place]), filled.get(e.feature))
-    for d in scaling.design.dictionaries:
-        own = slice(d.offset, d.offset + len(d.categories))
-        scaled = beta[own.start - scaling.unkept : own.stop - scaling.unkept]
-        yield from map(Weight, repeat(d.feature), d.categories, theta[own].tolist(), scaled.tolist())
+    design, theta = scaling.design, scaling.to_raw(beta)
+    filled = means(design, problem.moments) if nulls == "mean" else {}
+    numbers = [e for e in scaling.numbers if e.feature]
+    features, categories = [e.feature for e in numbers], list[object](repeat(None, len(numbers)))
+    missing = [filled.get(feature) for feature in features]
+    for d in design.dictionaries:
+        features += repeat(d.feature, len(d.categories))
+        categories += d.categories
+    missing += repeat(None, len(features) - len(numbers))
+    values = np.concatenate([theta[[e.index for e in numbers]], theta[len(design.coordinates) :]])
+    scaled = np.concatenate([beta[[e.place for e in numbers]], beta[len(scaling.numbers) :]])
+    return Weights(features, categories, values, scaled, missing)
 
 
 def _notes(

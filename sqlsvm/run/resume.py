@@ -28,7 +28,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 from sqlsvm.options import Number
 from sqlsvm.plan.design import Design, without_other
 from sqlsvm.query import FeatureQuery

@@ -7,7 +7,8 @@ from typing import Any, TextIO
 from rich.table import Table
 from rich.text import Text
 
-from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup, Weight, plain
+from sqlsvm.model.model import ByLabel, Model, OfClass, OfGroup
+from sqlsvm.model.plain import plain
 from sqlsvm.paper import columns, facts, on_paper
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
@@ -86,20 +87,15 @@ def draw_weights(model: Model, top: int | None, stream: TextIO) -> str:
 def _weights(model: Model, top: int | None, stream: TextIO) -> str:
     table = columns("feature", "category", numbers=("weight", "scaled weight"))
     table.add_row("(intercept)", "", f"{model.intercept:.6g}", "")
-    shown = heaviest(model, top)
+    shown = model.weights.heaviest(top)
     for w in shown:
         category = "" if w.category is None else str(w.category)
         numbers = (f"{w.weight:.6g}", f"{w.scaled_weight:.6g}") if w.weight else ("left out", "")
         table.add_row(Text(printable(w.feature)), Text(printable(category)), *numbers)
     left = len(model.weights) - len(shown)
-    zeros = sum(not w.weight for w in model.weights) - sum(not w.weight for w in shown)
+    zeros = len(model.weights) - model.used - sum(not w.weight for w in shown)
     rest = f"and {amount(left)} more, which weigh less{f'; {amount(zeros)} of them are left out' if zeros else ''}"
     return on_paper(stream, table, *([rest] if left else []))
-
-
-def heaviest(model: Model, top: int | None = None) -> tuple[Weight, ...]:
-    """The weights, largest scaled weight first: scaled features have the same size, so their weights are comparable."""
-    return tuple(sorted(model.weights, key=lambda w: -abs(w.scaled_weight))[:top])
 
 
 def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
@@ -112,7 +108,7 @@ def weights_as_json(model: Model, top: int | None) -> dict[str, Any]:
 
 
 def _of_one(model: Model, top: int | None) -> dict[str, Any]:
-    return {"intercept": plain(model.intercept), "weights": [plain(vars(w)) for w in heaviest(model, top)]}
+    return {"intercept": plain(model.intercept), "weights": [plain(vars(w)) for w in model.weights.heaviest(top)]}
 
 
 def _facts(model: Model) -> Iterator[tuple[str, str]]:
@@ -137,7 +133,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield from (("groups", line) for line in groups(model))
     yield "gap", gap(model)
     weights = sum(len(part.weights) for part in model.parts)
-    yield "features", f"{len(model.terms)}{'' if model.support else f', with {weights} weights'}"
+    yield "features", f"{len(model.features)}{'' if model.support else f', with {weights} weights'}"
     yield from vectors(model)
     yield from (("map", printable(f"{each.map} of {', '.join(each.columns)}")) for each in model.maps)
     yield from (("validation", line) for line in validated(model))

@@ -81,7 +81,7 @@ def _never_made(model: Model) -> str:
 
 def _join(model: Model) -> str:
     """Of rows with weights only the total weight is known, not the number."""
-    features = len(model.terms)
+    features = len(model.features)
     rows = row_count(model.join_rows, model.weighted)
     if model.weighted:
         return f"{rows}, with {amount(features)} features"

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from sqlsvm.errors import OptionError, nearest
-from sqlsvm.model.model import Model, plain
+from sqlsvm.model.model import Model
+from sqlsvm.model.plain import plain
 
 NONE = "none is stored here; sqlsvm train stores one"
 

@@ -15,7 +15,8 @@ import pytest
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Text
-from sqlsvm.model.model import FORMAT, Model, Weight
+from sqlsvm.model.model import FORMAT, Model
+from sqlsvm.model.weights import Weight
 from sqlsvm.show.models import draw_model, draw_models, draw_weights
 from sqlsvm.store import Store, open_store
 from sqlsvm.terminal import printable

@@ -7,7 +7,7 @@ import pytest
 from sqlglot import parse_one
 
 from sqlsvm.engine import connect
-from sqlsvm.model.model import Weight
+from sqlsvm.model.weights import Weight
 from sqlsvm.store import open_store
 from tests.cli.command import answer, complaint
 from tests.cli.test_train_command import ROWS, filled, train

@@ -14,10 +14,11 @@ import pytest
 from sqlsvm import RelationalSVC, RelationalSVR
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.errors import OptionError
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.model.to_onnx import graph
 from sqlsvm.model.to_sklearn import pipeline
+from sqlsvm.model.weights import Weight
 from sqlsvm.store import open_store
 from tests.cli.command import answer, sqlsvm
 from tests.ground.modelled import category, modelled, number

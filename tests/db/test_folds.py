@@ -165,7 +165,7 @@ def moved(model: Model, theta: Values) -> Model:
     """With other weights: the intercept comes first among the raw weights."""
     has_constant = len(theta) > len(model.weights)
     own = theta[1:] if has_constant else theta
-    weights = tuple(replace(w, weight=float(value)) for w, value in zip(model.weights, own, strict=True))
+    weights = replace(model.weights, values=own)
     return replace(model, intercept=float(theta[0]) if has_constant else 0.0, weights=weights)
 
 

@@ -10,8 +10,9 @@ from sqlglot import exp
 from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.model.memory import scores
-from sqlsvm.model.model import Model, Weight
+from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, score_sql
+from sqlsvm.model.weights import Weight
 from sqlsvm.options import Nulls
 from sqlsvm.plan.design import OTHER
 from sqlsvm.store import open_store

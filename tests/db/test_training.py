@@ -178,7 +178,7 @@ def test_weights_are_on_the_original_columns(engine: Engine) -> None:
 
 
 def plain_weights(model: Model) -> Model:
-    return replace(model, weights=tuple(replace(w, scaled_weight=w.weight) for w in model.weights))
+    return replace(model, weights=replace(model.weights, scaled=model.weights.values))
 
 
 @pytest.mark.parametrize(

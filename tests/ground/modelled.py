@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.model.model import Model, TrainedOn, Weight, plain
+from sqlsvm.model.model import Model, TrainedOn
+from sqlsvm.model.plain import plain
+from sqlsvm.model.weights import Weight, Weights
 from sqlsvm.options import Nulls
 from sqlsvm.plan.target import read_label_values, target_of
 from sqlsvm.query.read_query import read_query
@@ -48,7 +50,7 @@ def modelled(
         gap=0.0,
         converged=True,
         intercept=intercept,
-        weights=tuple(weights),
+        weights=Weights.of(weights),
         trained_on=made(TrainedOn, plain(trained_on or {}), "the facts"),
     )
 

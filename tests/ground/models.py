@@ -3,7 +3,8 @@
 from math import inf
 from typing import Any
 
-from sqlsvm.model.model import Model, TrainedOn, Weight
+from sqlsvm.model.model import Model, TrainedOn
+from sqlsvm.model.weights import Weight, Weights
 
 HOSTILE = (
     "late flights",
@@ -60,4 +61,5 @@ def model(name: str = "late", **more: Any) -> Model:
         "options": {"tol": 1e-3, "seed": 0, "categorical": ["month"]},
         "trained_on": TrainedOn(rows={"f": 1000}, versions={"sqlsvm": "0.1.0"}),
     }
-    return Model(name=name, **{**facts, **more})
+    facts |= more
+    return Model(name=name, **facts | {"weights": Weights.of(facts["weights"])})

@@ -15,7 +15,7 @@ import sqlsvm
 from sqlsvm import NotFittedError, RelationalSVC
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import ParameterError
-from sqlsvm.model.model import Weight
+from sqlsvm.model.weights import Weight
 from sqlsvm.options import Nulls
 from tests.ground.modelled import category, modelled, number
 

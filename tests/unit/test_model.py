@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlsvm.errors import OptionError
-from sqlsvm.model.model import FORMAT, Model, TrainedOn, Weight, plain
+from sqlsvm.model.model import FORMAT, Model, TrainedOn
+from sqlsvm.model.plain import plain
+from sqlsvm.model.weights import Weight
 from sqlsvm.reading import Bound, made
 from tests.ground.models import HOSTILE, model
 

@@ -20,22 +20,11 @@ from sqlsvm.cli.resuming import state_of
 from sqlsvm.cli.running import run
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import (
-    FORMAT,
-    FeatureScale,
-    Held,
-    Model,
-    OfClass,
-    OfGroup,
-    Skipped,
-    TrainedOn,
-    Validated,
-    Weight,
-    _Pass,
-)
+from sqlsvm.model.model import FORMAT, FeatureScale, Held, Model, OfClass, OfGroup, Skipped, TrainedOn, Validated, _Pass
 from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.support import Support, SupportTable
+from sqlsvm.model.weights import Weight
 from sqlsvm.reading import in_json, parsed
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html

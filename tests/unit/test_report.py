@@ -12,7 +12,8 @@ from math import inf
 import pytest
 
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram, Probabilities
-from sqlsvm.model.model import TrainedOn, Weight
+from sqlsvm.model.model import TrainedOn
+from sqlsvm.model.weights import Weight
 from sqlsvm.report import Report, html
 from sqlsvm.report.chart import Area, Line, linear, logarithmic, round_step
 from sqlsvm.report.gather import Missing
@@ -129,7 +130,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_a_model_with_nothing_to_draw() -> None:
-    bare = replace(model(), history=(), weights=(), options={}, trained_on=TrainedOn(), label_rows={}, intercept=0.0)
+    bare = model(history=(), weights=(), options={}, trained_on=TrainedOn(), label_rows={}, intercept=0.0)
     assert page(Report(bare)).text
     assert charts(Report(bare)) == {}
 

@@ -15,7 +15,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import rounding
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.design import Coordinate

@@ -5,7 +5,7 @@ from shlex import quote
 
 from sqlsvm.engine.base import Engine, Programmable, Text
 from sqlsvm.errors import EngineError, OptionError
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 from sqlsvm.psql.stored_program.make import SOURCES, StoredProgram
 from sqlsvm.run.workspace import rendered
 from sqlsvm.store.base import check_name

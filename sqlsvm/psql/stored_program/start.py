@@ -18,7 +18,7 @@ import numpy as np
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.model import plain
+from sqlsvm.model.plain import plain
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.scaling import Element
 from sqlsvm.run.join_oracle import JoinOracle
