@@ -8,6 +8,7 @@ from sqlsvm.plan.scaling import means
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
+from sqlsvm.run.rounding import rounding
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import PERCEPTRON
 from sqlsvm.solve.penalty import Penalty
@@ -31,8 +32,8 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
 
 
 def only_class(problem: Problem, solution: Solution, penalty: Penalty) -> int | None:
-    """The class that the model predicts for every row of the join, if there is one. If that is likely, a pass counts
-    the rows whose score has the wrong sign."""
+    """The class that the model predicts for every row of the join, if there is one. If that is likely, but does not
+    follow from the weights, a pass counts the rows whose score has the wrong sign."""
     if problem.drawn and problem.plan.design.target.signed:
         return one_class(problem.drawn, solution.beta)
     moments = problem.moments
@@ -42,10 +43,29 @@ def only_class(problem: Problem, solution: Solution, penalty: Penalty) -> int | 
     shares = {-1: 1 - moments.n_negative / moments.n, 1: moments.n_negative / moments.n}  # of the other class
     if problem.plan.method == "sketch" or _unlikely(problem, solution, penalty, min(shares.values())):
         return None
+    if found := by_weights(problem, solution.beta, place):
+        return found
     cut = JoinOracle(problem, PERCEPTRON, "finishing").pass_(solution.beta, solution.history[-1].buckets)
     if cut.error:
         return None
     return next((y for y, wrong in shares.items() if abs(cut.slope[place] - y * wrong) <= ROUNDED), None)
+
+
+def by_weights(problem: Problem, beta: Array, place: int) -> int | None:
+    """The class, if the intercept outweighs all other terms of a score. Without weights, the square of a feature in a
+    row is at most the sum of its squares: that is N where a deviation is 1, and what was rounded in centring it."""
+    design, moments, rounded = problem.plan.design, problem.moments, rounding(problem)
+    if design.weighted:
+        return None
+    of_squares = np.sqrt(moments.n * (1.0 + 4.0 * rounded.share * rounded.sizes**2))
+    farthest = rounded.sizes if np.isnan(moments.squares).all() else of_squares
+    others = [n.place for n in problem.scaling.numbers if n.place != place]
+    spread = float(farthest[others] @ np.abs(beta[others]))
+    least, most = beta[place] - spread, beta[place] + spread
+    for d in design.dictionaries:
+        own = beta[d.offset - problem.scaling.unkept :][: len(d.categories)]
+        least, most = least + own.min(initial=0.0), most + own.max(initial=0.0)
+    return 1 if least > 0.0 else -1 if most < 0.0 else None
 
 
 def _unlikely(problem: Problem, solution: Solution, penalty: Penalty, wrong: float) -> bool:

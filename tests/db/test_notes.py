@@ -2,10 +2,15 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model
+from sqlsvm.run.drawn import read_rows
+from sqlsvm.run.notes import by_weights, one_class
+from sqlsvm.run.opening import open_problem
+from sqlsvm.run.small import weighing_rows
 from sqlsvm.run.train import train
 from tests.ground.opened import build
 from tests.ground.trained import training
@@ -62,3 +67,30 @@ def test_other_class_weights_are_not_proposed_twice(engine: Engine) -> None:
 
 def test_a_model_of_both_classes_says_nothing(engine: Engine) -> None:
     assert trained(engine, FROM[2], class_weight="balanced").notes == ()
+
+
+@pytest.mark.parametrize("scale", ["standard", "maxabs", "none"])
+def test_what_follows_from_the_weights_holds_in_every_row(engine: Engine, scale: str) -> None:
+    """Weights of features from 1e-6 to 10, next to an intercept of about 1."""
+    build(engine, TABLES)
+    columns = "CASE WHEN f.k > 1 THEN f.x END AS x, 1e3 + f.x AS far, f.three, f.late::text AS word, d.z"
+    query, options = f"SELECT f.y, {columns} FROM f JOIN d ON d.k = f.k", training(scale=scale, nulls="mean").problem
+    rng, found = np.random.default_rng(5), []
+    with open_problem(engine, query, options) as problem:
+        rows = weighing_rows(problem.work, problem.plan)
+        drawn = read_rows(problem.scaling, rows, np.ones(len(rows["y"])))
+        for size in 10.0 ** rng.uniform(-6, 1, 200):
+            beta = rng.normal(size=problem.scaling.dimension) * size
+            beta[0] = rng.normal()
+            if of_weights := by_weights(problem, beta, 0):
+                assert of_weights == one_class(drawn, beta)
+            found.append(of_weights)
+    assert {1, -1, None} == set(found)
+
+
+def test_a_nearly_constant_model_is_not_looked_at(engine: Engine, statements: list[str]) -> None:
+    """Its weights tell that it predicts one class, so a training makes no more passes than its history has."""
+    build(engine, "CREATE TABLE f AS SELECT SIN(g) AS x, g % 10 = 0 AS y FROM GENERATE_SERIES(0, 9999) AS r(g)")
+    model = train(engine, "m", "SELECT y, x FROM f", training(lam=1e-3))
+    assert model.notes == ("the model predicts False for every row of the join: try --class-weight balanced",)
+    assert sum(" AS b" in s for s in statements) == model.passes
