@@ -36,12 +36,15 @@ def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
     return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
 
 
-def met_rows_of(query: FeatureQuery, alias: str, through: Collection[str], outputs: Outputs) -> exp.Query:
-    """The same without rows of which some key has no row in these relations: no row of the join has them."""
-    return _met(query, alias, set(through) - {alias}, outputs)
+def met_rows_of(
+    query: FeatureQuery, alias: str, through: Collection[str], outputs: Outputs, most: int | None = None
+) -> exp.Query:
+    """The same without rows of which some key has no row in these relations: no row of the join has them. `most`: only
+    that many rows of each neighbour are looked at."""
+    return _met(query, alias, set(through) - {alias}, outputs, most)
 
 
-def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs) -> exp.Query:
+def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs, most: int | None = None) -> exp.Query:
     """key IN (SELECT key FROM relation), and so on from there; each relation once. A LEFT JOIN keeps rows without a
     match, and the row that stands for no match has no key."""
     inner = [pair for e in query.equalities for pair in ((e.left, e.right), (e.right, e.left))]
@@ -51,7 +54,7 @@ def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs) ->
         if own.relation == alias and other.relation in unseen:
             unseen.remove(other.relation)
             keys = _met(query, other.relation, unseen, [(other.expression.copy(), "k")])
-            conditions.append(sql.among(own.expression.copy(), keys))
+            conditions.append(sql.among(own.expression.copy(), keys.limit(most) if most else keys))
     met = (replace(r, filters=(*r.filters, *conditions)) if r.alias == alias else r for r in query.relations)
     return rows_of(replace(query, relations=tuple(met)), alias, outputs)
 
@@ -68,7 +71,7 @@ def no_match(relation: Relation, outputs: Outputs) -> exp.Select:
 
 EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
-FEW = 20 * EARLY
+SMALL = 20 * EARLY
 """To read so many rows takes no longer than one more statement."""
 
 
@@ -212,7 +215,7 @@ class Catalog:
         return is_declared_unique(self.engine, self.query.relation(alias), terms)
 
     def _found_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
-        few = (self._known_rows(alias) or inf) <= FEW
+        few = (self._known_rows(alias) or inf) <= SMALL
         if terms and not few and (alias, terms) not in self._keys:  # if a key repeats early, read no other rows
             first = key_facts(self.engine, self.own_rows(alias, terms).limit(EARLY), len(terms))
             if first.rows < EARLY and not self.query.is_optional(alias):

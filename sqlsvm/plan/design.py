@@ -6,7 +6,7 @@ number that can be NULL has a second coordinate, 1 where it is NULL. A category 
 dictionary holds these values and joins like any other foreign key; if there are few values, CASE tells them apart.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
@@ -14,12 +14,13 @@ from functools import cached_property
 from itertools import count
 from typing import Final, Literal
 
+import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind, Values
 from sqlsvm.errors import DataError
-from sqlsvm.plan.catalog import Catalog, met_rows_of
+from sqlsvm.plan.catalog import EARLY, SMALL, Catalog, met_rows_of
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery
 
@@ -226,7 +227,7 @@ def _few(categories: Sequence[object]) -> bool:
 
 
 def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
-    values = catalog.engine.fetch(dictionary_values(catalog, feature))["v"]
+    values = _values(catalog, feature)
     if values.dtype.kind == "O":
         _check_collation(catalog, feature)
     if values.dtype.kind == "f":
@@ -234,10 +235,25 @@ def _categories(catalog: Catalog, feature: Feature) -> tuple[object, ...]:
     return as_categories(values)
 
 
+def _values(catalog: Catalog, feature: Feature) -> Values:
+    """If the first rows of large relations meet few values, and no row of the feature's relation has others, all rows
+    of the large ones are not looked at."""
+    through = _larger(catalog, feature.relation)
+
+    def read(through: Collection[str], most: int | None = None) -> Values:
+        return catalog.engine.fetch(dictionary_values(catalog, feature, through, most))["v"]
+
+    if any(catalog.rows(alias) > SMALL for alias in through) and not catalog.engine.abilities.slow_to_start:
+        early = read(through, EARLY)
+        if len(early) <= FEW and np.array_equal(early, every := read(())):
+            return every
+    return read(through)
+
+
 def _check_collation(catalog: Catalog, feature: Feature) -> None:
     """Where a collation makes texts equal, any of them may be the one that is listed, and outside of this database
     nothing tells which others it stands for. For citext this is known."""
-    collation = catalog.column(dictionary_values(catalog, feature)).collation
+    collation = catalog.column(dictionary_values(catalog, feature, ())).collation
     if collation:
         own = feature.expression.sql(catalog.query.dialect)
         raise DataError(
@@ -248,7 +264,7 @@ def _check_collation(catalog: Catalog, feature: Feature) -> None:
 
 def _check_digits(catalog: Catalog, feature: Feature) -> None:
     """Decimals are read as doubles. One with more digits would get another name, and two could get the same."""
-    query = dictionary_values(catalog, feature)
+    query = dictionary_values(catalog, feature, _larger(catalog, feature.relation))
     (column,) = catalog.engine.describe(query)
     if column.type in catalog.engine.abilities.inexact:
         return
@@ -276,8 +292,9 @@ def _is_double(text: str) -> bool:
     return not exact.is_finite() or exact == Decimal(repr(float(text)))
 
 
-def dictionary_values(catalog: Catalog, feature: Feature) -> exp.Query:
+def dictionary_values(
+    catalog: Catalog, feature: Feature, through: Collection[str], most: int | None = None
+) -> exp.Query:
     """SELECT DISTINCT value, in a fixed order, without NULL, and mostly without values of no join row."""
-    outputs = [(feature.expression.copy(), "v")]
-    rows = met_rows_of(catalog.query, feature.relation, _larger(catalog, feature.relation), outputs)
+    rows = met_rows_of(catalog.query, feature.relation, through, [(feature.expression.copy(), "v")], most)
     return sql.distinct(sql.derived(rows, "r")).order_by(sql.column("v"))

@@ -55,3 +55,21 @@ def test_a_stored_program_leaves_them_out_too(installed: Engine, installed_dsn: 
         typed(installed, "DELETE FROM cities WHERE id = 7")
         model = trained(installed, installed_dsn, "places")
         assert "city 7" not in {w.category for w in model.weights}
+
+
+@pytest.mark.parametrize(("last", "others", "read"), [(2, 0, 2), (3, 0, 3), (2, 1, 3)])
+def test_few_values_are_found_in_the_first_rows(
+    engine: Engine, statements: list[str], last: int, others: int, read: int
+) -> None:
+    """All rows are looked at if the last one of 100,001 meets a value that the first ones do not, or if none does."""
+    build(
+        engine,
+        f"""
+        CREATE TABLE f AS SELECT CASE WHEN g < 100001 THEN g % 3 ELSE {last} END AS d, g % 7 > 2 AS y
+            FROM GENERATE_SERIES(1, 100001) AS r(g);
+        CREATE TABLE d AS SELECT g AS id, 'value ' || g AS v FROM GENERATE_SERIES(0, {last + others}) AS r(g)
+        """,
+    )
+    model = train(engine, "m", "SELECT f.y, d.v FROM f JOIN d ON d.id = f.d", training("y", lam=1e-2))
+    assert {w.category for w in model.weights} == {f"value {g}" for g in range(last + 1)}
+    assert sum(s.startswith("SELECT DISTINCT v FROM") for s in statements) == read
