@@ -1,6 +1,7 @@
 """A training on Spark next to MLlib and DuckDB, which take turns in one process.
 
 python -m bench.spark star facts=1000000 | star facts=10000000 | chain | chain signal=1  [--turns N] [--memory 6g]
+--no-offload: else Spark copies few values to DuckDB, as users have it.
 --cpu compares the CPU seconds of all processes, for a machine that does other work; --set spark.x=y sets what may help.
 
 All read the same Parquet files. LinearSVC of MLlib has regParam = 2 lambda and its other settings as they are. It is
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--without-mllib", action="store_true")
+    parser.add_argument("--no-offload", dest="offload", action="store_false", default=None)
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--set", action="append", default=[])
     asked = parser.parse_args()
@@ -56,13 +58,15 @@ def main() -> None:
     with connect(url) as spark, connect("duckdb:") as duckdb:
         print(f"{spark.version}, {duckdb.version}: {made.says}", flush=True)
         clock = cpu_seconds if asked.cpu else perf_counter
-        show(spark, duckdb, made, asked.turns, clock, mllib=not asked.without_mllib)
+        show(spark, duckdb, made, asked.turns, clock, mllib=not asked.without_mllib, offload=asked.offload)
 
 
-def show(spark: Engine, duckdb: Engine, made: Task, turns: int, clock: Clock, *, mllib: bool) -> None:
+def show(
+    spark: Engine, duckdb: Engine, made: Task, turns: int, clock: Clock, *, mllib: bool, offload: bool | None
+) -> None:
     models: dict[str, Any] = {}
     forms: dict[str, Callable[[], object]] = {
-        "Spark": lambda: models.update(spark=trained(spark, made)),
+        "Spark": lambda: models.update(spark=trained(spark, made, offload)),
         "DuckDB": lambda: models.update(duckdb=trained(duckdb, made)),
     }
     small = rows_of(duckdb, made) <= FLAT_ROWS
@@ -71,7 +75,7 @@ def show(spark: Engine, duckdb: Engine, made: Task, turns: int, clock: Clock, *,
     print(turn(forms, turns, clock, first="Spark"), flush=True)
     own: Model = models["spark"]
     proven = f"proven to be at least {own.lower_bound:.6f}"
-    print(f"  F = {own.objective:.6f} with Spark, {models['duckdb'].objective:.6f} with DuckDB, {proven}")
+    print(f"  F = {own.objective:.6f} with {own.engine}, {models['duckdb'].objective:.6f} with DuckDB, {proven}")
     with open_problem(spark, made.text, made.options) as problem:
         oracle, beta = JoinOracle(problem), scaled(problem, given(own))
         if mllib and small:
@@ -100,8 +104,8 @@ def turn(forms: dict[str, Callable[[], object]], turns: int, clock: Clock, *, fi
     return f"  {', '.join(said)}; {first}: {', '.join(ratios)}"
 
 
-def trained(engine: Engine, made: Task) -> Model:
-    return train(engine, "m", made.text, Training.of(label=made.label, lam=made.lam))
+def trained(engine: Engine, made: Task, offload: bool | None = None) -> Model:
+    return train(engine, "m", made.text, Training.of(label=made.label, lam=made.lam, offload=offload))
 
 
 def given(model: Model) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class Relational:
     cache: CacheKind = "two-level"
     cache_mb: float = 200.0
     cache_share: CacheShare = "lru"
-    offload: bool = False
+    offload: bool | Literal["auto"] = "auto"
     work_schema: str | None = None
     no_temp: bool = False
     work_folder: str | None = None
@@ -214,7 +214,7 @@ class Relational:
                     on_fold=validation.measure,
                 )
                 models = [validation.of(model) for model in found]
-                models = list(with_probabilities(engine, models, offload=bool(self.offload)))
+                models = list(with_probabilities(engine, models, offload=_as_option("offload", self.offload)))
         except (KeyboardInterrupt, EngineError):
             self._passes = continuation.last or before
             raise
@@ -319,14 +319,14 @@ class Relational:
             return on_parts(engine, model, lambda problem: measure(problem, model), [part], offload=offload)[part]
 
     @contextmanager
-    def _looking(self, database: Database | None, query: str | None) -> Iterator[tuple[Engine, Model, bool]]:
+    def _looking(self, database: Database | None, query: str | None) -> Iterator[tuple[Engine, Model, bool | None]]:
         """The database, the model, perhaps with another query, and whether its rows are copied."""
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
         if where is None:
             raise OptionError("this model came without its database", hint="name it: a URL or an engine")
         with self._opened(where) as engine:
             model = model if query is None else replace(model, query=query, dialect=engine.dialect)
-            yield engine, model, bool(self.offload) and not engine.abilities.in_process
+            yield engine, model, None if engine.abilities.in_process else _as_option("offload", self.offload)
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -348,7 +348,8 @@ class RelationalSVC(Relational):
     "auto" or "auto:0.02", which choose it for an error; `folds`
     is how many parts are left out once each, and `model_.validation` has what was measured there; `probability` is
     "sigmoid" or "isotonic", for `predict_proba`; with `warm_start`, `fit` goes on from the one before;
-    with `offload` the columns used are copied from PostgreSQL into a DuckDB of this process, which trains.
+    with `offload` the columns used are copied into a DuckDB of this process, which trains; "auto" does so with few from
+    Spark.
 
     After `fit`:
         dual_coef_          of a kernel machine, which has no coef_: the coefficient of each support vector

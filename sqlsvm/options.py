@@ -263,8 +263,14 @@ class Option:
         return f"--{self.said.replace('_', '-')}"
 
     @property
+    def flags(self) -> str:
+        """With that for no, where neither means something else."""
+        return f"{self.flag}/--no-{self.flag[2:]}" if self.auto and isinstance(self.domain, Truth) else self.flag
+
+    @property
     def must(self) -> str:
-        return f"must be {'auto or ' * self.auto}{self.domain}"
+        values = str(self.domain)
+        return f"must be {('auto, ' if ' or ' in values else 'auto or ') * self.auto}{values}"
 
     def allows(self, value: object) -> bool:
         return value in self.domain or (value is None and self.default is None)
@@ -567,11 +573,13 @@ _TABLE = (
     ),
     Option(
         "offload",
-        False,
+        None,
         Truth(),
-        "Copy the columns used from PostgreSQL into a DuckDB of this process, and work there.",
+        "Copy the columns used from the database into a DuckDB of this process, and work there. Without either: if the "
+        "database is Spark, and they have at most 20 million values.",
         ("train", "evaluate", "report", "describe", "components"),
         changes=None,
+        auto=True,
     ),
     Option(
         "work_schema",

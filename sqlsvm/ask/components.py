@@ -21,7 +21,7 @@ def components(
     categorical: Sequence[str] = (),
     nulls: Nulls = DEFAULTS["nulls"],
     scale: Scale = DEFAULTS["scale"],
-    offload: bool = False,
+    offload: bool | None = None,
 ) -> Components:
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
     return components_of(engine, query, k, nulls=nulls, scale=scale, offload=offload)

@@ -14,7 +14,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.problem import Problem
 
 
-def crossings(engine: Engine, models: Sequence[Model], *, offload: bool = False) -> list[float]:
+def crossings(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[float]:
     """For each model but the last, the share of the rows in which its score is above that of the next. The models are
     in the order of their quantiles."""
 

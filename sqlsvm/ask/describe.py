@@ -89,7 +89,7 @@ def describe(
     positive: str | None = None,
     categorical: Sequence[str] = (),
     top: int = TOP,
-    offload: bool = False,
+    offload: bool | None = None,
 ) -> Description:
     """From one snapshot of the tables. A row of weight w counts as w rows."""
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)

@@ -42,7 +42,7 @@ def evaluate(problem: Problem, of: Array | Model, *, buckets: int = 256, bins: i
 
 
 def evaluate_model(
-    engine: Engine, model: Model, *, offload: bool = False, buckets: int = 256, bins: int = 100
+    engine: Engine, model: Model, *, offload: bool | None = None, buckets: int = 256, bins: int = 100
 ) -> Evaluation:
     """On all rows that the model's query has now, prepared as for its training."""
     return on_all(engine, model, lambda problem: evaluate(problem, model, buckets=buckets, bins=bins), offload=offload)
@@ -53,7 +53,7 @@ def evaluate_parts(
     model: Model,
     parts: Sequence[Part] = PARTS,
     *,
-    offload: bool = False,
+    offload: bool | None = None,
     buckets: int = 256,
     bins: int = 100,
 ) -> dict[Part, Evaluation]:

@@ -32,7 +32,7 @@ LEAST = float(np.finfo(float).eps)
 # -- fitting -----------------------------------------------------------------------------------------------------------
 
 
-def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool = False) -> list[Model]:
+def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Model]:
     """The models of one training, each with its probability if that was asked for. The rows held out are read once.
     With folds, the scores there have given it already."""
     method = models[0].options.get("probability")

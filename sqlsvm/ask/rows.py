@@ -26,7 +26,7 @@ def on_all(
     model: Model,
     measured: Callable[[Problem], Found],
     *,
-    offload: bool = False,
+    offload: bool | None = None,
     target: Callable[[FeatureQuery], Target | None] = lambda query: None,
 ) -> Found:
     """`target` says what the rows are measured against, if it is not the label as it is."""
@@ -40,7 +40,7 @@ def on_parts(
     measured: Callable[[Problem], Found],
     parts: Sequence[Part] = PARTS,
     *,
-    offload: bool = False,
+    offload: bool | None = None,
     held_out: Callable[[Problem], Found] | None = None,
 ) -> dict[Part, Found]:
     """`held_out`: how the rows held out are measured, if that is another way."""
@@ -58,7 +58,7 @@ def on_parts(
 
 @contextmanager
 def _rows(
-    engine: Engine, model: Model, offload: bool, holdout: Holdout | None = None
+    engine: Engine, model: Model, offload: bool | None, holdout: Holdout | None = None
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
     query = labelled(engine, stored_query(engine, model), options_of(model), model.maps)
     query = marked(query, holdout) if holdout else query

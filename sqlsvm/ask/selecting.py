@@ -32,7 +32,7 @@ OF_SEVERAL = {"accuracy": "accuracy", "balanced_accuracy": "balanced_accuracy", 
 Measures = Mapping[str, float]
 
 
-def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool = False) -> list[Measures]:
+def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Measures]:
     """What each model does on the rows held out, which are read once."""
 
     def measures(problem: Problem) -> list[Measures]:

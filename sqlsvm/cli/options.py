@@ -35,7 +35,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 def option(name: str, *argument: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     """An option that can also be given as $SQLSVM_<NAME>. `argument` is its name in the code, if that is another."""
-    variable = name.removeprefix("--").replace("-", "_").upper()
+    variable = name.partition("/")[0].removeprefix("--").replace("-", "_").upper()
     return click.option(name, *argument, envvar=f"SQLSVM_{variable}", **settings)
 
 
@@ -202,7 +202,7 @@ def given(name: str, **settings: Any) -> Callable[[Decorated], Decorated]:
     shown: bool | str = found["default"] not in (None, (), "") and not found.get("is_flag")
     if declared.descent is not None and "default" not in settings:
         found["default"], shown = None, f"{declared.default}, {declared.descent} for descent"
-    return option(declared.flag, declared.name, show_default=shown, **found)
+    return option(declared.flags, declared.name, show_default=shown, **found)
 
 
 SEVERAL = {

@@ -40,7 +40,7 @@ REPORT = "report.html"
     multiple=True,
     help="Also write charts as PNG: all into a folder, or one by its name, as in roc.png; repeatable.",
 )
-def report(wanted: Which, offload: bool, output: str, pictures: tuple[str, ...]) -> None:
+def report(wanted: Which, offload: bool | None, output: str, pictures: tuple[str, ...]) -> None:
     """Write one page of HTML about a model: what is proven, each pass, the join tree, the weights, the scores.
 
     The page needs no network and no script. The join tree and the scores come from the database as it is now. If the

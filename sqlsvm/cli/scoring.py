@@ -35,7 +35,7 @@ rows_database = together(
 @which(models_database, file_wanted)
 @declared("evaluate")
 @json_wanted
-def evaluate(wanted: Which, offload: bool, as_json: bool) -> None:
+def evaluate(wanted: Which, offload: bool | None, as_json: bool) -> None:
     """Measure a model on the rows that its query has now, without computing the join.
 
     Prints the confusion matrix, accuracy, precision, recall, F1, balanced accuracy and ROC AUC: exact, or with bounds.

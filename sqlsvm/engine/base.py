@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -262,6 +263,10 @@ class Engine(ABC):
     @abstractmethod
     def table_names(self) -> tuple[str, ...]:
         """Names of tables that a query of this session can read, for suggestions."""
+
+    def size(self, rows: exp.Query) -> float:
+        """About how many bytes these take, without reading one. Infinite where nothing is known."""
+        return inf
 
     @abstractmethod
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
+from math import inf
 from secrets import token_hex
 from typing import TypeVar
 
@@ -37,6 +38,8 @@ T = TypeVar("T")
 
 _AT_A_TIME = 10_000
 _FILE = re.compile(r"\.(csv|tsv|parquet|json|orc)(\.(gz|zst|bz2))?$", re.IGNORECASE)
+_SIZE = re.compile(r"sizeInBytes=(\S+) (\w*)B")
+_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _VOLATILE = frozenset(
     (
         *("monotonically_increasing_id", "spark_partition_id", "shuffle", "uniform", "randstr"),
@@ -256,6 +259,11 @@ class Spark(Engine):
     def table_names(self) -> tuple[str, ...]:
         found = self._run(lambda: self._session.sql("SHOW TABLES").toArrow())
         return tuple(found["tableName"].to_pylist())
+
+    def size(self, rows: exp.Query) -> float:
+        (plan,) = self.fetch(Text(f"EXPLAIN COST {self.text(rows)}"))["plan"]
+        found = _SIZE.search(plan)
+        return float(found[1]) * 1024.0 ** _UNITS.index(found[2]) if found else inf
 
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         """Also the time: it differs from statement to statement."""

@@ -176,6 +176,10 @@ class FeatureQuery:
         """All expressions that have a value in each row of their relation."""
         return (*self.terms, *self.outputs)
 
+    def expressions(self, alias: str) -> list[exp.Expression]:
+        """Those of a relation that have a value in each of its rows."""
+        return list(dict.fromkeys(o.expression for o in self.valued if o.relation == alias))
+
     def relation(self, alias: str) -> Relation:
         return next(r for r in self.relations if r.alias == alias)
 

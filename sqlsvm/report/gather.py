@@ -60,7 +60,7 @@ class Report:
 
 
 def gather(
-    model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool = False
+    model: Model, database: Callable[[], AbstractContextManager[Engine]] | None, *, offload: bool | None = None
 ) -> Report:
     """A report with as many parts as possible: tables or the server may be gone, or no database may be given."""
     model.ungrouped_only(DRAWN)
@@ -78,7 +78,7 @@ def _quality(model: Model) -> str:
     return MATRIX if model.classes else RESIDUALS if model.of_numbers else SCORES
 
 
-def gather_from(engine: Engine, model: Model, *, offload: bool = False) -> Report:
+def gather_from(engine: Engine, model: Model, *, offload: bool | None = None) -> Report:
     model.ungrouped_only(DRAWN)
     missing: list[Missing] = []
 
@@ -101,7 +101,7 @@ def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
     return histograms(engine, unmapped(engine, stored_query(engine, model), options_of(model), read), read)
 
 
-def _evaluated(engine: Engine, model: Model, offload: bool) -> tuple[Measured, Measured | None]:
+def _evaluated(engine: Engine, model: Model, offload: bool | None) -> tuple[Measured, Measured | None]:
     def by(how: Callable[..., Measured | ByGroup]) -> Callable[[Problem], Measured]:
         def measured(problem: Problem) -> Measured:
             found = how(problem, model, buckets=PLACES, bins=BINS)

@@ -50,7 +50,7 @@ class Components:
 
 
 def components_of(
-    engine: Engine, query: FeatureQuery, k: int, *, nulls: Nulls, scale: Scale, offload: bool = False
+    engine: Engine, query: FeatureQuery, k: int, *, nulls: Nulls, scale: Scale, offload: bool | None = None
 ) -> Components:
     """From one snapshot of the tables. The label is no feature, nor are categories."""
     check_scale(query, scale)
@@ -121,7 +121,7 @@ FLAT = 1e-10
 """A component with a smaller share of the variance comes from rounding."""
 
 
-def axes_of(engine: Engine, query: FeatureQuery, options: ProblemOptions, *, offload: bool = False) -> AxesOf:
+def axes_of(engine: Engine, query: FeatureQuery, options: ProblemOptions, *, offload: bool | None = None) -> AxesOf:
     """As a map reads them, of numbers that are scaled as the training scales features."""
 
     def axes(k: int) -> Axes:

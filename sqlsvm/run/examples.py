@@ -33,7 +33,7 @@ def examples_of(
     options: ProblemOptions,
     seed: int,
     *,
-    offload: bool = False,
+    offload: bool | None = None,
     held: Holdout | None = None,
 ) -> ExamplesOf:
     """All classes have as many examples. Rows in which a column is NULL, and those held out, are none."""

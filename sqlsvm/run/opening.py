@@ -48,7 +48,7 @@ def labelled(
     options: ProblemOptions,
     maps: MapsOrSeed = 0,
     *,
-    offload: bool = False,
+    offload: bool | None = None,
     held: Holdout | None = None,
 ) -> FeatureQuery:
     """The query as it is trained on. The column that makes groups is its last feature. `offload`: facts about the join

@@ -31,7 +31,7 @@ from sqlsvm.run.holdout_size import chosen_share
 from sqlsvm.run.machine import Machine, learned, streamed
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.modelling import database_of, model_of, trained_on
-from sqlsvm.run.offload import brought
+from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.problem import Problem, prepared
@@ -66,7 +66,7 @@ class Training:
     folds: int | None = DEFAULTS["folds"]
     """`effort.seed` makes them, too."""
     fold_by: str | None = DEFAULTS["fold_by"]
-    offload: bool = DEFAULTS["offload"]
+    offload: bool | None = DEFAULTS["offload"]
     machine: Machine = field(default_factory=Machine)
 
     def __post_init__(self) -> None:
@@ -206,8 +206,10 @@ def train_each(
     trainings = with_share(engine, text, trainings, clock := Clock())
     training = next(iter(trainings.values()))
     query = query_of(engine, text, training, maps_before(text, trainings, continuations))
-    clock.begin("copying" if training.offload else "reading")
-    with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
+    clock.begin("reading")
+    if offload := copied(engine, query, training.offload):
+        clock.begin("copying")
+    with brought(engine, query, offload) as (here, query), workspace(here, clock) as work:
         if training.problem.by:
             return [groups_model(engine, text, trainings, work, query, continuations, start)]
         problem, left_out = opened(work, query, training)

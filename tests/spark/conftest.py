@@ -15,6 +15,7 @@ from sqlsvm import cli
 from sqlsvm.cli import progress
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
+from sqlsvm.run.offload import copies
 
 URL = (
     "spark:local[2]?spark.driver.memory=2g&spark.sql.shuffle.partitions=2&spark.sql.codegen.wholeStage=false"
@@ -42,6 +43,12 @@ Command = Callable[..., Said]
 def spark() -> Iterator[Engine]:
     with connect(URL) as engine:
         yield engine
+
+
+@pytest.fixture(autouse=True)
+def in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tables are so small that trainings would copy them."""
+    monkeypatch.setattr(copies, "LITTLE", 0)
 
 
 @pytest.fixture

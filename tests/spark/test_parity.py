@@ -13,12 +13,14 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.options import DEFAULTS, Counting
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.join_oracle import JoinOracle
-from sqlsvm.run.opening import open_problem
+from sqlsvm.run.offload import offloaded
+from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.solve.cuts import Bundle
 from sqlsvm.solve.penalty import L2
 from tests.db.test_golden import FOLDER, SHAPES
+from tests.ground.offloaded import found
 from tests.ground.reference import Reference
 from tests.ground.schemas import random_world
 from tests.ground.world import World
@@ -54,20 +56,27 @@ def assert_same(one: Problem, other: Problem, buckets: int | None = None) -> Non
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_shape(spark: Engine, duckdb: Engine, move: Move, name: str) -> None:
+def test_every_shape(spark: Engine, duckdb: Engine, move: Move, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     query, wish = tables(name, duckdb, move), SHAPES[name].wish
     counting: Counting = "grid" if wish.method == "grid" else "auto"
     options = ProblemOptions("y", weight=wish.weight, nulls="mean", counting=counting)
     sent: list[str] = []
-    spark.on_statement = sent.append
+    monkeypatch.setattr(spark, "on_statement", sent.append)
     with open_problem(spark, query, options) as one, open_problem(duckdb, query, options) as other:
         assert one.plan.method == other.plan.method
         assert_same(one, other, 4 if wish.method == "grid" else None)
-    spark.on_statement = None
     assert any("OVER" in text for text in sent) or wish.method != "grid"
     one_key = name == "cross_product"
     assert one_key or not [text for text in sent if by_one_task(text)]
     assert not [name for name in spark.table_names() if name.startswith("sqlsvm_")]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_copied(spark: Engine, duckdb: Engine, move: Move, name: str) -> None:
+    query, wish = tables(name, duckdb, move), SHAPES[name].wish
+    options = ProblemOptions("y", weight=wish.weight, nulls="mean")
+    with offloaded(spark, labelled(spark, query, options)) as (local, copied):
+        assert found(local, copied, options).same_as(found(duckdb, labelled(duckdb, query, options), options))
 
 
 def by_one_task(text: str) -> bool:

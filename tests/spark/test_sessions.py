@@ -22,12 +22,14 @@ from sqlsvm.ask.rows import on_all
 from sqlsvm.demo import make
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.engine.spark import Spark
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, save, write_csv, write_parquet
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.report.gather import gather_from
-from sqlsvm.run.opening import open_problem
+from sqlsvm.run.offload import copies
+from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
 
@@ -66,6 +68,33 @@ def test_a_model_of_files_is_that_of_duckdb(spark: Engine, duckdb: Engine, folde
     assert max(one.lower_bound, other.lower_bound) <= min(one.objective_upper, other.objective_upper) * (1 + 1e-9)
     assert one.join_rows == other.join_rows
     assert left(spark) == []
+
+
+USED = 400 * 3 + 20 * 2
+"""Values of the columns that the query uses."""
+
+
+@pytest.mark.parametrize("little", [USED, USED - 1])
+def test_few_values_are_copied(spark: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch, little: int) -> None:
+    """Unless the user says no, or the catalog knows of many bytes."""
+    monkeypatch.setattr(Spark, "size", lambda *_: 8.0)
+    monkeypatch.setattr(copies, "LITTLE", little)
+    model = train(spark, "m", star(folder), LABEL)
+    assert ("offloaded from Spark" in model.engine) is (little == USED)
+    assert ("copying" in model.phases) is (little == USED)
+    assert train(spark, "m", star(folder), replace(LABEL, offload=False)).engine.startswith("Spark")
+
+
+def test_many_bytes_are_not_counted(spark: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [f.stat().st_size for f in (folder / "facts.parquet", folder / "dims.parquet")]
+    query, sent = labelled(spark, star(folder), LABEL.problem), list[str]()
+    monkeypatch.setattr(spark, "on_statement", sent.append)
+    for little in (sum(sizes) // 16, sum(sizes) // 4):
+        assert not any("COUNT(" in text for text in sent)
+        monkeypatch.setattr(copies, "LITTLE", little)
+        copies.copied(spark, query, None)
+    assert any("EXPLAIN COST" in text for text in sent)
+    assert any("COUNT(" in text for text in sent)
 
 
 def test_what_is_asked_of_a_model(spark: Engine, duckdb: Engine, folder: Path, tmp_path: Path) -> None:

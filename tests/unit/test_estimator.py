@@ -126,7 +126,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no seed": ({"seed": None}, "seed must be .*, not None"),
     "holdout text": ({"holdout": "0.2"}, "holdout must be a number between 0 and 1, auto, or .*, not '0.2'"),
     "intercept word": ({"intercept": "no"}, "intercept must be True, False or 'free', not 'no'"),
-    "offload word": ({"offload": "no"}, "offload must be True or False, not 'no'"),
+    "offload word": ({"offload": "no"}, "offload must be auto, True or False, not 'no'"),
     "weight number": ({"weight": 3}, "weight must be the name of a column, not 3"),
 }
 

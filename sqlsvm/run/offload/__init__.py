@@ -4,6 +4,6 @@ Two rules make DuckDB give the server's answers. The server computes every expre
 keys and categories travel in a form whose equality is the same on both engines.
 """
 
-from sqlsvm.run.offload.copies import brought, offloaded
+from sqlsvm.run.offload.copies import brought, copied, offloaded
 
-__all__ = ["brought", "offloaded"]
+__all__ = ["brought", "copied", "offloaded"]

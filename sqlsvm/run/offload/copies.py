@@ -15,21 +15,44 @@ from sqlsvm.engine import scratch
 from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.plan.at_fault import naming_features
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
 from sqlsvm.query.variables import inner_variables
 from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output
 
 REPORT_SECONDS = 5.0
+LITTLE = 20_000_000
+"""Numbers, 160 MB."""
 
 steps = logging.getLogger(__name__)
 
 
+def copied(engine: Engine, query: FeatureQuery, offload: bool | None) -> bool:
+    """Is it offloaded? If the user does not say, then where statements take long and there is little to copy."""
+    if offload is not None or not engine.abilities.slow_to_start:
+        return bool(offload)
+    with naming_features(engine, query), engine.snapshot():
+        return _is_little(checked(engine, query))
+
+
+def _is_little(catalog: Catalog) -> bool:
+    """Rows are counted only where the catalog knows of few bytes: even a few rows take long to find in many files."""
+    used = {r.alias: catalog.query.expressions(r.alias) or [sql.integer(1)] for r in catalog.query.relations}
+    rows = [catalog.rows_of(alias, [(e, f"c{n}") for n, e in enumerate(own)]) for alias, own in used.items()]
+    if sum(map(catalog.engine.size, rows)) > LITTLE * np.dtype(float).itemsize:
+        return False
+    left = LITTLE
+    for alias, own in used.items():
+        left -= len(own) * int(catalog.rows_up_to(alias, left // len(own) + 1))
+    return left >= 0
+
+
 @contextmanager
-def brought(engine: Engine, query: FeatureQuery, offload: bool) -> Iterator[tuple[Engine, FeatureQuery]]:
+def brought(engine: Engine, query: FeatureQuery, offload: bool | None) -> Iterator[tuple[Engine, FeatureQuery]]:
     """The engine that does the work, and the query over its tables: the database itself, or copies in this process."""
     with naming_features(engine, query):
-        if not offload:
+        if not copied(engine, query, offload):
             yield engine, query
             return
         with offloaded(engine, query) as there:

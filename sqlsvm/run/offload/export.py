@@ -180,8 +180,7 @@ def _types(catalog: Catalog) -> dict[tuple[str, exp.Expression], Column]:
     """The types, on the server, of all values that are copied."""
     query, found = catalog.query, dict[tuple[str, exp.Expression], Column]()
     for r in query.relations:
-        own = list(dict.fromkeys(o.expression for o in query.valued if o.relation == r.alias))
-        if own:
+        if own := query.expressions(r.alias):
             probe = sql.select([(e.copy(), f"c{n}") for n, e in enumerate(own)], r.serving(own))
             found |= {(r.alias, e): column for e, column in zip(own, catalog.engine.describe(probe), strict=True)}
     return found
