@@ -23,6 +23,7 @@ def on_paper(stream: TextIO, *parts: RenderableType) -> str:
         color_system="auto" if in_colour(stream) else None,
         width=None if terminal else UNBOUNDED,
         highlight=False,
+        emoji=False,
     )
     for part in parts:
         console.print(part)

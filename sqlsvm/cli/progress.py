@@ -78,7 +78,7 @@ class Spinner:
         from rich.console import Console
         from rich.spinner import Spinner
 
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False, emoji=False)
         self._turning = Spinner("dots")
         self._live: Live | None = None
         self._rested: SimpleQueue[None] = SimpleQueue()

@@ -3,6 +3,7 @@
 import re
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -13,6 +14,7 @@ from weakref import WeakKeyDictionary, finalize
 
 import duckdb
 import numpy as np
+from numpy import ma
 from sqlglot import exp
 
 from sqlsvm import sql
@@ -73,16 +75,13 @@ _TABLE_NAMES = """\
 SELECT CASE WHEN table_schema = current_schema() THEN table_name ELSE table_schema || '.' || table_name END
 FROM information_schema.tables ORDER BY 1"""
 
-_VOLATILE_FUNCTIONS = """\
-SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE stability = 'VOLATILE' OR has_side_effects"""
-
-_MACROS = """\
-SELECT lower(function_name), string_agg(macro_definition, ' ') FROM duckdb_functions()
-WHERE macro_definition IS NOT NULL AND NOT internal GROUP BY ALL"""
+_FUNCTIONS = """\
+SELECT lower(function_name), stability = 'VOLATILE' OR has_side_effects, macro_definition FROM duckdb_functions()
+WHERE stability = 'VOLATILE' OR has_side_effects OR (macro_definition IS NOT NULL AND NOT internal)"""
 
 _CALLED = re.compile(r"(\w+)\"?\s*\(")
 
-_VIEWS = "SELECT lower(view_name), list(sql) FROM duckdb_views() WHERE NOT internal GROUP BY ALL"
+_VIEWS = "SELECT lower(view_name), sql FROM duckdb_views() WHERE NOT internal"
 
 _UNIQUE_KEYS = """\
 SELECT [lower(name) FOR name IN constraint_column_names] FROM duckdb_constraints()
@@ -117,7 +116,6 @@ class DuckDB(Engine):
         self._worker = Worker()
         self._private = private
         self._in_snapshot = False
-        self._volatile: frozenset[str] | None = None
         self._parsed: WeakKeyDictionary[Text, duckdb.Statement] = WeakKeyDictionary()
 
     @property
@@ -146,20 +144,24 @@ class DuckDB(Engine):
         return tuple(name for (name,) in self._ask(_TABLE_NAMES))
 
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
-        if self._volatile is None:  # slower than most queries, and the list does not change
-            self._volatile = frozenset(name for (name,) in self._ask(_VOLATILE_FUNCTIONS))
-        calls = {name: _CALLED.findall(text) for name, text in self._ask(_MACROS)}
+        volatile, calls = set[str](), defaultdict[str, list[str]](list)
+        for name, is_volatile, macro in self._ask(_FUNCTIONS):
+            if is_volatile:
+                volatile.add(name)
+            calls[name] += _CALLED.findall(macro or "")
         reached, unread = set[str](), [(name, name) for name in {name for _, name in called}]
         while unread:
             name, by = unread.pop()
-            if name.lower() in self._volatile:
+            if name.lower() in volatile:
                 reached.add(by)
             unread += [(inner, by) for inner in calls.pop(name.lower(), ())]
         return tuple(sorted(reached))
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         """DuckDB does not say what a view reads: this adds every view, of any schema, whose name is in a text."""
-        views: dict[str, list[str]] = dict(self._ask(_VIEWS))
+        views = defaultdict[str, list[str]](list)
+        for name, text in self._ask(_VIEWS):
+            views[name].append(text)
         found: list[str] = []
         unread = [table.name.lower() for table in tables]
         while unread:
@@ -339,7 +341,7 @@ def _as_they_are(cursor: duckdb.DuckDBPyConnection) -> Rows:
 
 
 def _from_numpy(values: Any) -> Values:
-    missing, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    missing, values = ma.getmaskarray(values), ma.getdata(values)
     if values.dtype == object:
         return _none_where(missing, values)
     if missing.any():
@@ -378,10 +380,10 @@ def _copied(place: int, values: Values) -> tuple[dict[str, Values], exp.Expr]:
     reads nan in an array as NULL, so a second array says where nan is meant. A masked cell is NULL."""
     value: exp.Expr = exp.column(f"v{place}")
     parts: dict[str, Values] = {}
-    if np.ma.is_masked(values):
-        parts[f"m{place}"] = np.ma.getmaskarray(values)
+    if ma.is_masked(values):
+        parts[f"m{place}"] = ma.getmaskarray(values)
         value = exp.case().when(exp.column(f"m{place}"), exp.null()).else_(value)
-    values = np.ma.getdata(values)
+    values = ma.getdata(values)
     nan = np.asarray(values != values, dtype=bool) if values.dtype.kind in "fO" else np.zeros(0, dtype=bool)
     if nan.any():
         parts[f"n{place}"] = nan

@@ -6,6 +6,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import psycopg
+from numpy import ma
 from psycopg import pq
 from psycopg.adapt import Dumper
 from sqlglot import exp
@@ -393,7 +394,7 @@ def _parameter(value: object) -> object:
 
 
 def _with_nan(values: Values) -> Values:
-    return np.ma.filled(values.astype(float), np.nan) if np.ma.isMaskedArray(values) else values
+    return ma.filled(values.astype(float), np.nan) if ma.isMaskedArray(values) else values
 
 
 def _hash_of(row: exp.Expression) -> exp.Expression:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ma
 
 from sqlsvm.engine.base import Values, widened
 from sqlsvm.errors import EngineError
@@ -36,8 +37,8 @@ _COPY_TRAILER = struct.pack(">h", -1)
 
 def fitted(name: str, values: Values, oid: int) -> Values:
     """Numbers in the width of the table's column. Other values stay as they are: the server parses them."""
-    if np.ma.is_masked(values):
-        return np.array([None if cell is np.ma.masked else cell for cell in values.astype(object)], dtype=object)
+    if ma.is_masked(values):
+        return np.array([None if cell is ma.masked else cell for cell in values.astype(object)], dtype=object)
     if oid not in DTYPES or values.dtype.kind not in "biuf":
         return values.astype(object)
     if DTYPES[oid].kind == "f":
@@ -119,7 +120,7 @@ def _columns(data: bytearray, ends: list[int], dtypes: Sequence[np.dtype[Any]]) 
     for dtype in dtypes:
         missing = _picked(raw, at, _WIDTH) < 0
         values = _picked(raw, np.where(missing, 0, at + _WIDTH.itemsize), dtype)
-        found.append(np.ma.MaskedArray(_in_order(values), mask=missing) if missing.any() else _in_order(values))
+        found.append(ma.MaskedArray(_in_order(values), mask=missing) if missing.any() else _in_order(values))
         at += np.where(missing, _WIDTH.itemsize, _WIDTH.itemsize + dtype.itemsize)
     return found
 

@@ -175,11 +175,9 @@ class Catalog:
 
     def _described(self, term: Term) -> Column:
         """The columns of a relation are described already."""
-        rows, of = self.own_rows(term.relation, (term,)), self.query.relation(term.relation)
-        known = (
-            [c for c in of.columns if c.name == term.expression.name] if isinstance(term.expression, exp.Column) else []
-        )
-        return replace(known[0], blur=self.engine.blur(known[0], rows)) if known else self.column(rows)
+        rows = self.own_rows(term.relation, (term,))
+        known = self.query.relation(term.relation).column(term.expression)
+        return replace(known, blur=self.engine.blur(known, rows)) if known else self.column(rows)
 
     def column(self, rows: exp.Query) -> Column:
         """The only column of these rows, with its blur."""

@@ -322,12 +322,15 @@ def read_label_values(
     if target.classes:
         return _values_of_codes(engine, rows)
 
-    def first(sign: int) -> Any:
-        """From the first row with this sign: all others with it have the same value."""
-        found = sql.select([(sql.column("v"), "v")], rows.copy()).where(sql.equal(sql.column("s"), sql.integer(sign)))
-        return next(iter(engine.fetch(found.limit(1))["v"].tolist()), None)
+    def first(sign: int) -> exp.Query:
+        """The first row with this sign: all others with it have the same value."""
+        found = sql.select([(sql.column("s"), "s"), (sql.column("v"), "v")], rows.copy())
+        row = found.where(sql.equal(sql.column("s"), sql.integer(sign))).limit(1)
+        return exp.select("*").from_(sql.derived(row, "r"))
 
-    found = first(-1), first(1)
+    known = engine.fetch(exp.union(first(-1), first(1), distinct=False))
+    values = dict(zip(known["s"].tolist(), known["v"].tolist(), strict=True))
+    found = values.get(-1), values.get(1)
     if not (shortest and is_single(engine, query, target.label)):
         return found
     negative, positive = (None if value is None else float(str(np.float32(value))) for value in found)

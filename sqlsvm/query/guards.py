@@ -89,6 +89,20 @@ def functions_in(text: str, dialect: str, fold: Fold) -> tuple[Called, ...]:
     return tuple(sorted({(fold(*schema), fold(*name)) for schema, name in _called(text, dialect)}))
 
 
+_RESERVED = {
+    TokenType.USING,
+    TokenType.ON,
+    TokenType.AND,
+    TokenType.OR,
+    TokenType.NOT,
+    TokenType.IN,
+    TokenType.ALIAS,
+    TokenType.FROM,
+    TokenType.WHERE,
+}
+"""Words that often stand before a parenthesis and name no function. To ask for functions takes longer than most queries
+of a catalog."""
+
 Word = tuple[str, bool]
 """A name, and whether it is quoted."""
 
@@ -100,7 +114,7 @@ def _called(text: str, dialect: str) -> Iterator[tuple[Word, Word]]:
         assert token
         assert following
         quoted = token.token_type is TokenType.IDENTIFIER
-        is_word = quoted or token.text.replace("_", "a").isalnum()
+        is_word = quoted or (token.token_type not in _RESERVED and token.text.replace("_", "a").isalnum())
         if following.token_type is TokenType.L_PAREN and is_word and token.token_type is not TokenType.STRING:
             is_dotted = owner is not None and dot is not None and dot.token_type is TokenType.DOT
             schema = (owner.text, owner.token_type is TokenType.IDENTIFIER) if owner and is_dotted else ("", False)

@@ -41,6 +41,11 @@ class Relation:
     computed: tuple[Mapping[str, Computed], ...] = ()
     """What maps add to `source`, as sub-queries around it. Each reads the columns of `source` and of those before."""
 
+    def column(self, value: exp.Expression) -> Column | None:
+        """The description of a value that is a column of it."""
+        named = isinstance(value, exp.Column)
+        return next((column for column in self.columns if named and column.name == value.name), None)
+
     def rows(self, outputs: sql.Outputs) -> exp.Select:
         """SELECT outputs over its rows that meet its conditions."""
         conditions = (f.copy() for f in (*self.filters, *self.late_filters))

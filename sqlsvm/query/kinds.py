@@ -30,12 +30,25 @@ def remedy(column: Column, dialect: str) -> str:
     return next((hint for type, hint in hints if re.search(type, column.type.lower())), _ANY_HINT)
 
 
+Describe = Callable[[exp.Query], tuple[Column, ...]]
+
+
 def probes(query: FeatureQuery) -> dict[str, exp.Select]:
     """For each relation with outputs a SELECT of them, in order. Its description gives their types."""
     return {alias: _probe(query, alias) for alias in dict.fromkeys(f.relation for f in query.outputs)}
 
 
-def with_plain_keys(query: FeatureQuery, describe: Callable[[exp.Query], tuple[Column, ...]]) -> FeatureQuery:
+def described(query: FeatureQuery, describe: Describe) -> dict[str, tuple[Column, ...]]:
+    """The database's description of each probe. Where all outputs are columns of their relation, it is known."""
+    return {alias: _known(query, alias) or describe(probe) for alias, probe in probes(query).items()}
+
+
+def _known(query: FeatureQuery, alias: str) -> tuple[Column, ...] | None:
+    found = [query.relation(alias).column(f.expression) for f in _outputs(query, alias)]
+    return None if None in found else tuple(filter(None, found))
+
+
+def with_plain_keys(query: FeatureQuery, describe: Describe) -> FeatureQuery:
     """The query with plain texts where both sides of an equality are of a type that ignores case."""
     if not any(column.spelling == "caseless" for r in query.relations for column in r.columns):
         return query

@@ -13,11 +13,11 @@ from sqlsvm.query import (
     Source,
     check_sum,
     check_view,
+    described,
     feature_query,
     functions,
     functions_in,
     parse,
-    probes,
     sources,
     sum_probes,
     with_kinds,
@@ -66,8 +66,8 @@ def read_query(
     )
     query = met(query, unique_in(engine))
     query = met(query, unique_in(engine), dict(_no_sums(engine, query)))
-    kinds = {alias: engine.describe(probe) for alias, probe in probes(query).items()}
-    return with_implied_filters(with_plain_keys(with_kinds(query, kinds), engine.describe))
+    query = with_kinds(query, described(query, engine.describe))
+    return with_implied_filters(with_plain_keys(query, engine.describe))
 
 
 def _no_sums(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, QueryError]]:

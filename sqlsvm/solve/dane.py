@@ -35,7 +35,6 @@ from sqlsvm.solve.oracle import Cut, Oracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
-from sqlsvm.solve.threads import fitting_threads
 
 steps = logging.getLogger(__name__)
 
@@ -91,9 +90,7 @@ def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     if run.finished:
         return
     local = sampled(run)
-    with fitting_threads(local.columns):
-        search = Search(run, local)
-    yield from search.proposals()
+    yield from Search(run, local).proposals()
 
 
 def sample_size(dimension: int, rows_read: float = 0.0) -> int:
@@ -146,10 +143,9 @@ class Search:
     def proposals(self) -> Iterator[Proposal]:
         run = self.run
         while not run.finished:
-            with fitting_threads(self.local.columns):
-                point, width = self.propose()
-                share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-                buckets = choose_buckets(run, HOPE, self.density(point), share)
+            point, width = self.propose()
+            share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
+            buckets = choose_buckets(run, HOPE, self.density(point), share)
             yield Proposal(point, buckets, width)
 
     @property

@@ -43,7 +43,9 @@ class SampleRows:
     def scores(self, beta: Array) -> Array:
         """x.beta of each row."""
         weights = np.append(beta, 0.0)
-        found: Array = weights[self.ones].sum(axis=1)
+        found = np.zeros(len(self))
+        for column in self.ones.T:
+            found += weights[column]
         for block in self._blocks():
             found[block] += self.numbers[block] @ beta[: self.numbers.shape[1]]
         return found

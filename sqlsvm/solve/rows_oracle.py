@@ -9,7 +9,6 @@ from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Cut, Sample
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.rounding import Rounding
-from sqlsvm.solve.threads import fitting_threads
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,7 @@ class RowsOracle:
         return found, found
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
-        with fitting_threads(self._local.columns):
-            return self._local.cut(beta, width)
+        return self._local.cut(beta, width)
 
     def sample(self, size: int, seed: int) -> Sample:
         return self.rows

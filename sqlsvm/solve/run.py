@@ -5,6 +5,7 @@ makes a pass for each. Several runs can be followed at once, and then their pass
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
@@ -15,11 +16,13 @@ import numpy as np
 
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.curvature import DENSE_UP_TO
 from sqlsvm.solve.cuts import Bundle, Certificate
 from sqlsvm.solve.log import Log
 from sqlsvm.solve.oracle import Cut, CutOracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Effort, Going, OnPass, OnStates, Record, Solution
+from sqlsvm.solve.threads import fitting_threads
 
 Asked = TypeVar("Asked", bound=CutOracle)
 
@@ -86,9 +89,15 @@ class Run(Log, Generic[Asked]):
         return count
 
     def follow(self, proposals: Iterator[Proposal]) -> Solution:
-        for asked in proposals:
-            self.observe(asked.point, asked.buckets, asked.width)
+        with self.threads():
+            for asked in proposals:
+                self.observe(asked.point, asked.buckets, asked.width)
         return self.solution()
+
+    def threads(self) -> AbstractContextManager[None]:
+        """Where there are very many columns, no matrix has all of them."""
+        columns = self.oracle.dimension
+        return fitting_threads(columns if columns <= DENSE_UP_TO else 0)
 
     def observe(self, point: Array, buckets: int | None, width: float = 0.0, spent: float = 0.0) -> None:
         """`spent`: seconds that this pass has taken already."""
@@ -130,16 +139,17 @@ def follow_together(
     """All runs that are not finished make their next pass at once. `on_pass` is told of the mean of their objectives,
     and of the largest gap, and `on_states` of all passes of each run."""
     going, made = dict(enumerate(proposals)), max(len(run.cuts) for run in runs)
-    while asked := _asked(runs, going):
-        began = perf_counter()
-        cuts = passes(asked)
-        seconds, made = perf_counter() - began, made + 1
-        for place, cut in cuts.items():
-            runs[place].make(asked[place].point, partial(_known, cut), seconds / len(cuts))
-        if on_states and not all(run.finished for run in runs):
-            on_states([run.state() for run in runs])
-        if on_pass:
-            on_pass(_record(made, [run.certificate for run in runs], cuts.values(), seconds))
+    with runs[0].threads():
+        while asked := _asked(runs, going):
+            began = perf_counter()
+            cuts = passes(asked)
+            seconds, made = perf_counter() - began, made + 1
+            for place, cut in cuts.items():
+                runs[place].make(asked[place].point, partial(_known, cut), seconds / len(cuts))
+            if on_states and not all(run.finished for run in runs):
+                on_states([run.state() for run in runs])
+            if on_pass:
+                on_pass(_record(made, [run.certificate for run in runs], cuts.values(), seconds))
 
 
 def _asked(runs: Sequence[Run[Any]], going: dict[int, Iterator[Proposal]]) -> dict[int, Proposal]:
