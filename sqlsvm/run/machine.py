@@ -176,7 +176,7 @@ def streamed(problem: Problem, strength: float, effort: Effort, on_rows: Callabl
     while walk.steps < asked:
         drawn = drawn_sample(problem, min(DRAWN_AT_ONCE, asked - walk.steps), effort.seed + part)
         order = rng.permutation(len(drawn.codes))[: asked - walk.steps]
-        walk.look(drawn.rows[order], drawn.codes[order])
+        walk.look(drawn.rows.take(order), drawn.codes[order])
         part += 1
         on_rows(walk.steps)
     return walk.beta

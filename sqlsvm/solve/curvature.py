@@ -91,11 +91,11 @@ class Gram:
         self._sum = np.zeros((rows.width, rows.width))
 
     def of(self, shares: Array) -> Array:
-        changed, held = shares != self._shares, shares != 0.0
-        if 2 * np.count_nonzero(changed) < np.count_nonzero(held):
-            self._sum = self._sum + self._rows[changed].gram((shares - self._shares)[changed])
+        changed, held = np.flatnonzero(shares != self._shares), np.flatnonzero(shares)
+        if 2 * len(changed) < len(held):
+            self._sum = self._sum + self._rows.take(changed).gram((shares - self._shares).take(changed))
         else:
-            self._sum = self._rows[held].gram(shares[held])
+            self._sum = self._rows.take(held).gram(shares.take(held))
         self._shares = shares
         return self._sum.copy()
 

@@ -68,14 +68,21 @@ class LocalProblem:
         return float(np.sqrt(self.shares @ self.origins**2))
 
     def residuals(self, beta: Array) -> Array:
-        return self.origins - self.signs * self.rows.scores(beta)
+        found = self.rows.scores(beta)
+        found *= self.signs
+        return np.subtract(self.origins, found, out=found)
 
     def loss_slope(self, beta: Array, width: float) -> Array:
         """The gradient of the loss on the sample, smoothed by that width."""
         return self._slope(self.loss.smoothed(width), self.residuals(beta))
 
     def _slope(self, psi: Loss, z: Array) -> Array:
-        return -self.rows.sums(self.shares * self.signs * psi.slope(z))
+        return -self.rows.sums(self.pulls * psi.slope(z))
+
+    @cached_property
+    def pulls(self) -> Array:
+        """Its share of each row, with the sign."""
+        return self.shares * self.signs
 
     def spread(self, beta: Array) -> float:
         """The root of the mean square of the scores, in units."""
@@ -107,7 +114,7 @@ class LocalProblem:
         """The cut of that width. It is below R where the sample has all rows of the join."""
         z = self.residuals(beta)
         u = self.loss.smoothed(width).slope(z + self.ahead)
-        slope = -self.rows.sums(self.shares * self.signs * u)
+        slope = -self.rows.sums(self.pulls * u)
         offset = float(self.shares @ (u * self.origins - self.loss.conjugate(u)))
         return Cut(slope, offset, float(self.shares @ self.loss.value(z)), 0.0, None, width)
 
@@ -122,8 +129,8 @@ class LocalProblem:
     def loss_curvature(self, beta: Array, width: float, columns: Indices) -> Array:
         """Of the smoothed loss alone, for some columns."""
         shares = self.shares * self.loss.smoothed(width).curvature(self.residuals(beta))
-        curved = shares > 0.0
-        return self.rows[curved].only(columns).gram(shares[curved])
+        curved = np.flatnonzero(shares > 0.0)
+        return self.rows.take(curved).only(columns).gram(shares.take(curved))
 
     def minimise(self, start: Array, tilt: Array, width: float, accuracy: float) -> Array:
         """Newton's method from `start`, until by the penalty's curvature the value is at most this share of it above
@@ -167,8 +174,8 @@ class LocalProblem:
         shares = self.shares * psi.curvature(z)
         ridge = self.penalty.curvature + (damping * self._squares if damping else 0.0)
         if self.rows.width > DENSE_UP_TO:
-            curved = shares > 0.0
-            return ByRows(self.rows[curved], shares[curved], ridge)
+            curved = np.flatnonzero(shares > 0.0)
+            return ByRows(self.rows.take(curved), shares.take(curved), ridge)
         matrix = self._gram.of(shares)
         matrix[np.diag_indices_from(matrix)] += ridge
         return Dense(matrix)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqlsvm.solve.arrays import Array, Indices, Mask, Singles
+from sqlsvm.solve.arrays import Array, Indices, Singles
 
 BLOCK = 1 << 18
 """Numbers."""
@@ -31,8 +31,12 @@ class SampleRows:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, chosen: Mask | Indices | slice) -> "SampleRows":
+    def __getitem__(self, chosen: slice) -> "SampleRows":
         return SampleRows(self.numbers[chosen], self.ones[chosen], self.width)
+
+    def take(self, places: Indices) -> "SampleRows":
+        """The rows there. To copy them by a mask takes twice as long."""
+        return SampleRows(self.numbers.take(places, axis=0), self.ones.take(places, axis=0), self.width)
 
     def only(self, columns: Indices) -> "SampleRows":
         """Of all numbers, and after them some of the other columns."""
@@ -45,7 +49,7 @@ class SampleRows:
         weights = np.append(beta, 0.0)
         found = np.zeros(len(self))
         for column in self.ones.T:
-            found += weights[column]
+            found += weights.take(column)
         for block in self._blocks():
             found[block] += self.numbers[block] @ beta[: self.numbers.shape[1]]
         return found

@@ -92,7 +92,7 @@ class Run(Log, Generic[Asked]):
         with self.threads():
             for asked in proposals:
                 self.observe(asked.point, asked.buckets, asked.width)
-        return self.solution()
+            return self.solution()
 
     def threads(self) -> AbstractContextManager[None]:
         """Where there are very many columns, no matrix has all of them."""

@@ -70,17 +70,23 @@ class Piecewise(Loss):
 
     def value(self, z: Array) -> Array:
         piece, by = self._piece(z)
-        found: Array = self._values[piece] + by * (self._slopes[piece] + self._bends[piece] * by / 2.0)
+        found = self._bends.take(piece)
+        found *= by
+        found /= 2.0
+        found += self._slopes.take(piece)
+        found *= by
+        found += self._values.take(piece)
         return found
 
     def slope(self, z: Array) -> Array:
         piece, by = self._piece(z)
-        found: Array = self._slopes[piece] + self._bends[piece] * by
+        found = self._bends.take(piece)
+        found *= by
+        found += self._slopes.take(piece)
         return found
 
     def curvature(self, z: Array) -> Array:
-        found: Array = self._bends[self._piece(z)[0]]
-        return found
+        return self._bends.take(self._piece(z)[0])
 
     def conjugate(self, u: Array) -> Array:
         return self.dual.value(u)
@@ -153,10 +159,12 @@ class Piecewise(Loss):
 
     def _piece(self, z: Array) -> tuple[Indices, Array]:
         """Which piece each residual is on, and how far from the place where that is described."""
-        piece = np.zeros(len(z), dtype=np.int64)
+        passed = np.zeros(len(z), dtype=np.int16)
         for change in self.changes:  # there are so few that this is faster than a search
-            piece += z > change.at
-        return piece, z - self._places[piece]
+            np.add(passed, z > change.at, out=passed)
+        piece = passed.astype(np.int64)
+        by = self._places.take(piece)
+        return piece, np.subtract(z, by, out=by)
 
     @cached_property
     def _places(self) -> Array:
