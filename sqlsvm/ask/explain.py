@@ -10,6 +10,7 @@ import numpy as np
 from sqlglot import exp, parse_one
 from sqlglot.errors import ParseError
 
+from sqlsvm import sql
 from sqlsvm.ask.counting import EPSILON, row_count_program
 from sqlsvm.ask.estimates import estimates
 from sqlsvm.ask.inspect import edge_text, shared_terms
@@ -101,6 +102,8 @@ class StatementFacts:
     name: str
     statement: Statement
     texts: tuple[str, ...]
+    marks: tuple[str, ...]
+    """Of the parameters, in the texts."""
     estimated_rows: float | None
     rows: float | None = None
     seconds: float | None = None
@@ -115,6 +118,8 @@ class Explanation:
     nodes: tuple[NodeFacts, ...]
     links: tuple[LinkFacts, ...]
     statements: tuple[StatementFacts, ...]
+    preamble: Texts = ()
+    """What makes the statements run in another session."""
     first: Record | None = None
     """The pass that was measured, if it is the first one of a training."""
     outlook: Outlook | None = None
@@ -236,6 +241,7 @@ def explained(
         tuple(_node(plan, catalog, node) for node in range(len(plan.tree.nodes))),
         tuple(_link(plan, catalog, link) for link in plan.links),
         tuple(_statements(engine, plan, catalog, buckets, phases)),
+        engine.preamble(),
     )
 
 
@@ -296,7 +302,10 @@ def _statements(
         for statement, sent in zip(statements, _sent(engine, phase, statements), strict=True):
             texts = tuple(pretty(text, engine.dialect) for text in sent)
             name = spoken.get(statement.name, statement.name)
-            yield StatementFacts(phase, name, statement, texts, expected.get(statement.table or ""))
+            marks = tuple(
+                engine.text(exp.Parameter(this=sql.integer(n))) for n, _ in enumerate(statement.parameters, 1)
+            )
+            yield StatementFacts(phase, name, statement, texts, marks, expected.get(statement.table or ""))
 
 
 def _together(engine: Engine, phases: Iterable[Part]) -> list[Part]:
@@ -381,13 +390,18 @@ def script(found: Explanation) -> str:
     """The statements that prepare and make a pass, as a script. The user's names in comments are printable
     and on one line, so they cannot end the comment."""
     wanted = [s for s in found.statements if s.phase in ("prepare", "pass")]
-    return "\n\n".join("\n".join(chain(_comments(s), (f"{text};" for text in s.texts))) for s in wanted)
+    parts = [_commented(["-- prepare: the session"], found.preamble)] if found.preamble else []
+    return "\n\n".join([*parts, *(_commented(_comments(s), s.texts) for s in wanted)])
+
+
+def _commented(comments: Iterable[str], texts: Sequence[str]) -> str:
+    return "\n".join(chain(comments, (f"{text};" for text in texts)))
 
 
 def _comments(facts: StatementFacts) -> Iterator[str]:
     yield f"-- {facts.phase}: {printable(facts.name)}"
     if facts.statement.parameters:
-        given = (f"${place} = {name}" for place, name in enumerate(facts.statement.parameters, 1))
+        given = (f"{mark} = {name}" for mark, name in zip(facts.marks, facts.statement.parameters, strict=True))
         yield f"-- {', '.join(given)}"
     if facts.rows is not None:
         yield f"-- {amount(facts.rows)} rows in {facts.seconds:.3f} s"

@@ -173,6 +173,10 @@ class Engine(ABC):
         except UnsupportedError as error:
             raise EngineError(f"{self.dialect} cannot express a statement", detail=str(error)) from error
 
+    def preamble(self) -> Texts:
+        """What has to run first in another session, so that texts of this one can run there."""
+        return ()
+
     @abstractmethod
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         """Run a statement that returns nothing."""

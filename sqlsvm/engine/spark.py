@@ -131,6 +131,12 @@ class Spark(Engine):
             return Text()
         return super().text(spelled(self._with_views(statement)))
 
+    def preamble(self) -> Texts:
+        """The settings, and the views of files."""
+        settings = (Text(f"SET {name}={value}") for name, value in self._pinned.settings.items())
+        tables = ((name, exp.to_table(key, dialect=self.dialect)) for key, name in self._read.items())
+        return *settings, *(_view_of(name, table.name) for name, table in tables if _is_file(table))
+
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         if text := self.text(statement):
             self._run(lambda: self._frame(text, parameters))
@@ -428,9 +434,7 @@ class Spark(Engine):
         return self._session.sql(text, args=given) if given else self._session.sql(text)
 
     def _csv(self, path: str, *, typed: bool) -> DataFrame:
-        separator = "\t" if ".tsv" in path.lower() else ","
-        reader = self._session.read.option("header", True).option("escape", '"').option("sep", separator)
-        return reader.option("inferSchema", typed).option("multiLine", not typed).csv(path)
+        return self._session.read.options(**_csv_options(path, typed=typed)).csv(path)
 
     def _with_views(self, statement: exp.Expr) -> exp.Expr:
         """Files under names of the session; inside a snapshot tables as well."""
@@ -514,6 +518,19 @@ def _is_file(table: exp.Table) -> bool:
         and table.db.lower() in ("", "parquet", "csv", "json", "orc")
         and bool(_FILE.search(table.name))
     )
+
+
+def _csv_options(path: str, *, typed: bool) -> dict[str, str | bool]:
+    separator = "\t" if ".tsv" in path.lower() else ","
+    return {"header": True, "escape": '"', "sep": separator, "inferSchema": typed, "multiLine": not typed}
+
+
+def _view_of(name: str, path: str) -> Text:
+    """CREATE TEMPORARY VIEW name USING csv OPTIONS (path '...', header 'True', ...)"""
+    form = _form(path)
+    options = {"path": path, **(_csv_options(path, typed=True) if form == "csv" else {})}
+    given = ", ".join(f"'{o}' {exp.Literal.string(str(value)).sql('spark')}" for o, value in options.items())
+    return Text(f"CREATE TEMPORARY VIEW `{name}` USING {form} OPTIONS ({given})")
 
 
 def _form(path: str) -> str:

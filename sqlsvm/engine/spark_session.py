@@ -188,10 +188,10 @@ class Pinned:
         self._conf = session.conf
         self._before: dict[str, str | None] = {}
         rules = self._conf.get(_EXCLUDED, None)
-        wanted = _PINNED | {_EXCLUDED: f"{rules},{_BROKEN_RULE}"} if rules else _PINNED
+        self.settings = _PINNED | {_EXCLUDED: f"{rules},{_BROKEN_RULE}"} if rules else _PINNED
         with warnings.catch_warnings():  # Spark Connect says that a setting is old
             warnings.simplefilter("ignore")
-            for name, value in wanted.items():
+            for name, value in self.settings.items():
                 if name not in chosen:
                     self._before[name] = self._conf.get(name, None)
                     self._conf.set(name, value)

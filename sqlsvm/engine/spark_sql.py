@@ -41,6 +41,8 @@ def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
 def _element(node: exp.Expr) -> exp.Expr:
     """GET(values, place - 1). The [] of Spark counts from 0, and refuses a place beyond the end."""
     (place,) = node.expressions
+    if isinstance(place, exp.Literal):
+        return call("GET", node.this.unnest().copy(), sql.integer(int(place.name) - 1))
     before = sql.minus(exp.paren(place.copy()), sql.integer(1))
     return call("GET", node.this.unnest().copy(), exp.cast(exp.paren(before), exp.DType.INT))
 

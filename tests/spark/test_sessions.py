@@ -4,13 +4,14 @@ import io
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from sqlsvm import RelationalSVC
 from sqlsvm.ask.components import components
@@ -149,6 +150,35 @@ def test_inspect_and_explain(spark: Engine, duckdb: Engine, folder: Path) -> Non
     text = script(explain(spark, chain(folder), LABEL.problem))
     assert "CREATE TEMPORARY VIEW sqlsvm_" in text
     assert "CREATE TABLE sqlsvm_" in text
+
+
+def test_the_script_of_explain_runs_in_another_session(
+    spark: Engine, duckdb: Engine, folder: Path, tmp_path: Path
+) -> None:
+    """With values in place of the parameters. The sums are over the rows whose score is below their label: what the
+    driver knows of all rows tells it the rest."""
+    found = explain(spark, chain(folder), LABEL.problem)
+    values = {"theta": "'0.5,-1,0.2,0.25,1,-2'", "bound": "1.0"}
+    elsewhere, answers = spark._session.newSession(), {}  # type: ignore[attr-defined]
+    elsewhere.sql(f"CREATE DATABASE elsewhere LOCATION '{tmp_path}/elsewhere'")
+    try:
+        elsewhere.sql("USE elsewhere")
+        for own in found.preamble:
+            elsewhere.sql(own)
+        for each in (each for each in found.statements if each.phase != "measure"):
+            given = zip(each.marks, (values[name] for name in each.statement.parameters), strict=True)
+            for text in each.texts:
+                answers[each.name] = elsewhere.sql(
+                    reduce(lambda text, mark: text.replace(*mark), given, text)
+                ).collect()
+    finally:
+        elsewhere.sql("USE default")
+        elsewhere.sql("DROP DATABASE elsewhere CASCADE")
+    theta = "0.5 - x + 0.2 * minutes + CASE c WHEN 'c0' THEN 0.25 WHEN 'c1' THEN 1 ELSE -2 END"
+    signed = f"SELECT x, CASE WHEN y THEN 1 ELSE -1 END AS s, {theta} AS p FROM ({chain(folder)}) AS q"
+    rows = parse_one(signed, read="duckdb", into=exp.Select).subquery("q")
+    wanted = duckdb.fetch(exp.select("SUM(s) AS b", "COUNT(*) AS n", "SUM(x) AS x").from_(rows).where("p < s"))
+    assert list(answers["sums of f"][0]) == pytest.approx([float(wanted[name][0]) for name in wanted], rel=1e-12)
 
 
 def test_describe_and_components(spark: Engine, duckdb: Engine, folder: Path) -> None:
