@@ -466,7 +466,12 @@ class Model(Proven):
 
     def as_json(self) -> dict[str, Any]:
         """The object that `train --json` prints and that is stored, in strict JSON (see `plain`)."""
-        found = {key(f): plain(getattr(self, f.name)) for f in _in_order(self)}
+        return {name: plain(value) for name, value in self.facts.items()}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What its JSON has, in order."""
+        found = {key(f): getattr(self, f.name) for f in _in_order(self)}
         return found | {"features": len(self.features), "total_seconds": self.total_seconds, "format": FORMAT}
 
     @classmethod

@@ -1,5 +1,6 @@
 """Values in strict JSON."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -10,6 +11,9 @@ import numpy as np
 from sqlsvm.plan.design import OTHER
 
 OTHER_IN_JSON = {"other": True}
+BETWEEN = "\0"
+"""In JSON no text has it as it is. So a list is made into a text at once, and taken apart there."""
+joined = json.JSONEncoder(ensure_ascii=False, separators=(BETWEEN, ": ")).encode
 _AS_THEY_ARE = frozenset({type(None), str, int, bool})
 
 
@@ -29,7 +33,10 @@ def plain(value: object) -> Any:
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, np.generic | np.ndarray):
+        is_finite = value.dtype.kind == "f" and np.isfinite(value).all()
         value = value.tolist()
+        if is_finite:
+            return value
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -37,3 +44,9 @@ def plain(value: object) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def texts(values: object) -> list[str]:
+    """The JSON of each of these, none of which is a list."""
+    found = plain(values)
+    return joined(found)[1:-1].split(BETWEEN) if found else []

@@ -14,6 +14,8 @@ from typing import Any
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.files import is_stream, replacing, text_left_in
 from sqlsvm.model.model import Model
+from sqlsvm.model.plain import BETWEEN, joined, plain
+from sqlsvm.model.weights import Weights
 from sqlsvm.reading import ANEW, EDITED, made, parsed
 from sqlsvm.store.base import LISTED, Kept, Store, Stored, check_name, unknown, without_weights
 
@@ -40,7 +42,7 @@ class FileStore(Store):
     def save(self, model: Model) -> int:
         before = self._before(model.name)
         version = before.version + 1 if before else 1
-        _write(self._path, laid_out(replace(model, version=version).as_json()))
+        _write(self._path, laid_out(replace(model, version=version).facts))
         return version
 
     def load(self, name: str, version: int | None = None) -> Model:
@@ -122,7 +124,7 @@ class FileStore(Store):
 
 
 def laid_out(found: Mapping[str, Any]) -> str:
-    """A JSON object with one line for each member, and for each object of a list (weights, passes). With `indent` the
+    """JSON with one line for each member, and for each object of a list (weights, passes). With `indent` the
     json module takes seconds for 100,000 weights.
 
     >>> print(laid_out({"model": "churn", "weights": [{"feature": "age"}, {"feature": "city"}], "history": []}))
@@ -139,16 +141,16 @@ def laid_out(found: Mapping[str, Any]) -> str:
 
 
 def _member(value: object) -> str:
-    if not isinstance(value, list) or not value:
-        return _text(value)
-    each = _joined(value)[1:-1].replace(f"}}{_BETWEEN}{{", "},\n  {").replace(_BETWEEN, ", ")
+    if isinstance(value, Weights) and len(value):
+        each = ",\n  ".join(value.lines())
+    elif (found := plain(value)) and isinstance(found, list):
+        each = joined(found)[1:-1].replace(f"}}{BETWEEN}{{", "},\n  {").replace(BETWEEN, ", ")
+    else:
+        return _text(found)
     return f"[\n  {each}\n ]"
 
 
-_BETWEEN = "\0"
-"""In JSON no text has it as it is. So a list is made at once, and taken apart where an object follows another."""
 _text = json.JSONEncoder(ensure_ascii=False).encode
-_joined = json.JSONEncoder(ensure_ascii=False, separators=(_BETWEEN, ": ")).encode
 
 
 def _text_of(path: Path) -> str:

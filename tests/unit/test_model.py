@@ -56,6 +56,7 @@ weights = st.builds(Weight, st.text(), categories, finite, finite, st.none() | s
 def test_every_digit_and_every_category_survives(a: float, b: float, c: float, found: list[Weight]) -> None:
     made = model(objective_upper=a, lower_bound=b, intercept=c, lam=c, weights=tuple(found))
     back = through_json(made)
+    assert [json.loads(line) for line in made.weights.lines()] == made.as_json()["weights"]
     assert back == made
     assert [type(w.category) for w in back.weights] == [type(w.category) for w in made.weights]
 
