@@ -1,5 +1,6 @@
 """Spark SQL, in this process, on a cluster, or through Spark Connect."""
 
+import os
 import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from sqlsvm.engine.base import (
     Texts,
     Values,
 )
-from sqlsvm.engine.spark_errors import ERRORS, refused
+from sqlsvm.engine.spark_errors import ERRORS, cause, refused
 from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, given, opened
 from sqlsvm.engine.spark_sql import call, spelled
 from sqlsvm.engine.worker import Worker
@@ -360,7 +361,9 @@ class Spark(Engine):
         raise OptionError("only PostgreSQL has a use for a work schema", hint="--work-folder is the one for Spark")
 
     def work_in_folder(self, folder: str) -> None:
-        self._folder = folder
+        """Spark takes a folder without a leading / for one below its warehouse."""
+        local = self._opened.one_machine and "://" not in folder
+        self._folder = os.path.abspath(folder) if local else folder
 
     def cancel(self) -> None:
         with suppress(*ERRORS):
@@ -394,15 +397,19 @@ class Spark(Engine):
     def _working_database(self) -> str:
         """Made when it is first needed. The files of its tables go with the tables, in any file system."""
         if self._database is None:
-            name = f"{sql.WORKING}work_{token_hex(6)}"
-            place = exp.Literal.string(f"{self._working_folder().rstrip('/')}/{name}").sql(self.dialect)
-            self._session.sql(f"CREATE DATABASE {name} LOCATION {place}")
+            name, folder = f"{sql.WORKING}work_{token_hex(6)}", self._working_folder()
+            place = exp.Literal.string(f"{folder.rstrip('/')}/{name}").sql(self.dialect)
             try:
-                if not self._opened.one_machine:
+                self._session.sql(f"CREATE DATABASE {name} LOCATION {place}")
+                if self._scratch is None:
                     self._check_shared(name)
-            except BaseException:
-                self._session.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
-                raise
+            except BaseException as error:
+                with suppress(*ERRORS):
+                    self._session.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
+                if not isinstance(error, ERRORS):
+                    raise
+                hint = "choose another with --work-folder"
+                raise EngineError(f"cannot use the work folder {folder}", detail=cause(error), hint=hint) from error
             self._database = name
         return self._database
 

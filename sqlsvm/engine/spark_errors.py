@@ -38,12 +38,17 @@ def refused(error: BaseException, url: str) -> EngineError:
         return StatementError("a file of a table is gone since this began", detail=_file(text), hint=hint)
     said = list(_SAID.finditer(text))
     if not said:
-        causes = _CAUSE.findall(text)
-        return StatementError(_first(causes[-1] if causes else text))
+        return StatementError(cause(error))
     last = said[-1]  # the innermost cause
     state = next((m[3] for m in reversed(said) if m[3]), None) or _state(error)
     kind = next((kind for pattern, kind in _STATES if re.match(pattern, state)), None)
     return StatementError(_plain(last[2]), kind=kind)
+
+
+def cause(error: BaseException) -> str:
+    """The innermost."""
+    text = str(error)
+    return _first((_CAUSE.findall(text) or re.findall(r"^: (.+)", text, re.MULTILINE) or [text])[-1])
 
 
 def _state(error: BaseException) -> str:

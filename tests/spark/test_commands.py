@@ -2,10 +2,13 @@
 
 import csv
 import json
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +17,7 @@ from sqlglot import exp, parse_one
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import EngineError
+from sqlsvm.model.predict import predict
 from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
 from tests.spark.conftest import Command
@@ -74,6 +78,19 @@ def test_scores(spark: Engine, command: Command, kept: str, in_file: Path, query
         assert isinstance(rows, exp.Query)
         found = spark.fetch(exp.select(exp.alias_(score, "score")).from_(rows.subquery("q")))
         assert sorted(found["score"]) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_exports(spark: Engine, command: Command, kept: str, tmp_path: Path) -> None:
+    """Other programs score rows as `predict` does."""
+    rows = spark.fetch(predict(spark, open_store(spark).load(kept)))
+    for form in ("onnx", "sklearn"):
+        assert command("export", kept, "--format", form, "-o", tmp_path / form).code == 0
+    given = {"x": rows["x"][:, None].astype(float), "c": rows["c"][:, None]}
+    (found,) = onnxruntime.InferenceSession(str(tmp_path / "onnx")).run(["score"], given)
+    np.testing.assert_allclose(found[:, 0], rows["score"], atol=1e-11)
+    frame = pd.DataFrame({name: rows[name].tolist() for name in ("x", "c")})
+    found = pickle.loads((tmp_path / "sklearn").read_bytes()).decision_function(frame)
+    np.testing.assert_allclose(found, rows["score"], atol=1e-11)
 
 
 def test_evaluate(command: Command, kept: str, in_file: Path) -> None:

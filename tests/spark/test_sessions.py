@@ -35,6 +35,7 @@ from sqlsvm.run.train import Training, train
 from sqlsvm.store import open_store
 
 LABEL = Training.of(label="y", lam=0.01)
+LABEL_IN_PASSES = Training.of(label="y", lam=0.01, in_memory=0)
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +235,38 @@ def test_a_session_of_the_user(spark: Engine, folder: Path) -> None:
     session.catalog.dropTempView("mine")
 
 
+def test_a_work_folder_that_cannot_be_used(spark: Engine, folder: Path, tmp_path: Path) -> None:
+    """Nothing of Java is repeated, and nothing is left."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    session = spark._session  # type: ignore[attr-defined]
+    databases = session.catalog.listDatabases()
+    for place, why in (
+        (str(tmp_path / "file" / "below"), "is not a directory"),
+        ("/proc/nowhere", "Mkdirs failed"),
+        ("nofs://host/folder", 'No FileSystem for scheme "nofs"'),
+        ("hdfs://localhost:1/folder", "Connection refused"),
+    ):
+        with connect(session) as own:
+            own.work_in_folder(place)
+            with pytest.raises(EngineError, match="cannot use the work folder") as caught:
+                train(own, "m", chain(folder), LABEL_IN_PASSES)
+        assert why in str(caught.value.detail)
+        assert not any(word in str(caught.value.detail) for word in ("java", "apache", "Exception", "\n"))
+    assert session.catalog.listDatabases() == databases
+
+
+def test_a_folder_is_below_the_one_where_the_command_runs(
+    spark: Engine, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is made, if it is absent."""
+    monkeypatch.chdir(tmp_path)
+    with connect(spark._session) as own:  # type: ignore[attr-defined]
+        own.work_in_folder("absent/work")
+        with open_problem(own, chain(folder), LABEL.problem):
+            assert list((tmp_path / "absent" / "work").iterdir())
+    assert not list((tmp_path / "absent" / "work").iterdir())
+
+
 # -- what others do meanwhile ------------------------------------------------------------------------------------------
 
 
@@ -295,19 +328,17 @@ def test_appended_and_replaced_in_the_middle_of_a_training(
     rows = pq.read_table(folder / "facts.parquet")
     pq.write_table(rows, place / "a.parquet")
     query = star(folder).replace(str(folder / "facts.parquet"), str(place))
-    training = replace(LABEL, effort=replace(LABEL.effort, in_memory=0))
-
     monkeypatch.setattr(
         spark, "on_statement", at_statement(IN_THE_MIDDLE, lambda: pq.write_table(rows, place / "b.parquet"))
     )
-    model = train(spark, "m", query, training)
+    model = train(spark, "m", query, LABEL_IN_PASSES)
     assert (place / "b.parquet").exists()
     assert model.converged
     assert model.join_rows == len(rows)
 
     monkeypatch.setattr(spark, "on_statement", at_statement(IN_THE_MIDDLE, (place / "a.parquet").unlink))
     with pytest.raises(StatementError, match="gone since this began"):
-        train(spark, "m", query, training)
+        train(spark, "m", query, LABEL_IN_PASSES)
     assert left(spark) == []
 
 
