@@ -224,17 +224,28 @@ class Messages:
         """Do these states have a place?"""
         return self.plan.method == "grid" and step > 0 and bool(self.meetings(bag)[step - 1].rest)
 
+    def _placed_last(self, bag: int) -> bool:
+        """Does what a bag sends have a place?"""
+        return self.placed(bag, len(self.meetings(bag)))
+
+    def _code(self, bag: int) -> str:
+        """The key that is in the place of what a bag sends."""
+        return self.meetings(bag)[-1].rest[0]
+
     def _unplaced(self, states: exp.Select, code: str) -> exp.Select:
-        """The code and the bucket out of the place."""
+        """With the code and the bucket out of the place, which tells planners how many entries are the same: none."""
         at = exp.cast(sql.column(PLACE), exp.DType.BIGINT)
         high = exp.BitwiseRightShift(this=at, expression=sql.integer(WIDTH))
         whole = sql.plus(sql.product(exp.paren(high), sql.integer(1 << WIDTH)), sql.integer(1 << (WIDTH - 1)))
-        kept = sql.columns(n for n in states.named_selects if n != PLACE)
+        kept = sql.columns(states.named_selects)
         return sql.select([(high, code), (sql.minus(at, exp.paren(whole)), "s"), *kept], sql.derived(states, "e"))
 
     def _met(self, outputs: Named, met: Meeting) -> exp.Select:
+        """The planner knows nothing of the keys of q, so it makes the hash table of m and reads q in its order. If it
+        knew both, the noise of its statistics would decide."""
         made = sql.select(outputs, sql.table(states_table(met.bag, met.step), "q"))
-        return sql.join(made, sql.table(self.last(met.child), "m"), sql.same(met.meet, "q", "m"))
+        keys = ((sql.plus(sql.column(k, "q"), sql.integer(0)), sql.column(k, "m")) for k in met.meet)
+        return sql.join(made, sql.table(self.last(met.child), "m"), [sql.equal(*each) for each in keys])
 
     # -- at the centre
 
@@ -283,19 +294,25 @@ class Messages:
         """SELECT what tells the rows of `each` apart, how many join rows and what rounding has left of their residuals,
         for those with the residual z of such a row. That is -total, or -sign * total if left entries l have a sign.
 
-        The left entries meet these rows first: a planner may else pair all entries that have the same key."""
-        columns, y = each[0].named_selects, [sign] if sign else []
-        place = sql.plus(sql.column("s", "l"), sql.product(*(e.copy() for e in y), sql.column("z", "t")))
+        The entries of one side meet these rows first: a planner may else pair all entries that have the same key. Those
+        of a side that has met no message are fewer, and where the others have a place, they are found by it."""
+        columns, y, sides = each[0].named_selects, [sign] if sign else [], (self.left, self.right)
+        first, second = sides if sign or self._placed_last(self.right) else sorted(sides, key=self._placed_last)
+        bucket = sql.plus(sql.column("s", "l"), sql.product(*(e.copy() for e in y), sql.column("z", "t")))
         tie = [TIE] if sign else []
+        opposite: exp.Expression = exp.Neg(this=exp.paren(bucket))
+        where = "s"
+        if self._placed_last(second):
+            where, opposite = PLACE, place(sql.column(self._code(second), "l"), opposite)
         kept = [*sql.columns(columns, "t"), *sql.columns([*self.centre_keys(), *tie, *_sums(self.rests)], "l")]
-        left = sql.select([*kept, (exp.Neg(this=exp.paren(place)), "place")], sql.table(self.last(self.left), "l"))
-        left = sql.join(left, sql.derived(reduce(sql.union_all, each), "t"), [])
+        met = sql.select([*kept, (opposite, "opposite")], sql.table(self.last(first), "l"))
+        met = sql.join(met, sql.derived(reduce(sql.union_all, each), "t"), [])
         sums = met_sums("l", "r", self.rests)
         signed = [(exp.Neg(this=sql.product(*y, exp.paren(of))) if name == REST else of, name) for of, name in sums]
         added = [(sql.total(of), column) for of, column in signed]
-        made = sql.grouped(sql.columns(columns, "l"), added, sql.derived(left, "l"))
-        meet = [*sql.same(self.centre_keys(), "l", "r"), sql.equal(sql.column("s", "r"), sql.column("place", "l"))]
-        return statement(name, sql.join(made, sql.table(self.last(self.right), "r"), meet))
+        made = sql.grouped(sql.columns(columns, "l"), added, sql.derived(met, "l"))
+        meet = [*sql.same(self.centre_keys(), "l", "r"), sql.equal(sql.column(where, "r"), sql.column("opposite", "l"))]
+        return statement(name, sql.join(made, sql.table(self.last(second), "r"), meet))
 
     def rests_of_all(self) -> exp.Select:
         """SELECT the sum over the join of the squares of what rounding has left."""

@@ -94,6 +94,7 @@ CREATE TEMPORARY TABLE sqlsvm_q1_1 AS
 SELECT
   CAST(at AS BIGINT) >> 24 AS g1,
   CAST(at AS BIGINT) - ((CAST(at AS BIGINT) >> 24) * 16777216 + 8388608) AS s,
+  at AS at,
   c AS c,
   e AS e,
   ee AS ee
@@ -104,7 +105,7 @@ FROM (
     SUM(q.c * m.e + (q.e * m.c)) AS e,
     SUM(q.c * m.ee + (CAST(2.0 AS DOUBLE PRECISION) * (q.e * m.e)) + (q.ee * m.c)) AS ee
   FROM sqlsvm_q1_0 AS q
-  JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
+  JOIN sqlsvm_q0_0 AS m ON q.g0 + 0 = m.g0
   GROUP BY CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 ) AS e;
 
@@ -152,11 +153,17 @@ SELECT
   SUM(-(l.c * r.e + (l.e * r.c))) AS e,
   SUM(l.c * r.ee + (CAST(2.0 AS DOUBLE PRECISION) * (l.e * r.e)) + (l.ee * r.c)) AS ee
 FROM (
-  SELECT t.z AS z, l.g1 AS g1, l.c AS c, l.e AS e, l.ee AS ee, -(l.s + t.z) AS place
-  FROM sqlsvm_q1_1 AS l
+  SELECT
+    t.z AS z,
+    l.g1 AS g1,
+    l.c AS c,
+    l.e AS e,
+    l.ee AS ee,
+    CAST(l.g1 * 16777216 + 8388608 + -(l.s + t.z) AS DOUBLE PRECISION) AS opposite
+  FROM sqlsvm_q2_0 AS l
   CROSS JOIN (SELECT -1 AS z UNION ALL SELECT 0 AS z UNION ALL SELECT 1 AS z) AS t
 ) AS l
-JOIN sqlsvm_q2_0 AS r ON l.g1 = r.g1 AND r.s = l.place
+JOIN sqlsvm_q1_1 AS r ON l.g1 = r.g1 AND r.at = l.opposite
 GROUP BY l.z;
 
 -- rounding 0
@@ -183,7 +190,7 @@ SELECT
   SUM(q.c * a.v) AS m_v,
   GROUPING(q.s) AS side
 FROM sqlsvm_q1_0 AS q
-JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
+JOIN sqlsvm_q0_0 AS m ON q.g0 + 0 = m.g0
 JOIN sqlsvm_v1_1 AS a ON a.at = CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 GROUP BY GROUPING SETS ((q.g0, q.g1, q.s), (m.g0, m.s));
 

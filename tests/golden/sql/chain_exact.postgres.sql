@@ -54,7 +54,7 @@ ORDER BY g1, g0, s;
 CREATE TEMPORARY TABLE sqlsvm_q1_1 AS
 SELECT q.g1 AS g1, q.s + m.s AS s, q.o AS o, SUM(q.c * m.c) AS c
 FROM sqlsvm_q1_0 AS q
-JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
+JOIN sqlsvm_q0_0 AS m ON q.g0 + 0 = m.g0
 GROUP BY q.g1, q.s + m.s, q.o;
 
 -- states of r
@@ -108,7 +108,7 @@ SELECT
   SUM(q.c * a.v) AS m_v,
   GROUPING(q.s) AS side
 FROM sqlsvm_q1_0 AS q
-JOIN sqlsvm_q0_0 AS m ON q.g0 = m.g0
+JOIN sqlsvm_q0_0 AS m ON q.g0 + 0 = m.g0
 JOIN sqlsvm_v1_1 AS a ON a.s = q.s + m.s AND a.g1 = q.g1 AND a.o = q.o
 GROUP BY GROUPING SETS ((q.g0, q.g1, q.s, q.o), (m.g0, m.s));
 
