@@ -6,6 +6,7 @@ tables and sub-queries are treated alike, and SELECT is the only privilege neede
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import ceil, inf
 
 from sqlglot import exp
@@ -256,14 +257,30 @@ class Catalog:
         found = _one(self.engine, relation.rows(counts))
         return {f.name: Oddities(**{name: found[f"{name}{i}"] for name in _odd(f)}) for i, f in enumerate(features)}
 
-    def nulls_in_join(self, alias: str, features: Sequence[Feature]) -> dict[str, float]:
-        """NULLs of each feature over the rows that a relation brings to the join, with the one for no match."""
+    def nulls_in_join(self, features: Sequence[Feature]) -> dict[Feature, float]:
+        """NULLs of each feature over the rows that its relation brings to the join, with the one for no match. One
+        statement asks for all: where statements take long, that counts more than what they read."""
+        of = {f.relation: [g for g in features if g.relation == f.relation] for f in features}
+        if not of:
+            return {}
+        widest = max(map(len, of.values()))
+        counted = (self._present(alias, own, place, widest) for place, (alias, own) in enumerate(of.items()))
+        found = self.engine.fetch(reduce(sql.union_all, counted))
+        nulls = dict[Feature, float]()
+        for row, place in enumerate(found["r"].astype(int).tolist()):
+            alias, own = list(of.items())[place]
+            n = self._counted[alias] = float(found["n"][row])
+            nulls |= {f: n - float(found[f"v{i}"][row]) for i, f in enumerate(own)}
+        return nulls
+
+    def _present(self, alias: str, features: Sequence[Feature], place: int, width: int) -> exp.Query:
+        """SELECT place AS r, rows AS n, COUNT(feature) AS v0, ..., 0 AS v3 .. up to a width"""
         relation = self.query.relation(alias)
         values: Outputs = [(relation.presence(f.expression), f"v{i}") for i, f in enumerate(features)]
-        counts = [(sql.count(), "n"), *((exp.Count(this=sql.column(name)), name) for _, name in values)]
-        found = _one(self.engine, sql.select(counts, sql.derived(self.rows_of(alias, values), "r")))
-        self._counted[alias] = found["n"]
-        return {f.name: found["n"] - found[f"v{i}"] for i, f in enumerate(features)}
+        counts: list[exp.Expression] = [exp.Count(this=sql.column(name)) for _, name in values]
+        counts += [sql.integer(0)] * (width - len(counts))
+        outputs = [(sql.integer(place), "r"), (sql.count(), "n"), *((c, f"v{i}") for i, c in enumerate(counts))]
+        return sql.select(outputs, sql.derived(self.rows_of(alias, values), "r"))
 
     def _count(self, source: exp.Expr) -> float:
         return _one(self.engine, sql.select([(sql.count(), "n")], source))["n"]

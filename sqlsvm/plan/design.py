@@ -184,16 +184,13 @@ def drop_nulls(query: FeatureQuery) -> FeatureQuery:
 def _missing(catalog: Catalog) -> frozenset[Feature]:
     """Features with NULLs. For a LEFT JOINed relation this counts the row that stands for no match too. The columns of
     a map are NULL in the same rows, so one of them is looked at."""
-    query, found = catalog.query, list[Feature]()
+    query = catalog.query
     names = {f.name for f in query.features}
     made = [[name for name in each.formulas if name in names] for each in query.maps]
     first = {name: columns[0] for columns in made for name in columns}
-    for relation in query.relations:
-        features = [f for f in query.features if f.relation == relation.alias]
-        if looked := [f for f in features if first.get(f.name, f.name) == f.name]:
-            nulls = catalog.nulls_in_join(relation.alias, looked)
-            found += (f for f in features if nulls[first.get(f.name, f.name)])
-    return frozenset(found)
+    nulls = catalog.nulls_in_join([f for f in query.features if first.get(f.name, f.name) == f.name])
+    known = {(f.relation, f.name): n for f, n in nulls.items()}
+    return frozenset(f for f in query.features if known[f.relation, first.get(f.name, f.name)])
 
 
 def _coordinates(

@@ -450,7 +450,7 @@ def test_what_fails_for_another_reason_is_not_the_features_fault(postgres: Engin
     query = read_query(postgres, "SELECT t.y, t.x + 1 AS z FROM t")
     postgres.execute(Text(f"SET ROLE {plain_role}"))
     with pytest.raises(StatementError, match="permission denied"), naming_features(postgres, query):
-        Catalog(postgres, query).nulls_in_join("t", query.features)
+        Catalog(postgres, query).nulls_in_join(query.features)
 
 
 NUMBERS = """

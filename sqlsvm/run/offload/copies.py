@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 from sqlglot import exp
@@ -40,7 +41,7 @@ def _is_little(catalog: Catalog) -> bool:
     """Rows are counted only where the catalog knows of few bytes: even a few rows take long to find in many files."""
     used = {r.alias: catalog.query.expressions(r.alias) or [sql.integer(1)] for r in catalog.query.relations}
     rows = [catalog.rows_of(alias, [(e, f"c{n}") for n, e in enumerate(own)]) for alias, own in used.items()]
-    if sum(map(catalog.engine.size, rows)) > LITTLE * np.dtype(float).itemsize:
+    if any(size > LITTLE * np.dtype(float).itemsize for size in accumulate(map(catalog.engine.size, rows))):
         return False
     left = LITTLE
     for alias, own in used.items():
