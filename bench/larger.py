@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -40,18 +41,11 @@ def main() -> None:
     parser.add_argument("--statements", action="store_true", help="print the seconds of each statement")
     asked = parser.parse_args()
     made = task(asked.family, **{name: int(size) for name, size in (part.split("=") for part in asked.sizes)})
-    folder = FOLDER / "_".join([made.family, *(f"{name}{size}" for name, size in made.sizes.items())])
-    if not (folder / "_SUCCESS").exists():
-        maker = multiprocessing.get_context("spawn").Process(target=write, args=(made.family, made.sizes, folder))
-        maker.start()
-        maker.join()
-        if maker.exitcode:
-            raise SystemExit("the files could not be made")
-    over_files = re.sub(r"(FROM|JOIN) (\w+)", rf"\1 '{folder.resolve()}/\2/*.parquet' AS \2", made.text)
+    made, folder = over_files(made)
     size = sum(f.stat().st_size for f in folder.rglob("*.parquet"))
     print(f"{made.says}; {size / 1e9:.2f} GB of files, memory_limit {asked.memory}")
     with connect(f"duckdb:?memory_limit={asked.memory}") as engine:
-        show(engine, replace(made, text=over_files), folder, asked.turns, asked.statements)
+        show(engine, made, folder, asked.turns, asked.statements)
 
 
 def show(engine: Engine, made: Task, folder: Path, turns: int, statements: bool) -> None:
@@ -106,6 +100,19 @@ def scan(engine: Engine, folder: Path) -> None:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
+def over_files(made: Task) -> tuple[Task, Path]:
+    """The same task over Parquet files, which another process makes, once."""
+    folder = FOLDER / "_".join([made.family, *(f"{name}{size}" for name, size in made.sizes.items())])
+    if not (folder / "_SUCCESS").exists():
+        maker = multiprocessing.get_context("spawn").Process(target=write, args=(made.family, made.sizes, folder))
+        maker.start()
+        maker.join()
+        if maker.exitcode:
+            raise SystemExit("the files could not be made")
+    path = rf"\1 '{folder.resolve()}/\2/*.parquet' AS \2"
+    return replace(made, text=re.sub(r"(FROM|JOIN) (\w+)", path, made.text)), folder
+
+
 def write(family: str, sizes: dict[str, int], folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -130,8 +137,8 @@ def _star(folder: Path, facts: int = 100_000_000, rows: int = 10_000, dims: int 
     _written(folder / "fact", (some(min(AT_ONCE, facts - begin)) for begin in range(0, facts, AT_ONCE)))
 
 
-def _chain(folder: Path, **sizes: int) -> None:
-    for name, columns in task("chain", **sizes).tables().items():
+def _whole(family: str, folder: Path, **sizes: int) -> None:
+    for name, columns in task(family, **sizes).tables().items():
         _written(folder / name, [columns])
 
 
@@ -144,7 +151,10 @@ def _written(folder: Path, parts: Iterable[Table]) -> None:
             connection.sql("FROM part").write_parquet(str(folder / f"{number:04}.parquet"))
 
 
-WRITERS: dict[str, Callable[..., None]] = {"star": _star, "chain": _chain}
+WRITERS: dict[str, Callable[..., None]] = {
+    "star": _star,
+    **{family: partial(_whole, family) for family in ("chain", "snowflake")},
+}
 
 
 if __name__ == "__main__":

@@ -10,9 +10,7 @@ given the joined DataFrame. A pass is compared with the same sums over the bare 
 
 import argparse
 import os
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -21,11 +19,10 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from sqlglot import exp
 
 from bench.competitors import scaled
+from bench.larger import WRITERS, over_files
 from bench.one_pass import Clock, flat_forms, in_turns, statements
 from bench.tasks import Task, parsed, task
 from sqlsvm.engine import connect
@@ -35,7 +32,6 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
 from sqlsvm.run.train import Training, train
 
-FOLDER = Path("build/bench/spark")
 URL = "spark:local[2]?spark.driver.memory={}&spark.sql.shuffle.partitions=8"
 FLAT_ROWS = 2e8
 """Rows of a join up to which the join itself is read."""
@@ -43,7 +39,7 @@ FLAT_ROWS = 2e8
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("family", choices=("star", "chain", "snowflake"))
+    parser.add_argument("family", choices=WRITERS)
     parser.add_argument("sizes", nargs="*", help="facts=1000000")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--memory", default="6g")
@@ -53,7 +49,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[])
     asked = parser.parse_args()
     sizes = {name: int(size) for name, size in (part.split("=") for part in asked.sizes)}
-    made = over_files(task(asked.family, **sizes))
+    made, _ = over_files(task(asked.family, **sizes))
     url = "&".join([URL.format(asked.memory), *(quote(setting, safe="=") for setting in asked.set)])
     with connect(url) as spark, connect("duckdb:") as duckdb:
         print(f"{spark.version}, {duckdb.version}: {made.says}", flush=True)
@@ -134,18 +130,6 @@ def linear_svc(spark: Engine, made: Task) -> dict[str, Any]:
     print(f"  MLlib: {found.summary().totalIterations if found.hasSummary else '?'} iterations")
     weights = dict(zip(names, found.coefficients.tolist(), strict=True))
     return {"intercept": float(found.intercept), "weights": weights}
-
-
-def over_files(made: Task) -> Task:
-    """The same task over Parquet files, which are written once."""
-    folder = FOLDER / "_".join([made.family, *(f"{name}{size}" for name, size in made.sizes.items())])
-    if not (folder / "_SUCCESS").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, columns in made.tables().items():
-            pq.write_table(pa.table(columns), folder / f"{name}.parquet", row_group_size=1_000_000)
-        (folder / "_SUCCESS").touch()
-    path = rf"\1 '{folder.resolve()}/\2.parquet' AS \2"
-    return replace(made, text=re.sub(r"(FROM|JOIN) (\w+)", path, made.text))
 
 
 if __name__ == "__main__":
