@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from bench.measure import Spread
-from bench.results import RaceResult, Results
+from bench.results import EXACT, RaceResult, Results
 
 HERE = Path(__file__).parent
 DPI = 110
@@ -199,7 +199,7 @@ def descent(found: Sequence[dict[str, Any]], path: Path) -> None:
     axes.set_yscale("log")
     ends = []
     for number, curve in enumerate(found):
-        exact = curve["epsilon"] == 0.0
+        exact = curve["epsilon"] == EXACT
         colour = OURS if exact else OTHERS[number % len(OTHERS)]
         places = range(1, len(curve["excess"]) + 1)
         axes.plot(places, curve["excess"], color=colour, linestyle="-" if exact else DASHES[number % len(DASHES)])

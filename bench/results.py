@@ -21,6 +21,9 @@ DIRTY = "-dirty"
 
 PACKAGES = ("sqlsvm", "numpy", "scikit-learn", "rehline", "sqlglot", "psycopg", "duckdb")
 
+EXACT = 1e-12
+"""With this epsilon descent counts every row."""
+
 
 @dataclass
 class Entry:
