@@ -158,7 +158,7 @@ class Engine(ABC):
 
     def fold(self, name: str, quoted: bool) -> str:
         """The name that an identifier of the query means: two identifiers are one when their folds are equal."""
-        return "".join(c.lower() if c.isascii() else c for c in name)
+        return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -285,8 +285,8 @@ class Engine(ABC):
         """The queries of the views among these tables, and of the views that those read."""
 
     @abstractmethod
-    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        """The sets of columns that a constraint or an index declares unique. NULLs may repeat."""
+    def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
+        """For each table the sets of columns that a constraint or an index declares unique. NULLs may repeat."""
 
     def thins(self, table: exp.Table) -> bool:
         """Does TABLESAMPLE BERNOULLI keep each row with the same probability, independent of others, and the same rows

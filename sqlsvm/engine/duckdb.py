@@ -84,9 +84,8 @@ _CALLED = re.compile(r"(\w+)\"?\s*\(")
 _VIEWS = "SELECT lower(view_name), sql FROM duckdb_views() WHERE NOT internal"
 
 _UNIQUE_KEYS = """\
-SELECT [lower(name) FOR name IN constraint_column_names] FROM duckdb_constraints()
-WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND lower(table_name) = lower($2)
-  AND lower(schema_name) = lower(coalesce($1, current_schema()))"""
+SELECT lower(schema_name), lower(current_schema()), lower(table_name), [lower(name) FOR name IN constraint_column_names]
+FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE')"""
 
 
 class DuckDB(Engine):
@@ -174,9 +173,13 @@ class DuckDB(Engine):
         """Threads put the groups and the joined rows of a query in any order."""
         return isinstance(source, exp.Table) and not self.view_texts([source])
 
-    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        found = self._ask(_UNIQUE_KEYS, [table.db or None, table.name])
-        return tuple(frozenset(columns) for (columns,) in found)
+    def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
+        found = defaultdict[tuple[str, str], list[frozenset[str]]](list)
+        for schema, here, name, columns in self._ask(_UNIQUE_KEYS):
+            found[schema, name].append(frozenset(columns))
+            if schema == here:
+                found["", name].append(frozenset(columns))
+        return [found[table.db.lower(), table.name.lower()] for table in tables]
 
     def blur(self, column: Column, of: exp.Query) -> str | None:
         """No catalog table has the collation of a column, so this compares texts under it."""

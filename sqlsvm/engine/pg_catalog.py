@@ -57,20 +57,21 @@ ORDER BY c.oid"""
 # A unique index on an inheritance parent does not cover its children; on a partitioned table it does. An index under
 # another collation, or with the operators of another type, does not compare as = does.
 _UNIQUE_KEYS = """\
-SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index AS i
+SELECT asked.place, array_agg(a.attname::text) FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
+JOIN pg_catalog.pg_index AS i ON i.indrelid = to_regclass(asked.name)
 JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
 CROSS JOIN LATERAL generate_series(0, i.indnkeyatts - 1) AS at (j)
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[at.j]
 JOIN pg_catalog.pg_opclass AS o ON o.oid = i.indclass[at.j]
 JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
-WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate
+WHERE i.indisunique AND i.indisvalid AND i.indimmediate
   AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass)
-GROUP BY i.indexrelid
+GROUP BY asked.place, i.indexrelid
 HAVING bool_and(i.indcollation[at.j] IN (0, a.attcollation) AND o.opcdefault AND NOT EXISTS (
   SELECT FROM pg_catalog.pg_opclass AS own
   WHERE own.opcmethod = o.opcmethod AND own.opcdefault AND own.oid <> o.oid
     AND own.opcintype = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END))
-ORDER BY i.indexrelid"""
+ORDER BY asked.place, i.indexrelid"""
 
 # Not a table with partitions or children: the same places of each of them are kept, and they may not be heaps.
 _THINS = """\
@@ -205,8 +206,11 @@ class PgCatalog(Programmable):
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         return tuple(text for (text,) in self._ask(_VIEW_TEXTS, [[self._name(table) for table in tables]]))
 
-    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
-        return tuple(frozenset(columns) for (columns,) in self._ask(_UNIQUE_KEYS, [self._name(table)]))
+    def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
+        found: list[list[frozenset[str]]] = [[] for _ in tables]
+        for place, columns in self._ask(_UNIQUE_KEYS, [[self._name(table) for table in tables]]):
+            found[place - 1].append(frozenset(columns))
+        return found
 
     def thins(self, table: exp.Table) -> bool:
         return self._ask(_THINS, [self._name(table)]) == [(True,)]

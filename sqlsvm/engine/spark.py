@@ -300,9 +300,9 @@ class Spark(Engine):
             )
         return None
 
-    def unique_keys(self, table: exp.Table) -> tuple[frozenset[str], ...]:
+    def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
         """Spark does not enforce the keys that are declared."""
-        return ()
+        return [[] for _ in tables]
 
     def thins(self, table: exp.Table) -> bool:
         """RAND with a seed gives the rows of a file the same numbers each time."""

@@ -36,7 +36,7 @@ from sqlsvm.model.score import (
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import Feature, parse
 from sqlsvm.query.by import apart
-from sqlsvm.query.guards import as_typed, fragment
+from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import read_query
 
@@ -263,7 +263,7 @@ def _target(engine: Engine, name: str) -> exp.Table:
     except (SqlglotError, ValueError) as error:
         raise OptionError(f"not the name of a table: {name}", hint=_NAMES) from error
     if not isinstance(target.this, exp.Identifier) or set(target.args) - {"this", "db", "catalog"}:
-        raise OptionError(f"not the name of a table: {fragment(target, engine.dialect)}", hint=_NAMES)
+        raise OptionError(f"not the name of a table: {Fragment(target, engine.dialect)}", hint=_NAMES)
     return engine.placed(target)
 
 

@@ -6,7 +6,7 @@ tables and sub-queries are treated alike, and SELECT is the only privilege neede
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from math import ceil, inf
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
-from sqlsvm.query.meeting import is_declared_unique
+from sqlsvm.query.meeting import declared_keys, is_declared_unique
 from sqlsvm.query.variables import Variable
 
 # -- the rows of one relation ------------------------------------------------------------------------------------------
@@ -211,7 +211,11 @@ class Catalog:
 
     def _declared(self, alias: str, terms: tuple[Term, ...]) -> bool:
         """Then a constraint saves the scan."""
-        return is_declared_unique(self.engine, self.query.relation(alias), terms)
+        return is_declared_unique(self.engine, self._declared_keys.get(alias, []), terms)
+
+    @cached_property
+    def _declared_keys(self) -> dict[str, list[frozenset[str]]]:
+        return declared_keys(self.engine, self.query.relations)
 
     def _found_unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         few = (self._known_rows(alias) or inf) <= SMALL

@@ -15,7 +15,7 @@ of them is volatile: only the functions that come with the engine are known here
 from sqlsvm.query.assemble import feature_query
 from sqlsvm.query.guards import check_view, functions, functions_in
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
-from sqlsvm.query.kinds import described, probes, with_kinds, with_plain_keys
+from sqlsvm.query.kinds import described, probe, with_kinds, with_plain_keys
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
 from sqlsvm.query.sums import check_sum, sum_probes
@@ -36,7 +36,7 @@ __all__ = [
     "functions",
     "functions_in",
     "parse",
-    "probes",
+    "probe",
     "sources",
     "sum_probes",
     "with_kinds",

@@ -6,6 +6,7 @@ it returns the same rows each time it is read.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
@@ -60,10 +61,16 @@ def as_typed(node: exp.Expr, dialect: str) -> str:
     return node.sql(dialect=dialect, comments=False, normalize_functions="lower")
 
 
-def fragment(node: exp.Expr, dialect: str) -> str:
-    """The part of the query to show in a message."""
-    text = as_typed(node, dialect)
-    return text if len(text) <= 100 else f"{text[:97]}..."
+@dataclass(frozen=True)
+class Fragment:
+    """The part of the query to show in a message. Few are shown: the text is made when one is."""
+
+    node: exp.Expr
+    dialect: str
+
+    def __str__(self) -> str:
+        text = as_typed(self.node, self.dialect)
+        return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def check(select: exp.Select, dialect: str) -> None:
@@ -124,12 +131,12 @@ def _called(text: str, dialect: str) -> Iterator[tuple[Word, Word]]:
 def _only_reads(select: exp.Select, dialect: str) -> None:
     for node in select.walk():
         if isinstance(node, _WRITES):
-            raise QueryError(f"the query must only read: {fragment(node, dialect)}", hint="put a SELECT in its place")
+            raise QueryError(f"the query must only read: {Fragment(node, dialect)}", hint="put a SELECT in its place")
         if isinstance(node, exp.Lock):
             raise QueryError("FOR UPDATE and FOR SHARE lock rows", hint="remove it: the query must only read")
         if isinstance(node, _PARAMETERS):
             hint = "write abs(...) for @" if isinstance(node.this, exp.Paren) else "write the value itself"
-            raise QueryError(f"{fragment(node, dialect)} is a parameter without a value", hint=hint)
+            raise QueryError(f"{Fragment(node, dialect)} is a parameter without a value", hint=hint)
     _reads_the_same(select, select.sql(dialect=dialect), dialect)
 
 
@@ -164,7 +171,7 @@ def _plain_clauses(select: exp.Select, dialect: str) -> None:
     for clause, value in select.args.items():
         if value and clause not in _PLAIN_CLAUSES:
             is_node = isinstance(value, exp.Expr)
-            shown = fragment(value, dialect).strip() if is_node else clause.upper().removesuffix("S")
+            shown = str(Fragment(value, dialect)).strip() if is_node else clause.upper().removesuffix("S")
             fact, hint = _CLAUSES.get(clause, ("is not allowed", None))
             raise QueryError(f"{shown} {fact}", hint=hint)
     if not select.args.get("from_"):
@@ -173,7 +180,7 @@ def _plain_clauses(select: exp.Select, dialect: str) -> None:
 
 def _plain_item(item: exp.Expression, dialect: str) -> None:
     """An item of FROM must be a table, a file reader of DuckDB, or a sub-query with a name."""
-    shown = fragment(item, dialect)
+    shown = Fragment(item, dialect)
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query) and not isinstance(item.this, exp.Subquery):
         if not item.args.get("alias"):
             raise QueryError(f"a sub-query in FROM has no name: {shown}", hint="give it one: (SELECT ...) AS s")
@@ -209,7 +216,7 @@ def _item_hint(item: exp.Expression) -> str:
 
 def _plain_join(join: exp.Join, dialect: str) -> None:
     words = [str(join.args.get(key) or "").upper() for key in ("method", "side", "kind")]
-    shown = fragment(join, dialect)
+    shown = Fragment(join, dialect)
     for word in sorted(words, key=lambda w: w == "LEFT"):
         if word not in _JOIN_WORDS:
             raise QueryError(f"{word} JOIN is not supported: {shown}", hint=_JOINS.get(word))
@@ -226,7 +233,7 @@ def _outer_expressions(select: exp.Select) -> Iterator[exp.Expression]:
 
 
 def _plain_expression(root: exp.Expression, dialect: str) -> None:
-    shown = fragment(root, dialect)
+    shown = Fragment(root, dialect)
     for node in root.walk():
         if isinstance(node, exp.Query | exp.Exists):
             raise QueryError(f"a sub-query is not allowed here: {shown}", hint=_IN_FROM)
@@ -249,9 +256,9 @@ def _same_rows(select: exp.Select, dialect: str) -> None:
     for query in select.find_all(exp.Query):
         clause = _picks(query)
         if clause and query is not select and not query.args.get("order") and not isinstance(query.parent, exp.Exists):
-            shown = fragment(clause, dialect).strip()
+            shown = str(Fragment(clause, dialect)).strip()
             raise QueryError(
-                f"{shown} without ORDER BY may keep other rows each time it is read: {fragment(query, dialect)}",
+                f"{shown} without ORDER BY may keep other rows each time it is read: {Fragment(query, dialect)}",
                 hint="add ORDER BY with a unique column at its end, or keep the rows in a table first: "
                 "CREATE TABLE few AS SELECT ...",
             )

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
-from sqlsvm.query.guards import fragment
+from sqlsvm.query.guards import Fragment
 from sqlsvm.query.ir import Equality, LeftJoin, Spanning, Term
 from sqlsvm.query.names import Scope, Visible, relations_in
 from sqlsvm.query.sources import Source
@@ -51,7 +51,7 @@ class Joins:
         used = relations_in(resolved)
         if len(used) == 1 and used != [alias]:
             raise QueryError(
-                f"{fragment(conjunct, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
+                f"{Fragment(conjunct, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
                 hint="move it to WHERE to drop the other rows",
             )
         if len(used) > 1:
@@ -111,7 +111,7 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
             joins.condition(conjunct, both)
     if is_left and not joins.optional[alias]:
         raise QueryError(
-            f"LEFT JOIN {alias} has no equality with an earlier relation: {fragment(join, left.dialect)}",
+            f"LEFT JOIN {alias} has no equality with an earlier relation: {Fragment(join, left.dialect)}",
             hint=f"add one on a key that is unique in {alias}: ON a.k = {alias}.k",
         )
     return both
@@ -173,7 +173,7 @@ def _is_true(resolved: exp.Expr) -> bool:
 
 
 def _equality(resolved: exp.Expr, shown: exp.Expr, scope: Scope) -> Equality:
-    text = fragment(shown, scope.dialect)
+    text = Fragment(shown, scope.dialect)
     if isinstance(resolved, exp.NullSafeEQ):
         raise QueryError(
             f"a join that matches NULL with NULL: {text}",
@@ -209,7 +209,7 @@ def _oriented(equality: Equality, shown: exp.Expr, scope: Scope, alias: str) -> 
     if equality.left.relation == alias:
         return Equality(equality.right, equality.left)
     raise QueryError(
-        f"{fragment(shown, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
+        f"{Fragment(shown, scope.dialect)} in LEFT JOIN {alias} does not use {alias}",
         hint="move it to WHERE, or to the ON of the JOIN before",
     )
 

@@ -33,14 +33,10 @@ def remedy(column: Column, dialect: str) -> str:
 Describe = Callable[[exp.Query], tuple[Column, ...]]
 
 
-def probes(query: FeatureQuery) -> dict[str, exp.Select]:
-    """For each relation with outputs a SELECT of them, in order. Its description gives their types."""
-    return {alias: _probe(query, alias) for alias in dict.fromkeys(f.relation for f in query.outputs)}
-
-
 def described(query: FeatureQuery, describe: Describe) -> dict[str, tuple[Column, ...]]:
-    """The database's description of each probe. Where all outputs are columns of their relation, it is known."""
-    return {alias: _known(query, alias) or describe(probe) for alias, probe in probes(query).items()}
+    """For each relation with outputs the database's description of them. Columns of the relation are known."""
+    aliases = dict.fromkeys(f.relation for f in query.outputs)
+    return {alias: _known(query, alias) or describe(probe(query, alias)) for alias in aliases}
 
 
 def _known(query: FeatureQuery, alias: str) -> tuple[Column, ...] | None:
@@ -77,14 +73,17 @@ def _outputs(query: FeatureQuery, alias: str) -> Iterator[Feature]:
     return (f for f in query.outputs if f.relation == alias)
 
 
-def _probe(query: FeatureQuery, alias: str) -> exp.Select:
-    """The columns get numbers as names: the name of an output can be an expression that is too long for a name."""
+def probe(query: FeatureQuery, alias: str) -> exp.Select:
+    """SELECT the outputs of a relation, in order.
+
+    The columns get numbers as names: the name of an output can be an expression that is too long for a name.
+    """
     named = [exp.alias_(f.expression.copy(), f"c{n}", quoted=True) for n, f in enumerate(_outputs(query, alias))]
     return exp.select(*named).from_(query.relation(alias).source.copy())
 
 
 def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]]) -> FeatureQuery:
-    """The query with the kind of every feature. `described` has the database's description of each of `probes`."""
+    """The query with the kind of every feature. `described` has the outputs of each relation."""
     found: dict[Feature, Column] = {}
     for alias, columns in described.items():
         found |= dict(zip(_outputs(query, alias), columns, strict=True))

@@ -7,7 +7,7 @@ So the rest of sqlsvm sees an expression over one relation. The relations stay i
 the rows without a partner.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -169,17 +169,23 @@ def unique_in(engine: Engine) -> Unique:
     """A constraint says so, or the rows do."""
 
     def unique(relation: Relation, terms: tuple[Term, ...]) -> bool:
-        return is_declared_unique(engine, relation, terms) or not _repeats(engine, relation, terms)
+        keys = declared_keys(engine, [relation]).get(relation.alias, [])
+        return is_declared_unique(engine, keys, terms) or not _repeats(engine, relation, terms)
 
     return unique
 
 
-def is_declared_unique(engine: Engine, relation: Relation, terms: Sequence[Term]) -> bool:
-    """Are the terms columns of a table with a constraint?"""
+def declared_keys(engine: Engine, relations: Iterable[Relation]) -> dict[str, list[frozenset[str]]]:
+    """For each table the sets of columns that a constraint declares unique."""
+    sources = [(relation.alias, relation.source) for relation in relations]
+    tables = {a: source for a, source in sources if isinstance(source, exp.Table) and not _renames_columns(source)}
+    return dict(zip(tables, engine.unique_keys([*tables.values()]), strict=True)) if tables else {}
+
+
+def is_declared_unique(engine: Engine, keys: Iterable[frozenset[str]], terms: Sequence[Term]) -> bool:
+    """Do the terms hold all columns of one of these keys of their relation?"""
     columns = {engine.fold(t.expression.name, True) for t in terms if isinstance(t.expression, exp.Column)}
-    if not columns or not isinstance(relation.source, exp.Table) or _renames_columns(relation.source):
-        return False
-    return any(key <= columns for key in engine.unique_keys(relation.source))
+    return any(key <= columns for key in keys)
 
 
 def _renames_columns(source: exp.Table) -> bool:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError, nearest
-from sqlsvm.query.guards import fragment
+from sqlsvm.query.guards import Fragment
 from sqlsvm.query.ir import Fold
 from sqlsvm.query.sources import Source
 
@@ -65,7 +65,7 @@ class Scope:
     def find(self, column: exp.Column) -> Visible:
         """The one column that a name means."""
         if not isinstance(column.this, exp.Identifier):
-            raise QueryError(f"{fragment(column, self.dialect)} inside an expression", hint="name one column")
+            raise QueryError(f"{Fragment(column, self.dialect)} inside an expression", hint="name one column")
         if column.args.get("table"):
             alias = self.relation(column)
             return self._only(column, tuple(Visible(alias, c) for c in self.columns[alias]))
@@ -78,7 +78,7 @@ class Scope:
         for source in self.sources:
             if path == (source.alias,) or (len(path) > 1 and _is_tail(path, source)):
                 return source.alias
-        shown = fragment(column, self.dialect)
+        shown = Fragment(column, self.dialect)
         known = [source.alias for source in self.sources]
         hint = self._as_field(column, path) or nearest(path[-1], known) or f"the relations here are {', '.join(known)}"
         raise QueryError(f"unknown relation {'.'.join(path)} in {shown}", hint=hint)
@@ -91,10 +91,10 @@ class Scope:
         owner = column.args.get("db")
         whole = exp.Column(this=column.args["table"].copy(), table=owner.copy() if owner else None)
         field = exp.Dot(this=exp.paren(whole), expression=column.this.copy())
-        return f"a field of a column is written {fragment(field, self.dialect)}"
+        return f"a field of a column is written {Fragment(field, self.dialect)}"
 
     def _only(self, column: exp.Column, candidates: tuple[Visible, ...]) -> Visible:
-        wanted, shown = self.meaning(column.this), fragment(column, self.dialect)
+        wanted, shown = self.meaning(column.this), Fragment(column, self.dialect)
         found = [v for v in candidates if self.name(v) == wanted]
         if not found:
             raise QueryError(f"unknown column {shown}", hint=self._instead_of(column, candidates))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from sqlsvm.errors import QueryError, nearest
-from sqlsvm.query.guards import as_typed, fragment
+from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.ir import Feature
 from sqlsvm.query.names import Scope, Visible, relations_in
 from sqlsvm.query.sums import terms_of
@@ -13,7 +13,7 @@ from sqlsvm.query.sums import terms_of
 
 def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
     """Every output column as a feature. Its kind is "other" until `with_kinds` sets it."""
-    found: dict[str, tuple[list[Feature], str]] = {}
+    found: dict[str, tuple[list[Feature], str | Fragment]] = {}
     for item in select.expressions:
         for terms, shown in _features(item, scope):
             feature = terms[0]
@@ -39,7 +39,7 @@ def _example(feature: Feature) -> str:
     return f"{column.table}.{column.name}" if isinstance(column, exp.Column) else "..."
 
 
-def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[list[Feature], str]]:
+def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[list[Feature], str | Fragment]]:
     """The terms of each output with the text that they come from; a column of `*` with its own name."""
     star = item.this if isinstance(item, exp.Column) else item
     if isinstance(star, exp.Star):
@@ -47,11 +47,11 @@ def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[list[Feature
             name = visible.column.name
             yield [Feature(name, visible.alias, visible.reference, "other")], f"{visible.alias}.{name}"
     else:
-        yield _terms(item, scope), fragment(item, scope.dialect)
+        yield _terms(item, scope), Fragment(item, scope.dialect)
 
 
 def _terms(item: exp.Expression, scope: Scope) -> list[Feature]:
-    shown = fragment(item, scope.dialect)
+    shown = Fragment(item, scope.dialect)
     resolved = scope.resolve(item.unalias())
     used = relations_in(resolved)
     if not used:
@@ -88,7 +88,7 @@ def _spelling(identifier: exp.Expression, scope: Scope) -> str:
 
 def _expanded(item: exp.Expression, star: exp.Star, scope: Scope) -> Iterator[Visible]:
     if star.args.get("replace") or star.args.get("rename"):
-        raise QueryError(f"a star that renames: {fragment(item, scope.dialect)}", hint="name the columns one by one")
+        raise QueryError(f"a star that renames: {Fragment(item, scope.dialect)}", hint="name the columns one by one")
     shown = scope.visible
     if isinstance(item, exp.Column):
         alias = scope.relation(item)

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
-from sqlsvm.query.guards import check, fragment
+from sqlsvm.query.guards import Fragment, check
 from sqlsvm.query.sources import from_items
 
 _ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
@@ -171,5 +171,5 @@ def _select(tree: exp.Expr, dialect: str) -> exp.Select:
             hint=f"put it into FROM: SELECT ... FROM (SELECT ... {word} SELECT ...) AS u",
         )
     if not isinstance(tree, exp.Select):
-        raise QueryError(f"not a plain SELECT: {fragment(tree, dialect)}", hint=_ONE_SELECT)
+        raise QueryError(f"not a plain SELECT: {Fragment(tree, dialect)}", hint=_ONE_SELECT)
     return tree

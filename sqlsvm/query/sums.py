@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError
-from sqlsvm.query.guards import fragment
+from sqlsvm.query.guards import Fragment
 from sqlsvm.query.ir import Feature, FeatureQuery
 from sqlsvm.query.names import relations_in
 
@@ -119,7 +119,7 @@ def check_sum(feature: Feature, described: Sequence[Column], single: str, dialec
     for node, quotient in zip(_divisions(feature.typed), quotients, strict=True):
         if quotient.type in _WHOLE:
             raise QueryError(
-                f"the division {fragment(node, dialect)} of feature {feature.name} drops the remainder",
+                f"the division {Fragment(node, dialect)} of feature {feature.name} drops the remainder",
                 hint=f"divide by {sql.double(node.expression.copy()).sql(dialect)}",
             )
     if whole.type == single:

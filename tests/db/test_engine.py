@@ -558,10 +558,10 @@ def test_keys_are_those_of_the_table_that_is_meant(postgres: Engine) -> None:
     """Spelled in capitals it is the same; and a table called like a working table says nothing of ours."""
     typed(postgres, "CREATE TABLE fact (id INT PRIMARY KEY)")
     typed(postgres, "CREATE TABLE sqlsvm_part (id INT PRIMARY KEY)")
-    assert postgres.unique_keys(meant(postgres, "FACT")) == (frozenset({"id"}),)
-    assert postgres.unique_keys(meant(postgres, '"sqlsvm_part"')) == (frozenset({"id"}),)
+    tables = [meant(postgres, "FACT"), meant(postgres, '"sqlsvm_part"'), exp.to_table("nowhere")]
+    assert postgres.unique_keys(tables) == [[frozenset({"id"})], [frozenset({"id"})], []]
     postgres.suffix = "_0"
-    assert postgres.unique_keys(exp.to_table("sqlsvm_part")) == ()
+    assert postgres.unique_keys([exp.to_table("sqlsvm_part")]) == [[]]
 
 
 def test_duckdb_numbers_rows(duckdb: Engine) -> None:

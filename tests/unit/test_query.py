@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.errors import QueryError
-from sqlsvm.query import FeatureQuery, feature_query, functions, parse, probes, sources, with_kinds
+from sqlsvm.query import FeatureQuery, feature_query, functions, parse, probe, sources, with_kinds
 from tests.unit.queries import Case, cases, columns, fold_duckdb, fold_postgres, lines, read
 
 SUPPORTED = cases("query_supported.txt")
@@ -132,8 +132,10 @@ def test_a_plain_join_calls_nothing(dialect: str) -> None:
 def described(query: FeatureQuery, types: dict[str, tuple[str, Kind]]) -> dict[str, tuple[Column, ...]]:
     """What a database would say: the type of each output by the name of the column that it is made of."""
     return {
-        alias: tuple(Column(e.alias, *types[next(e.find_all(exp.Column)).name]) for e in probe.expressions)
-        for alias, probe in probes(query).items()
+        alias: tuple(
+            Column(e.alias, *types[next(e.find_all(exp.Column)).name]) for e in probe(query, alias).expressions
+        )
+        for alias in {f.relation for f in query.outputs}
     }
 
 
@@ -152,7 +154,7 @@ TYPES: dict[str, tuple[str, Kind]] = {
 
 def test_probes() -> None:
     query = read('SELECT month + 1, seats, dest AS "D" FROM flights f, planes, weather', label="seats")
-    assert {alias: probe.sql("postgres") for alias, probe in probes(query).items()} == {
+    assert {alias: probe(query, alias).sql("postgres") for alias in ("f", "planes")} == {
         "f": 'SELECT "f"."month" + 1 AS "c0", "f"."dest" AS "c1" FROM flights AS "f"',
         "planes": 'SELECT "planes"."seats" AS "c0" FROM planes AS "planes"',
     }
