@@ -64,7 +64,11 @@ class Reader:
         columns = [rows.get(c.column, constant) for c in self.design.coordinates]
         found = np.empty((len(constant), len(self.matrix)), dtype=precision)
         for place, row in enumerate(self.matrix):
-            found[:, place] = sum(row[index] * columns[index] for index in np.flatnonzero(row).tolist())
+            first, *others = np.flatnonzero(row).tolist()
+            value = row[first] * columns[first]
+            for index in others:
+                value += row[index] * columns[index]
+            found[:, place] = value
         return found
 
     def _ones(self, rows: Rows) -> Indices:

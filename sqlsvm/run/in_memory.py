@@ -79,7 +79,7 @@ def _of_codes(design: Design, codes: Array, weights: Array) -> tuple[float, ...]
 
 
 def _column(c: Coordinate, rows: Rows) -> Array:
-    return np.ones(len(rows[CODE])) if c.role == "intercept" else rows[c.column].astype(float)
+    return np.ones(len(rows[CODE])) if c.role == "intercept" else rows[c.column].astype(float, copy=False)
 
 
 def moments_in_memory(

@@ -158,6 +158,8 @@ class Workspace:
     def read(self, statement: Statement, parameters: Mapping[str, object]) -> Rows:
         """The whole answer of a statement that has many rows."""
         blocks = list(self.blocks(statement, parameters))
+        if len(blocks) == 1:
+            return blocks[0]
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def _answers(self, statement: Statement, texts: Texts, parameters: Mapping[str, object]) -> dict[str, Rows]:

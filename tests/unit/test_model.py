@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import FORMAT, Model, TrainedOn
 from sqlsvm.model.plain import plain
-from sqlsvm.model.weights import Weight
+from sqlsvm.model.weights import Weight, Weights
 from sqlsvm.reading import Bound, made
 from tests.ground.models import HOSTILE, model
 
@@ -59,6 +59,13 @@ def test_every_digit_and_every_category_survives(a: float, b: float, c: float, f
     assert [json.loads(line) for line in made.weights.lines()] == made.as_json()["weights"]
     assert back == made
     assert [type(w.category) for w in back.weights] == [type(w.category) for w in made.weights]
+
+
+@given(st.lists(st.integers(-3, 3)), st.none() | st.integers(0, 20))
+def test_the_heaviest_weights(found: list[int], top: int | None) -> None:
+    """Those that weigh the same are in their order."""
+    made = Weights.of([Weight("c", place, 0.0, float(value)) for place, value in enumerate(found)])
+    assert made.heaviest(top) == tuple(sorted(made, key=lambda w: -abs(w.scaled_weight))[:top])
 
 
 BOUNDS = [f.name for f in fields(Model) if f.type is Bound]
