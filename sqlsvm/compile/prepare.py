@@ -99,16 +99,7 @@ def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.
         found = _from_source(tree, alias, _columns(tree, alias, outputs))
         return sql.where(found, *(f.copy() for f in (*relation.filters, *relation.late_filters)))
     names = [key(own.index), *(name for _, name in _columns(tree, alias, outputs))]
-    numbered = sql.select(sql.columns(names), exp.to_table(match_table(own))).where(sql.column("keep"))
-    return sql.union_all(numbered, _no_match(tree, own, alias, outputs))
-
-
-def _no_match(tree: JoinTree, own: Variable, alias: str, outputs: Sequence[Output]) -> exp.Select:
-    """The row number 0: every column NULL, every expression what it is over NULLs."""
-    relation, made = tree.query.relation(alias), _columns(tree, alias, outputs)
-    zero = (sql.integer(0), key(own.index))
-    found = _with_matches(tree, alias, no_match(relation, made), [zero, *made])
-    return sql.where(found, *(f.copy() for f in relation.late_filters))
+    return sql.select(sql.columns(names), exp.to_table(match_table(own))).where(sql.column("keep"))
 
 
 def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[Statement]:
@@ -117,12 +108,15 @@ def prepare_matches(tree: JoinTree, outputs: Sequence[Output]) -> Iterator[State
         assert variable.match
         alias = variable.match.relation
         relation = tree.query.relation(alias)
+        made = _columns(tree, alias, outputs)
+        made.append((sql.every(f.copy() for f in relation.late_filters), "keep"))
         looked_up: Named = [(e.right.expression.copy(), f"m{i}") for i, e in enumerate(variable.match.equalities)]
-        keep = sql.every(f.copy() for f in relation.late_filters)
-        numbered = [(sql.any_number(), key(variable.index)), *looked_up, *_columns(tree, alias, outputs)]
-        rows = _from_source(tree, alias, [*numbered, (keep, "keep")])
+        number = key(variable.index)
+        rows = _from_source(tree, alias, [(sql.any_number(), number), *looked_up, *made])
         rows = sql.where(rows, *(f.copy() for f in relation.filters))
-        yield Statement(f"numbered rows of {alias}", rows, match_table(variable))
+        nothing: Named = [(exp.null(), name) for _, name in looked_up]
+        missing = _with_matches(tree, alias, no_match(relation, made), [(sql.integer(0), number), *nothing, *made])
+        yield Statement(f"numbered rows of {alias}", sql.union_all(rows, missing), match_table(variable))
 
 
 def _from_source(tree: JoinTree, alias: str, outputs: Named) -> exp.Select:

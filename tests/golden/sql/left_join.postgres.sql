@@ -19,18 +19,7 @@ FROM (
  ) AS r
   JOIN (
     SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-    FROM (
-      SELECT k0 AS k0, x2 AS x2
-      FROM (
-        SELECT k0 AS k0, x2 AS x2
-        FROM sqlsvm_match0
-        WHERE keep
-        UNION ALL
-        SELECT 0 AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
-        FROM (SELECT 1 AS one) AS sqlsvm_one
-        LEFT JOIN "public".dims AS "d" ON FALSE
-     ) AS q
-   ) AS r
+    FROM (SELECT k0 AS k0, x2 AS x2 FROM sqlsvm_match0 WHERE keep) AS r
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
 WHERE y * p < CAST($1 AS DOUBLE PRECISION);
@@ -47,16 +36,6 @@ SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
 FROM (
   SELECT q.*, t.c
   FROM (SELECT r.k0 AS k0, SUM(r.c) AS c FROM sqlsvm_a0 AS r GROUP BY r.k0) AS t
-  JOIN (
-    SELECT k0 AS k0, x2 AS x2
-    FROM (
-      SELECT k0 AS k0, x2 AS x2
-      FROM sqlsvm_match0
-      WHERE keep
-      UNION ALL
-      SELECT 0 AS k0, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x2
-      FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN "public".dims AS "d" ON FALSE
-   ) AS q
- ) AS q ON q.k0 = t.k0
+  JOIN (SELECT k0 AS k0, x2 AS x2 FROM sqlsvm_match0 WHERE keep) AS q
+    ON q.k0 = t.k0
 ) AS r;

@@ -10,33 +10,10 @@ FROM (
  ) AS r
   JOIN (
     SELECT r.k0 AS k0, (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1 + f2.p AS p
-    FROM (
-      SELECT k0 AS k0, k1 AS k1, x1 AS x1
-      FROM (
-        SELECT k0 AS k0, k1 AS k1, x1 AS x1
-        FROM sqlsvm_match0
-        WHERE keep
-        UNION ALL
-        SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
-        FROM (SELECT 1 AS one) AS sqlsvm_one
-        LEFT JOIN "public".dims AS "d" ON FALSE
-        LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
-     ) AS q
-   ) AS r
+    FROM (SELECT k0 AS k0, k1 AS k1, x1 AS x1 FROM sqlsvm_match0 WHERE keep) AS r
     JOIN (
       SELECT r.k1 AS k1, (CAST($2 AS DOUBLE PRECISION[]))[3] * r.x2 AS p
-      FROM (
-        SELECT k1 AS k1, x2 AS x2
-        FROM (
-          SELECT k1 AS k1, x2 AS x2
-          FROM sqlsvm_match1
-          WHERE keep
-          UNION ALL
-          SELECT 0 AS k1, CAST(COALESCE("r"."u", 2) AS DOUBLE PRECISION) AS x2
-          FROM (SELECT 1 AS one) AS sqlsvm_one
-          LEFT JOIN "public".regions AS "r" ON FALSE
-       ) AS q
-     ) AS r
+      FROM (SELECT k1 AS k1, x2 AS x2 FROM sqlsvm_match1 WHERE keep) AS r
    ) AS f2 ON r.k1 = f2.k1
  ) AS f1 ON r.k0 = f1.k0
 ) AS s
@@ -59,19 +36,8 @@ SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
 FROM (
   SELECT q.*, t.c
   FROM sqlsvm_c1 AS t
-  JOIN (
-    SELECT k0 AS k0, k1 AS k1, x1 AS x1
-    FROM (
-      SELECT k0 AS k0, k1 AS k1, x1 AS x1
-      FROM sqlsvm_match0
-      WHERE keep
-      UNION ALL
-      SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
-      FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN "public".dims AS "d" ON FALSE
-      LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
-   ) AS q
- ) AS q ON q.k0 = t.k0
+  JOIN (SELECT k0 AS k0, k1 AS k1, x1 AS x1 FROM sqlsvm_match0 WHERE keep) AS q
+    ON q.k0 = t.k0
 ) AS r;
 
 -- sums 2
@@ -83,32 +49,11 @@ FROM (
     FROM (
       SELECT q.*, t.c
       FROM sqlsvm_c1 AS t
-      JOIN (
-        SELECT k0 AS k0, k1 AS k1, x1 AS x1
-        FROM (
-          SELECT k0 AS k0, k1 AS k1, x1 AS x1
-          FROM sqlsvm_match0
-          WHERE keep
-          UNION ALL
-          SELECT 0 AS k0, COALESCE(sqlsvm_match1.k1, 0) AS k1, CAST(COALESCE("d"."z", 4) AS DOUBLE PRECISION) AS x1
-          FROM (SELECT 1 AS one) AS sqlsvm_one
-          LEFT JOIN "public".dims AS "d" ON FALSE
-          LEFT JOIN sqlsvm_match1 ON "d"."r" = sqlsvm_match1.m0
-       ) AS q
-     ) AS q ON q.k0 = t.k0
+      JOIN (SELECT k0 AS k0, k1 AS k1, x1 AS x1 FROM sqlsvm_match0 WHERE keep) AS q
+        ON q.k0 = t.k0
    ) AS r
     GROUP BY r.k1
  ) AS t
-  JOIN (
-    SELECT k1 AS k1, x2 AS x2
-    FROM (
-      SELECT k1 AS k1, x2 AS x2
-      FROM sqlsvm_match1
-      WHERE keep
-      UNION ALL
-      SELECT 0 AS k1, CAST(COALESCE("r"."u", 2) AS DOUBLE PRECISION) AS x2
-      FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN "public".regions AS "r" ON FALSE
-   ) AS q
- ) AS q ON q.k1 = t.k1
+  JOIN (SELECT k1 AS k1, x2 AS x2 FROM sqlsvm_match1 WHERE keep) AS q
+    ON q.k1 = t.k1
 ) AS r;
