@@ -70,6 +70,11 @@ def count() -> exp.Expression:
     return double(exp.Count(this=exp.Star()))
 
 
+def different(expression: exp.Expression) -> exp.Expression:
+    """How many different values there are."""
+    return exp.Count(this=exp.Distinct(expressions=[expression]))
+
+
 def largest(expression: exp.Expression) -> exp.Expression:
     return exp.Max(this=expression)
 

@@ -225,7 +225,21 @@ class Catalog:
                 self._keys[alias, terms] = first
             if first.largest > 1:
                 return False
+            if (alias, terms) not in self._keys and (found := self._of_different(alias, terms)):
+                self._keys[alias, terms] = found
         return self.key(alias, terms).largest <= 1
+
+    def _of_different(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts | None:
+        """The facts of one number that does not repeat. To sort numbers takes PostgreSQL a fifth of the time in which
+        it groups them."""
+        if len(terms) > 1 or self._described(terms[0]).kind != "numeric":
+            return None
+        rows, k = sql.derived(self.rows_of(alias, _keyed(terms)), "r"), sql.column("k0")
+        sizes = [(sql.count(), "rows"), (exp.Count(this=k), "whole"), (sql.different(k.copy()), "groups")]
+        found = _one(self.engine, sql.select(sizes, rows))
+        if found["groups"] < found["whole"]:
+            return None
+        return KeyFacts(found["rows"], found["rows"] - found["whole"], found["groups"], min(1.0, found["groups"]))
 
     def key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
         if (alias, terms) not in self._keys:

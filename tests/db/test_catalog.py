@@ -12,7 +12,7 @@ from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.at_fault import naming_features
-from sqlsvm.plan.catalog import Catalog
+from sqlsvm.plan.catalog import Catalog, key_facts
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import Term
@@ -155,6 +155,18 @@ def test_a_column_under_the_name_of_another(engine: Engine, alias: str, unique: 
     run(engine, "CREATE TABLE d (id INT PRIMARY KEY, code INT); INSERT INTO d VALUES (1, 5), (2, 5)")
     catalog = Catalog(engine, read_query(engine, f"SELECT * FROM d AS {alias}"))
     assert catalog.unique("d", (Term("d", exp.column("id", table="d", quoted=True)),)) is unique
+
+
+@pytest.mark.parametrize("key", ["g", "NULLIF(g, 7)", "CASE WHEN g > 100000 THEN 1 ELSE g END", "'k' || g", "g / 4.0"])
+def test_the_facts_of_a_key_of_many_rows(engine: Engine, key: str) -> None:
+    """They are the same, whether its values are counted or its groups."""
+    run(engine, f"CREATE TABLE d AS SELECT {key} AS k FROM GENERATE_SERIES(1, 100001) AS r(g)")
+    catalog = Catalog(engine, read_query(engine, "SELECT * FROM d"))
+    terms = (Term("d", exp.column("k", table="d", quoted=True)),)
+    catalog.rows("d")
+    unique, found = catalog.unique("d", terms), catalog.key("d", terms)
+    assert found == key_facts(engine, catalog.own_rows("d", terms), 1)
+    assert unique is (found.largest == 1)
 
 
 def test_nulls_do_not_make_a_key_repeat(engine: Engine) -> None:
