@@ -273,7 +273,8 @@ def aliased(query: exp.Query, alias: str) -> exp.Subquery:
 
 def distinct(source: exp.Expr, name: str = "v") -> exp.Select:
     """SELECT DISTINCT name FROM source, without NULL."""
-    return exp.select(name).distinct().from_(source).where(not_null(column(name)))
+    found = exp.select(name).distinct(copy=False).from_(source, copy=False)
+    return found.where(not_null(column(name)), copy=False)
 
 
 def numbered(values: exp.Query) -> exp.Select:

@@ -324,11 +324,11 @@ def read_label_values(
 
     def first(sign: int) -> exp.Query:
         """The first row with this sign: all others with it have the same value."""
-        found = sql.select([(sql.column("s"), "s"), (sql.column("v"), "v")], rows.copy())
-        row = found.where(sql.equal(sql.column("s"), sql.integer(sign))).limit(1)
-        return exp.select("*").from_(sql.derived(row, "r"))
+        found = sql.select(sql.columns(["s", "v"]), rows.copy())
+        row = sql.where(found, sql.equal(sql.column("s"), sql.integer(sign))).limit(1, copy=False)
+        return exp.select("*").from_(sql.derived(row, "r"), copy=False)
 
-    known = engine.fetch(exp.union(first(-1), first(1), distinct=False))
+    known = engine.fetch(sql.union_all(first(-1), first(1)))
     values = dict(zip(known["s"].tolist(), known["v"].tolist(), strict=True))
     found = values.get(-1), values.get(1)
     if not (shortest and is_single(engine, query, target.label)):

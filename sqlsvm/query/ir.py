@@ -49,7 +49,7 @@ class Relation:
     def rows(self, outputs: sql.Outputs) -> exp.Select:
         """SELECT outputs over its rows that meet its conditions."""
         conditions = (f.copy() for f in (*self.filters, *self.late_filters))
-        return sql.select(outputs, self.serving(value for value, _ in outputs)).where(*conditions)
+        return sql.where(sql.select(outputs, self.serving(value for value, _ in outputs)), *conditions)
 
     def presence(self, value: exp.Expression) -> exp.Expression:
         """What is NULL where this is, and is found with less work."""
