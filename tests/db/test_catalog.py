@@ -1,6 +1,7 @@
 """Keys, NULLs and functions as the databases see them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import psycopg
@@ -48,6 +49,29 @@ def is_declared(engine: Engine, statements: list[str], table: str = "d", *column
 def test_constraints(engine: Engine, statements: list[str], script: str, declared: bool) -> None:
     run(engine, script)
     assert is_declared(engine, statements) is declared
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["the first rows", "all rows"])
+def test_keys_are_looked_at_together_where_statements_take_long(
+    engine: Engine, statements: list[str], monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    run(engine, "CREATE TABLE f AS SELECT g % 7 AS k, g AS m, g / 3 AS x FROM GENERATE_SERIES(1, 6000) AS r(g)")
+    run(engine, "CREATE TABLE d AS SELECT g AS k, g % 2 AS x FROM GENERATE_SERIES(0, 9) AS r(g)")
+    run(engine, "CREATE TABLE e AS SELECT g AS m, g AS x FROM GENERATE_SERIES(1, 6000) AS r(g)")
+    query = read_query(engine, "SELECT f.x, d.x AS u, e.x AS v FROM f JOIN d ON d.k = f.k JOIN e ON e.m = f.m")
+    asked = {
+        alias: Term(alias[0], exp.column(alias[1], table=alias[0], quoted=True)) for alias in ("fk", "fm", "dk", "em")
+    }
+    found = list[dict[str, bool]]()
+    for slow in (False, True):
+        monkeypatch.setattr(engine, "abilities", replace(engine.abilities, slow_to_start=slow))
+        catalog = Catalog(engine, query)
+        if known:
+            catalog.nulls_in_join(query.features)
+        statements.clear()
+        found.append({name: catalog.unique(name[0], (term,)) for name, term in asked.items()})
+    assert found == [{"fk": False, "fm": True, "dk": True, "em": True}] * 2
+    assert len([s for s in statements if ("GROUP BY" in s and "LIMIT" in s) or known]) <= 2
 
 
 @pytest.mark.parametrize("rows", ["(1), (2)", "(1), (1)"])
