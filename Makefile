@@ -60,7 +60,7 @@ version-%: $(READY)
 	SQLSVM_TEST_DSN= SQLSVM_POSTGRES=$$(ls -d $(CURDIR)/build/postgres/$*/*/pginstall/bin) \
 	  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" -k "not duckdb" tests/db
 
-spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 15 minutes
+spark: $(SPARK) ## run the tests on Spark, which needs Java 17: 8 minutes
 	$(BIN)/python -m pytest --override-ini addopts="--strict-markers --import-mode=importlib" tests/spark
 
 bench: $(RACE) ## compare whole trainings with other tools and write bench/RESULTS.md: 20 minutes; MORE=1 continues

@@ -316,10 +316,6 @@ def at_statement(number: int, happens: Callable[[], object]) -> Callable[[str], 
     return hook
 
 
-IN_THE_MIDDLE = 12
-"""A statement between the first facts and the last pass."""
-
-
 def test_appended_and_replaced_in_the_middle_of_a_training(
     spark: Engine, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,15 +324,18 @@ def test_appended_and_replaced_in_the_middle_of_a_training(
     rows = pq.read_table(folder / "facts.parquet")
     pq.write_table(rows, place / "a.parquet")
     query = star(folder).replace(str(folder / "facts.parquet"), str(place))
-    monkeypatch.setattr(
-        spark, "on_statement", at_statement(IN_THE_MIDDLE, lambda: pq.write_table(rows, place / "b.parquet"))
-    )
+    sent: list[str] = []
+    monkeypatch.setattr(spark, "on_statement", sent.append)
+    train(spark, "m", query, LABEL_IN_PASSES)
+    middle = len(sent) // 2  # after the first facts, and before the passes
+
+    monkeypatch.setattr(spark, "on_statement", at_statement(middle, lambda: pq.write_table(rows, place / "b.parquet")))
     model = train(spark, "m", query, LABEL_IN_PASSES)
     assert (place / "b.parquet").exists()
     assert model.converged
     assert model.join_rows == len(rows)
 
-    monkeypatch.setattr(spark, "on_statement", at_statement(IN_THE_MIDDLE, (place / "a.parquet").unlink))
+    monkeypatch.setattr(spark, "on_statement", at_statement(middle, (place / "a.parquet").unlink))
     with pytest.raises(StatementError, match="gone since this began"):
         train(spark, "m", query, LABEL_IN_PASSES)
     assert left(spark) == []
