@@ -64,8 +64,8 @@ CROWD = 1.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
 NARROWEST = 1e-8
 PROOFLESS = 2
-"""After so many passes that have stalled, steps from the best point find no cuts that prove more: on a grid of a given
-size they even come to the same point again."""
+"""After so many passes on a grid that have stalled, steps from the best point find no cuts that prove more. If the user
+gives the size of the grid, they even come to the same point again."""
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
 CLOSE = 0.03
@@ -195,7 +195,7 @@ class Search:
             # many points are about as good, and the slope at the latest one says most
             point = run.bundle.step(run.points[-1], self.metric)
             return point, self._fitting_width(point)
-        if run.stalls >= PROOFLESS:
+        if run.stalls >= PROOFLESS and not run.oracle.exact:
             return level_point(run), 0.0
         best, tilt = run.points[run.best], self._tilt(run.best)
         point = run.bundle.step(best, self.metric)
