@@ -247,8 +247,8 @@ class Catalog:
         if len(asked) < 2:
             return
         rows = [self.rows_of(a, _keyed(t)) if self._is_small(a) else self._first(a, t) for a, t in asked]
-        for key, found in zip(asked, _facts_of_keys(self.engine, rows), strict=True):
-            (self._keys if self._is_small(key[0]) else self._early)[key] = found
+        for key, found in zip(asked, _each(self.engine, [_key_measures(each, 1) for each in rows]), strict=True):
+            (self._keys if self._is_small(key[0]) else self._early)[key] = _as_facts(found)
 
     def _of_different(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts | None:
         """The facts of one number that does not repeat. To sort numbers takes PostgreSQL a fifth of the time in which
@@ -299,26 +299,24 @@ class Catalog:
     def nulls_in_join(self, features: Sequence[Feature]) -> dict[Feature, float]:
         """NULLs of each feature over the rows that its relation brings to the join, with the one for no match. One
         statement asks for all: where statements take long, that counts more than what they read."""
-        of = {f.relation: [g for g in features if g.relation == f.relation] for f in features}
-        if not of:
-            return {}
-        widest = max(map(len, of.values()))
-        counted = (self._present(alias, own, place, widest) for place, (alias, own) in enumerate(of.items()))
-        found = self.engine.fetch(reduce(sql.union_all, counted))
+        of: dict[str, list[Feature]] = {f.relation: [] for f in features}
+        for f in features:
+            of[f.relation].append(f)
+        widest = max(map(len, of.values()), default=0)
+        found = _each(self.engine, [self._present(alias, own, widest) for alias, own in of.items()])
         nulls = dict[Feature, float]()
-        for row, place in enumerate(found["r"].astype(int).tolist()):
-            alias, own = list(of.items())[place]
-            n = self._counted[alias] = float(found["n"][row])
-            nulls |= {f: n - float(found[f"v{i}"][row]) for i, f in enumerate(own)}
+        for (alias, own), row in zip(of.items(), found, strict=True):
+            n = self._counted[alias] = row["n"]
+            nulls |= {f: n - row[f"v{i}"] for i, f in enumerate(own)}
         return nulls
 
-    def _present(self, alias: str, features: Sequence[Feature], place: int, width: int) -> exp.Query:
-        """SELECT place AS r, rows AS n, COUNT(feature) AS v0, ..., 0 AS v3 .. up to a width"""
+    def _present(self, alias: str, features: Sequence[Feature], width: int) -> exp.Select:
+        """SELECT rows AS n, COUNT(feature) AS v0, ..., 0 AS v3 .. up to a width"""
         relation = self.query.relation(alias)
         values: Outputs = [(relation.presence(f.expression), f"v{i}") for i, f in enumerate(features)]
         counts: list[exp.Expression] = [exp.Count(this=sql.column(name)) for _, name in values]
         counts += [sql.integer(0)] * (width - len(counts))
-        outputs = [(sql.integer(place), "r"), (sql.count(), "n"), *((c, f"v{i}") for i, c in enumerate(counts))]
+        outputs = [(sql.count(), "n"), *((c, f"v{i}") for i, c in enumerate(counts))]
         return sql.select(outputs, sql.derived(self.rows_of(alias, values), "r"))
 
     def _count(self, source: exp.Expr) -> float:
@@ -327,6 +325,18 @@ class Catalog:
 
 def _one(engine: Engine, query: exp.Query) -> dict[str, float]:
     return {name: float(values[0]) for name, values in engine.fetch(query).items()}
+
+
+def _each(engine: Engine, queries: Sequence[exp.Select]) -> list[dict[str, float]]:
+    """The one row of each of these, which have the same columns, in one statement."""
+    if not queries:
+        return []
+    placed: list[exp.Query] = [
+        query.select(exp.alias_(sql.integer(place), "place"), copy=False) for place, query in enumerate(queries)
+    ]
+    found = engine.fetch(reduce(sql.union_all, placed))
+    rows = [dict(zip(found, map(float, row), strict=True)) for row in zip(*found.values(), strict=True)]
+    return sorted(rows, key=itemgetter("place"))
 
 
 def _odd(feature: Feature) -> dict[str, exp.Expression]:
@@ -375,17 +385,6 @@ def _whole(names: Iterable[str], table: str | None = None) -> exp.Expression:
 def key_facts(engine: Engine, rows: exp.Query, width: int, size: exp.Expression | None = None) -> KeyFacts:
     """The facts of a key, in one scan of a SELECT whose first outputs are k0, k1, ..."""
     return _as_facts(_one(engine, _key_measures(rows, width, size)))
-
-
-def _facts_of_keys(engine: Engine, each: Sequence[exp.Query]) -> list[KeyFacts]:
-    """The same of several SELECTs of a k0, in one statement."""
-    asked: list[exp.Query] = [
-        _key_measures(rows, 1).select(exp.alias_(sql.integer(place), "place"), copy=False)
-        for place, rows in enumerate(each)
-    ]
-    found = engine.fetch(reduce(sql.union_all, asked))
-    rows = [dict(zip(found, map(float, row), strict=True)) for row in zip(*found.values(), strict=True)]
-    return [_as_facts(row) for row in sorted(rows, key=itemgetter("place"))]
 
 
 def _as_facts(found: dict[str, float]) -> KeyFacts:
