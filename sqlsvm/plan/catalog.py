@@ -10,10 +10,11 @@ from functools import cached_property, reduce
 from math import ceil, inf
 from operator import itemgetter
 
+import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Engine
+from sqlsvm.engine.base import Column, Engine, Kind
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.meeting import declared_keys, is_declared_unique
@@ -174,11 +175,11 @@ class Catalog:
     def held(self, variable: Variable) -> list[Column]:
         """The columns of a variable, as the database describes them at each of its holders."""
         if variable.index not in self._variables:
-            self._variables[variable.index] = [self._described(term) for term in variable.terms]
+            self._variables[variable.index] = [self.described(term) for term in variable.terms]
         return self._variables[variable.index]
 
-    def _described(self, term: Term) -> Column:
-        """The columns of a relation are described already."""
+    def described(self, term: Term) -> Column:
+        """With its blur. The columns of a relation are described already."""
         rows = self.own_rows(term.relation, (term,))
         known = self.query.relation(term.relation).column(term.expression)
         return replace(known, blur=self.engine.blur(known, rows)) if known else self.column(rows)
@@ -209,7 +210,9 @@ class Catalog:
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if (alias, terms) not in self._unique:
-            self._unique[alias, terms] = self._declared(alias, terms) or self._found_unique(alias, terms)
+            read = self.engine.abilities.in_process and self._is_small(alias)
+            declared = not read and self._declared(alias, terms)
+            self._unique[alias, terms] = declared or self._found_unique(alias, terms)
         return self._unique[alias, terms]
 
     def _declared(self, alias: str, terms: tuple[Term, ...]) -> bool:
@@ -224,7 +227,7 @@ class Catalog:
         if self.engine.abilities.slow_to_start:
             self._look_at_keys()
         if terms and not self._is_small(alias) and (alias, terms) not in self._keys:
-            first = self._early.get((alias, terms)) or key_facts(self.engine, self._first(alias, terms), len(terms))
+            first = self._early.get((alias, terms)) or self._facts(self._first(alias, terms), terms)
             if first.rows < EARLY and not self.query.is_optional(alias):
                 self._keys[alias, terms] = first
             if first.largest > 1:
@@ -253,7 +256,7 @@ class Catalog:
     def _of_different(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts | None:
         """The facts of one number that does not repeat. To sort numbers takes PostgreSQL a fifth of the time in which
         it groups them."""
-        if len(terms) > 1 or self._described(terms[0]).kind != "numeric":
+        if len(terms) > 1 or self.described(terms[0]).kind != "numeric":
             return None
         rows, k = sql.derived(self.rows_of(alias, _keyed(terms)), "r"), sql.column("k0")
         sizes = [(sql.count(), "rows"), (exp.Count(this=k), "whole"), (sql.different(k.copy()), "groups")]
@@ -265,9 +268,23 @@ class Catalog:
     def key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
         if (alias, terms) not in self._keys:
             known = None if terms else self._known_rows(alias)
-            found = key_facts(self.engine, self.rows_of(alias, _keyed(terms)), len(terms)) if known is None else None
+            rows = self.rows_of(alias, _keyed(terms))
+            found = None if known is not None else self._facts(rows, terms, few=self._is_small(alias))
             self._keys[alias, terms] = found or KeyFacts(known or 0.0, 0.0, 1.0, known or 0.0)
         return self._keys[alias, terms]
+
+    def _facts(self, rows: exp.Query, terms: tuple[Term, ...], *, few: bool = True) -> KeyFacts:
+        """Of these rows. A few whole numbers are read: in this process that takes a third of planning to group them."""
+        if few and self.engine.abilities.in_process and [self._known_kind(term) for term in terms] == ["numeric"]:
+            keys = self.engine.fetch(rows)["k0"]
+            if keys.dtype.kind == "i":  # without NULLs
+                sizes = np.unique(keys, return_counts=True)[1]
+                return KeyFacts(len(keys), 0.0, len(sizes), float(sizes.max(initial=0)))
+        return key_facts(self.engine, rows, len(terms))
+
+    def _known_kind(self, term: Term) -> Kind | None:
+        known = self.query.relation(term.relation).column(term.expression)
+        return known.kind if known else None
 
     def match_key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
         """The key of a LEFT JOINed relation, before WHERE."""

@@ -22,7 +22,7 @@ from sqlsvm.engine.base import Kind, Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.catalog import EARLY, SMALL, Catalog, met_rows_of
 from sqlsvm.plan.target import Target
-from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query import Feature, FeatureQuery, Term
 
 Role = Literal["intercept", "value", "missing"]
 
@@ -250,7 +250,7 @@ def _values(catalog: Catalog, feature: Feature) -> Values:
 def _check_collation(catalog: Catalog, feature: Feature) -> None:
     """Where a collation makes texts equal, any of them may be the one that is listed, and outside of this database
     nothing tells which others it stands for. For citext this is known."""
-    collation = catalog.column(dictionary_values(catalog, feature, ())).collation
+    collation = catalog.described(Term(feature.relation, feature.expression)).collation
     if collation:
         own = feature.expression.sql(catalog.query.dialect)
         raise DataError(

@@ -32,9 +32,9 @@ def is_declared(engine: Engine, statements: list[str], table: str = "d", *column
     terms = tuple(Term("d", exp.column(c, table="d", quoted=True)) for c in columns or ["k"])
     statements.clear()
     unique = catalog.unique("d", terms)
-    counted = any("COUNT(*)" in s for s in statements)
+    looked = any("AS k0" in s for s in statements)
     assert unique
-    return not counted
+    return not looked
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_key_is_looked_at_once(engine: Engine, statements: list[str], rows: st
     )
     statements.clear()
     join_tree(query, Catalog(engine, query))
-    looks = [s for s in statements if "COUNT(*)" in s]
+    looks = [s for s in statements if "AS k0" in s]
     assert len(looks) == len(set(looks)) >= 4
 
 
