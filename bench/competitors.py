@@ -84,7 +84,7 @@ class Competitor:
     """What it imports as it trains: read before the clock starts, because scikit-learn takes a second."""
 
     def read_libraries(self) -> None:
-        for name in (f"sqlsvm.engine.{self.engine}", *self.libraries):
+        for name in (f"sqlsvm.engine.{self.engine}", f"sqlglot.dialects.{self.engine}", *self.libraries):
             import_module(name)
 
 
