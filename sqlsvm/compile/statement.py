@@ -1,6 +1,7 @@
 """What a compiled program is made of."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -27,6 +28,24 @@ def statement(name: str, query: exp.Query, table: str | None = None) -> Statemen
     for placeholder in placeholders:
         placeholder.replace(exp.Parameter(this=sql.integer(names.index(placeholder.name) + 1)))
     return Statement(name, query, table, tuple(names))
+
+
+def in_one(statements: Iterable[Statement]) -> list[Statement]:
+    """The same answers with fewer tables: what one statement reads once becomes a part of it, and what none reads is
+    left out. A table that is read twice stays, because to find its rows twice may number them differently."""
+    left: list[Statement] = []
+    read: dict[str, list[exp.Table]] = {}
+    for each in reversed([replace(s, query=s.query.copy()) for s in statements]):
+        readers = read.pop(each.table, []) if each.table else []
+        if len(readers) == 1 and not each.parameters:
+            readers[0].replace(sql.derived(each.query, readers[0].alias_or_name))
+        elif each.table and not readers:
+            continue
+        else:
+            left.append(each)
+        for table in each.query.find_all(exp.Table):
+            read.setdefault(table.name, []).append(table)
+    return left[::-1]
 
 
 def theta(index: exp.Expression) -> exp.Expression:

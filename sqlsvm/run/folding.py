@@ -29,7 +29,7 @@ from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.measuring import asked_moments, moments_of
 from sqlsvm.run.problem import Problem, weighted
-from sqlsvm.run.small import chosen, weighing_rows
+from sqlsvm.run.small import chosen, missing_tables, weighing_rows
 from sqlsvm.run.workspace import Answers, of_parts
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
@@ -109,7 +109,7 @@ class Folded:
 
 
 def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
-    """Its own table of the label's node goes: each part of the rows has another."""
+    """Its own table of the label's node goes: each part of the rows has another. A small join has no tables yet."""
     work, query = problem.work, problem.plan.tree.query
     alias = query.label_relation
     if query.is_optional(alias):
@@ -119,6 +119,7 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     number = _fold(work.engine, query, alias, folds)
     values = [*(sql.named(c.name, alias) for c in columns), exp.alias_(number, FOLD)]
     rows = exp.select(*values).from_(relation.serving(values)).where(*(f.copy() for f in relation.filters))
+    work.run(missing_tables(work, problem.plan))
     work.drop([t for t in work.tables if t == node_table(problem.plan.label_node)])
     work.run([Statement(f"rows of {alias} with their folds", rows, ROWS)])
     known = (*columns, Column(FOLD, "integer", "numeric"))

@@ -22,7 +22,7 @@ from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import moments_in_memory
 from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_products
-from sqlsvm.run.small import small_join
+from sqlsvm.run.small import missing_tables, small_join
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.solution import Effort
@@ -105,14 +105,18 @@ def _sizes(work: Workspace, plan: Plan) -> Moments:
 def _counted(
     work: Workspace, catalog: Catalog, plan: Plan, *, options: ProblemOptions, effort: Effort | None
 ) -> tuple[Plan, Moments, Rows | None]:
-    """The moments, and the plan with the most frequent categories, which the tables know. The rows of a small join."""
+    """The moments, and the plan with the most frequent categories, which the tables know. The rows of a small join,
+    which needs no tables."""
     work.clock.begin("tables")
     check_weight(work, plan)
-    work.run(working_tables(plan))
-    plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
-    work.clock.begin("moments")
     by_class = options.intercept == "free"
+    if any(d.top for d in plan.design.dictionaries):
+        work.run(missing_tables(work, plan))
+        plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
     rows = None if effort is None else small_join(work, catalog, plan, effort)
+    if rows is None:
+        work.run(missing_tables(work, plan))
+    work.clock.begin("moments")
     if rows is not None:
         weights = rows[TIMES].astype(float)
         found = moments_in_memory(plan, rows, weights, options.scale, options.nulls, by_class=by_class)

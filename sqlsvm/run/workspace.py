@@ -112,6 +112,7 @@ class Workspace:
         self.on_done: Callable[[Statement, float, float], None] | None = None
         """Called after each statement with the number of rows that it kept or returned, and its seconds."""
         self._tables: list[str] = []
+        self._named = False
 
     def run(self, statements: Iterable[Statement], parameters: Mapping[str, object] | None = None) -> dict[str, Rows]:
         """Execute in order. Returns the answers of those that keep no table, by name."""
@@ -119,6 +120,8 @@ class Workspace:
             return self._together(statements, parameters or {})
         answers: dict[str, Rows] = {}
         for statement in statements:
+            if statement.table:
+                self._claim_names()
             answers |= self._answers(statement, rendered(self.engine, statement), parameters or {})
         return answers
 
@@ -128,6 +131,7 @@ class Workspace:
             with self.scratch():
                 return self._together(program.statements, parameters)
         answers: dict[str, Rows] = {}
+        self._claim_names()
         for statement, texts, spent in zip(program.statements, program.texts, program.spent, strict=True):
             answers |= self._answers(statement, texts, parameters)
             self.drop(spent)
@@ -136,6 +140,7 @@ class Workspace:
     def _together(self, statements: Iterable[Statement], parameters: Mapping[str, object]) -> dict[str, Rows]:
         """The answers, all from one statement, of which the tables are parts."""
         run, started = list(statements), perf_counter()
+        self._claim_names()
         asked = keep_all(self.engine, run, parameters)
         self._tables += [s.table for s in run if s.table]
         answers = self.engine.fetch_all(asked)
@@ -146,9 +151,21 @@ class Workspace:
         parts = {s.name: len(sql.narrow(s.query)) for s in run if not s.table}
         return {name: merged(islice(found, number)) for name, number in parts.items()}
 
+    def _claim_names(self) -> None:
+        """Before the first working table is made. A temporary table hides any other of its name from the query and from
+        its views and functions. If there are tables with names of working tables, give those other names."""
+        if self._named:
+            return
+        known, ends = self.engine.table_names(), (f"_{n}" for n in count())
+        taken = [name for table in known if (name := table.lower().split(".")[-1]).startswith(sql.WORKING)]
+        self.engine.suffix = next(e for e in ends if not any(name.endswith(e) for name in taken)) if taken else ""
+        self._named = True
+
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
         """The answer of a statement, a block at a time."""
         rows, started = 0, perf_counter()
+        if statement.parameters:  # then an engine may keep the answer in a table
+            self._claim_names()
         for block in self.engine.blocks(statement.query, [parameters[p] for p in statement.parameters]):
             rows += len(next(iter(block.values())))
             yield block
@@ -205,7 +222,7 @@ class Workspace:
 @contextmanager
 def workspace(engine: Engine, clock: Clock | None = None) -> Iterator[Workspace]:
     """One snapshot of the data for all statements inside. At its end the working tables are dropped."""
-    with engine.snapshot(), _own_names(engine):
+    with engine.snapshot():
         made = Workspace(engine, clock)
         try:
             yield made
@@ -213,17 +230,7 @@ def workspace(engine: Engine, clock: Clock | None = None) -> Iterator[Workspace]
             with suppress(EngineError):  # if a failed transaction refuses the DROP, the rollback removes them
                 made.drop()
             raise
-        made.drop()
-
-
-@contextmanager
-def _own_names(engine: Engine) -> Iterator[None]:
-    """A temporary table hides any other of its name from the query and from its views and functions. If there are
-    tables with names of working tables, give the working tables other names."""
-    taken = [name for table in engine.table_names() if (name := table.lower().split(".")[-1]).startswith(sql.WORKING)]
-    ends = (f"_{n}" for n in count())
-    engine.suffix = next(end for end in ends if not any(name.endswith(end) for name in taken)) if taken else ""
-    try:
-        yield
-    finally:
-        engine.suffix = ""
+        else:
+            made.drop()
+        finally:
+            engine.suffix = ""

@@ -76,8 +76,8 @@ def test_a_small_join_is_read_and_solved(engine: Engine, caplog: pytest.LogCaptu
     with caplog.at_level(logging.DEBUG, "sqlsvm"):
         train(engine, "m", QUERY, training(lam=0.1, in_memory=13))
     assert [*dict.fromkeys(caplog.messages)][2:] == [
-        "counting the join and the moments of its features",
         "reading the rows of the join, which is small",
+        "counting the join and the moments of its features",
         "solving the problem of 13 rows",
         "pass 1",
         "choosing where to make the next pass",
