@@ -81,6 +81,8 @@ WHERE stability = 'VOLATILE' OR has_side_effects OR (macro_definition IS NOT NUL
 
 _CALLED = re.compile(r"(\w+)\"?\s*\(")
 
+_STORAGE = "DESCRIBE SELECT * FROM pragma_storage_info($1)"
+
 _VIEWS = "SELECT lower(view_name), sql FROM duckdb_views() WHERE NOT internal"
 
 _UNIQUE_KEYS = """\
@@ -175,9 +177,8 @@ class DuckDB(Engine):
         """Is it a table of a DuckDB file, and no view? Of all others DuckDB says that they have no storage. To list the
         views would make those of DuckDB itself, which takes the first time 7 ms. An error would abort a transaction."""
         name = exp.table_(table.this, table.args.get("db"), table.args.get("catalog")).sql(self.dialect)
-        storage = exp.Anonymous(this="pragma_storage_info", expressions=[exp.Literal.string(name)])
         try:
-            return bool(self.describe(exp.select("*").from_(exp.Table(this=storage))))
+            return bool(self._ask(_STORAGE, [name]))
         except StatementError:
             return False
 

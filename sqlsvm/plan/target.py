@@ -306,7 +306,9 @@ def named(label: T | None) -> T:
 
 
 def is_single(engine: Engine, query: FeatureQuery, label: Feature) -> bool:
-    (column,) = engine.describe(rows_of(query, label.relation, [(label.typed.copy(), "v")]))
+    column = query.relation(label.relation).column(label.typed)
+    if column is None:
+        (column,) = engine.describe(rows_of(query, label.relation, [(label.typed.copy(), "v")]))
     return column.type == engine.abilities.single
 
 

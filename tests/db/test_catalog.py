@@ -258,6 +258,22 @@ def test_numbers_that_are_too_large(duckdb: Engine) -> None:
         pass
 
 
+@pytest.mark.parametrize(("stored", "view"), [("t", "t"), ("o.t", "p.t"), ('O."T"', 'P."T"')])
+def test_views_are_listed_only_if_one_may_be_read(
+    duckdb: Engine, statements: list[str], stored: str, view: str
+) -> None:
+    """A view of the session may hide a table, and have its name."""
+    for made in ("SCHEMA o", "SCHEMA p", "TABLE t (x INT)", "TABLE o.t (x INT)"):
+        duckdb.execute(Text(f"CREATE {made}"))
+    statements.clear()
+    read_query(duckdb, f"SELECT x FROM {stored} AS a")
+    assert not [s for s in statements if "duckdb_views" in s]
+    for made in ("TEMPORARY VIEW t", "VIEW p.t"):
+        duckdb.execute(Text(f"CREATE {made} AS SELECT x, random() AS r FROM o.t"))
+    with pytest.raises(QueryError, match="is volatile"):
+        read_query(duckdb, f"SELECT x FROM {view} AS a")
+
+
 def test_views_of_one_name(duckdb: Engine) -> None:
     """Nothing tells which of them a query reads."""
     run(duckdb, "CREATE TABLE t (x INT); CREATE SCHEMA s1; CREATE SCHEMA s2")
