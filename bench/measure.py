@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +85,13 @@ class Server:
                     found += sum(1024.0 * float(li.split()[1]) for li in status.splitlines() if "RssAnon" in li)
         return found
 
+    def cpu_seconds(self) -> float:
+        """Of the server with all backends and workers, also of those that have ended."""
+        if self.postmaster is None:
+            raise ValueError("the server is not on this machine")
+        children = Path(f"/proc/{self.postmaster}/task/{self.postmaster}/children").read_text().split()
+        return cpu_of([self.postmaster], ended=True) + cpu_of(map(int, children))
+
     @contextmanager
     def watched(self) -> Iterator[list[float]]:
         """The list gets one number at the end: the most that was there at once, above what was there before."""
@@ -107,6 +114,16 @@ class Server:
             done.set()
             thread.join()
             peak.append(max(0.0, most - before))
+
+
+def cpu_of(processes: Iterable[int], *, ended: bool = False) -> float:
+    """Seconds of CPU of processes, in Linux; also of their children that have ended, if asked for."""
+    ticks = 0
+    for process in processes:
+        with suppress(OSError):  # gone meanwhile
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11 : 15 if ended else 13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def run(job: dict[str, Any], timeout: float, server: Server | None = None) -> Answer:

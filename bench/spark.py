@@ -9,7 +9,6 @@ given the joined DataFrame. A pass is compared with the same sums over the bare 
 """
 
 import argparse
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from sqlglot import exp
 
 from bench.competitors import scaled
 from bench.larger import WRITERS, over_files
+from bench.measure import cpu_of
 from bench.one_pass import Clock, flat_forms, in_turns, statements
 from bench.tasks import Task, parsed, task
 from sqlsvm.engine import connect
@@ -85,10 +85,8 @@ def show(
 
 def cpu_seconds() -> float:
     """Of this process and of Java, which it has started; in Linux."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    started = [process for own in Path("/proc/self/task").glob("*/children") for process in own.read_text().split()]
-    fields = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in started]
-    return process_time() + sum(int(own[11]) + int(own[12]) for own in fields) / ticks
+    started = (own.read_text().split() for own in Path("/proc/self/task").glob("*/children"))
+    return process_time() + sum(cpu_of(map(int, processes)) for processes in started)
 
 
 def turn(forms: dict[str, Callable[[], object]], turns: int, clock: Clock, *, first: str) -> str:

@@ -112,13 +112,14 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
 def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
     """Children for which many rows of the label's node share each place, and few places are empty. With many empty
     places a join is faster: it drops the rows without a partner early."""
-    close = {child: places for child, places in _places(plan, catalog) if places.size <= LARGEST_ARRAY}
+    close = {child: places for child, places in places(plan, catalog) if places.size <= LARGEST_ARRAY}
     shared = _shared(plan, catalog, {child: places.size for child, places in close.items()})
     full = {child for child in shared if node_rows(plan.tree, catalog, child) >= FULL * close[child].size}
     return {child: places for child, places in close.items() if child in full}
 
 
-def _places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
+def places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
+    """Those of the children that may be placed."""
     for child, edge in plan.placeable.items():
         variable = plan.tree.variables[edge.on[0]]
         alias = plan.tree.holder(variable, child)

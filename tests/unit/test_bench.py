@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import check, competitors, grids, plan, tasks
+from bench import check, competitors, grids, plan, shapes, tasks
 from bench.lines import Worst, lines, worst
 from bench.matrix import matrix
 from bench.measure import Answer, Spread
 from bench.measure import run as run_job
 from bench.report import _series, report
 from bench.results import DIRTY, OUT_OF_TIME, Entry, RaceResult, Results, machine
+from sqlsvm.engine import connect
 
 BASELINE = {
     "DuckDB / star / pass statements": 7.0,
@@ -313,6 +314,30 @@ def test_the_tasks_with_a_signal_have_one() -> None:
         own, met = next(t for t in tables.values() if "y" in t), tables[other]
         told = tasks.key_mean(met[column], met[key], 50)[own[key]]
         assert np.corrcoef(told, own["y"])[0, 1] > 0.4
+
+
+def test_the_forty_shapes_are_fixed_and_cover_what_they_should() -> None:
+    made = list(shapes.shapes())
+    assert made == list(shapes.shapes())
+    assert len(made) == 40
+    for shape in made:
+        least, most = shapes.FACTS
+        assert least <= shape.facts <= most
+        assert 1 <= len(shape.dimensions) <= shapes.MOST_DIMENSIONS
+        assert all(10 <= d.rows <= 0.3 * shape.facts and 1 <= d.columns <= 8 for d in shape.dimensions)
+    for special in ("two levels", "few rows met", "few partners", "label in a dimension"):
+        assert sum(special in str(shape) for shape in made) >= 4
+
+
+def test_a_shape_is_passed_over_by_every_plan_and_by_hand() -> None:
+    dimensions = shapes.Dimension("d0", 50, 3, met=0.5), shapes.Dimension("d1", 10, 2, of="d0", found=0.8)
+    with connect("duckdb:") as engine:
+        found = shapes.look(engine, shapes.Shape(0, 2000, 1, dimensions), 1)
+        assert not engine.table_names()
+    assert set(found.plans) == {"at once", "active rows"}
+    assert found.ratio >= 1
+    assert all(spent.wall > 0 for spent in (*found.plans.values(), found.by_hand))
+    assert len(list(shapes.summary([found]))) == 3
 
 
 def test_unreached_is_relative_to_the_best_of_all() -> None:
