@@ -11,6 +11,8 @@ from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from io import StringIO
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -265,24 +267,24 @@ def flat_passes(order: Order) -> Outcome:
 
 
 def with_madlib(order: Order) -> Outcome:
-    """The settings are tried on the rows as they come, then on shuffled ones."""
-    chosen, lam = dict(order.setting or {}), order.task.lam
-    orders = [chosen.pop("shuffled")] if chosen else [False, True]
+    """The table of rows is made anew wherever the next settings want them in another order."""
+    lam, began = order.task.lam, perf_counter()
     found: list[tuple[float, Outcome]] = []
-    for shuffled in orders:
+    grid = [order.setting] if order.setting else grids.MADLIB
+    for shuffled, settings in groupby(grid, key=itemgetter("shuffled")):
         clock = Clock()
         with connect(order.url) as engine, madlib.clean(engine):
             rows = clock.time("make the table", lambda: madlib.prepare(engine, order.task, shuffled))  # noqa: B023
             trial = grids.tuned(
-                grids.MADLIB,
+                list(settings),
                 lambda setting: madlib.train(order.url, rows.rows, lam, setting),  # noqa: B023
                 lambda beta: madlib.objective(engine, lam, beta),
                 order.target,
-                chosen or None,
+                order.setting,
             )
-        parts, setting = {**clock.parts, "train": trial.seconds}, {"shuffled": shuffled, **trial.setting}
-        found.append((trial.objective, Outcome(rows.given(trial.beta), parts, setting, join_rows=float(rows.rows))))
-        if trial.objective <= order.target:
+        parts, model = {**clock.parts, "train": trial.seconds}, rows.given(trial.beta)
+        found.append((trial.objective, Outcome(model, parts, trial.setting, join_rows=float(rows.rows))))
+        if trial.objective <= order.target or perf_counter() - began > grids.PATIENCE:
             break
     return min(found, key=lambda f: f[0])[1]
 

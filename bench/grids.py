@@ -17,9 +17,10 @@ SGD: Sequence[Setting] = [
 REHLINE: Sequence[Setting] = [{"max_iter": sweeps} for sweeps in (3, 10, 30, 100, 300)]
 SAMPLE: Sequence[Setting] = [{"rows": rows} for rows in (10_000, 30_000, 100_000, 300_000)]
 MADLIB: Sequence[Setting] = [
-    {"init_stepsize": step, "decay_factor": decay, "max_iter": passes}
+    {"shuffled": shuffled, "init_stepsize": step, "decay_factor": decay, "max_iter": passes}
     for passes, decay in ((2, 0.1), (4, 0.3), (8, 0.5))
-    for step in (1e-3, 3e-3, 3e-4, 1e-2, 1e-4)
+    for shuffled in (False, True)
+    for step in (1e-3, 3e-3, 1e-2, 3e-4, 3e-2)
 ]
 
 PATIENCE = 60.0

@@ -83,9 +83,8 @@ def _measured(engine: Engine, query: exp.Query, numbers: Sequence[Column], texts
 
 def train(url: str, rows: int, lam: float, setting: Setting) -> Values:
     """madlib.svm_classification(table, model, label, features, 'linear', '', '', params), then its coefficients."""
-    params = ", ".join(
-        f"{name}={value}" for name, value in {**setting, "lambda": 2 * rows * lam, "tolerance": 0}.items()
-    )
+    known = {"lambda": 2 * rows * lam, "tolerance": 0, **setting}
+    params = ", ".join(f"{name}={value}" for name, value in known.items() if name != "shuffled")
     texts = [ROWS, MODEL, SIGN, FEATURES, "linear", "", "", params]
     with connect(url) as engine:
         _drop(engine, *MADE[1:])

@@ -1,5 +1,6 @@
 """What the benchmarks say of others must be true: the export, the judge, the hand-written pass, a whole race."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -124,14 +125,14 @@ def test_a_race_from_beginning_to_end(tmp_path: Path) -> None:
     competitors = ("sqlsvm, DuckDB", "export + LIBLINEAR", "MADlib")
     sizes = {"facts": 3000, "rows": 100, "width": 3}
     (race,) = raced(Race("small", "star", competitors, sizes, 1, 300, 120), tmp_path).races
-    ours, peer, absent = race.entries
+    ours, peer, named = race.entries
     assert race.error == ""
     assert race.join_rows == 3000
     assert ours.reaches(race.best)
     assert peer.reaches(race.best)
     assert ours.proof is not None
     assert peer.proof is None
-    assert absent.error
+    assert named.reaches(race.best) if os.environ.get("SQLSVM_MADLIB_DSN") else named.error
     assert "| export + LIBLINEAR |" in (tmp_path / "RESULTS.md").read_text()
     assert race.turns == 1
     found = raced(
