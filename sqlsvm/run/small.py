@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def chosen(rows: Rows, these: Values) -> Rows:
 
 def _is_small(work: Workspace, catalog: Catalog, plan: Plan, most: int) -> bool:
     """Tables are counted only as far as that. If each row of the join is one of one table, this is enough."""
-    bare = plan.bare
+    bare = replace(plan.bare, design=plan.bare.design.without_features())
     root = bare.tree.nodes[bare.core]
     plain = len(root) == 1 and is_plain(bare)
     aliases = root if plain else [relation.alias for relation in bare.tree.query.relations]

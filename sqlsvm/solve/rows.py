@@ -77,6 +77,8 @@ class SampleRows:
         return found
 
     def dense(self) -> Array:
+        if self.width == self.numbers.shape[1]:
+            return self.numbers.astype(float, copy=False)
         found = np.zeros((len(self), self.width + 1))
         found[:, : self.numbers.shape[1]] = self.numbers
         np.put_along_axis(found, self.ones, 1.0, axis=1)
