@@ -41,8 +41,8 @@ FLAT = 0.8
 BY_HAND = "by hand"
 """A scan of the join with WHERE: the better way of flat.py. The other one takes ten times as long in PostgreSQL."""
 
-FAR = 2.5
-"""What takes so many times the best in the first turn is done once."""
+FAR, LONG = 2.5, 0.5
+"""What takes so many times the best in the first turn, and so many seconds, is done once."""
 
 ROWS_A_PLACE = (1, 4, 16)
 """Where at least so many facts share a place, scores are in arrays: some plans. Others join them all."""
@@ -246,7 +246,7 @@ def least(forms: Mapping[str, Callable[[], object]], turns: int, cpu: Callable[[
     """A B A B: other work of the machine meets all of them. A first turn tells what is far from the best, which is not
     done again, and how often the others are done in a turn."""
     first = {name: _spent(run, 1, cpu) for name, run in forms.items()}
-    most = FAR * min(s.wall for s in first.values())
+    most = max(LONG, FAR * min(s.wall for s in first.values()))
     near = {name: max(1, round(A_TURN / s.wall)) for name, s in first.items() if s.wall <= most}
     turned = [{name: _spent(forms[name], times, cpu) for name, times in near.items()} for _ in range(turns)]
     return first | {n: Spent(min(t[n].cpu for t in turned), min(t[n].wall for t in turned)) for n in near}

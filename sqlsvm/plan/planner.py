@@ -9,7 +9,6 @@ from math import prod
 
 from sqlglot import exp
 
-from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.options import Counting
 from sqlsvm.plan.catalog import Catalog
@@ -30,13 +29,43 @@ BUCKETS_PER_BAG = 64
 KEPT_IN_PLACE = 2 / 3
 """A relation is copied if its filters keep a smaller share, because every pass would read the other rows in vain."""
 
+CACHED = 10_000
+"""With so many rows, what is read of a relation at random is in no cache."""
+
 FEW_COLUMNS = 40
-"""Up to this many coordinates behind the joins, one scan adds up all columns. Compared with grouping back, a columnar
-engine takes 0.6 of the time for 14 of them, the same time for 48, and 1.3 of it for 100."""
+"""Up to so many columns are joined at once on an engine that is slow to start a statement. Its rates are unknown."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What active rows and one scan cost that the other way does not: nanoseconds of CPU for each row of the core,
+    whether it is active or not. Fitted to the passes of bench/shapes.py."""
+
+    statement: float
+    """Active rows: the statement for a relation behind a join. It is there once, not for each row."""
+    key: float
+    """Active rows: to group counts back to such a relation, unless its scores are in an array."""
+    row: float
+    """Active rows: to keep them."""
+    own: float
+    """Active rows: to keep a column of the core."""
+    column: float
+    """One scan: to join a column."""
+    far: float
+    """One scan: what this takes longer if no cache has the column."""
+    array: float
+    """One scan: what a join takes longer than an array of scores, for a relation that no cache has."""
+
+
+COLUMNAR = Rates(statement=1e6, key=4.0, row=3.2, own=3.2, column=1.0, far=0.6, array=0.0)
+BY_ROWS = Rates(statement=0.0, key=15.0, row=56.0, own=16.0, column=12.0, far=0.0, array=260.0)
 
 ROWS_A_KEY = 4
-"""With at least this many rows a key, it costs less to look for keys without a partner than to join all rows, and less
-to make an array of all keys in every pass than a hash table. With one row a key the costs are about the same."""
+"""With at least this many rows a key, it costs less to look for keys without a partner than to join all rows."""
+
+ROWS_A_PLACE = 2
+"""With at least this many rows a place, it costs less to make an array of all places in every pass than a hash table.
+With one row a place it costs more."""
 
 FULL = 0.5
 """An array is made if at least this share of its places has a key."""
@@ -85,17 +114,41 @@ def choose(tree: JoinTree, design: Design, catalog: Catalog, counting: Counting 
 
 def fitted(plan: Plan, catalog: Catalog) -> Plan:
     """The same plan with the choices that pay on this engine for the data as they are."""
-    at_once = _is_at_once(plan, catalog.engine)
-    found = replace(plan, at_once=at_once, measured_at_once=at_once and catalog.engine.abilities.slow_to_start)
-    return replace(found, looked=_worth_a_look(found, catalog), placed=_worth_an_array(found, catalog))
+    found = replace(plan, placed=_worth_an_array(plan, catalog))
+    if _is_at_once(found, catalog):
+        bare = {child: at for child, at in found.placed.items() if child not in _scored(found)}
+        found = replace(found, at_once=True, measured_at_once=catalog.engine.abilities.slow_to_start, placed=bare)
+    return replace(found, looked=_worth_a_look(found, catalog))
 
 
-def _is_at_once(plan: Plan, engine: Engine) -> bool:
-    """With few columns behind the joins, one scan costs less than grouping the counts of active rows back."""
+def _is_at_once(plan: Plan, catalog: Catalog) -> bool:
+    """Does one scan that joins all columns cost less than to group the counts of active rows back?"""
     if plan.centre is not None or plan.design.dictionaries:
         return False
-    folded = sum(len(plan.coordinates(node)) for node in plan.bags[0].nodes if node != plan.bags[0].core)
-    return folded <= (FEW_COLUMNS if engine.abilities.columnar else 0)
+    core, abilities = plan.bags[0].core, catalog.engine.abilities
+    columns = {node: n for node in plan.bags[0].nodes if (n := _columns(plan, node)) and node != core}
+    if not columns or abilities.slow_to_start:
+        return sum(columns.values()) <= FEW_COLUMNS
+    rates = COLUMNAR if abilities.columnar else BY_ROWS
+    joined = sum(n * (rates.column + rates.far * _far(plan, catalog, node)) for node, n in columns.items())
+    joined += sum(rates.array * _far(plan, catalog, child) for child in _scored(plan))
+    kept = rates.row + rates.own * _columns(plan, core) + rates.key * len(columns.keys() - plan.placed.keys())
+    return joined <= kept + rates.statement * len(columns) / node_rows(plan.tree, catalog, core)
+
+
+def _columns(plan: Plan, node: int) -> int:
+    return sum(c.role != "intercept" for c in plan.coordinates(node))
+
+
+def _far(plan: Plan, catalog: Catalog, node: int) -> float:
+    """The share of reads of a relation that no cache answers."""
+    return min(1.0, node_rows(plan.tree, catalog, node) / CACHED)
+
+
+def _scored(plan: Plan) -> set[int]:
+    """The children in arrays that have columns to join, or something behind them has."""
+    beyond = {child: plan.tree.beyond(child, plan.placeable[child]) for child in plan.placed}
+    return {child for child, nodes in beyond.items() if any(map(plan.featured, nodes))}
 
 
 def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
@@ -106,14 +159,14 @@ def _worth_a_look(plan: Plan, catalog: Catalog) -> frozenset[int]:
         return frozenset()
     variables, edges = plan.tree.variables, plan.foreign.items()
     plain = [child for child, edge in edges if all(catalog.alike(variables[v]) for v in edge.on)]
-    return _shared(plan, catalog, {child: node_rows(plan.tree, catalog, child) for child in plain})
+    return _shared(plan, catalog, {child: ROWS_A_KEY * node_rows(plan.tree, catalog, child) for child in plain})
 
 
 def _worth_an_array(plan: Plan, catalog: Catalog) -> dict[int, Places]:
     """Children for which many rows of the label's node share each place, and few places are empty. With many empty
     places a join is faster: it drops the rows without a partner early."""
     close = {child: places for child, places in places(plan, catalog) if places.size <= LARGEST_ARRAY}
-    shared = _shared(plan, catalog, {child: places.size for child, places in close.items()})
+    shared = _shared(plan, catalog, {child: ROWS_A_PLACE * places.size for child, places in close.items()})
     full = {child for child in shared if node_rows(plan.tree, catalog, child) >= FULL * close[child].size}
     return {child: places for child, places in close.items() if child in full}
 
@@ -127,9 +180,8 @@ def places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
             yield child, Places(*ends)
 
 
-def _shared(plan: Plan, catalog: Catalog, keys: Mapping[int, float]) -> frozenset[int]:
-    """Given children with their numbers of keys: those for which many rows of the label's node share each key."""
-    needed = {child: ROWS_A_KEY * size for child, size in keys.items()}
+def _shared(plan: Plan, catalog: Catalog, needed: Mapping[int, float]) -> frozenset[int]:
+    """Of the children those for which the label's node has as many rows as needed."""
     most = max(needed.values(), default=0.0)
     rows = max(catalog.rows_up_to(alias, most) for alias in plan.tree.leading(plan.label_node)) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)

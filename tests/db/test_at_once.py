@@ -5,7 +5,6 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.plan.planner import FEW_COLUMNS
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.train import Training, train
 from sqlsvm.run.workspace import workspace
@@ -14,31 +13,44 @@ from tests.db.test_places import ONE_BAG, assert_same, plan_of
 from tests.ground.opened import Wish, build, opened, opened_world
 from tests.typed import meant
 
+NUMBERS = ProblemOptions("y")
 
-def star(engine: Engine, columns: int) -> str:
-    """f (k, y, x, s), and d (k, z0, z1, ...), which points to a row of e (k, u)."""
+
+def star(engine: Engine, columns: int, facts: int = 60, rows: int = 6, step: int = 1) -> str:
+    """f (k, y, x, s), and d (k, z0, z1, ...), which points to a row of e (k, u). One row of f has no partner."""
     names = [f"z{i}" for i in range(columns)]
     build(engine, "CREATE TABLE f (k INT, y INT, x INT, s TEXT); CREATE TABLE e (k INT, u INT)")
     build(engine, f"CREATE TABLE d (k INT, e INT, {', '.join(f'{n} INT' for n in names)})")
-    n = np.arange(60)
+    n, m = np.arange(facts), np.arange(rows)
     texts = np.array(["a", "b"], dtype=object)[n % 2]
-    engine.copy_in(meant(engine, "f"), {"k": n % 7, "y": n % 2, "x": n * 7 % 5, "s": texts})
-    engine.copy_in(meant(engine, "d"), {"k": n[:6], "e": n[:6] % 3, **{c: n[:6] * i % 4 for i, c in enumerate(names)}})
-    engine.copy_in(meant(engine, "e"), {"k": n[:3], "u": n[:3]})
+    engine.copy_in(meant(engine, "f"), {"k": n % (rows + 1) * step, "y": n % 2, "x": n * 7 % 5, "s": texts})
+    engine.copy_in(meant(engine, "d"), {"k": m * step, "e": m % 3, **{c: m * i % 4 for i, c in enumerate(names)}})
+    engine.copy_in(meant(engine, "e"), {"k": np.arange(3), "u": np.arange(3)})
     return f"SELECT y, x, {', '.join(f'd.{n}' for n in names)}, u FROM f JOIN d ON d.k = f.k JOIN e ON e.k = d.e"
 
 
-def test_all_dimensions_have_few_columns_together(duckdb: Engine) -> None:
-    text = star(duckdb, FEW_COLUMNS)
-    assert not plan_of(duckdb, text).at_once
-    assert plan_of(duckdb, text.replace(", u", "")).at_once
+@pytest.mark.parametrize(
+    ("columns", "facts", "rows", "at_once"),
+    [(18, 200_000, 6, True), (40, 200_000, 6, False), (40, 10_000, 6, True), (18, 200_000, 20_000, False)],
+    ids=["few columns", "many", "few rows, so statements take longer", "no cache has the columns"],
+)
+def test_columns_are_joined_where_that_costs_less(
+    duckdb: Engine, columns: int, facts: int, rows: int, at_once: bool
+) -> None:
+    assert plan_of(duckdb, star(duckdb, columns, facts, rows), NUMBERS).at_once == at_once
 
 
-def test_joins_of_rows_carry_nothing_for_free(postgres: Engine) -> None:
-    text = star(postgres, 1)
-    assert not plan_of(postgres, text).at_once
-    assert plan_of(postgres, "SELECT y, x FROM f").at_once
-    assert plan_of(postgres, "SELECT f.y, f.x FROM f JOIN d ON d.k = f.k").at_once
+@pytest.mark.parametrize(
+    ("columns", "rows", "step", "at_once"),
+    [(3, 6, 1, True), (12, 6, 1, False), (3, 5000, 1, False), (3, 5000, 100, True)],
+    ids=["few columns", "many", "a large array", "no array for these keys"],
+)
+def test_joins_by_rows_have_to_be_cheaper_than_arrays(
+    postgres: Engine, columns: int, rows: int, step: int, at_once: bool
+) -> None:
+    plan = plan_of(postgres, star(postgres, columns, 20_000, rows, step), NUMBERS)
+    assert plan.at_once == at_once
+    assert bool(plan.placed) == (not at_once)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +60,7 @@ def test_joins_of_rows_carry_nothing_for_free(postgres: Engine) -> None:
 )
 def test_others_keep_the_active_rows(engine: Engine, text: str) -> None:
     star(engine, 1)
-    assert not plan_of(engine, text).at_once
+    assert not plan_of(engine, text, NUMBERS).at_once
 
 
 @pytest.mark.parametrize("text", ["SELECT y, x FROM f", "SELECT f.y, f.x, d.z0 FROM f JOIN d ON d.k = f.k"])
@@ -95,7 +107,7 @@ def test_a_dimension_without_columns_is_looked_up(postgres: Engine) -> None:
     """It only drops rows, and that needs no join either."""
     star(postgres, 1)
     text = "SELECT f.y, f.x FROM f JOIN d ON d.k = f.k WHERE d.z0 < 3"
-    plan = plan_of(postgres, text)
+    plan = plan_of(postgres, text, NUMBERS)
     assert plan.at_once
     assert set(plan.placed) == {plan.tree.node_of("d")}
     with workspace(postgres) as work:
