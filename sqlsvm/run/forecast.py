@@ -1,12 +1,12 @@
 """How long a training will probably go on, from the passes that it has made."""
 
 from dataclasses import dataclass, replace
-from math import ceil, floor, inf, log
+from math import ceil, floor, inf, log, sqrt
 from time import perf_counter
 
 from sqlsvm.options import Solver
 from sqlsvm.solve.curvature import DENSE_UP_TO
-from sqlsvm.solve.grain import ERROR_SHARE
+from sqlsvm.solve.grain import ERROR_SHARE, adjusted
 from sqlsvm.solve.solution import Effort, Record
 from sqlsvm.terminal import duration
 
@@ -54,8 +54,10 @@ def passes_left(record: Record, tol: float, rate: float) -> Passes:
 def _finer(record: Record, tol: float) -> float:
     """How much longer later passes take because they count more finely. The error falls with the square of the buckets,
     and the passes up to the finest take, in the mean, as the root of the buckets."""
+    if not record.buckets:
+        return 1.0
     error, wanted = record.objective_upper - record.objective, ERROR_SHARE * max(tol, TINY) * record.objective_upper
-    return min(MOST_FINER, max(1.0, (error / wanted) ** 0.25)) if record.buckets else 1.0
+    return min(MOST_FINER, max(1.0, sqrt(adjusted(record.buckets, error, wanted) / record.buckets)))
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ from sqlsvm.solve.solution import Effort, Going, Solution
 
 steps = logging.getLogger(__name__)
 
-HOPE = 0.001
+HOPE = 0.0001
 """A good pass leaves as little of the gap. The gap of the first pass says how few cuts there are, not how good the next
-one may be: a coarse second pass costs up to four passes more."""
+one may be, and a step between two grids is a poor one. So nearly all passes are as fine as the last one has to be."""
 WIDEST, ROUGH = 1.0, 0.02
 """From 0, where the residuals of classes are all the same, a loss so wide is curved at all of them. This share of its
 minimum is near enough."""
@@ -48,8 +48,8 @@ WIDTHS = (0.2, 0.07, 0.02)
 LEAD_WIDTH, NARROWING, FAST = 0.1, 0.3, 0.4
 """Where all rows are in memory, a step of the method of multipliers should leave this share of what a cut misses. If it
 leaves more, as where ramps of several knots meet, the loss is made narrower."""
-METRIC_WIDTH = 0.3
-"""A wide loss has a curvature that holds for a long way."""
+METRIC_WIDTH, ON_GRID = 0.3, 0.5
+"""A wide loss has a curvature that holds for a long way. On a grid, which moves residuals, a wider one proves more."""
 HEAP_WIDTHS = 8.0
 """A heap on a knot is narrow, and so is the region where its curvature holds: this many widths of a soft pass."""
 NEAR = 0.1
@@ -63,9 +63,9 @@ ACCURACY = 0.05
 CROWD = 1.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
 NARROWEST = 1e-8
-PROOFLESS = 2
-"""After so many passes on a grid that have stalled, steps from the best point find no cuts that prove more. If the user
-gives the size of the grid, they even come to the same point again."""
+EASE = 0.1
+"""If a pass on a grid proves hardly more, its point was too near to the best one: if the grid is the same, the step
+from there even comes to the same point again. So the loss counts with this share of its curvature in the next step."""
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
 CLOSE = 0.03
@@ -79,8 +79,9 @@ FAR = 0.5
 """If scores are further off than this where the nearest cut was made, its slope is no better guide than the sample."""
 ROWS_EACH = 3
 """Sample rows per coordinate, where there are very many coordinates."""
-A_ROW_OF = 200
-"""The sample has a row for so many that a pass reads: it is then solved in less time than a pass takes."""
+A_ROW_OF, A_ROW_OF_PAIRED = 200, 2.5
+"""The sample has a row for so many that a pass reads: it is then solved in less time than a pass takes. On a grid a
+pass takes far longer for a row, as the row meets every bucket of its partners."""
 
 
 def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
@@ -96,18 +97,20 @@ def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     yield from Search(run, local).proposals()
 
 
-def sample_size(dimension: int, rows_read: float = 0.0) -> int:
+def sample_size(dimension: int, rows_read: float = 0.0, *, paired: bool = False) -> int:
     """Enough rows for the curvature of `dimension` coordinates. Where there are very many, most are categories, and a
-    row has only one of a feature's categories. Where a pass reads very many rows, a larger sample saves a pass."""
+    row has only one of a feature's categories. Where a pass takes long, a larger sample saves one. `paired`: each row
+    that a pass reads meets all buckets of its partners."""
     d = dimension
+    each = A_ROW_OF_PAIRED if paired else A_ROW_OF
     dense = min(2000 * d, 60_000), min(800 * d, 250_000 if d <= DENSE_UP_TO else 100_000)
-    return max(20_000, *dense, min(ROWS_EACH * d, 1_000_000), min(int(rows_read / A_ROW_OF), 250_000))
+    return max(20_000, *dense, min(ROWS_EACH * d, 1_000_000), min(int(rows_read / each), 250_000))
 
 
 def sampled(run: Run[Oracle]) -> LocalProblem:
     """The problem on a sample of the join."""
     oracle = run.oracle
-    size = run.effort.sample or sample_size(oracle.dimension, oracle.rows_read)
+    size = run.effort.sample or sample_size(oracle.dimension, oracle.rows_read, paired=not oracle.exact)
     if not oracle.whole:
         steps.info("sampling %s rows of the join", f"{size:,}")
     return LocalProblem.of(oracle.sample(size, run.effort.seed), oracle.loss, run.penalty)
@@ -136,6 +139,7 @@ class Search:
             size = run.oracle.loss.size(cut.value_low, self.local.origin)
             run.bundle.add(cut, (size, size))
         self._optimum = point
+        self._metrics: dict[int, Metric] = {}
 
     @cached_property
     def first(self) -> tuple[Array, float]:
@@ -148,7 +152,7 @@ class Search:
         while not run.finished:
             point, width = self.propose()
             share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-            buckets = choose_buckets(run, HOPE, self.density(point), share)
+            buckets = choose_buckets(run, HOPE, self.density(point), self._expected, share)
             yield Proposal(point, buckets, width)
 
     @property
@@ -162,6 +166,11 @@ class Search:
         found = self.local.value(point, np.zeros_like(point), 0.0) if self.run.oracle.loss.origin is None else 1.0
         return found or 1.0
 
+    @property
+    def _expected(self) -> float:
+        """F of the sample at its optimum, as the grid has it."""
+        return self.local.value(self._optimum, np.zeros_like(self._optimum), 0.0) / self._size(self._optimum)
+
     def density(self, point: Array) -> float:
         """Of the residuals at the knots, as the grid has them: there a label that is a number has the size 1."""
         local = self.local
@@ -172,11 +181,14 @@ class Search:
     def curved(self) -> float:
         """The width of the loss whose curvature at the first point is that of the metric."""
         width = self.first[1]
-        return HEAP_WIDTHS * width if self.heap and width else METRIC_WIDTH * self.local.unit
+        if self.heap and width:
+            return HEAP_WIDTHS * width
+        return (METRIC_WIDTH if self.run.oracle.exact else ON_GRID) * self.local.unit
 
-    @cached_property
-    def metric(self) -> Metric:
-        return Metric(self.local.curvature(self.first[0], self.curved))
+    def metric(self, stalls: int = 0) -> Metric:
+        if stalls not in self._metrics:
+            self._metrics[stalls] = Metric(self.local.curvature(self.first[0], self.curved, EASE**stalls))
+        return self._metrics[stalls]
 
     def propose(self) -> tuple[Array, float]:
         """If the gap hardly shrinks, level steps are made, which converge without a sample."""
@@ -193,12 +205,10 @@ class Search:
         run = self.run
         if self.heap and run.penalty.strength in run.strengths:
             # many points are about as good, and the slope at the latest one says most
-            point = run.bundle.step(run.points[-1], self.metric)
+            point = run.bundle.step(run.points[-1], self.metric())
             return point, self._fitting_width(point)
-        if run.stalls >= PROOFLESS and not run.oracle.exact:
-            return level_point(run), 0.0
         best, tilt = run.points[run.best], self._tilt(run.best)
-        point = run.bundle.step(best, self.metric)
+        point = run.bundle.step(best, self.metric(0 if run.oracle.exact else run.stalls))
         longer = self.local.value(point, tilt, 0.0) > self.local.value(
             best, tilt, 0.0
         )  # what is curved there is not here

@@ -9,31 +9,38 @@ from sqlsvm.solve.run import Run
 COARSEST, FINEST = 4, 1 << 16
 AT_ONE = 3 / 8
 """Times the density, the error of three bags at one bucket a unit: a first guess, which every pass measures again."""
-ERROR_SHARE = 0.1
+ERROR_SHARE = 0.15
 """The counting error may be this share of the gap that a pass can hope to reach. With a larger one passes are cheaper,
 but coarse cuts prove less, so that there are more of them."""
-FIRST_ERROR = 1e-4
-"""The error of the first pass. A coarser pass gives a poorer second point, which often costs one more pass."""
+LENIENT = 3.0
+"""A grid stays as it is while its error is at most so many times what it may be. Two passes on one grid round the same
+rows in the same way, and a step between them leaves as little as a tenth of what a step between two grids leaves."""
 
 
-def choose_buckets(run: Run[Oracle], hope: float, density: float, share: float = ERROR_SHARE) -> int | None:
+def choose_buckets(
+    run: Run[Oracle], hope: float, density: float, first: float = 1.0, share: float = ERROR_SHARE
+) -> int | None:
     """Buckets for the next pass, or None where counting is exact.
 
     `hope` is the factor by which a pass shrinks the gap when all goes well; `density` is that of the residuals at the
-    knots, each times its jump, and the mean of psi''.
+    knots, each times its jump, and the mean of psi''; `first` is what to expect of F before any pass.
     """
     if run.oracle.exact:
         return None
     if run.effort.buckets:
         return run.effort.buckets
-    error_at_one = density * AT_ONE
     if not run.cuts:
-        return _enough(max(FIRST_ERROR, share * run.effort.tol), error_at_one)
+        return _enough(share * max(run.effort.tol, hope) * first, density * AT_ONE)
+    wanted = share * max(run.effort.tol, hope * min(1.0, run.gap)) * run.certificate.objective_upper
     last = run.cuts[-1]
-    if last.error > 0.0 and last.buckets:
-        error_at_one = last.error * last.buckets**2
-    hoped = max(run.effort.tol, hope * min(1.0, run.gap))
-    return _enough(share * hoped * run.certificate.objective_upper, error_at_one)
+    if last.error <= 0.0 or not last.buckets:
+        return _enough(wanted, density * AT_ONE)
+    return adjusted(last.buckets, last.error, wanted)
+
+
+def adjusted(buckets: int, error: float, wanted: float) -> int:
+    """The buckets of the pass after one that had this error."""
+    return buckets if error <= LENIENT * wanted else _enough(wanted, error * buckets**2)
 
 
 def _enough(wanted: float, error_at_one: float) -> int:

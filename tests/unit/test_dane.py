@@ -274,6 +274,11 @@ def test_where_a_pass_reads_many_rows_the_sample_is_larger() -> None:
     assert sizes == [50_000]
 
 
+def test_the_sample_is_larger_where_rows_meet_the_buckets_of_their_partners() -> None:
+    assert dane.sample_size(20, 5e4, paired=True) == dane.sample_size(20)
+    assert dane.sample_size(20, 3e5, paired=True) == 120_000
+
+
 def test_wrong_options_are_refused() -> None:
     with pytest.raises(OptionError, match="lambda"):
         dane.solve(small(), L2(0.0))
