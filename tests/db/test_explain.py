@@ -263,7 +263,7 @@ def test_why_counting_is_exact(duckdb: Engine) -> None:
     method, reason = why(duckdb, CHAIN)
     assert (method, reason) == (
         "exact",
-        "the half-joins have about 18,600 rows to sort, within the budget of 1,000,000",
+        "the half-joins have about 18,600 rows to sort, within the budget of 600,000",
     )
 
 
@@ -275,7 +275,7 @@ def test_why_counting_is_on_a_grid(duckdb: Engine) -> None:
     method, reason = why(duckdb, CHAIN)
     assert method == "grid"
     assert reason.startswith("the half-joins would have about ")
-    assert reason.endswith(" rows to sort, over the budget of 1,000,000")
+    assert reason.endswith(" rows to sort, over the budget of 600,000")
 
 
 def test_what_becomes_of_each_node(duckdb: Engine) -> None:
