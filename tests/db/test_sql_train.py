@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import astuple, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sqlsvm.engine.base import Engine, Text
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.options import Counting
+from sqlsvm.plan.planner import BY_ROWS
 from sqlsvm.psql.install import install
 from sqlsvm.psql.stored_program import own_relation, save_program, stored_program
 from sqlsvm.run.opening import labelled
@@ -508,10 +510,12 @@ def test_the_sql_is_the_drivers(
     postgres: Engine, statements: list[str], shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is stored and what the driver sends differ in where rows are read, in how parameters are numbered, and in
-    what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned. A
-    stored program also counts the rows of each category."""
+    what the driver knows of the data: the categories, keys that always find a partner, a table that can be thinned,
+    where one scan costs less. A stored program also counts the rows of each category."""
     monkeypatch.setattr("sqlsvm.plan.design.FEW", 0)
     monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_KEY", 10**9)
+    monkeypatch.setattr("sqlsvm.plan.planner.ROWS_A_PLACE", 10**9)
+    monkeypatch.setattr("sqlsvm.plan.planner.BY_ROWS", replace(BY_ROWS, column=inf))
     monkeypatch.setattr("sqlsvm.run.sampling.MANY", 10**9)
     monkeypatch.setattr("sqlsvm.psql.stored_program.make.CATEGORIES", frozenset())
     join = JOINS[shape](np.random.default_rng(3))
