@@ -166,7 +166,7 @@ class Search:
         found = self.local.value(point, np.zeros_like(point), 0.0) if self.run.oracle.loss.origin is None else 1.0
         return found or 1.0
 
-    @property
+    @cached_property
     def _expected(self) -> float:
         """F of the sample at its optimum, as the grid has it."""
         return self.local.value(self._optimum, np.zeros_like(self._optimum), 0.0) / self._size(self._optimum)
