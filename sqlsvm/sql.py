@@ -274,10 +274,9 @@ def aliased(query: exp.Query, alias: str) -> exp.Subquery:
 def distinct(source: exp.Expr, name: str = "v") -> exp.Select:
     """SELECT DISTINCT name FROM source, without NULL. What a sub-query computes is computed first: it may fail on rows
     that the sub-query leaves out, and a database may look for NULL before it leaves them out."""
-    if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):
-        made = next((e.unalias() for e in source.this.selects if e.alias_or_name == name), None)
-        if made is not None and not isinstance(made, exp.Column):
-            fenced(source.this)
+    made = [e for e in source.this.selects if e.alias_or_name == name] if isinstance(source, exp.Subquery) else []
+    if any(not isinstance(e.unalias(), exp.Column) for e in made):
+        source = derived(fenced(select([(column(name), name)], source)), source.alias)
     found = exp.select(name).distinct(copy=False).from_(source, copy=False)
     return found.where(not_null(column(name)), copy=False)
 

@@ -497,16 +497,18 @@ def test_a_division_by_zero_outside_the_join(postgres: Engine) -> None:
     assert refused.value.message == "feature a cannot be computed in every row of t: division by zero"
 
 
-def test_categories_are_computed_after_the_conditions_of_the_query(postgres: Engine) -> None:
+@pytest.mark.parametrize("join", ["f WHERE okay(f.x)", "g LEFT JOIN f ON f.k = g.k AND okay(f.x)"])
+def test_categories_are_computed_after_the_conditions_of_the_query(postgres: Engine, join: str) -> None:
     """PostgreSQL looks for NULL first if a condition calls a function that costs more."""
     run(
         postgres,
-        """CREATE TABLE f AS SELECT g % 5 AS x, g % 2 = 0 AS y FROM GENERATE_SERIES(1, 100) AS r(g);
+        """CREATE TABLE f AS SELECT g AS k, g % 5 AS x, g % 2 = 0 AS y FROM GENERATE_SERIES(1, 100) AS r(g);
+        CREATE TABLE g AS SELECT k, y FROM f;
         CREATE FUNCTION okay(x INT) RETURNS BOOLEAN LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN x <> 0; END'""",
     )
-    text = "SELECT f.y, 12 / f.x AS c FROM f WHERE okay(f.x)"
-    model = train(postgres, "m", text, training(categorical=("c",)))
-    assert {w.category for w in model.weights} == {3, 4, 6, 12}
+    text = f"SELECT {join[0]}.y, 12 / f.x AS c FROM {join}"
+    model = train(postgres, "m", text, training(categorical=("c",), nulls="mean"))
+    assert {w.category for w in model.weights if w.category} == {3, 4, 6, 12}
 
 
 def test_what_fails_for_another_reason_is_not_the_features_fault(postgres: Engine, plain_role: str) -> None:
