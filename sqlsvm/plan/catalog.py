@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Engine, Kind
+from sqlsvm.engine.base import Column, Engine
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.meeting import declared_keys, is_declared_unique
@@ -180,9 +180,12 @@ class Catalog:
 
     def described(self, term: Term) -> Column:
         """With its blur. The columns of a relation are described already."""
-        rows = self.own_rows(term.relation, (term,))
-        known = self.query.relation(term.relation).column(term.expression)
+        rows, known = self.own_rows(term.relation, (term,)), self._known(term)
         return replace(known, blur=self.engine.blur(known, rows)) if known else self.column(rows)
+
+    def _known(self, term: Term) -> Column | None:
+        """The column of its relation that a term is."""
+        return self.query.relation(term.relation).column(term.expression)
 
     def column(self, rows: exp.Query) -> Column:
         """The only column of these rows, with its blur."""
@@ -268,23 +271,22 @@ class Catalog:
     def key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
         if (alias, terms) not in self._keys:
             known = None if terms else self._known_rows(alias)
-            rows = self.rows_of(alias, _keyed(terms))
-            found = None if known is not None else self._facts(rows, terms, few=self._is_small(alias))
-            self._keys[alias, terms] = found or KeyFacts(known or 0.0, 0.0, 1.0, known or 0.0)
+            if known is not None:
+                found = KeyFacts(known, 0.0, 1.0, known)
+            else:
+                found = self._facts(self.rows_of(alias, _keyed(terms)), terms, few=self._is_small(alias))
+            self._keys[alias, terms] = found
         return self._keys[alias, terms]
 
     def _facts(self, rows: exp.Query, terms: tuple[Term, ...], *, few: bool = True) -> KeyFacts:
         """Of these rows. A few whole numbers are read: in this process that takes a third of planning to group them."""
-        if few and self.engine.abilities.in_process and [self._known_kind(term) for term in terms] == ["numeric"]:
+        kinds = [known.kind if (known := self._known(term)) else None for term in terms]
+        if few and self.engine.abilities.in_process and kinds == ["numeric"]:
             keys = self.engine.fetch(rows)["k0"]
             if keys.dtype.kind == "i":  # without NULLs
                 sizes = np.unique(keys, return_counts=True)[1]
                 return KeyFacts(len(keys), 0.0, len(sizes), float(sizes.max(initial=0)))
         return key_facts(self.engine, rows, len(terms))
-
-    def _known_kind(self, term: Term) -> Kind | None:
-        known = self.query.relation(term.relation).column(term.expression)
-        return known.kind if known else None
 
     def match_key(self, alias: str, terms: tuple[Term, ...]) -> KeyFacts:
         """The key of a LEFT JOINed relation, before WHERE."""
