@@ -276,7 +276,7 @@ def distinct(source: exp.Expr, name: str = "v") -> exp.Select:
     that the sub-query leaves out, and a database may look for NULL before it leaves them out."""
     made = [e for e in source.this.selects if e.alias_or_name == name] if isinstance(source, exp.Subquery) else []
     if any(not isinstance(e.unalias(), exp.Column) for e in made):
-        source = derived(fenced(select([(column(name), name)], source)), source.alias)
+        source = derived(fenced(source.this), source.alias)
     found = exp.select(name).distinct(copy=False).from_(source, copy=False)
     return found.where(not_null(column(name)), copy=False)
 
@@ -340,8 +340,11 @@ def frequent(value: exp.Expression, most: int) -> exp.Expression:
 FENCE = "sqlsvm_fence"
 
 
-def fenced(query: exp.Select) -> exp.Select:
-    """A query whose outputs must be computed once for each of its own rows, not again for each joined row."""
+def fenced(query: exp.Query) -> exp.Select:
+    """A query whose outputs must be computed once for each of its own rows, not again for each joined row. A union
+    becomes part of one that may be marked so."""
+    if not isinstance(query, exp.Select):
+        query = select(columns(query.named_selects), derived(query, "u"))
     query.meta[FENCE] = True
     return query
 

@@ -23,14 +23,17 @@ LEFT JOIN (
   FROM (
     SELECT DISTINCT v
     FROM (
-      SELECT COALESCE("p"."name", 'none') AS v
-      FROM "public".plans AS "p"
-      WHERE "p"."rate" < 1 AND ("p"."name" IS NULL OR "p"."name" <> 'new')
-      UNION ALL
-      SELECT COALESCE("p"."name", 'none') AS v
-      FROM (SELECT 1 AS one) AS sqlsvm_one
-      LEFT JOIN "public".plans AS "p" ON FALSE
-      WHERE "p"."name" IS NULL OR "p"."name" <> 'new'
+      SELECT v AS v
+      FROM (
+        SELECT COALESCE("p"."name", 'none') AS v
+        FROM "public".plans AS "p"
+        WHERE "p"."rate" < 1 AND ("p"."name" IS NULL OR "p"."name" <> 'new')
+        UNION ALL
+        SELECT COALESCE("p"."name", 'none') AS v
+        FROM (SELECT 1 AS one) AS sqlsvm_one
+        LEFT JOIN "public".plans AS "p" ON FALSE
+        WHERE "p"."name" IS NULL OR "p"."name" <> 'new'
+     ) AS u
    ) AS r
     WHERE NOT v IS NULL
  ) AS d
