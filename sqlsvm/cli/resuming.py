@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from sqlsvm.run.resume import Continuation, Saved
     from sqlsvm.run.train import Training
     from sqlsvm.store import Store
+
+RESERVE = 1 << 26
+"""Bytes of address space that a training leaves free. It takes some to keep its passes when there is no more."""
 
 
 def say(text: str) -> None:
@@ -82,11 +86,16 @@ class Keeper:
     @contextmanager
     def outliving(self, continuations: "Mapping[str, Continuation]") -> Iterator[None]:
         """The passes are kept when something ends the trainings inside. The error goes on."""
+        reserve = mmap(-1, RESERVE)
         try:
             yield
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | EngineError) or is_out_of_memory(error):
+            starved = is_out_of_memory(error)  # asked before there is memory again
+            reserve.close()
+            if starved or isinstance(error, KeyboardInterrupt | EngineError):
                 self.keep({name: each.last for name, each in continuations.items() if each.last})
+            if starved and not isinstance(error, EngineError):
+                raise MemoryError from error
             raise
 
     def close(self, continuations: "Mapping[str, Continuation]") -> None:
