@@ -101,13 +101,13 @@ class Gram:
 
 
 class Metric:
-    """A curvature as a norm. It remembers the image of each slope of a bundle, so that each costs one system."""
+    """A curvature as a norm. It remembers the image of each slope, so that each costs one system."""
 
     ACCURACY = 1e-4
 
     def __init__(self, curvature: Curvature) -> None:
         self._curvature = curvature
-        self._known: list[Array] = []
+        self._known: dict[bytes, Array] = {}
         self._split: Split | None = None
 
     def image(self, vector: Array) -> Array:
@@ -120,6 +120,7 @@ class Metric:
         return self._split
 
     def images(self, slopes: Array) -> Array:
-        """Of all slopes; more of them have come since the last call."""
-        self._known += [self.image(slope) for slope in slopes[len(self._known) :]]
-        return np.array(self._known)
+        for slope in slopes:
+            if (known := slope.tobytes()) not in self._known:
+                self._known[known] = self.image(slope)
+        return np.array([self._known[slope.tobytes()] for slope in slopes])

@@ -6,6 +6,11 @@
 The distance is measured in the curvature of the smoothed loss on the sample at beta_0. Near the optimum the sample
 knows the curvature far better than a few cuts do, and the cuts correct its gradient.
 
+On a grid a short step changes a slope by chance: few rows leave their buckets. So there, all cuts and their points are
+replaced by their means with the multipliers of the lower bound, where the slopes cancel best. The step from there is
+made longer as long as its cut proves nearly as much, as the two ends of a long step tell better what the slope between
+them is.
+
 Cuts that count whole rows cannot prove enough where very many rows lie on the knots of the loss. If the oracle allows
 it, passes then count in part the rows that are near. If residuals come in a heap on a knot, the heap moves with beta,
 and no fixed curvature knows it. Then the sample is solved again in each step, with its gradient corrected by a tilt:
@@ -50,6 +55,8 @@ LEAD_WIDTH, NARROWING, FAST = 0.1, 0.3, 0.4
 leaves more, as where ramps of several knots meet, the loss is made narrower."""
 METRIC_WIDTH, ON_GRID = 0.3, 0.5
 """A wide loss has a curvature that holds for a long way. On a grid, which moves residuals, a wider one proves more."""
+STRETCH_COST, FARTHEST = 0.1, 0.02
+"""A longer step may cost this share of the gap that is asked for, and move scores so far, in units."""
 HEAP_WIDTHS = 8.0
 """A heap on a knot is narrow, and so is the region where its curvature holds: this many widths of a soft pass."""
 NEAR = 0.1
@@ -62,10 +69,7 @@ ACCURACY = 0.05
 """The sample problem may be this share of that gap away from its optimum."""
 CROWD = 1.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
-NARROWEST = 1e-8
-EASE = 0.1
-"""If a pass on a grid proves hardly more, its point was too near to the best one: if the grid is the same, the step
-from there even comes to the same point again. So the loss counts with this share of its curvature in the next step."""
+NARROWEST, TINY = 1e-8, 1e-300
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
 CLOSE = 0.03
@@ -137,9 +141,8 @@ class Search:
         if whole:
             point, cut = self._led(point)
             size = run.oracle.loss.size(cut.value_low, self.local.origin)
-            run.bundle.add(cut, (size, size))
+            run.bundle.add(cut, (size, size), point)
         self._optimum = point
-        self._metrics: dict[int, Metric] = {}
 
     @cached_property
     def first(self) -> tuple[Array, float]:
@@ -185,10 +188,9 @@ class Search:
             return HEAP_WIDTHS * width
         return (METRIC_WIDTH if self.run.oracle.exact else ON_GRID) * self.local.unit
 
-    def metric(self, stalls: int = 0) -> Metric:
-        if stalls not in self._metrics:
-            self._metrics[stalls] = Metric(self.local.curvature(self.first[0], self.curved, EASE**stalls))
-        return self._metrics[stalls]
+    @cached_property
+    def metric(self) -> Metric:
+        return Metric(self.local.curvature(self.first[0], self.curved))
 
     def propose(self) -> tuple[Array, float]:
         """If the gap hardly shrinks, level steps are made, which converge without a sample."""
@@ -205,16 +207,34 @@ class Search:
         run = self.run
         if self.heap and run.penalty.strength in run.strengths:
             # many points are about as good, and the slope at the latest one says most
-            point = run.bundle.step(run.points[-1], self.metric())
-            return point, self._fitting_width(point)
-        best, tilt = run.points[run.best], self._tilt(run.best)
-        point = run.bundle.step(best, self.metric(0 if run.oracle.exact else run.stalls))
-        longer = self.local.value(point, tilt, 0.0) > self.local.value(
-            best, tilt, 0.0
-        )  # what is curved there is not here
-        if longer and not run.stalls:
-            point = self._sample_optimum(best, tilt)
+            point = run.bundle.step(run.points[-1], self.metric)
+        elif run.oracle.exact or self.follows:
+            point = self._step_from_best()
+        else:
+            centre, point = run.bundle.step_between(self.metric)
+            point = centre + self._stretch(point - centre) * (point - centre)
         return point, self._fitting_width(point)
+
+    def _step_from_best(self) -> Array:
+        run, local = self.run, self.local
+        best, tilt = run.points[run.best], self._tilt(run.best)
+        point = run.bundle.step(best, self.metric)
+        longer = local.value(point, tilt, 0.0) > local.value(best, tilt, 0.0)  # what is curved there is not here
+        return self._sample_optimum(best, tilt) if longer and not run.stalls else point
+
+    def _stretch(self, step: Array) -> float:
+        """How many times as long a step should be. With a length of L its cut proves (L - 1) |step|^2 / 2 less, as it
+        is a straight line."""
+        local, run = self.local, self.run
+        moved = local.spread(step)
+        bend = self._bend * (moved * local.unit) ** 2 / 2.0
+        free = STRETCH_COST * run.effort.tol * run.certificate.objective_upper
+        return max(1.0, min(1.0 + free / max(bend, TINY), FARTHEST / max(moved, TINY)))
+
+    @cached_property
+    def _bend(self) -> float:
+        """The mean curvature of the metric's loss."""
+        return self.local.mean_curvature(self.first[0], self.curved)
 
     def _beginning(self) -> tuple[Array, float]:
         """The optimum of the sample; with the slope of the join, if a pass was made nearby for another penalty. Where

@@ -9,7 +9,7 @@ from sqlsvm.solve.run import Run
 COARSEST, FINEST = 4, 1 << 16
 AT_ONE = 3 / 8
 """Times the density, the error of three bags at one bucket a unit: a first guess, which every pass measures again."""
-ERROR_SHARE = 0.15
+ERROR_SHARE = 0.3
 """The counting error may be this share of the gap that a pass can hope to reach. With a larger one passes are cheaper,
 but coarse cuts prove less, so that there are more of them."""
 LENIENT = 3.0

@@ -118,9 +118,9 @@ class LocalProblem:
         offset = float(self.shares @ (u * self.origins - self.loss.conjugate(u)))
         return Cut(slope, offset, float(self.shares @ self.loss.value(z)), 0.0, None, width)
 
-    def curvature(self, beta: Array, width: float, share: float) -> Curvature:
-        """Of the penalty, and this share of that of the smoothed loss."""
-        return self._curvature(self.loss.smoothed(width), self.residuals(beta), 0.0, share)
+    def curvature(self, beta: Array, width: float) -> Curvature:
+        """Of the penalty and the smoothed loss."""
+        return self._curvature(self.loss.smoothed(width), self.residuals(beta), 0.0)
 
     def mean_curvature(self, beta: Array, width: float) -> float:
         """Of the smoothed loss, over the residuals."""
@@ -170,8 +170,8 @@ class LocalProblem:
     def _rest(self, tilt: Array, beta: Array) -> float:
         return float(tilt @ beta) + self.penalty.value(beta)
 
-    def _curvature(self, psi: Loss, z: Array, damping: float, share: float = 1.0) -> Curvature:
-        shares = share * self.shares * psi.curvature(z)
+    def _curvature(self, psi: Loss, z: Array, damping: float) -> Curvature:
+        shares = self.shares * psi.curvature(z)
         ridge = self.penalty.curvature + (damping * self._squares if damping else 0.0)
         if self.rows.width > DENSE_UP_TO:
             curved = np.flatnonzero(shares > 0.0)

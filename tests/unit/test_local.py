@@ -148,14 +148,13 @@ def test_columns_that_repeat_each_other_where_lambda_is_nothing() -> None:
     assert problem.value(beta, np.zeros(2), 0.0) < 0.5
 
 
-@pytest.mark.parametrize("share", [1.0, 0.1])
 @pytest.mark.parametrize("few", [0, 1000], ids=["by rows", "as a matrix"])
-def test_the_metric_is_the_inverse_of_the_curvature(monkeypatch: pytest.MonkeyPatch, few: int, share: float) -> None:
+def test_the_metric_is_the_inverse_of_the_curvature(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr(local, "DENSE_UP_TO", few)
     found = sparse(np.random.default_rng(3))
     problem = LocalProblem.of(found.sample, HINGE, L2(1e-3))
     rng, beta = np.random.default_rng(4), np.zeros(found.width)
-    metric = curvature.Metric(problem.curvature(beta + 0.3, 0.5, share))
+    metric = curvature.Metric(problem.curvature(beta + 0.3, 0.5))
     slopes = rng.normal(size=(3, found.width))
     first = metric.images(slopes[:1])
     images = metric.images(slopes)
@@ -163,4 +162,4 @@ def test_the_metric_is_the_inverse_of_the_curvature(monkeypatch: pytest.MonkeyPa
     step = 1e-6
     for slope, image in zip(slopes, images, strict=True):
         change = problem.loss_slope(beta + 0.3 + step * image, 0.5) - problem.loss_slope(beta + 0.3, 0.5)
-        assert np.allclose(share * change / step + problem.penalty.slope(image), slope, atol=0.02)
+        assert np.allclose(change / step + problem.penalty.slope(image), slope, atol=0.02)
