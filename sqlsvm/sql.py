@@ -322,6 +322,11 @@ def items(values: exp.Expression, alias: str, name: str, place: str | None = Non
     return _meant(exp.Unnest(expressions=[values], alias=alias_, offset=bool(place) or None), ITEMS)
 
 
+def series(first: exp.Expression, last: exp.Expression) -> exp.Expression:
+    """Whole numbers, each of which makes a row in the answer."""
+    return exp.ExplodingGenerateSeries(start=first, end=last)
+
+
 def digits(value: exp.Expression) -> exp.Expression:
     """The shortest text of a double that is no whole number: the same in every engine."""
     return _meant(text(value), DIGITS)

@@ -91,9 +91,9 @@ class Counts:
             return sql.derived(self._up(child, edge), table)
         return exp.to_table(table)
 
-    def meets(self, node: int, child: int) -> bool:
-        """Do other messages than that of a child arrive at a node?"""
-        return bool(self._arriving(node, up_table(child)))
+    def meets(self, node: int, but: str) -> bool:
+        """Do other messages than that one arrive at a node?"""
+        return bool(self._arriving(node, but))
 
     def parted(self, node: int) -> Named:
         """The columns that say which part a row is counted for, where `joined` puts it."""

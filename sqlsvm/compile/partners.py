@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.count import Counts, down_table
+from sqlsvm.compile.count import Counts, down_table, up_table
 from sqlsvm.compile.moments import asked
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
@@ -48,7 +48,7 @@ def partners(counts: Counts, children: Children) -> Iterator[Statement]:
 
 def missing(counts: Counts, children: Children, program: Iterable[Statement]) -> Iterator[Statement]:
     """A program by these counts without the messages that looking for partners has made already."""
-    made = {down_table(child) for child in children if not counts.meets(counts.tree.root, child)}
+    made = {down_table(child) for child in children if not counts.meets(counts.tree.root, up_table(child))}
     yield from (s for s in program if s.table not in made)
 
 

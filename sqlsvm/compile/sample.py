@@ -8,10 +8,11 @@ one key are intervals that fill [0, M(key)), where M is the message that came up
 place in the interval of its key.
 
 All randomness comes in as parameters, and the same numbers give the same rows. For this the rows of a key are laid down
-in the order of their columns, so among equal rows it does not matter which is drawn. The root may be long. It is laid
-down as it is read, and intervals without a point are dropped at once: each K-th has one point, so a division and one
-look into the array tell how many points lie below a place. One sort of starts and points together finds the interval of
-each point; a range join would compare all pairs.
+in the order of their columns, so among equal rows it does not matter which is drawn. Where these rows are in as many
+join rows as each other, a point's place is the number of its row. Else one sort of starts and points together finds the
+interval of each point; a range join would compare all pairs. The root may be long, so it is laid down as it is read.
+U_j is the golden ratio times the square of j, turned by a random number and less its whole part: so arithmetic tells
+which points a row has.
 
 If each row of the join is a row of the root, and all weigh the same, no messages are needed. The root's rows are
 numbered as they are read, from 0 to N - 1 and from 0 again. A row is drawn as often as points hit its number, and the
@@ -32,7 +33,7 @@ from sqlsvm.compile.prepare import key
 from sqlsvm.compile.scores import number_columns, source, value_columns
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.join_tree import Edge
-from sqlsvm.plan.parameters import DENSITY, SEED, points
+from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.sql import WIDEST, Named
@@ -107,14 +108,16 @@ def _drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Ite
     nodes = list(drawn_nodes(plan, apart=apart))
     for node, parent in nodes:
         name = counts.tree.name(node)
-        if parent and parent.unique_at(node):
-            yield statement(f"drawn rows of {name}", _met(plan, node, parent), drawn_table(node))
+        if parent is None:
+            hit = _root_hit(plan, counts, node, hashed, chunked, apart)
+        elif parent.unique_at(node):
+            hit = _met(plan, node, parent)
         else:
-            below = _intervals(plan, counts, node, parent) if parent else None
-            intervals = below or _root_intervals(plan, counts, node, hashed, chunked)
+            alike = _are_alike(plan, counts, node)
+            intervals = (_numbered if alike else _intervals)(plan, counts, node, parent)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
-            hit = _hit(plan, node, parent, apart=apart and parent is None)
-            yield statement(f"drawn rows of {name}", hit, drawn_table(node))
+            hit = (_hit_by_number if alike else _hit)(plan, node, parent)
+        yield statement(f"drawn rows of {name}", hit, drawn_table(node))
 
 
 def root_of(plan: Plan, *, apart: bool = False) -> int:
@@ -170,22 +173,35 @@ def _values(plan: Plan, node: int) -> list[str]:
     return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node)]
 
 
-def _root_intervals(plan: Plan, counts: Counts, node: int, hashed: Hashed | None, chunked: bool) -> exp.Select:
-    """SELECT columns, their number in order, the low end of their interval: only the rows whose interval holds a point,
-    in the order in which they are read, or of their hashes.
-
-    The first is always kept. Rounding must not leave the first point without an interval that starts before it."""
-    columns, size = _columns(plan, node), sql.column("size")
+def _root_hit(plan: Plan, counts: Counts, node: int, hashed: Hashed | None, chunked: bool, apart: bool) -> exp.Select:
+    """SELECT j, columns FROM the rows, laid down in the order in which they are read, or of their hashes: each as often
+    as its interval holds points. `apart`: also the first j of the row, which tells it from others."""
+    columns = _columns(plan, node)
     rows = _sized(plan, counts, node, columns)
     laid_down = _in_chunks(rows, hashed) if hashed and chunked else _in_one_go(rows, hashed)
-    ends = sql.derived(laid_down, "e")
-    low = (sql.minus(sql.column("high"), size), "low")
-    laid = sql.derived(sql.select([*sql.columns([*columns, "size", "high"]), low], ends), "l")
-    holds = exp.GT(this=_points_below("high", node), expression=_points_below("low", node))
-    wanted = exp.paren(exp.Or(this=holds, expression=sql.equal(sql.column("low"), sql.number(0))))
-    kept = sql.columns([*columns, "low"])
-    hit = sql.where(sql.select(kept, laid), sql.positive(size), wanted)
-    return sql.select([*kept, (sql.row_number("low"), "number")], sql.derived(hit, "h"))
+    low, density = exp.paren(sql.minus(sql.column("high"), sql.column("size"))), sql.parameter(DENSITY)
+    ends: Named = [(sql.product(low, density), "low"), (sql.product(sql.column("high"), density.copy()), "high")]
+    placed_ = sql.derived(sql.select([*sql.columns(columns), *ends], sql.derived(laid_down, "e")), "l")
+    held: Named = [(sql.plus(_points_below("low"), sql.integer(1)), "first"), (_points_below("high"), "last")]
+    hit = sql.derived(sql.select([*sql.columns(columns), *held], placed_), "h")
+    own = [(sql.column("first"), CLUSTER)] if apart else []
+    first, last = (exp.cast(sql.column(end), exp.DType.BIGINT) for end in ("first", "last"))
+    drawn = sql.select([(sql.series(first, last), "j"), *own, *sql.columns(columns)], hit)
+    return sql.where(drawn, exp.LTE(this=sql.column("first"), expression=sql.column("last")))
+
+
+GOLDEN = (5**0.5 - 1.0) / 2.0
+
+
+def _points_below(place: str) -> exp.Expression:
+    """How many of the root's points lie below a place, in K-ths: one for each whole K-th, and perhaps that of the next.
+    Where in it that is comes from the square of its number: multiples of one ratio would go in step with rows that
+    repeat with a period."""
+    whole = exp.Floor(this=sql.column(place))
+    turned = sql.plus(sql.product(whole, whole.copy(), sql.number(GOLDEN)), sql.parameter(TURN))
+    point = sql.minus(turned, exp.Floor(this=turned.copy()))
+    below = exp.LT(this=sql.plus(whole.copy(), point), expression=sql.column(place))
+    return sql.plus(whole.copy(), sql.case(below, sql.integer(1), sql.integer(0)))
 
 
 def _in_one_go(rows: exp.Select, hashed: Hashed | None) -> exp.Select:
@@ -223,24 +239,32 @@ def _in_chunks(rows: exp.Select, hashed: Hashed) -> exp.Select:
     return sql.join(found, starts, [sql.equal(sql.column("at"), sql.column("chunk"))])
 
 
-def _points_below(place: str, node: int) -> exp.Expression:
-    """How many of the root's points lie below a place: one for each whole K-th, and perhaps that of the next K-th."""
-    whole = exp.Floor(this=sql.product(sql.column(place), sql.parameter(DENSITY)))
-    next_ = exp.cast(exp.Add(this=whole.copy(), expression=sql.integer(1)), exp.DType.INT)
-    point = sql.element(sql.array(points(node)), next_)
-    below = exp.LT(this=point, expression=sql.column(place))
-    return sql.plus(whole, sql.case(below, sql.integer(1), sql.integer(0)))
+def _are_alike(plan: Plan, counts: Counts, node: int) -> bool:
+    """Is each of its rows, as seen from above, in one join row?"""
+    return not plan.weighted(node) and not counts.meets(node, down_table(node))
+
+
+def _numbered(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
+    """SELECT columns, their number among the rows of their key FROM node"""
+    columns = _columns(plan, node)
+    return sql.select([*sql.columns(columns), (_number(columns, parent), "number")], counts.rows(node))
+
+
+def _number(columns: list[str], parent: Edge) -> exp.Expression:
+    return sql.window(exp.RowNumber(), _keys(parent), _order(columns, parent))
+
+
+def _order(columns: list[str], parent: Edge) -> list[str]:
+    shared = _keys(parent)
+    return [*shared, *(c for c in columns if c not in shared)]
 
 
 def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
     """SELECT columns, their number among the rows of their key, the low end of their interval FROM node JOIN messages
     from below. Both windows are alike, so the rows are sorted once, and each key by itself."""
     columns, size = _columns(plan, node), sql.column("size")
-    shared = _keys(parent)
-    order = [*shared, *(c for c in columns if c not in shared)]
-    low = sql.minus(sql.window(sql.total(size), shared, order, running=True), size)
-    number = sql.window(exp.RowNumber(), shared, order)
-    laid: Named = [*sql.columns(columns), (number, "number"), (low, "low")]
+    through = sql.window(sql.total(size), _keys(parent), _order(columns, parent), running=True)
+    laid: Named = [*sql.columns(columns), (_number(columns, parent), "number"), (sql.minus(through, size), "low")]
     rows = sql.derived(_sized(plan, counts, node, columns), "s")
     return sql.where(sql.select(laid, rows), sql.positive(size))
 
@@ -251,18 +275,32 @@ def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Sel
     return counts.joined(node, [*sql.columns(columns, "n"), (counts.total(node, above), "size")], above)
 
 
-def _hit(plan: Plan, node: int, parent: Edge | None, *, apart: bool = False) -> exp.Select:
-    """SELECT j, columns: for every point the last interval of its key that starts at or before it. `apart`: also the
-    number of that interval."""
-    shared, columns = _keys(parent), _columns(plan, node)
+def _hit(plan: Plan, node: int, parent: Edge) -> exp.Select:
+    """SELECT j, columns: for every point the last interval of its key that starts at or before it."""
+    shared = _keys(parent)
     last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
     merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
-    looked_up = sql.derived(sql.select([*sql.columns(["j", *shared]), (last, "number")], merged), "h")
+    looked_up = sql.select([*sql.columns(["j", *shared]), (last, "number")], merged)
+    return sql.where(_with_row(plan, node, parent, looked_up), sql.not_null(sql.column("j", "h")))
+
+
+def _hit_by_number(plan: Plan, node: int, parent: Edge) -> exp.Select:
+    """The same where a point's place is the number of its row, less 1 and a part."""
+    number = sql.plus(exp.Floor(this=sql.column("place")), sql.integer(1))
+    points = sql.derived(_points(node, parent), "p")
+    looked_up = sql.select(
+        [*sql.columns(["j", *_keys(parent)]), (exp.cast(number, exp.DType.BIGINT), "number")], points
+    )
+    return _with_row(plan, node, parent, looked_up)
+
+
+def _with_row(plan: Plan, node: int, parent: Edge, looked_up: exp.Select) -> exp.Select:
+    """SELECT j, columns FROM what was looked up for each j JOIN intervals"""
     intervals = intervals_table(node)
-    number = [(sql.column("number", "h"), CLUSTER)] if apart else []
-    picked = sql.select([*sql.columns(["j"], "h"), *number, *sql.columns(columns, intervals)], looked_up)
-    found = sql.join(picked, exp.to_table(intervals), sql.same([*shared, "number"], "h", intervals))
-    return sql.where(found, sql.not_null(sql.column("j", "h")))
+    picked = sql.select(
+        [*sql.columns(["j"], "h"), *sql.columns(_columns(plan, node), intervals)], sql.derived(looked_up, "h")
+    )
+    return sql.join(picked, exp.to_table(intervals), sql.same([*_keys(parent), "number"], "h", intervals))
 
 
 def _starts(node: int, shared: list[str]) -> exp.Select:
@@ -270,16 +308,13 @@ def _starts(node: int, shared: list[str]) -> exp.Select:
     return sql.select([*sql.columns(shared), *place, (_no_number(), "j")], exp.to_table(intervals_table(node)))
 
 
-def _points(node: int, parent: Edge | None) -> exp.Select:
+def _points(node: int, parent: Edge) -> exp.Select:
     """The points with their keys, as the message spells them. A point at a start sorts after it, because the interval
     holds its start."""
-    came, p = up_table(node), "p"
-    u = sql.product(sql.column("u", p), *([sql.column("c", came)] if parent else []))
+    came, above, p = up_table(node), drawn_table(parent.other(node)), "p"
+    u = sql.product(sql.column("u", p), sql.column("c", came))
     place: Named = [(u, "place"), (sql.integer(1), "kind"), (_no_number(), "number"), (sql.column("j", p), "j")]
     found = sql.select([*sql.columns(_keys(parent), came), *place], _unnested(node))
-    if not parent:
-        return found
-    above = drawn_table(parent.other(node))
     found = sql.join(found, exp.to_table(above), sql.same(["j"], above, p))
     return sql.join(found, exp.to_table(came), sql.same(_keys(parent), above, came))
 
@@ -384,5 +419,5 @@ def _hit_rows(plan: Plan, hashed: Hashed | None) -> exp.Select:
     return sql.fenced(sql.join(found, sql.derived(hits, "h"), sql.same(["place"], "l", "h")))
 
 
-def _keys(parent: Edge | None) -> list[str]:
-    return [key(v) for v in parent.on] if parent else []
+def _keys(parent: Edge) -> list[str]:
+    return [key(v) for v in parent.on]

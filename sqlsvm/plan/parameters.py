@@ -45,11 +45,14 @@ LOWEST = "lowest"
 DENSITY = "density"
 """The points of a sample in one unit of the interval from which they are drawn."""
 
+TURN = "turn"
+"""A number in [0, 1) that turns the points of a sample, each within its part of that interval."""
+
 SEED = "seed"
 """The seed by which a database thins a table."""
 
 POINTS = "points"
-"""An array for each node: places in [0, N) for the label's node, numbers in [0, 1) for any other."""
+"""An array for each node: numbers in [0, 1). Where the join's rows are those of one node, places in [0, N) there."""
 
 
 IN_ORDER = (

@@ -12,7 +12,7 @@ from sqlsvm.compile.copies import copy
 from sqlsvm.compile.sample import CLUSTER, TIMES, drawn_nodes, root_of, sample, thinnable, whole
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Rows
-from sqlsvm.plan.parameters import DENSITY, SEED, points
+from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.drawn import Drawn, Reader, read_rows
@@ -25,6 +25,8 @@ from sqlsvm.solve.rows import SampleRows
 steps = logging.getLogger(__name__)
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
+LAST = 1.0 - 2.0**-32
+"""A number below 1 that is, times the rows of a key, below their number also when it is rounded."""
 MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
@@ -88,9 +90,10 @@ def _enough(plan: Plan, moments: Moments) -> int:
 
 
 def _places(plan: Plan, moments: Moments, size: int, seed: int, apart: bool) -> dict[str, object]:
-    """Points that are stratified over the whole join at the root, and uniform in [0, 1) at every other node."""
+    """Numbers that are uniform in [0, 1) for every node; at a root of which one table is read, points that are
+    stratified over the whole join."""
     rng = np.random.default_rng(seed)
-    places = {points(node): rng.random(size) for node, _ in drawn_nodes(plan, apart=apart)}
+    places = {points(node): np.minimum(rng.random(size), LAST) for node, _ in drawn_nodes(plan, apart=apart)}
     root = points(root_of(plan, apart=apart))
     stratified = (np.arange(size) + places[root]) / size * moments.n
-    return places | {root: stratified, DENSITY: size / moments.n, SEED: float(seed)}
+    return places | {root: stratified, DENSITY: size / moments.n, TURN: rng.random(), SEED: float(seed)}
