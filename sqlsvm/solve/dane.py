@@ -208,7 +208,7 @@ class Search:
         if self.heap and run.penalty.strength in run.strengths:
             # many points are about as good, and the slope at the latest one says most
             point = run.bundle.step(run.points[-1], self.metric)
-        elif run.oracle.exact or self.follows:
+        elif run.oracle.exact or set(run.strengths) != {run.penalty.strength}:
             point = self._step_from_best()
         else:
             centre, point = run.bundle.step_between(self.metric)

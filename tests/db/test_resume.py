@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sqlglot import parse_one
 
+from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import EngineError
 from sqlsvm.model.model import Model
@@ -204,21 +205,26 @@ def test_a_path_goes_on_where_it_ended(engine: Engine, join: Join, where: tuple[
         assert_proven(engine, model, truth(engine, join.query, wish_of(asked)))
 
 
-def test_an_unfinished_training_leaves_all_passes_of_a_path(duckdb: Engine) -> None:
-    join = chain(np.random.default_rng(1), rows=150, fan_out=3)
-    join.create(duckdb)
-    trainings = path(tol=1e-9, max_passes=2)
-    first = Continuation()
-    begun = train_each(duckdb, join.query, trainings, continuations=dict.fromkeys(trainings, first))
-    assert first.unfinished
-    assert first.last
-    assert first.last.passes == sum(model.passes for model in begun)
-    longer = path(tol=1e-4)
-    second = Continuation(first.last)
-    found = train_each(duckdb, join.query, longer, continuations=dict.fromkeys(longer, second))
-    assert all(model.converged for model in found)
-    anew = train_each(duckdb, join.query, longer)
-    assert sum(model.passes for model in found) - first.last.passes < sum(model.passes for model in anew)
+def test_an_unfinished_training_leaves_all_passes_of_a_path() -> None:
+    """Of one training chance decides which way takes fewer passes, so there are three."""
+    more, anew = 0, 0
+    for seed in (1, 2, 3):
+        with connect("duckdb:") as engine:
+            join = chain(np.random.default_rng(seed), rows=150, fan_out=3)
+            join.create(engine)
+            trainings = path(tol=1e-9, max_passes=2)
+            first = Continuation()
+            begun = train_each(engine, join.query, trainings, continuations=dict.fromkeys(trainings, first))
+            assert first.unfinished
+            assert first.last
+            assert first.last.passes == sum(model.passes for model in begun)
+            longer = path(tol=1e-4)
+            second = Continuation(first.last)
+            found = train_each(engine, join.query, longer, continuations=dict.fromkeys(longer, second))
+            assert all(model.converged for model in found)
+            more += sum(model.passes for model in found) - first.last.passes
+            anew += sum(model.passes for model in train_each(engine, join.query, longer))
+    assert more < anew
 
 
 def test_a_proof_about_other_rows_is_none(engine: Engine, join: Join) -> None:
