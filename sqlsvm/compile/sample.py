@@ -50,18 +50,20 @@ def sample(
     hashed: Hashed | None = None,
     chunked: bool = False,
 ) -> Iterator[Statement]:
-    """Messages up, then node by node from the label's: its rows as intervals, and those that the points hit. Then the
-    answer: SELECT times, y, x.., category numbers; only what is too wide for that is answered in parts, row by row.
-    `apart`: also the number of the root's row. `hashed`: lay the root's rows down in the order of their hashes, because
-    they are read in any order; `chunked`: in chunks by their hashes, not in one go."""
-    parts = _parts(plan, apart)
-    if is_plain(plan) and len(parts) == 1 and not apart:
+    """Messages up, then node by node from the root: its rows as intervals, and those that the points hit. Then an
+    answer for each node: SELECT j, y, x.., category numbers. If the sample `is_direct`, it is one answer: SELECT times,
+    y, x.., category numbers. `apart`: also the number of the root's row. `hashed`: lay the root's rows down in the
+    order of their hashes, because they are read in any order; `chunked`: in chunks by their hashes, not in one go."""
+    if is_direct(plan, apart=apart):
         rows = _thinned_rows(plan) if thinned else _hit_rows(plan, None if chunked else hashed)
-        yield statement(sample_name(plan), _met_everywhere(plan, rows, plan.core))
-        return
-    yield from _drawn(plan, apart, hashed, chunked)
-    for number, nodes in enumerate(parts):
-        yield statement(sample_name(plan, number), _answer(plan, nodes, apart))
+        yield statement(f"sample {plan.label_node}", _met_everywhere(plan, rows, plan.core))
+    else:
+        yield from _drawn(plan, apart, hashed, chunked)
+
+
+def is_direct(plan: Plan, *, apart: bool = False) -> bool:
+    """Are the rows of the join those of the root, and each fits into one answer?"""
+    return not apart and is_plain(plan) and len(_parts(plan, apart)) == 1
 
 
 def whole(plan: Plan, *, apart: bool = False) -> Statement | None:
@@ -106,8 +108,9 @@ def _drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Ite
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
     yield from (s for s in counts.messages() if s.table in ups)
     nodes = list(drawn_nodes(plan, apart=apart))
+    above = {parent.other(node) for node, parent in nodes if parent}
     for node, parent in nodes:
-        name = counts.tree.name(node)
+        name, drawn = counts.tree.name(node), drawn_table(node)
         if parent is None:
             hit = _root_hit(plan, counts, node, hashed, chunked, apart)
         elif parent.unique_at(node):
@@ -117,7 +120,10 @@ def _drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Ite
             intervals = (_numbered if alike else _intervals)(plan, counts, node, parent)
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
             hit = (_hit_by_number if alike else _hit)(plan, node, parent)
-        yield statement(f"drawn rows of {name}", hit, drawn_table(node))
+        if node in above:
+            yield statement(f"drawn rows of {name}", hit, drawn)
+        rows = exp.to_table(drawn) if node in above else sql.derived(hit, drawn)
+        yield statement(f"sample of {name}", _answer(plan, node, rows, apart and parent is None))
 
 
 def root_of(plan: Plan, *, apart: bool = False) -> int:
@@ -141,8 +147,8 @@ CLUSTER = "cluster"
 """Which row of the label's relation it is of."""
 
 
-def sample_name(plan: Plan, part: int = 0) -> str:
-    return f"sample {plan.label_node}" + (f", part {part + 1}" if part else "")
+J = "j"
+"""The number of a point, from 1: of which row of the sample a part is."""
 
 
 def drawn_nodes(plan: Plan, *, apart: bool = False) -> list[tuple[int, Edge | None]]:
@@ -336,16 +342,11 @@ def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     return sql.join(found, source(plan, node, "n"), sql.same(_keys(parent), above, "n"))
 
 
-def _answer(plan: Plan, nodes: list[int], apart: bool) -> exp.Select:
-    """SELECT times, y, x.., category numbers FROM what was drawn of these nodes, in the order of the points"""
-    names = {node: drawn_table(node) for node in nodes}
-    first, *others = names.values()
-    found = sql.select([(sql.number(1), TIMES)], exp.to_table(first))
-    if apart and plan.label_node in names:
-        found = sql.also(found, sql.columns([CLUSTER], names[plan.label_node]))
-    for table in others:
-        found = sql.join(found, exp.to_table(table), sql.same(["j"], table, first))
-    return _with_values(plan, found, names).order_by(sql.column("j", first))
+def _answer(plan: Plan, node: int, drawn: exp.Expr, clustered: bool) -> exp.Select:
+    """SELECT j, y, x.., category numbers FROM what was drawn of a node"""
+    name = drawn_table(node)
+    found = sql.select(sql.columns([J, *([CLUSTER] if clustered else [])], name), drawn)
+    return _with_values(plan, found, {node: name})
 
 
 def _met_everywhere(plan: Plan, rows: exp.Select, root: int) -> exp.Select:

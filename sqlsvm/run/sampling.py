@@ -1,16 +1,16 @@
 """A sample of the join for a solver: drawn in the database, scaled here."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from math import ceil
 
 import numpy as np
 from sqlglot import exp
 
 from sqlsvm.compile.copies import copy
-from sqlsvm.compile.sample import CLUSTER, TIMES, drawn_nodes, root_of, sample, thinnable, whole
-from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.sample import CLUSTER, TIMES, J, drawn_nodes, is_direct, root_of, sample, thinnable, whole
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan
@@ -18,7 +18,6 @@ from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.drawn import Drawn, Reader, read_rows
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import fitting
-from sqlsvm.run.workspace import Workspace, merged
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
 
@@ -41,14 +40,31 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
     hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
     statements = list(sample(plan, thinned=thinned, apart=apart, hashed=hashed, chunked=chunked))
-    places = _places(plan, moments, size, seed, apart)
+    places, answers = _places(plan, moments, size, seed, apart), [s for s in statements if not s.table]
+    reader, direct = Reader(problem.scaling), is_direct(plan, apart=apart)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
-        reader, rows = Reader(problem.scaling), _rows(work, [s for s in statements if not s.table], places)
-        read = [(*reader.read(block), *([_clusters(block)] if apart else [])) for block in rows]
-    numbers, ones, labels, *clusters = (np.concatenate(parts) for parts in zip(*read, strict=True))
+        if direct:
+            read = [reader.read(block) for block in work.blocks(answers[0], places)]
+        else:
+            rows = _by_points([work.read(answer, places) for answer in answers])
+            read = [reader.read_once(rows, np.float32)]
+    numbers, ones, labels = (np.concatenate(parts) for parts in zip(*read, strict=True))
     drawn = Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
-    return replace(drawn, clusters=clusters[0]) if apart else drawn
+    return replace(drawn, clusters=_clusters(rows)) if apart else drawn
+
+
+def _by_points(parts: Sequence[Rows]) -> Rows:
+    """The parts of all rows that were drawn, in the order of their points. By rounding, one may be missing."""
+    found: Rows = {}
+    known = reduce(np.intersect1d, (part[J] for part in parts))
+    for part in parts:
+        order = np.argsort(part[J], kind="stable")
+        if len(order) != len(known):
+            order = order[np.isin(part[J][order], known)]
+        for name in [name for name in part if name != J]:
+            found[name] = part.pop(name)[order]  # so that no second copy of all numbers is kept
+    return found
 
 
 def _keeps_order(engine: Engine, plan: Plan, apart: bool) -> bool:
@@ -74,14 +90,6 @@ def whole_join(problem: Problem, most: int, *, apart: bool = False) -> Drawn | N
         answers = problem.work.read(found, {})
         rows = read_rows(problem.scaling, answers, answers[TIMES].astype(float))
         return replace(rows, clusters=_clusters(answers)) if apart else rows
-
-
-def _rows(work: Workspace, answers: list[Statement], places: Mapping[str, object]) -> Iterator[Rows]:
-    """A block at a time, or all at once if several answers hold the parts of a row."""
-    if len(answers) == 1:
-        yield from work.blocks(answers[0], places)
-        return
-    yield merged(work.read(answer, places) for answer in answers)
 
 
 def _enough(plan: Plan, moments: Moments) -> int:
