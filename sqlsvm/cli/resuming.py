@@ -94,7 +94,7 @@ class Keeper:
             reserve.close()
             if starved or isinstance(error, KeyboardInterrupt | EngineError):
                 self.keep({name: each.last for name, each in continuations.items() if each.last})
-            if starved and not isinstance(error, EngineError):
+            if starved and not isinstance(error, SqlsvmError):
                 raise MemoryError from error
             raise
 

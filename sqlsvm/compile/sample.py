@@ -187,12 +187,12 @@ def _root_hit(plan: Plan, counts: Counts, node: int, hashed: Hashed | None, chun
     laid_down = _in_chunks(rows, hashed) if hashed and chunked else _in_one_go(rows, hashed)
     low, density = exp.paren(sql.minus(sql.column("high"), sql.column("size"))), sql.parameter(DENSITY)
     ends: Named = [(sql.product(low, density), "low"), (sql.product(sql.column("high"), density.copy()), "high")]
-    placed_ = sql.derived(sql.select([*sql.columns(columns), *ends], sql.derived(laid_down, "e")), "l")
+    scaled = sql.derived(sql.select([*sql.columns(columns), *ends], sql.derived(laid_down, "e")), "l")
     held: Named = [(sql.plus(_points_below("low"), sql.integer(1)), "first"), (_points_below("high"), "last")]
-    hit = sql.derived(sql.select([*sql.columns(columns), *held], placed_), "h")
+    hit = sql.derived(sql.select([*sql.columns(columns), *held], scaled), "h")
     own = [(sql.column("first"), CLUSTER)] if apart else []
     first, last = (exp.cast(sql.column(end), exp.DType.BIGINT) for end in ("first", "last"))
-    drawn = sql.select([(sql.series(first, last), "j"), *own, *sql.columns(columns)], hit)
+    drawn = sql.select([(sql.series(first, last), J), *own, *sql.columns(columns)], hit)
     return sql.where(drawn, exp.LTE(this=sql.column("first"), expression=sql.column("last")))
 
 
@@ -286,17 +286,15 @@ def _hit(plan: Plan, node: int, parent: Edge) -> exp.Select:
     shared = _keys(parent)
     last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
     merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
-    looked_up = sql.select([*sql.columns(["j", *shared]), (last, "number")], merged)
-    return sql.where(_with_row(plan, node, parent, looked_up), sql.not_null(sql.column("j", "h")))
+    looked_up = sql.select([*sql.columns([J, *shared]), (last, "number")], merged)
+    return sql.where(_with_row(plan, node, parent, looked_up), sql.not_null(sql.column(J, "h")))
 
 
 def _hit_by_number(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """The same where a point's place is the number of its row, less 1 and a part."""
     number = sql.plus(exp.Floor(this=sql.column("place")), sql.integer(1))
     points = sql.derived(_points(node, parent), "p")
-    looked_up = sql.select(
-        [*sql.columns(["j", *_keys(parent)]), (exp.cast(number, exp.DType.BIGINT), "number")], points
-    )
+    looked_up = sql.select([*sql.columns([J, *_keys(parent)]), (exp.cast(number, exp.DType.BIGINT), "number")], points)
     return _with_row(plan, node, parent, looked_up)
 
 
@@ -304,14 +302,14 @@ def _with_row(plan: Plan, node: int, parent: Edge, looked_up: exp.Select) -> exp
     """SELECT j, columns FROM what was looked up for each j JOIN intervals"""
     intervals = intervals_table(node)
     picked = sql.select(
-        [*sql.columns(["j"], "h"), *sql.columns(_columns(plan, node), intervals)], sql.derived(looked_up, "h")
+        [*sql.columns([J], "h"), *sql.columns(_columns(plan, node), intervals)], sql.derived(looked_up, "h")
     )
     return sql.join(picked, exp.to_table(intervals), sql.same([*_keys(parent), "number"], "h", intervals))
 
 
 def _starts(node: int, shared: list[str]) -> exp.Select:
     place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind"), (sql.column("number"), "number")]
-    return sql.select([*sql.columns(shared), *place, (_no_number(), "j")], exp.to_table(intervals_table(node)))
+    return sql.select([*sql.columns(shared), *place, (_no_number(), J)], exp.to_table(intervals_table(node)))
 
 
 def _points(node: int, parent: Edge) -> exp.Select:
@@ -319,15 +317,15 @@ def _points(node: int, parent: Edge) -> exp.Select:
     holds its start."""
     came, above, p = up_table(node), drawn_table(parent.other(node)), "p"
     u = sql.product(sql.column("u", p), sql.column("c", came))
-    place: Named = [(u, "place"), (sql.integer(1), "kind"), (_no_number(), "number"), (sql.column("j", p), "j")]
+    place: Named = [(u, "place"), (sql.integer(1), "kind"), (_no_number(), "number"), (sql.column(J, p), J)]
     found = sql.select([*sql.columns(_keys(parent), came), *place], _unnested(node))
-    found = sql.join(found, exp.to_table(above), sql.same(["j"], above, p))
+    found = sql.join(found, exp.to_table(above), sql.same([J], above, p))
     return sql.join(found, exp.to_table(came), sql.same(_keys(parent), above, came))
 
 
 def _unnested(node: int) -> exp.Expression:
     """p(u, j): the points in their order."""
-    return sql.items(sql.array(points(node)), "p", "u", "j")
+    return sql.items(sql.array(points(node)), "p", "u", J)
 
 
 def _no_number() -> exp.Expression:
@@ -337,7 +335,7 @@ def _no_number() -> exp.Expression:
 def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
     """SELECT j, columns: along a foreign key a row meets one row, and there is nothing to draw."""
     above = drawn_table(parent.other(node))
-    columns = [*sql.columns(["j"], above), *sql.columns(_columns(plan, node), "n")]
+    columns = [*sql.columns([J], above), *sql.columns(_columns(plan, node), "n")]
     found = sql.select(columns, exp.to_table(above))
     return sql.join(found, source(plan, node, "n"), sql.same(_keys(parent), above, "n"))
 

@@ -25,7 +25,7 @@ steps = logging.getLogger(__name__)
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 LAST = 1.0 - 2.0**-32
-"""A number below 1 that is, times the rows of a key, below their number also when it is rounded."""
+"""Times the rows of a key it is below their number, also when it is rounded."""
 MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 

@@ -65,8 +65,8 @@ class Bundle:
         return Cuts(self._slopes, self._offsets, self._gram)
 
     def add(self, cut: Cut, sizes: tuple[float, float] = (1.0, 1.0), point: Array | None = None) -> None:
-        """`sizes`: what the rounding of its offset and of its slope is multiplied by. `point`: where it was made, if it
-        touches R there."""
+        """`sizes`: what the rounding of its offset and of its slope is multiplied by. `point`: where it was made, if a
+        pass made it."""
         self._points.append(point)
         with_old = self._slopes @ cut.slope
         self._slopes = np.vstack([self._slopes, cut.slope])

@@ -35,7 +35,7 @@ from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.bundle import level_point
 from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
-from sqlsvm.solve.local import LocalProblem
+from sqlsvm.solve.local import TINY, LocalProblem
 from sqlsvm.solve.oracle import Cut, Oracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.run import Proposal, Run
@@ -69,7 +69,7 @@ ACCURACY = 0.05
 """The sample problem may be this share of that gap away from its optimum."""
 CROWD = 1.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
-NARROWEST, TINY = 1e-8, 1e-300
+NARROWEST = 1e-8
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
 CLOSE = 0.03

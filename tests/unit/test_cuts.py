@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.curvature import Dense, Metric
 from sqlsvm.solve.cuts import Bundle, Certificate, dual_bound
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
@@ -153,3 +154,24 @@ def test_a_cut_in_use_is_lowered_by_its_rounding() -> None:
     bundle = Bundle(L2(1e-2), 2, Rounding(1e-9, np.ones(2)))
     bundle.add(cut(np.zeros(2), 0.5), (1e7, 1e7))
     assert bundle.lower_bound() == pytest.approx(0.5 - 1e-2 - 2 * (1e-2) ** 2 / (4 * 1e-2), rel=1e-6)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_step_from_the_mean_of_the_cuts_is_newtons(known: bool) -> None:
+    """R is quadratic, and the metric is its curvature: then the step ends at the optimum, wherever cuts were made."""
+    rng, lam = np.random.default_rng(5), 0.01
+    root = rng.normal(size=(8, 4))
+    matrix, linear = root.T @ root / 8.0, rng.normal(size=4)
+    bundle = Bundle(L2(lam), 4)
+    if known:  # it was made nowhere, and is far below
+        bundle.add(cut(rng.normal(size=4), -100.0))
+    both = matrix + 2.0 * lam * np.eye(4)
+    optimum = np.linalg.solve(both, linear)
+    constant = 10.0 + float(linear @ optimum)
+    for _ in range(3):
+        point = optimum + rng.normal(size=4)
+        slope = matrix @ point - linear
+        value = float(point @ matrix @ point / 2.0 - linear @ point) + constant
+        bundle.add(cut(slope, value - float(slope @ point)), point=point)
+    _, found = bundle.step_between(Metric(Dense(both)))
+    assert np.allclose(found, optimum)
