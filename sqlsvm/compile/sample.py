@@ -145,8 +145,6 @@ TIMES = "times"
 """How often a row of the answer was drawn."""
 CLUSTER = "cluster"
 """Which row of the label's relation it is of."""
-
-
 J = "j"
 """The number of a point, from 1: of which row of the sample a part is."""
 
