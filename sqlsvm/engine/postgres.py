@@ -343,17 +343,17 @@ class Postgres(PgCatalog):
         with self._settled(), self._connection.cursor().copy(text.encode()) as copy:
             yield copy
 
-    def _messages(self, query: exp.Query) -> Iterator[wire.Message]:
-        """The rows of COPY ... TO STDOUT. psycopg waits for a row; rows that have arrived with it come straight from
-        libpq, which saves a microsecond a row."""
+    def _messages(self, query: exp.Query) -> Iterator[list[wire.Message]]:
+        """The rows of COPY ... TO STDOUT, as many at a time as have arrived. psycopg waits for a row; those that came
+        with it are taken straight from libpq, which saves a microsecond a row."""
         pgconn = self._connection.pgconn
         with self._copy(query.subquery(), "binary", "STDOUT") as copy:
             while row := copy.read():
-                yield row
-                size, more = pgconn.get_copy_data(1)
+                rows, (size, more) = [row], pgconn.get_copy_data(1)
                 while size > 0:
-                    yield more
+                    rows.append(more)
                     size, more = pgconn.get_copy_data(1)
+                yield rows
                 if size < 0:  # psycopg has not seen the end: fetch the result here
                     results = list(iter(pgconn.get_result, None))
                     if results[0].status != pq.ExecStatus.COMMAND_OK:

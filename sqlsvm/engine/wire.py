@@ -93,29 +93,36 @@ def copy_rows(columns: Mapping[str, Values], oids: Sequence[int]) -> bytes:
     return _COPY_HEADER + rows.tobytes() + _COPY_TRAILER
 
 
-def read_copy(messages: Iterable[Message], dtypes: Sequence[np.dtype[Any]]) -> Iterator[list[Values]]:
-    """COPY ... TO (FORMAT binary), a row a message, the header before the first row -> blocks of columns."""
-    arriving = iter(messages)
-    data = bytearray(bytes(next(arriving, b""))[len(_COPY_HEADER) :])
-    ends = [len(data)] if len(data) > len(_COPY_TRAILER) else []
-    for message in arriving:
-        if len(message) > len(_COPY_TRAILER):
-            data += message
-            ends.append(len(data))
-        if len(ends) == COPY_BLOCK:
-            yield _columns(data, ends, dtypes)
-            data, ends = bytearray(), []
-    if ends:
-        yield _columns(data, ends, dtypes)
+def read_copy(batches: Iterable[Sequence[Message]], dtypes: Sequence[np.dtype[Any]]) -> Iterator[list[Values]]:
+    """COPY ... TO (FORMAT binary), a row a message, the header before the first row -> blocks of columns. Messages come
+    as many at a time as have arrived."""
+    data, sizes, cut = bytearray(), list[int](), len(_COPY_HEADER)
+    for batch in batches:
+        sizes += map(len, batch)
+        data += b"".join(batch)
+        if cut:
+            sizes[0] -= cut
+            del data[:cut]
+            cut = 0
+        if len(sizes) > COPY_BLOCK:  # the last message may be the trailer
+            yield _columns(data, sizes, dtypes)
+            data, sizes = bytearray(), []
+    if sizes and (found := _columns(data, sizes, dtypes)):
+        yield found
 
 
-def _columns(data: bytearray, ends: list[int], dtypes: Sequence[np.dtype[Any]]) -> list[Values]:
-    """Rows without a NULL all have the same width: they are one array without a copy."""
+def _columns(data: bytearray, sizes: list[int], dtypes: Sequence[np.dtype[Any]]) -> list[Values]:
+    """Rows without a NULL all have the same width: they are one array without a copy. Nothing if there is no row."""
     layout = _row_layout(dtypes)
-    if ends[-1] == len(ends) * layout.itemsize:
-        rows = np.frombuffer(data, dtype=layout, count=len(ends))
+    lengths = np.array(sizes)
+    lengths = lengths[lengths > len(_COPY_TRAILER)]
+    if not len(lengths):
+        return []
+    if (lengths == layout.itemsize).all():
+        rows = np.frombuffer(data, dtype=layout, count=len(lengths))
         return [_in_order(rows[f"value{place}"]) for place in range(len(dtypes))]
-    raw, at = np.frombuffer(data, dtype=np.uint8, count=ends[-1]), np.array([0, *ends[:-1]]) + _FIELDS.itemsize
+    ends = np.cumsum(lengths)
+    raw, at = np.frombuffer(data, dtype=np.uint8, count=ends[-1]), ends - lengths + _FIELDS.itemsize
     found = []
     for dtype in dtypes:
         missing = _picked(raw, at, _WIDTH) < 0
