@@ -63,7 +63,7 @@ def sample(
 
 def is_direct(plan: Plan, *, apart: bool = False) -> bool:
     """Are the rows of the join those of the root, and each fits into one answer?"""
-    return not apart and is_plain(plan) and len(_parts(plan, apart)) == 1
+    return not apart and is_plain(plan) and is_narrow(plan, apart=False)
 
 
 def whole(plan: Plan, *, apart: bool = False) -> Statement | None:
@@ -75,9 +75,10 @@ def whole(plan: Plan, *, apart: bool = False) -> Statement | None:
     return statement(f"join {plan.label_node}", found.order_by(*map(sql.column, found.named_selects)))
 
 
-def is_narrow(plan: Plan) -> bool:
+def is_narrow(plan: Plan, *, apart: bool = True) -> bool:
     """Does a row of the join fit into one answer?"""
-    return len(_parts(plan, apart=True)) == 1
+    widths = [len(_values(plan, node)) for node, _ in drawn_nodes(plan, apart=apart)]
+    return len(widths) == 1 or sum(widths) <= WIDEST
 
 
 def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
@@ -90,16 +91,6 @@ def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
     found = _met_everywhere(plan, rows, root)
     also = [*plan.parts, *([CLUSTER] if apart else [])]
     return sql.also(found, sql.columns(also, "n")) if also else found
-
-
-def _parts(plan: Plan, apart: bool) -> list[list[int]]:
-    """The nodes of which rows are drawn, as many in one answer as fit."""
-    parts: list[list[int]] = [[]]
-    for node, _ in drawn_nodes(plan, apart=apart):
-        if parts[-1] and sum(len(_values(plan, n)) for n in [*parts[-1], node]) > WIDEST:
-            parts.append([])
-        parts[-1].append(node)
-    return parts
 
 
 def _drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iterator[Statement]:

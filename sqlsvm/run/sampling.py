@@ -46,10 +46,10 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
         work.run((s for s in statements if s.table), places)
         if direct:
             read = [reader.read(block) for block in work.blocks(answers[0], places)]
+            numbers, ones, labels = (np.concatenate(parts) for parts in zip(*read, strict=True))
         else:
             rows = _by_points([work.read(answer, places) for answer in answers])
-            read = [reader.read_once(rows, np.float32)]
-    numbers, ones, labels = (np.concatenate(parts) for parts in zip(*read, strict=True))
+            numbers, ones, labels = reader.read_once(rows, np.float32)
     drawn = Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
     return replace(drawn, clusters=_clusters(rows)) if apart else drawn
 
@@ -98,8 +98,8 @@ def _enough(plan: Plan, moments: Moments) -> int:
 
 
 def _places(plan: Plan, moments: Moments, size: int, seed: int, apart: bool) -> dict[str, object]:
-    """Numbers that are uniform in [0, 1) for every node; at a root of which one table is read, points that are
-    stratified over the whole join."""
+    """Numbers that are uniform in [0, 1) for every node. If the join's rows are those of the root, it has points that
+    are stratified over the whole join."""
     rng = np.random.default_rng(seed)
     places = {points(node): np.minimum(rng.random(size), LAST) for node, _ in drawn_nodes(plan, apart=apart)}
     root = points(root_of(plan, apart=apart))

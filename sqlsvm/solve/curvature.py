@@ -120,7 +120,9 @@ class Metric:
         return self._split
 
     def images(self, slopes: Array) -> Array:
+        found = []
         for slope in slopes:
-            if (known := slope.tobytes()) not in self._known:
-                self._known[known] = self.image(slope)
-        return np.array([self._known[slope.tobytes()] for slope in slopes])
+            if (name := slope.tobytes()) not in self._known:
+                self._known[name] = self.image(slope)
+            found.append(self._known[name])
+        return np.array(found)

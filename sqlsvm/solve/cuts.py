@@ -6,6 +6,7 @@ minorant of R; 0 is one as well. Its minimum is the maximum over the simplex of 
 Every feasible alpha bounds F* from below, however badly the dual is solved.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -48,7 +49,6 @@ class Bundle:
         self._offsets = np.zeros(1)
         self._gram = np.zeros((1, 1))
         self._sizes = np.zeros((1, 2))
-        self._points: list[Array | None] = [None]
         self._optimum = Optimum(np.zeros(dimension), np.ones(1))
         self._solved = True
         self._lower_bound = 0.0
@@ -64,10 +64,8 @@ class Bundle:
     def _cuts(self) -> Cuts:
         return Cuts(self._slopes, self._offsets, self._gram)
 
-    def add(self, cut: Cut, sizes: tuple[float, float] = (1.0, 1.0), point: Array | None = None) -> None:
-        """`sizes`: what the rounding of its offset and of its slope is multiplied by. `point`: where it was made, if a
-        pass made it."""
-        self._points.append(point)
+    def add(self, cut: Cut, sizes: tuple[float, float] = (1.0, 1.0)) -> None:
+        """`sizes`: what the rounding of its offset and of its slope is multiplied by."""
         with_old = self._slopes @ cut.slope
         self._slopes = np.vstack([self._slopes, cut.slope])
         self._offsets = np.append(self._offsets, cut.offset)
@@ -118,17 +116,16 @@ class Bundle:
         """
         return self.penalty.step(self._cuts, centre, metric, self._optimum.alpha)
 
-    def step_between(self, metric: Metric) -> tuple[Array, Array]:
-        """With the multipliers of the lower bound, the mean of the points where cuts were made; and from there, by the
-        mean of these cuts, the same step."""
+    def step_between(self, points: Sequence[Array], metric: Metric) -> tuple[Array, Array]:
+        """With the multipliers of the lower bound, the mean of the points, where the latest cuts were made; and from
+        there, by the mean of these cuts, the same step."""
         self._solve()
-        made = [place for place, point in enumerate(self._points) if point is not None]
-        alpha = np.maximum(self._optimum.alpha[made], 0.0)
-        alpha = alpha / alpha.sum() if alpha.any() else np.eye(len(made))[-1]
-        centre = alpha @ np.array([self._points[place] for place in made])
-        rest = np.delete(np.arange(len(self._offsets)), made)
-        slopes = np.vstack([self._slopes[rest], alpha @ self._slopes[made]])
-        offsets = np.append(self._offsets[rest], alpha @ self._offsets[made])
+        first = len(self._offsets) - len(points)
+        alpha = np.maximum(self._optimum.alpha[first:], 0.0)
+        alpha = alpha / alpha.sum() if alpha.any() else np.eye(len(points))[-1]
+        centre = alpha @ np.array(points)
+        slopes = np.vstack([self._slopes[:first], alpha @ self._slopes[first:]])
+        offsets = np.append(self._offsets[:first], alpha @ self._offsets[first:])
         start = np.eye(len(offsets))[-1]
         return centre, self.penalty.step(Cuts(slopes, offsets, slopes @ slopes.T), centre, metric, start)
 

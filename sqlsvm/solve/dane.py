@@ -141,7 +141,7 @@ class Search:
         if whole:
             point, cut = self._led(point)
             size = run.oracle.loss.size(cut.value_low, self.local.origin)
-            run.bundle.add(cut, (size, size), point)
+            run.bundle.add(cut, (size, size))
         self._optimum = point
 
     @cached_property
@@ -211,7 +211,7 @@ class Search:
         elif run.oracle.exact or set(run.strengths) != {run.penalty.strength}:
             point = self._step_from_best()
         else:
-            centre, point = run.bundle.step_between(self.metric)
+            centre, point = run.bundle.step_between(run.points, self.metric)
             point = centre + self._stretch(point - centre) * (point - centre)
         return point, self._fitting_width(point)
 

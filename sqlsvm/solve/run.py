@@ -105,7 +105,7 @@ class Run(Log, Generic[Asked]):
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
         offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
-        self.bundle.add(cut, (offset, slope), point)
+        self.bundle.add(cut, (offset, slope))
         rounding = self.oracle.rounding
         linear = slope * rounding.reach(point)
         terms = offset + (cut.value_low + cut.error if self.oracle.adds_values(cut.width) else linear)

@@ -168,10 +168,10 @@ def test_a_step_from_the_mean_of_the_cuts_is_newtons(known: bool) -> None:
     both = matrix + 2.0 * lam * np.eye(4)
     optimum = np.linalg.solve(both, linear)
     constant = 10.0 + float(linear @ optimum)
-    for _ in range(3):
-        point = optimum + rng.normal(size=4)
+    points = [optimum + rng.normal(size=4) for _ in range(3)]
+    for point in points:
         slope = matrix @ point - linear
         value = float(point @ matrix @ point / 2.0 - linear @ point) + constant
-        bundle.add(cut(slope, value - float(slope @ point)), point=point)
-    _, found = bundle.step_between(Metric(Dense(both)))
+        bundle.add(cut(slope, value - float(slope @ point)))
+    _, found = bundle.step_between(points, Metric(Dense(both)))
     assert np.allclose(found, optimum)
