@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION sqlsvm.objective(
     OUT objective float8, OUT objective_upper float8)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
-SET jit = off SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
+SET jit_above_cost = 300000 SET jit_optimize_above_cost = 300000 SET jit_inline_above_cost = -1
+SET synchronize_seqscans = off SET default_statistics_target = 10 SET extra_float_digits = 1
 AS $$
 DECLARE
     program sqlsvm.programs := sqlsvm._take_program(model, trust);

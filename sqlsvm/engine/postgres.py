@@ -39,8 +39,10 @@ _FIT_ON_A_PAGE = 900  # numbers
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _ANSWER = f"{sql.WORKING}answer"
 _SESSION = (
-    # For statements of about a second compilation costs more than it saves, and times vary.
-    "SET jit = off",
+    # Compiling pays for statements of more than a second. To inline in many sums takes longer than it saves.
+    "SET jit_above_cost = 300000",
+    "SET jit_optimize_above_cost = 300000",
+    "SET jit_inline_above_cost = -1",
     # A scan that starts where another one is has no fixed order of rows, and a seed would not fix the sample.
     "SET synchronize_seqscans = off",
     # For working tables only: 3,000 sampled rows are enough for a plan, and 30,000 cost a fifth of a pass.

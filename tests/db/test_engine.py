@@ -506,10 +506,10 @@ def test_the_url_does_not_hold_the_password(postgres_dsn: str) -> None:
             assert again.url == engine.url
 
 
-def test_the_session_says_who_it_is_and_does_without_jit(postgres: Engine) -> None:
-    text = "SELECT CURRENT_SETTING('application_name') AS name, CURRENT_SETTING('jit') AS jit"
+def test_the_session_says_who_it_is_and_compiles_long_statements_only(postgres: Engine) -> None:
+    text = "SELECT CURRENT_SETTING('application_name') AS name, CURRENT_SETTING('jit_above_cost') AS cost"
     rows = postgres.fetch(query(postgres, text))
-    assert (rows["name"][0], rows["jit"][0]) == ("sqlsvm", "off")
+    assert (rows["name"][0], rows["cost"][0]) == ("sqlsvm", "300000")
     assert postgres.version.startswith("PostgreSQL ")
 
 
