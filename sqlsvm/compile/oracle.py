@@ -12,8 +12,8 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.lines import Lines
 from sqlsvm.compile.messages import Messages
-from sqlsvm.compile.resolve import AT_ONCE, COUNT, resolve, sums, sums_at_once, sums_name
-from sqlsvm.compile.statement import Statement
+from sqlsvm.compile.resolve import AT_ONCE, COUNT, readers, resolve, sums, sums_at_once, sums_name
+from sqlsvm.compile.statement import Statement, wanted
 from sqlsvm.compile.tally import Tally, active_rows, rounding
 from sqlsvm.compile.weighting import OFFSET, STEP, Weighting, weighting_of
 from sqlsvm.plan.plan import Plan
@@ -33,22 +33,31 @@ def counting(plan: Plan, loss: Loss, width: float = 0.0) -> Weighting | Lines:
     return Lines(pieces.smoothed(width), pieces, plan.method == "grid")
 
 
-def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> Iterator[Statement]:
+def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> list[Statement]:
     """Everything that one cut needs, in order. Rows count by the slope of the plan's loss, or as asked for."""
+    return wanted(_pass(plan, counted_by))
+
+
+def _pass(plan: Plan, counted_by: Weighting | Lines | None) -> Iterator[Statement]:
     counted_by = counted_by or counting(plan, plan.loss)
     lines, weighting = (counted_by, STEP) if isinstance(counted_by, Lines) else (None, counted_by)
     tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once, labelled=lines is not None)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
-    yield from tally.active(_messages(plan, tally, lines))
+    yield from tally.met(_messages(plan, tally, lines))
     totals, home = [(_offset(plan), OFFSET)] if plan.centre else tally.totals(), plan.core
 
     def answer(plan: Plan, node: int, counted: exp.Expr) -> Iterator[Statement]:
         return sums(plan, node, counted, totals if node == home else None)
 
     for bag in plan.bags:
-        yield from resolve(plan, bag.core, active_rows(bag.number), answer)
+        if readers(plan, bag.core, answer) == 1:
+            counted: exp.Expr = sql.derived(sql.fenced(tally.counted_rows(bag)), "r")
+        else:
+            yield tally.counts(bag)
+            counted = active_rows(bag.number)
+        yield from resolve(plan, bag.core, counted, answer)
 
 
 def _offset(plan: Plan) -> exp.Expression:

@@ -62,7 +62,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     size = sql.total(c) if keys else sql.sum_or_zero(c)  # without keys there is one row even if nothing was counted
     grouped = sql.grouped(sql.columns(keys, "r"), [(size, COUNT)], counted.copy())
     counts = sql.table(counts_table(child), "t")
-    if _readers(plan, child, answer) == 1:
+    if readers(plan, child, answer) == 1:
         counts = sql.derived(grouped, "t")
     else:
         yield statement(f"counts back to {plan.tree.name(child)}", grouped, counts_table(child))
@@ -72,10 +72,11 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     yield from resolve(plan, child, sql.derived(met, "r"), answer)
 
 
-def _readers(plan: Plan, node: int, answer: Answer) -> int:
+def readers(plan: Plan, node: int, answer: Answer) -> int:
     """How many statements will read what was counted at a node: only that, so from a bare table."""
     below = sum(any(map(plan.featured, together(plan, child))) for child, _ in plan.folded(node))
-    return below + len(list(answer(plan, node, sql.table(counts_table(node), "r"))))
+    answers = answer(plan, node, sql.table(counts_table(node), "r"))
+    return below + sum(len(sql.narrow(each.query)) for each in answers)
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

@@ -30,17 +30,26 @@ def statement(name: str, query: exp.Query, table: str | None = None) -> Statemen
     return Statement(name, query, table, tuple(names))
 
 
+def wanted(statements: Iterable[Statement]) -> list[Statement]:
+    """The same answers without the tables that none reads."""
+    left: list[Statement] = []
+    read: set[str] = set()
+    for each in reversed(list(statements)):
+        if each.table is None or each.table in read:
+            left.append(each)
+            read |= {table.name for table in each.query.find_all(exp.Table)}
+    return left[::-1]
+
+
 def in_one(statements: Iterable[Statement]) -> list[Statement]:
     """The same answers with fewer tables: what one statement reads once becomes a part of it, and what none reads is
     left out. A table that is read twice stays, because to find its rows twice may number them differently."""
     left: list[Statement] = []
     read: dict[str, list[exp.Table]] = {}
-    for each in reversed([replace(s, query=s.query.copy()) for s in statements]):
+    for each in reversed([replace(s, query=s.query.copy()) for s in wanted(statements)]):
         readers = read.pop(each.table, []) if each.table else []
         if len(readers) == 1 and not each.parameters:
             readers[0].replace(sql.derived(each.query, readers[0].alias_or_name))
-        elif each.table and not readers:
-            continue
         else:
             left.append(each)
         for table in each.query.find_all(exp.Table):

@@ -173,18 +173,24 @@ class Tally:
 
     def active(self, counting: Iterable[Statement] | None = None) -> Iterator[Statement]:
         """The active rows of every bag. With more than one, `counting` finds the value of each state."""
-        if self.plan.centre is None:
-            yield statement("active rows", self.counted(), active_table(self.plan.bags[0].number))
-            return
-        yield from self.scores()
-        yield from Messages(self.plan, ties=self.ties).exchange() if counting is None else counting
+        yield from self.met(counting)
         yield from map(self.counts, self.plan.bags)
 
-    def counts(self, bag: Bag) -> Statement:
-        return statement(f"counts of {self.plan.tree.name(bag.core)}", self._counts(bag), active_table(bag.number))
+    def met(self, counting: Iterable[Statement] | None = None) -> Iterator[Statement]:
+        """What comes before the counts."""
+        if self.plan.centre is not None:
+            yield from self.scores()
+            yield from Messages(self.plan, ties=self.ties).exchange() if counting is None else counting
 
-    def _counts(self, bag: Bag) -> exp.Select:
-        """The rows of a bag with their counts: the value of a row's state, times its own multiplicity."""
+    def counts(self, bag: Bag) -> Statement:
+        name = f"counts of {self.plan.tree.name(bag.core)}" if self.plan.centre else "active rows"
+        return statement(name, self.counted_rows(bag), active_table(bag.number))
+
+    def counted_rows(self, bag: Bag) -> exp.Select:
+        """The rows of a bag with their counts: with several bags the value of a row's state, times its own
+        multiplicity."""
+        if self.plan.centre is None:
+            return self.counted()
         has_label = self._has_label(bag)
         names = [*map(key, fold_keys(self.plan, bag.core)), *value_columns(self.plan, bag.core)]
         names += [CODE] if has_label else []

@@ -69,7 +69,7 @@ def test_sql_is_a_script(dsn: str) -> None:
     assert "-- pass: scores of a" in said
     assert not any(line.startswith("-- measure") for line in said)
     statements = parse(script, read="duckdb")
-    assert len(statements) == 23
+    assert len(statements) == 19
     assert {type(s).__name__ for s in statements if s} == {"Create", "Select"}
 
 

@@ -7,7 +7,7 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.tally import active_table
+from sqlsvm.compile.tally import Tally, active_table
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import links_of
@@ -201,10 +201,11 @@ def test_every_bag_counts_the_same_join_rows(shared_engine: Engine, method: str)
             return 0
         theta = oracle.problem.scaling.to_raw(rng.normal(size=oracle.dimension))
         with oracle.problem.work.scratch():
-            oracle.problem.work.run(oracle.program.statements, {THETA: theta, BOUND: 1.0, BUCKETS: 3.0})
-            counted = {counted_rows(oracle.problem.work.engine, bag.number) for bag in oracle.problem.plan.bags}
-        assert len(counted) == 1
-        return float(counted.pop())
+            counted = Tally(oracle.problem.plan, signed=True).active()
+            oracle.problem.work.run(counted, {THETA: theta, BOUND: 1.0, BUCKETS: 3.0})
+            seen = {counted_rows(oracle.problem.work.engine, bag.number) for bag in oracle.problem.plan.bags}
+        assert len(seen) == 1
+        return float(seen.pop())
 
     wish = Wish(method="grid" if method == "grid" else "exact")
     assert max(over_worlds(shared_engine, range(400, 403), wish, MANY, check)) > 10

@@ -27,7 +27,7 @@ class Pass:
     width: float | None = 0.0
     """None: it is a parameter."""
 
-    def statements(self, plan: Plan) -> Iterator[Statement]:
+    def statements(self, plan: Plan) -> list[Statement]:
         return oracle_pass(plan, self._counted(plan))
 
     def _counted(self, plan: Plan) -> Weighting | Lines:

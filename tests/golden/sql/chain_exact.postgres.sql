@@ -124,34 +124,20 @@ SELECT m_g0 AS g0, m_s AS s, m_v AS v
 FROM sqlsvm_r1_0
 WHERE side = 1;
 
--- counts of l
-CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT r.x1 AS x1, r.w * a.v AS c
-FROM sqlsvm_s0 AS r
-JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
-
--- counts of m
-CREATE TEMPORARY TABLE sqlsvm_a1 AS
-SELECT r.y AS y, r.w * a.v AS c
-FROM sqlsvm_s1 AS r
-JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s AND r.o = a.o;
-
--- counts of r
-CREATE TEMPORARY TABLE sqlsvm_a2 AS
-SELECT r.x2 AS x2, r.w * a.v AS c
-FROM sqlsvm_s2 AS r
-JOIN sqlsvm_v2_0 AS a ON r.g1 = a.g1 AND r.s = a.s;
-
 -- sums 0
 SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
-FROM sqlsvm_a0 AS r;
+FROM (SELECT r.x1 AS x1, r.w * a.v AS c FROM sqlsvm_s0 AS r JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s) AS r;
 
 -- sums 1
 SELECT
   COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
-FROM sqlsvm_a1 AS r;
+FROM (
+  SELECT r.y AS y, r.w * a.v AS c
+  FROM sqlsvm_s1 AS r
+  JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s AND r.o = a.o
+) AS r;
 
 -- sums 2
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
-FROM sqlsvm_a2 AS r;
+FROM (SELECT r.x2 AS x2, r.w * a.v AS c FROM sqlsvm_s2 AS r JOIN sqlsvm_v2_0 AS a ON r.g1 = a.g1 AND r.s = a.s) AS r;

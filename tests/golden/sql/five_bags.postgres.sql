@@ -276,12 +276,6 @@ JOIN sqlsvm_q1_1 AS m ON q.g1 + 0 = m.g1
 JOIN sqlsvm_v2_1 AS a ON a.at = CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 GROUP BY GROUPING SETS ((q.g1, q.s), (m.g1, m.s));
 
--- values of r
-CREATE TEMPORARY TABLE sqlsvm_v2_0 AS
-SELECT q_g1 AS g1, q_s AS s, q_v AS v
-FROM sqlsvm_r2_0
-WHERE side = 0;
-
 -- values of m
 CREATE TEMPORARY TABLE sqlsvm_v1_1 AS
 SELECT m_g1 AS g1, m_s AS s, CAST(m_g1 * 16777216 + 8388608 + m_s AS DOUBLE PRECISION) AS at, m_v AS v
@@ -332,58 +326,26 @@ JOIN sqlsvm_q4_0 AS m ON q.g2 + 0 = m.g2
 JOIN sqlsvm_v3_1 AS a ON a.at = CAST(q.g1 * 16777216 + 8388608 + (q.s + m.s) AS DOUBLE PRECISION)
 GROUP BY GROUPING SETS ((q.g1, q.g2, q.s), (m.g2, m.s));
 
--- values of p
-CREATE TEMPORARY TABLE sqlsvm_v3_0 AS
-SELECT q_g1 AS g1, q_g2 AS g2, q_s AS s, q_v AS v
-FROM sqlsvm_r3_0
-WHERE side = 0;
-
 -- values of q
 CREATE TEMPORARY TABLE sqlsvm_v4_0 AS
 SELECT m_g2 AS g2, m_s AS s, m_v AS v
 FROM sqlsvm_r3_0
 WHERE side = 1;
 
--- counts of l
-CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT r.x1 AS x1, r.w * a.v AS c
-FROM sqlsvm_s0 AS r
-JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
-
--- counts of m
-CREATE TEMPORARY TABLE sqlsvm_a1 AS
-SELECT r.y AS y, r.w * a.v AS c
-FROM sqlsvm_s1 AS r
-JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s;
-
--- counts of r
-CREATE TEMPORARY TABLE sqlsvm_a2 AS
-SELECT r.w * a.v AS c
-FROM sqlsvm_s2 AS r
-JOIN sqlsvm_v2_0 AS a ON r.g1 = a.g1 AND r.s = a.s;
-
--- counts of p
-CREATE TEMPORARY TABLE sqlsvm_a3 AS
-SELECT r.w * a.v AS c
-FROM sqlsvm_s3 AS r
-JOIN sqlsvm_v3_0 AS a ON r.g1 = a.g1 AND r.g2 = a.g2 AND r.s = a.s;
-
--- counts of q
-CREATE TEMPORARY TABLE sqlsvm_a4 AS
-SELECT r.x2 AS x2, r.w * a.v AS c
-FROM sqlsvm_s4 AS r
-JOIN sqlsvm_v4_0 AS a ON r.g2 = a.g2 AND r.s = a.s;
-
 -- sums 0
 SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
-FROM sqlsvm_a0 AS r;
+FROM (SELECT r.x1 AS x1, r.w * a.v AS c FROM sqlsvm_s0 AS r JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s) AS r;
 
 -- sums 1
 SELECT
   COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
-FROM sqlsvm_a1 AS r;
+FROM (
+  SELECT r.y AS y, r.w * a.v AS c
+  FROM sqlsvm_s1 AS r
+  JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s
+) AS r;
 
 -- sums 4
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
-FROM sqlsvm_a4 AS r;
+FROM (SELECT r.x2 AS x2, r.w * a.v AS c FROM sqlsvm_s4 AS r JOIN sqlsvm_v4_0 AS a ON r.g2 = a.g2 AND r.s = a.s) AS r;

@@ -86,24 +86,22 @@ SELECT g0 AS g0, s AS s, v AS v
 FROM sqlsvm_centre
 WHERE side = 1 AND v > 0;
 
--- counts of o
-CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT r.x1 AS x1, r.y AS y, r.w * a.v AS c
-FROM sqlsvm_s0 AS r
-JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s AND r.o = a.o;
+-- sums 0
+SELECT
+  COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
+  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
+  COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
+FROM (
+  SELECT r.x1 AS x1, r.y AS y, r.w * a.v AS c
+  FROM sqlsvm_s0 AS r
+  JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s AND r.o = a.o
+) AS r;
 
 -- counts of t
 CREATE TEMPORARY TABLE sqlsvm_a1 AS
 SELECT r.k1 AS k1, r.x3 AS x3, r.w * a.v AS c
 FROM sqlsvm_s1 AS r
 JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.s = a.s;
-
--- sums 0
-SELECT
-  COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
-  COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
-  COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
-FROM sqlsvm_a0 AS r;
 
 -- sums 2
 SELECT COALESCE(SUM(r.c * r.x3), CAST(0.0 AS DOUBLE PRECISION)) AS x3

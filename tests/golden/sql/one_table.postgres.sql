@@ -1,25 +1,23 @@
--- active rows (bound, theta)
-CREATE TEMPORARY TABLE sqlsvm_a0 AS
-SELECT x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
-FROM (
-  SELECT
-    r.x1 AS x1,
-    (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
-      (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
-   ) AS p,
-    r.y AS y
-  FROM (
-    SELECT
-      CAST("facts"."x" AS DOUBLE PRECISION) AS x1,
-      CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y
-    FROM "public".facts AS "facts"
- ) AS r
-) AS s
-WHERE y * p < CAST($1 AS DOUBLE PRECISION);
-
--- sums 0
+-- sums 0 (bound, theta)
 SELECT
   COALESCE(SUM(ABS(r.c)), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0,
   COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
-FROM sqlsvm_a0 AS r;
+FROM (
+  SELECT x1 AS x1, CAST(y AS DOUBLE PRECISION) AS c
+  FROM (
+    SELECT
+      r.x1 AS x1,
+      (CAST($2 AS DOUBLE PRECISION[]))[1] * CAST(1.0 AS DOUBLE PRECISION) + (
+        (CAST($2 AS DOUBLE PRECISION[]))[2] * r.x1
+     ) AS p,
+      r.y AS y
+    FROM (
+      SELECT
+        CAST("facts"."x" AS DOUBLE PRECISION) AS x1,
+        CASE WHEN "facts"."y" = 1 THEN 1 WHEN NOT "facts"."y" IS NULL THEN -1 END AS y
+      FROM "public".facts AS "facts"
+   ) AS r
+ ) AS s
+  WHERE y * p < CAST($1 AS DOUBLE PRECISION)
+) AS r;
