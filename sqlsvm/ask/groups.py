@@ -11,7 +11,7 @@ from sqlsvm.ask.evaluate import evaluate
 from sqlsvm.ask.machine import measured_by
 from sqlsvm.ask.residuals import residuals, residuals_by
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.sample import TIMES
+from sqlsvm.compile.joined import TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Histogram, Measured, Residuals
 from sqlsvm.model.memory import category_weights

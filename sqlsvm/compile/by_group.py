@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
+from sqlsvm.compile.joined import is_narrow, joined
 from sqlsvm.compile.moments import counts_of, messages_to
-from sqlsvm.compile.sample import is_narrow, joined
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan

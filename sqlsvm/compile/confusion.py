@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.sample import CLUSTER, TIMES, is_met_once, joined
+from sqlsvm.compile.joined import CLUSTER, TIMES, is_met_once, joined
 from sqlsvm.compile.statement import Statement, statement, theta
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.score import chance

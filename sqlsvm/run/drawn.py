@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlsvm.compile.categories import number_column
-from sqlsvm.compile.sample import TIMES
+from sqlsvm.compile.joined import TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.scaling import Scaling
 from sqlsvm.plan.target import CODE, Target

@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.prepare import node_table
-from sqlsvm.compile.sample import TIMES
 from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import DataError, OptionError, nearest

@@ -18,9 +18,9 @@ from sqlsvm import sql
 from sqlsvm.compile.by_group import SIZES, rows_by_group, sizes_by_group
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.joined import TIMES, is_narrow
 from sqlsvm.compile.moments import needed
 from sqlsvm.compile.prepare import node_table
-from sqlsvm.compile.sample import TIMES, is_narrow
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.model.literals import literal

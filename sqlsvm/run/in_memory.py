@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.moments import multiplied
-from sqlsvm.compile.sample import TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.design import OTHER, Coordinate, Design, Dictionary

@@ -5,8 +5,8 @@ from functools import partial
 from math import inf
 
 from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.moments import needed
-from sqlsvm.compile.sample import TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.plan.catalog import Catalog

@@ -10,22 +10,28 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm.compile.copies import copy
-from sqlsvm.compile.sample import CLUSTER, TIMES, J, drawn_nodes, is_direct, root_of, sample, thinnable, whole
+from sqlsvm.compile.drawing import J
+from sqlsvm.compile.joined import CLUSTER, TIMES, bag_rows, drawn_nodes, root_of, values_of, whole
+from sqlsvm.compile.sample import is_direct, sample, thinnable
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.plan.parameters import DENSITY, SEED, TURN, points
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.run.drawn import Drawn, Reader, read_rows
+from sqlsvm.run.picking import can_pick, pick
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import fitting
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.rows import SampleRows
+from sqlsvm.sql import WIDEST
 
 steps = logging.getLogger(__name__)
 
 LARGEST_SAMPLE = 80_000_000  # numbers, 320 MB
 LAST = 1.0 - 2.0**-32
 """Times the rows of a key it is below their number, also when it is rounded."""
+MUCH = 2
+"""If the bags have at most this many times the rows that would be drawn of them, they are read whole."""
 MANY = 1000
 """From this size on, it does not matter that a thinned table keeps a few rows more or less than were asked for."""
 
@@ -36,6 +42,8 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     work, plan, moments = problem.work, problem.plan, problem.moments
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
+    if not apart and _is_little(problem, size):
+        return _picked(problem, size, seed)
     table = thinnable(plan) if size >= MANY else None
     thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
     hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
@@ -52,6 +60,31 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
             numbers, ones, labels = reader.read_once(rows, np.float32)
     drawn = Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
     return replace(drawn, clusters=_clusters(rows)) if apart else drawn
+
+
+def _is_little(problem: Problem, size: int) -> bool:
+    """Have the bags few rows next to what would be drawn of them?"""
+    plan, catalog = problem.plan, problem.catalog
+    cores = [plan.tree.nodes[bag.core] for bag in plan.bags]
+    widths = [sum(len(values_of(plan, node)) for node in bag.nodes) for bag in plan.bags]
+    if not can_pick(plan) or max(widths) > WIDEST // 2 or max(map(len, cores)) > 1:
+        return False
+    left = MUCH * size * len(cores)
+    for (alias,) in cores:
+        left -= int(catalog.rows_up_to(alias, left + 1))
+        if left < 0:
+            return False
+    return True
+
+
+def _picked(problem: Problem, size: int, seed: int) -> Drawn:
+    """The same from the rows of the bags, which are read whole."""
+    work, plan, scaling = problem.work, problem.plan, problem.scaling
+    with work.clock.during("sampling"):
+        parts = [work.read(bag_rows(plan, bag), plan.design.target.parameters) for bag in plan.bags]
+        rows = pick(plan, parts, size, np.random.default_rng(seed))
+        numbers, ones, labels = Reader(scaling).read_once(rows, np.float32)
+    return Drawn(SampleRows(numbers, ones, scaling.dimension), labels, np.ones(len(labels)))
 
 
 def _by_points(parts: Sequence[Rows]) -> Rows:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.compile.copies import working_tables
+from sqlsvm.compile.joined import TIMES, is_narrow, is_plain, joined
 from sqlsvm.compile.moments import SIZE, join_size
-from sqlsvm.compile.sample import TIMES, is_narrow, is_plain, joined
 from sqlsvm.compile.statement import Statement, in_one, statement
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.catalog import Catalog

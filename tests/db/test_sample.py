@@ -25,6 +25,20 @@ from tests.typed import meant, typed
 
 SIZE = 2000
 
+
+@pytest.fixture
+def in_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlsvm.run.sampling, "MUCH", 0)
+
+
+@pytest.fixture(params=["in the database", "in memory"])
+def anywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows are drawn from several bags."""
+    monkeypatch.setattr(sqlsvm.run.sampling, "MUCH", 0 if request.param == "in the database" else 1000)
+
+
+both_ways = pytest.mark.usefixtures("anywhere")
+
 # -- uniform -----------------------------------------------------------------------------------------------------------
 
 
@@ -75,6 +89,7 @@ WORLDS = (7, 9, 39, 51, 65)
 """Random worlds with joins of 21 to 168 rows; with everything that a join may have among them."""
 
 
+@both_ways
 def test_every_row_of_any_join_is_equally_likely(shared_engine: Engine) -> None:
     results, seen = [], set()
     for seed in WORLDS:
@@ -107,6 +122,7 @@ WISHES = {
 }
 
 
+@both_ways
 @pytest.mark.parametrize("weight", WISHES)
 def test_heavier_rows_are_likelier(engine: Engine, weight: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The truth has a row of weight 2 twice. Weights at the root, below it, and where nothing else is wanted."""
@@ -120,6 +136,7 @@ def test_heavier_rows_are_likelier(engine: Engine, weight: str, monkeypatch: pyt
     assert set(sample.weights) == {1.0}
 
 
+@both_ways
 @pytest.mark.parametrize("spread", [False, True])
 def test_rows_of_the_root_are_stratified(engine: Engine, spread: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row with a share p of the join holds all but two of its points for certain: it is drawn K p times, +-2."""
@@ -132,6 +149,7 @@ def test_rows_of_the_root_are_stratified(engine: Engine, spread: bool, monkeypat
     assert np.abs(hits - expected).max() < 2
 
 
+@both_ways
 @pytest.mark.parametrize("size", [1000, 2500, 3819])
 def test_rows_that_repeat_with_a_period_are_as_likely(duckdb: Engine, size: int) -> None:
     """Of 10,000 rows of the root, every second one is of one kind, every third, and so on."""
@@ -156,6 +174,7 @@ def test_a_small_join_is_its_own_sample(engine: Engine) -> None:
     assert hits.tolist() == expected.tolist() == [1] * 5
 
 
+@both_ways
 def test_a_missing_number_is_the_mean_and_a_missing_category_none(engine: Engine) -> None:
     build(engine, FORK)
     with workspace(engine) as work:
@@ -248,6 +267,7 @@ def assert_same(one: Sample, other: Sample) -> None:
     np.testing.assert_array_equal(one.signs, other.signs)
 
 
+@both_ways
 def test_a_seed_is_a_sample(postgres: Engine, duckdb: Engine) -> None:
     """To the last row; on another engine, and with the rows of all tables but the label's in another order."""
     build(postgres, FORK)
@@ -260,6 +280,7 @@ def test_a_seed_is_a_sample(postgres: Engine, duckdb: Engine) -> None:
     assert_same(first, fork_sample(postgres, 1))
 
 
+@both_ways
 def test_another_seed_is_another_sample(engine: Engine) -> None:
     build(engine, FORK)
     one, other = fork_sample(engine, 1), fork_sample(engine, 2)
@@ -282,6 +303,7 @@ def watched(oracle: JoinOracle) -> Iterator[dict[str, float]]:
     oracle.problem.work.on_done = None
 
 
+@pytest.mark.usefixtures("in_database")
 def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
     """7000 rows are joined to 1e15. Each x is a fair coin of its own, so each of the 2^7 combinations is as likely."""
     text = even_chain(engine, tables=7, rows=1000, keys=10)
@@ -298,6 +320,44 @@ def test_1e15_rows_are_sampled_from_a_few_thousand(engine: Engine) -> None:
     assert Counter(name.split()[0] for name in kept) == {"count": 6, "intervals": 6, "drawn": 6, "sample": 7}
 
 
+def test_small_bags_are_read_whole(engine: Engine) -> None:
+    """Once, and their rows are drawn in memory. If they have more than twice the rows that would be drawn of each bag,
+    they stay where they are."""
+    text = even_chain(engine, tables=7, rows=1000, keys=10)
+    with workspace(engine) as work:
+        oracle = open_oracle(work, text, Wish(intercept=False))
+        with watched(oracle) as kept:
+            sample = oracle.sample(5120, 1)
+        assert Counter(kept.values()) == {1000: 7}
+        with watched(oracle) as kept:
+            oracle.sample(400, 1)
+    assert {name.split()[0] for name in kept} == {"count", "intervals", "drawn", "sample"}
+    seen = Counter(map(tuple, sample.rows.dense().tolist()))
+    expected = 5120 / 2**7
+    assert sum((n - expected) ** 2 / expected for n in seen.values()) < 2**7 + 5 * np.sqrt(2 * 2**7)
+
+
+COMPOSITE = """
+CREATE TABLE l (i INT, j INT, x INT, y INT); CREATE TABLE r (i INT, j INT, z INT, times INT);
+INSERT INTO l VALUES (1, 1, 0, 1), (1, 2, 1, 0), (2, 1, 2, 1), (2, 1, 3, 0), (3, 3, 4, 1), (NULL, 1, 9, 1);
+INSERT INTO r VALUES (1, 1, 0, 1), (1, 1, 1, 3), (1, 2, 2, 1), (2, 1, 3, 2), (2, 1, 4, 1000000), (2, 2, 5, 9);
+"""
+
+
+@both_ways
+def test_rows_that_meet_on_two_columns(engine: Engine) -> None:
+    """Also where one row of a key outweighs all others: the truth has a row for each unit of weight, so count here."""
+    build(engine, COMPOSITE)
+    text = "SELECT l.y, r.times, l.x, r.z FROM l JOIN r ON r.i = l.i AND r.j = l.j"
+    with workspace(engine) as work:
+        sample = open_oracle(work, text, Wish(weight="times", scale="none", intercept=False)).sample(SIZE, 1)
+    seen = Counter(map(tuple, np.rint(sample.rows.dense()).astype(int).tolist()))
+    assert seen.keys() >= {(2, 4), (3, 4)}
+    assert seen[2, 4] + seen[3, 4] >= SIZE - 1
+    assert abs(seen[2, 4] - SIZE / 2) <= 2
+
+
+@pytest.mark.usefixtures("in_database")
 def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
     """Along a foreign key there is nothing to draw; of e only the number of its rows matters."""
     build(engine, FORK)
@@ -314,6 +374,7 @@ def test_only_what_the_sample_needs_is_drawn(engine: Engine) -> None:
     assert max(kept[name] for name in kept if name.startswith("intervals")) <= 7
 
 
+@pytest.mark.usefixtures("in_database")
 def test_rows_are_drawn_from_the_node_that_the_label_folds_into(engine: Engine) -> None:
     """The label is in a table that many rows point to. From there, all of these rows would be sorted."""
     build(engine, FORK)
@@ -470,7 +531,7 @@ def texts(work: Workspace) -> Iterator[list[str]]:
 
 def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """30 features, all with a NULL, are 60 columns: two answers, the first of them too wide for a page."""
-    monkeypatch.setattr("sqlsvm.compile.sample.WIDEST", 50)
+    monkeypatch.setattr("sqlsvm.compile.joined.WIDEST", 50)
     monkeypatch.setattr("sqlsvm.engine.postgres._FIT_ON_A_PAGE", 30)
     rng, names = np.random.default_rng(0), {t: [f"{t}{i}" for i in range(10)] for t in "fgh"}
     rows = {t: np.ma.MaskedArray(rng.normal(size=(20, 10)), mask=np.arange(200).reshape(20, 10) < 10) for t in names}
@@ -491,6 +552,7 @@ def test_more_columns_than_a_row_may_have(engine: Engine, monkeypatch: pytest.Mo
     assert sample.signs.tolist() == [2.0 * (place % 2) - 1.0 for place in places]
 
 
+@both_ways
 def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rows rather than more numbers than that."""
     monkeypatch.setattr(sqlsvm.run.sampling, "LARGEST_SAMPLE", 100)
@@ -500,6 +562,7 @@ def test_the_sample_fits_in_memory(engine: Engine, monkeypatch: pytest.MonkeyPat
     assert sample.signs.shape == sample.weights.shape == (100 // 5,)
 
 
+@both_ways
 def test_nothing_of_it_stays(engine: Engine) -> None:
     build(engine, FORK)
     with workspace(engine) as work:

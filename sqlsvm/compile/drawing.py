@@ -1,0 +1,241 @@
+"""K rows of the join, drawn node by node in the database.
+
+First draw rows of the root, then for each drawn row one row of each child. The root is the node that the label's folds
+into, so that as little as possible is left to draw below it; where rows of the label's relation are told apart, it is
+their node. A row r of the root is part of W(r) join rows: w(r) times what came up from its children. Laid end to end,
+these intervals fill [0, N). The points at (j - 1 + U_j) N / K choose K rows of the root. Below the root, the rows of
+one key are intervals that fill [0, M(key)), where M is the message that came up. Each point drawn so far gets a uniform
+place in the interval of its key.
+
+All randomness comes in as parameters, and the same numbers give the same rows. For this the rows of a key are laid down
+in the order of their columns, so among equal rows it does not matter which is drawn. Where these rows are in as many
+join rows as each other, a point's place is the number of its row. Else one sort of starts and points together finds the
+interval of each point; a range join would compare all pairs. The root may be long, so it is laid down as it is read.
+U_j is the golden ratio times the square of j, turned by a random number and less its whole part: so arithmetic tells
+which points a row has.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.count import Counts, down_table, up_table
+from sqlsvm.compile.joined import CLUSTER, columns_of, drawn_nodes, keys_of, root_of, with_values
+from sqlsvm.compile.moments import counts_of
+from sqlsvm.compile.scores import source
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.parameters import DENSITY, TURN, points
+from sqlsvm.plan.plan import Plan
+from sqlsvm.sql import Named
+
+Hashed = Callable[[Sequence[exp.Expression]], exp.Expression]
+"""The whole number that an engine computes from values."""
+
+J = "j"
+"""The number of a point, from 1: of which row of the sample a part is."""
+
+
+def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iterator[Statement]:
+    counts = counts_of(plan, apart=False)
+    counts = replace(counts, tree=counts.tree.rerooted(root_of(plan, apart=apart)))
+    ups = {up_table(node) for node in range(len(plan.tree.nodes))}
+    yield from (s for s in counts.messages() if s.table in ups)
+    nodes = list(drawn_nodes(plan, apart=apart))
+    above = {parent.other(node) for node, parent in nodes if parent}
+    for node, parent in nodes:
+        name, drawn = counts.tree.name(node), drawn_table(node)
+        if parent is None:
+            hit = _root_hit(plan, counts, node, hashed, chunked, apart)
+        elif parent.unique_at(node):
+            hit = _met(plan, node, parent)
+        else:
+            alike = _are_alike(plan, counts, node)
+            intervals = (_numbered if alike else _intervals)(plan, counts, node, parent)
+            yield statement(f"intervals of {name}", intervals, intervals_table(node))
+            hit = (_hit_by_number if alike else _hit)(plan, node, parent)
+        if node in above:
+            yield statement(f"drawn rows of {name}", hit, drawn)
+        rows = exp.to_table(drawn) if node in above else sql.derived(hit, drawn)
+        yield statement(f"sample of {name}", _answer(plan, node, rows, apart and parent is None))
+
+
+def intervals_table(node: int) -> str:
+    return f"sqlsvm_intervals{node}"
+
+
+def drawn_table(node: int) -> str:
+    """Row j of the sample, as far as it comes from this node."""
+    return f"sqlsvm_drawn{node}"
+
+
+def _root_hit(plan: Plan, counts: Counts, node: int, hashed: Hashed | None, chunked: bool, apart: bool) -> exp.Select:
+    """SELECT j, columns FROM the rows, laid down in the order in which they are read, or of their hashes: each as often
+    as its interval holds points. `apart`: also the first j of the row, which tells it from others."""
+    columns = columns_of(plan, node)
+    rows = _sized(plan, counts, node, columns)
+    laid_down = _in_chunks(rows, hashed) if hashed and chunked else _in_one_go(rows, hashed)
+    low, density = exp.paren(sql.minus(sql.column("high"), sql.column("size"))), sql.parameter(DENSITY)
+    ends: Named = [(sql.product(low, density), "low"), (sql.product(sql.column("high"), density.copy()), "high")]
+    scaled = sql.derived(sql.select([*sql.columns(columns), *ends], sql.derived(laid_down, "e")), "l")
+    held: Named = [(sql.plus(_points_below("low"), sql.integer(1)), "first"), (_points_below("high"), "last")]
+    hit = sql.derived(sql.select([*sql.columns(columns), *held], scaled), "h")
+    own = [(sql.column("first"), CLUSTER)] if apart else []
+    first, last = (exp.cast(sql.column(end), exp.DType.BIGINT) for end in ("first", "last"))
+    drawn = sql.select([(sql.series(first, last), J), *own, *sql.columns(columns)], hit)
+    return sql.where(drawn, exp.LTE(this=sql.column("first"), expression=sql.column("last")))
+
+
+GOLDEN = (5**0.5 - 1.0) / 2.0
+
+
+def _points_below(place: str) -> exp.Expression:
+    """How many of the root's points lie below a place, in K-ths: one for each whole K-th, and perhaps that of the next.
+    Where in it that is comes from the square of its number: multiples of one ratio would go in step with rows that
+    repeat with a period."""
+    whole = exp.Floor(this=sql.column(place))
+    turned = sql.plus(sql.product(whole, whole.copy(), sql.number(GOLDEN)), sql.parameter(TURN))
+    point = sql.minus(turned, exp.Floor(this=turned.copy()))
+    below = exp.LT(this=sql.plus(whole.copy(), point), expression=sql.column(place))
+    return sql.plus(whole.copy(), sql.case(below, sql.integer(1), sql.integer(0)))
+
+
+def _in_one_go(rows: exp.Select, hashed: Hashed | None) -> exp.Select:
+    """SELECT columns, size, the high end of their interval"""
+    names = rows.named_selects
+    if hashed:
+        rows = with_hash(names, sql.derived(rows, "s"), hashed)
+    through = sql.window(sql.total(sql.column("size")), (), [HASH] if hashed else (), running=True)
+    return sql.select([*sql.columns(names), (through, "high")], sql.derived(rows, "s"))
+
+
+HASH = "hash_of_row"
+
+
+def with_hash(names: Sequence[str], rows: exp.Expr, hashed: Hashed) -> exp.Select:
+    """SELECT columns, their hash"""
+    columns = sql.columns(names)
+    return sql.select([*columns, (hashed([c.copy() for c, _ in columns]), HASH)], rows)
+
+
+CHUNKS = 1024
+
+
+def _in_chunks(rows: exp.Select, hashed: Hashed) -> exp.Select:
+    """The same, where a window over all rows would be the work of one task: first the sizes of chunks are added up,
+    then those of the rows of each."""
+    names, size, chunk, whole = rows.named_selects, sql.column("size"), sql.column("chunk"), sql.column("whole")
+    of = exp.BitwiseAnd(this=hashed([c for c, _ in sql.columns(names)]), expression=sql.integer(CHUNKS - 1))
+    chunked = sql.derived(sql.select([*sql.columns(names), (of, "chunk")], sql.derived(rows, "s")), "r")
+    wholes = sql.derived(sql.grouped([(chunk, "chunk")], [(sql.total(size), "whole")], chunked.copy()), "w")
+    start = sql.minus(sql.window(sql.total(whole), (), ["chunk"], running=True), whole.copy())
+    starts = sql.derived(sql.select([(chunk.copy(), "at"), (start, "start")], wholes), "b")
+    high = sql.plus(sql.column("start"), sql.window(sql.total(size.copy()), ["chunk"], running=True))
+    found = sql.select([*sql.columns(names), (high, "high")], chunked)
+    return sql.join(found, starts, [sql.equal(sql.column("at"), sql.column("chunk"))])
+
+
+def _are_alike(plan: Plan, counts: Counts, node: int) -> bool:
+    """Is each of its rows, as seen from above, in one join row?"""
+    return not plan.weighted(node) and not counts.meets(node, down_table(node))
+
+
+def _numbered(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
+    """SELECT columns, their number among the rows of their key FROM node"""
+    columns = columns_of(plan, node)
+    return sql.select([*sql.columns(columns), (_number(columns, parent), "number")], counts.rows(node))
+
+
+def _number(columns: list[str], parent: Edge) -> exp.Expression:
+    return sql.window(exp.RowNumber(), keys_of(parent), _order(columns, parent))
+
+
+def _order(columns: list[str], parent: Edge) -> list[str]:
+    shared = keys_of(parent)
+    return [*shared, *(c for c in columns if c not in shared)]
+
+
+def _intervals(plan: Plan, counts: Counts, node: int, parent: Edge) -> exp.Select:
+    """SELECT columns, their number among the rows of their key, the low end of their interval FROM node JOIN messages
+    from below. Both windows are alike, so the rows are sorted once, and each key by itself."""
+    columns, size = columns_of(plan, node), sql.column("size")
+    through = sql.window(sql.total(size), keys_of(parent), _order(columns, parent), running=True)
+    laid: Named = [*sql.columns(columns), (_number(columns, parent), "number"), (sql.minus(through, size), "low")]
+    rows = sql.derived(_sized(plan, counts, node, columns), "s")
+    return sql.where(sql.select(laid, rows), sql.positive(size))
+
+
+def _sized(plan: Plan, counts: Counts, node: int, columns: list[str]) -> exp.Select:
+    """SELECT columns, w * what came up from the children AS size: the rows without a partner below drop out."""
+    above = down_table(node)
+    return counts.joined(node, [*sql.columns(columns, "n"), (counts.total(node, above), "size")], above)
+
+
+def _hit(plan: Plan, node: int, parent: Edge) -> exp.Select:
+    """SELECT j, columns: for every point the last interval of its key that starts at or before it."""
+    shared = keys_of(parent)
+    last = sql.window(sql.largest(sql.column("number")), shared, ["place", "kind"], running=True)
+    merged = sql.derived(sql.union_all(_starts(node, shared), _points(node, parent)), "m")
+    looked_up = sql.select([*sql.columns([J, *shared]), (last, "number")], merged)
+    return sql.where(_with_row(plan, node, parent, looked_up), sql.not_null(sql.column(J, "h")))
+
+
+def _hit_by_number(plan: Plan, node: int, parent: Edge) -> exp.Select:
+    """The same where a point's place is the number of its row, less 1 and a part."""
+    number = sql.plus(exp.Floor(this=sql.column("place")), sql.integer(1))
+    points = sql.derived(_points(node, parent), "p")
+    looked_up = sql.select(
+        [*sql.columns([J, *keys_of(parent)]), (exp.cast(number, exp.DType.BIGINT), "number")], points
+    )
+    return _with_row(plan, node, parent, looked_up)
+
+
+def _with_row(plan: Plan, node: int, parent: Edge, looked_up: exp.Select) -> exp.Select:
+    """SELECT j, columns FROM what was looked up for each j JOIN intervals"""
+    intervals = intervals_table(node)
+    picked = sql.select(
+        [*sql.columns([J], "h"), *sql.columns(columns_of(plan, node), intervals)], sql.derived(looked_up, "h")
+    )
+    return sql.join(picked, exp.to_table(intervals), sql.same([*keys_of(parent), "number"], "h", intervals))
+
+
+def _starts(node: int, shared: list[str]) -> exp.Select:
+    place: Named = [(sql.column("low"), "place"), (sql.integer(0), "kind"), (sql.column("number"), "number")]
+    return sql.select([*sql.columns(shared), *place, (_no_number(), J)], exp.to_table(intervals_table(node)))
+
+
+def _points(node: int, parent: Edge) -> exp.Select:
+    """The points with their keys, as the message spells them. A point at a start sorts after it, because the interval
+    holds its start."""
+    came, above, p = up_table(node), drawn_table(parent.other(node)), "p"
+    u = sql.product(sql.column("u", p), sql.column("c", came))
+    place: Named = [(u, "place"), (sql.integer(1), "kind"), (_no_number(), "number"), (sql.column(J, p), J)]
+    found = sql.select([*sql.columns(keys_of(parent), came), *place], unnested(node))
+    found = sql.join(found, exp.to_table(above), sql.same([J], above, p))
+    return sql.join(found, exp.to_table(came), sql.same(keys_of(parent), above, came))
+
+
+def unnested(node: int) -> exp.Expression:
+    """p(u, j): the points in their order."""
+    return sql.items(sql.array(points(node)), "p", "u", J)
+
+
+def _no_number() -> exp.Expression:
+    return exp.cast(exp.null(), exp.DType.BIGINT)
+
+
+def _met(plan: Plan, node: int, parent: Edge) -> exp.Select:
+    """SELECT j, columns: along a foreign key a row meets one row, and there is nothing to draw."""
+    above = drawn_table(parent.other(node))
+    columns = [*sql.columns([J], above), *sql.columns(columns_of(plan, node), "n")]
+    found = sql.select(columns, exp.to_table(above))
+    return sql.join(found, source(plan, node, "n"), sql.same(keys_of(parent), above, "n"))
+
+
+def _answer(plan: Plan, node: int, drawn: exp.Expr, clustered: bool) -> exp.Select:
+    """SELECT j, y, x.., category numbers FROM what was drawn of a node"""
+    name = drawn_table(node)
+    found = sql.select(sql.columns([J, *([CLUSTER] if clustered else [])], name), drawn)
+    return with_values(plan, found, {node: name})

@@ -1,0 +1,135 @@
+"""Rows of the join, or of one of its bags, as answers: y, x.., category numbers, and how often a row counts."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.compile.categories import number_column, placed
+from sqlsvm.compile.prepare import codes_table, key, link_key
+from sqlsvm.compile.scores import number_columns, source, value_columns
+from sqlsvm.compile.statement import Statement, statement
+from sqlsvm.plan.join_tree import Edge
+from sqlsvm.plan.plan import Bag, Plan
+from sqlsvm.plan.target import CODE
+from sqlsvm.sql import WIDEST
+
+TIMES = "times"
+"""How often a row of the answer was drawn."""
+CLUSTER = "cluster"
+"""Which row of the label's relation it is of."""
+
+
+def whole(plan: Plan, *, apart: bool = False) -> Statement | None:
+    """SELECT times, y, x.., category numbers: each row of the join, in an order that is always the same. None if it is
+    too wide for one answer. `apart`: also a number of the root's row."""
+    if not is_narrow(plan):
+        return None
+    found = joined(plan, apart=apart)
+    return statement(f"join {plan.label_node}", found.order_by(*map(sql.column, found.named_selects)))
+
+
+def is_narrow(plan: Plan, *, apart: bool = True) -> bool:
+    """Does a row of the join fit into one answer?"""
+    widths = [len(values_of(plan, node)) for node, _ in drawn_nodes(plan, apart=apart)]
+    return len(widths) == 1 or sum(widths) <= WIDEST
+
+
+def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
+    """SELECT times, y, x.., category numbers, the part of a plan that keeps parts apart: each row of the join, with its
+    weight as times. `apart`: also a number of the root's row."""
+    root = plan.label_node
+    own = [*sql.columns(plan.parts, "l"), *([(sql.any_number(), CLUSTER)] if apart else [])]
+    found = met(plan, sql.also(_weighing(plan, root), own), root)
+    also = [*plan.parts, *([CLUSTER] if apart else [])]
+    return sql.also(found, sql.columns(also, "n")) if also else found
+
+
+def bag_rows(plan: Plan, bag: Bag) -> Statement:
+    """SELECT times, g.., y, x.., category numbers: each row of a bag, with the codes of its links."""
+    root, names = bag.core, _names(bag.core, bag.nodes)
+    found = met(plan, _weighing(plan, root), root, bag.nodes)
+    for v in sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on}):
+        holder = next(names[node] for node in bag.nodes if v in plan.tree.variables_of(node))
+        codes = codes_table(v)
+        found = sql.also(found, [(sql.column("g", codes), link_key(v))])
+        found = sql.join(found, exp.to_table(codes), [sql.equal(sql.column(key(v), holder), sql.column("k", codes))])
+    return statement(f"rows of {plan.tree.name(root)}", found)
+
+
+def _weighing(plan: Plan, root: int) -> exp.Select:
+    """SELECT columns, w AS times FROM a node"""
+    times = sql.column("w", "l") if plan.weighted(root) else sql.number(1)
+    return sql.select([*sql.columns(root_columns(plan, root), "l"), (times, TIMES)], source(plan, root, "l"))
+
+
+def root_of(plan: Plan, *, apart: bool = False) -> int:
+    """The node of which rows are drawn first."""
+    return plan.label_node if apart else plan.core
+
+
+def is_plain(plan: Plan) -> bool:
+    """Is a row of the join a row of the root, and do all weigh the same?"""
+    return is_met_once(plan, plan.core) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
+
+
+def is_met_once(plan: Plan, root: int) -> bool:
+    """Is a row of this node in one row of the join at most?"""
+    return all(parent is None or parent.unique_at(node) for node, parent in plan.tree.down(root))
+
+
+def drawn_nodes(plan: Plan, *, apart: bool = False) -> list[tuple[int, Edge | None]]:
+    """The nodes from the root downwards, each with the edge to its parent. If neither a feature nor the label is at a
+    node or below it, it does not matter which of its rows is drawn, so it is left out."""
+    down = plan.tree.down(root_of(plan, apart=apart))
+    needed = {n for n in range(len(plan.tree.nodes)) if n == plan.label_node or plan.featured(n)}
+    return [(n, p) for n, p in down if p is None or not needed.isdisjoint(plan.tree.beyond(n, p))]
+
+
+def columns_of(plan: Plan, node: int) -> list[str]:
+    """What the sample needs of a node. Its rows are sorted by these. Text is slow to compare, so it comes last."""
+    edges = [e for _, e in drawn_nodes(plan) if e and node in (e.left, e.right)]
+    names = [key(v) for v in sorted({v for e in edges for v in e.on})]
+    return [*names, *values_of(plan, node)]
+
+
+def values_of(plan: Plan, node: int) -> list[str]:
+    return [*([CODE] if node == plan.label_node else []), *value_columns(plan, node)]
+
+
+def root_columns(plan: Plan, root: int) -> list[str]:
+    """What the answer needs of the root, and every key by which others are met."""
+    edges = plan.tree.edges_of(root)
+    return list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *columns_of(plan, root)]))
+
+
+def met(plan: Plan, rows: exp.Select, root: int, nodes: Collection[int] | None = None) -> exp.Select:
+    """SELECT times, x.., category numbers, y FROM rows of the root JOIN every other node, or these of them"""
+    others = [(n, parent) for n, parent in plan.tree.down(root) if parent and (nodes is None or n in nodes)]
+    names = _names(root, [root, *(node for node, _ in others)])
+    weights = (sql.column("w", names[node]) for node, _ in others if plan.weighted(node))
+    found = sql.select([(sql.product(sql.column(TIMES, "n"), *weights), TIMES)], sql.derived(rows, "n"))
+    for node, parent in others:
+        meet = sql.same(keys_of(parent), names[parent.other(node)], names[node])
+        found = sql.join(found, source(plan, node, names[node]), meet)
+    return with_values(plan, found, names)
+
+
+def _names(root: int, nodes: Iterable[int]) -> dict[int, str]:
+    return {node: "n" if node == root else f"n{node}" for node in nodes}
+
+
+def with_values(plan: Plan, found: exp.Select, names: Mapping[int, str]) -> exp.Select:
+    """What each node, under its name there, adds to a row."""
+    for node, name in names.items():
+        if node == plan.label_node:
+            found = sql.also(found, [(sql.column(CODE, name), CODE)])
+        found = sql.also(found, sql.columns(number_columns(plan, node), name))
+        for d in plan.dictionaries(node):
+            found, n = placed(found, d, name)
+            found = sql.also(found, [(n, number_column(d))])
+    return found
+
+
+def keys_of(parent: Edge) -> list[str]:
+    return [key(v) for v in parent.on]
