@@ -270,11 +270,13 @@ class Messages:
             yield statement(f"values of {bag_name(self.plan, bag)}", own, self.values(bag))
 
     def place_of(self, bag: int, step: int, columns: Named) -> Named:
-        """The place that these columns of a list of states make, where such states have one."""
-        if not self.placed(bag, step):
+        """The place that these columns of a list of states make. The rows of a bag have one too when they look up their
+        counts."""
+        keys = self.meetings(bag)[step - 1].rest if step else link_keys(self.plan, bag)
+        if self.plan.method != "grid" or not keys:
             return []
         named = {name: column for column, name in columns}
-        return [(place(named[self.meetings(bag)[step - 1].rest[0]], named["s"]), PLACE)]
+        return [(place(named[keys[0]], named["s"]), PLACE)]
 
     def _side(self, bag: int, tie: bool, *, is_left: bool) -> exp.Select:
         s, c, zero, side = sql.column("s"), sql.column("c"), sql.number(0), sql.integer(0 if is_left else 1)

@@ -11,7 +11,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import REST, TIE, Messages, link_keys, scored_table, tie_of, value_table
+from sqlsvm.compile.messages import PLACE, REST, TIE, Messages, link_keys, place, scored_table, tie_of, value_table
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, straight, value_columns, weight_of
@@ -197,5 +197,10 @@ class Tally:
         count = sql.product(sql.column("w", "r"), sql.column("v", "a"))
         rows = sql.table(scored_table(bag.number), "r")
         made = sql.select([*sql.columns(names, "r"), (count, COUNT)], rows)
-        state = [*link_keys(self.plan, bag.number), "s", *([TIE] if has_label and self.ties else [])]
-        return sql.join(made, sql.table(value_table(bag.number, 0), "a"), sql.same(state, "r", "a"))
+        keys, tie = link_keys(self.plan, bag.number), [TIE] if has_label and self.ties else []
+        if self._on_grid and keys:
+            at = place(sql.column(keys[0], "r"), sql.column("s", "r"))
+            same = [sql.equal(at, sql.column(PLACE, "a")), *sql.same([*keys[1:], *tie], "r", "a")]
+        else:
+            same = sql.same([*keys, "s", *tie], "r", "a")
+        return sql.join(made, sql.table(value_table(bag.number, 0), "a"), same)

@@ -14,6 +14,7 @@ from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.prepare import link_key
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.plan import Link, Plan
+from sqlsvm.plan.target import CODE
 from sqlsvm.solve.arrays import Array, Indices
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -76,7 +77,7 @@ def _lay(plan: Plan, parts: Sequence[Rows], bag: int, towards: Link | None) -> L
             below.append((child, places))
     codes = _codes(rows, towards) if towards else np.zeros(len(sizes), dtype=np.int64)
     (met,) = np.nonzero(sizes > 0.0)
-    order = met[np.lexsort((_mixed(rows)[met], codes[met]))]
+    order = met[np.lexsort([by[met] for by in (*_labels(rows), _mixed(rows), codes)])]
     keys, firsts = np.unique(codes[order], return_index=True)
     totals, ends = np.add.reduceat(sizes[order], firsts), np.append(firsts[1:], len(order))
     shares = sizes[order] / totals.repeat(ends - firsts)
@@ -98,10 +99,15 @@ def _codes(rows: Rows, link: Link) -> Indices:
     return found
 
 
+def _labels(rows: Rows) -> list[Values]:
+    """They decide only between rows that are else the same: how classes are numbered should not matter."""
+    return [rows[CODE].astype(float)] if CODE in rows else []
+
+
 def _mixed(rows: Rows) -> Values:
-    """A number for each row that its values give."""
+    """A number for each row that its other values give."""
     found = np.zeros(len(rows[TIMES]), dtype=np.uint64)
-    for name in sorted(rows):
+    for name in sorted(rows.keys() - {CODE}):
         bits = (rows[name].astype(float) + 0.0).view(np.uint64)  # so that -0 is 0
         found = (found ^ bits) * ODD
         found ^= found >> np.uint64(29)

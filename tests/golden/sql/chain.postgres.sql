@@ -142,7 +142,7 @@ WHERE side = 0 AND v > 0;
 
 -- values of r
 CREATE TEMPORARY TABLE sqlsvm_v2_0 AS
-SELECT g1 AS g1, s AS s, v AS v
+SELECT g1 AS g1, s AS s, v AS v, CAST(g1 * 16777216 + 8388608 + s AS DOUBLE PRECISION) AS at
 FROM sqlsvm_centre
 WHERE side = 1 AND v > 0;
 
@@ -196,19 +196,23 @@ GROUP BY GROUPING SETS ((q.g0, q.g1, q.s), (m.g0, m.s));
 
 -- values of m
 CREATE TEMPORARY TABLE sqlsvm_v1_0 AS
-SELECT q_g0 AS g0, q_g1 AS g1, q_s AS s, q_v AS v
+SELECT q_g0 AS g0, q_g1 AS g1, q_s AS s, CAST(q_g0 * 16777216 + 8388608 + q_s AS DOUBLE PRECISION) AS at, q_v AS v
 FROM sqlsvm_r1_0
 WHERE side = 0;
 
 -- values of l
 CREATE TEMPORARY TABLE sqlsvm_v0_0 AS
-SELECT m_g0 AS g0, m_s AS s, m_v AS v
+SELECT m_g0 AS g0, m_s AS s, CAST(m_g0 * 16777216 + 8388608 + m_s AS DOUBLE PRECISION) AS at, m_v AS v
 FROM sqlsvm_r1_0
 WHERE side = 1;
 
 -- sums 0
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
-FROM (SELECT r.x2 AS x2, r.w * a.v AS c FROM sqlsvm_s0 AS r JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s) AS r;
+FROM (
+  SELECT r.x2 AS x2, r.w * a.v AS c
+  FROM sqlsvm_s0 AS r
+  JOIN sqlsvm_v0_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
+) AS r;
 
 -- sums 1
 SELECT
@@ -218,9 +222,13 @@ SELECT
 FROM (
   SELECT r.x1 AS x1, r.y AS y, r.w * a.v AS c
   FROM sqlsvm_s1 AS r
-  JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s
+  JOIN sqlsvm_v1_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at AND r.g1 = a.g1
 ) AS r;
 
 -- sums 2
 SELECT COALESCE(SUM(r.c * r.x3), CAST(0.0 AS DOUBLE PRECISION)) AS x3
-FROM (SELECT r.x3 AS x3, r.w * a.v AS c FROM sqlsvm_s2 AS r JOIN sqlsvm_v2_0 AS a ON r.g1 = a.g1 AND r.s = a.s) AS r;
+FROM (
+  SELECT r.x3 AS x3, r.w * a.v AS c
+  FROM sqlsvm_s2 AS r
+  JOIN sqlsvm_v2_0 AS a ON CAST(r.g1 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
+) AS r;

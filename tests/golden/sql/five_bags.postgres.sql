@@ -300,13 +300,13 @@ GROUP BY GROUPING SETS ((q.g0, q.g1, q.s), (m.g0, m.s));
 
 -- values of m
 CREATE TEMPORARY TABLE sqlsvm_v1_0 AS
-SELECT q_g0 AS g0, q_g1 AS g1, q_s AS s, q_v AS v
+SELECT q_g0 AS g0, q_g1 AS g1, q_s AS s, CAST(q_g0 * 16777216 + 8388608 + q_s AS DOUBLE PRECISION) AS at, q_v AS v
 FROM sqlsvm_r1_0
 WHERE side = 0;
 
 -- values of l
 CREATE TEMPORARY TABLE sqlsvm_v0_0 AS
-SELECT m_g0 AS g0, m_s AS s, m_v AS v
+SELECT m_g0 AS g0, m_s AS s, CAST(m_g0 * 16777216 + 8388608 + m_s AS DOUBLE PRECISION) AS at, m_v AS v
 FROM sqlsvm_r1_0
 WHERE side = 1;
 
@@ -328,13 +328,17 @@ GROUP BY GROUPING SETS ((q.g1, q.g2, q.s), (m.g2, m.s));
 
 -- values of q
 CREATE TEMPORARY TABLE sqlsvm_v4_0 AS
-SELECT m_g2 AS g2, m_s AS s, m_v AS v
+SELECT m_g2 AS g2, m_s AS s, CAST(m_g2 * 16777216 + 8388608 + m_s AS DOUBLE PRECISION) AS at, m_v AS v
 FROM sqlsvm_r3_0
 WHERE side = 1;
 
 -- sums 0
 SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
-FROM (SELECT r.x1 AS x1, r.w * a.v AS c FROM sqlsvm_s0 AS r JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s) AS r;
+FROM (
+  SELECT r.x1 AS x1, r.w * a.v AS c
+  FROM sqlsvm_s0 AS r
+  JOIN sqlsvm_v0_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
+) AS r;
 
 -- sums 1
 SELECT
@@ -343,9 +347,13 @@ SELECT
 FROM (
   SELECT r.y AS y, r.w * a.v AS c
   FROM sqlsvm_s1 AS r
-  JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.g1 = a.g1 AND r.s = a.s
+  JOIN sqlsvm_v1_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at AND r.g1 = a.g1
 ) AS r;
 
 -- sums 4
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
-FROM (SELECT r.x2 AS x2, r.w * a.v AS c FROM sqlsvm_s4 AS r JOIN sqlsvm_v4_0 AS a ON r.g2 = a.g2 AND r.s = a.s) AS r;
+FROM (
+  SELECT r.x2 AS x2, r.w * a.v AS c
+  FROM sqlsvm_s4 AS r
+  JOIN sqlsvm_v4_0 AS a ON CAST(r.g2 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
+) AS r;

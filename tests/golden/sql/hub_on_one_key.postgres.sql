@@ -128,7 +128,7 @@ WHERE side = 0 AND v > 0;
 
 -- values of q
 CREATE TEMPORARY TABLE sqlsvm_v2_0 AS
-SELECT g0 AS g0, s AS s, v AS v
+SELECT g0 AS g0, s AS s, v AS v, CAST(g0 * 16777216 + 8388608 + s AS DOUBLE PRECISION) AS at
 FROM sqlsvm_centre
 WHERE side = 1 AND v > 0;
 
@@ -181,13 +181,13 @@ GROUP BY GROUPING SETS ((q.g0, q.s), (m.g0, m.s));
 
 -- values of m
 CREATE TEMPORARY TABLE sqlsvm_v0_0 AS
-SELECT q_g0 AS g0, q_s AS s, q_v AS v
+SELECT q_g0 AS g0, q_s AS s, CAST(q_g0 * 16777216 + 8388608 + q_s AS DOUBLE PRECISION) AS at, q_v AS v
 FROM sqlsvm_r0_0
 WHERE side = 0;
 
 -- values of l
 CREATE TEMPORARY TABLE sqlsvm_v1_0 AS
-SELECT m_g0 AS g0, m_s AS s, m_v AS v
+SELECT m_g0 AS g0, m_s AS s, CAST(m_g0 * 16777216 + 8388608 + m_s AS DOUBLE PRECISION) AS at, m_v AS v
 FROM sqlsvm_r0_0
 WHERE side = 1;
 
@@ -195,12 +195,24 @@ WHERE side = 1;
 SELECT
   COALESCE(SUM(r.y * r.c), CAST(0.0 AS DOUBLE PRECISION)) AS b,
   COALESCE(SUM(r.c * CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS x0
-FROM (SELECT r.y AS y, r.w * a.v AS c FROM sqlsvm_s0 AS r JOIN sqlsvm_v0_0 AS a ON r.g0 = a.g0 AND r.s = a.s) AS r;
+FROM (
+  SELECT r.y AS y, r.w * a.v AS c
+  FROM sqlsvm_s0 AS r
+  JOIN sqlsvm_v0_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
+) AS r;
 
 -- sums 1
 SELECT COALESCE(SUM(r.c * r.x1), CAST(0.0 AS DOUBLE PRECISION)) AS x1
-FROM (SELECT r.x1 AS x1, r.w * a.v AS c FROM sqlsvm_s1 AS r JOIN sqlsvm_v1_0 AS a ON r.g0 = a.g0 AND r.s = a.s) AS r;
+FROM (
+  SELECT r.x1 AS x1, r.w * a.v AS c
+  FROM sqlsvm_s1 AS r
+  JOIN sqlsvm_v1_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
+) AS r;
 
 -- sums 2
 SELECT COALESCE(SUM(r.c * r.x2), CAST(0.0 AS DOUBLE PRECISION)) AS x2
-FROM (SELECT r.x2 AS x2, r.w * a.v AS c FROM sqlsvm_s2 AS r JOIN sqlsvm_v2_0 AS a ON r.g0 = a.g0 AND r.s = a.s) AS r;
+FROM (
+  SELECT r.x2 AS x2, r.w * a.v AS c
+  FROM sqlsvm_s2 AS r
+  JOIN sqlsvm_v2_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
+) AS r;
