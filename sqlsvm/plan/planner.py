@@ -74,6 +74,9 @@ FULL = 0.5
 LARGEST_ARRAY = 1_000_000
 """Places, 8 MB: every process that scans has its own copy."""
 
+MEASURED_AT_ONCE = 1_000_000
+"""Up to so many rows of the core, a columnar engine adds up the moments as fast in one scan that joins all columns."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -118,7 +121,7 @@ def fitted(plan: Plan, catalog: Catalog) -> Plan:
     found = replace(plan, placed=_worth_an_array(plan, catalog))
     if _is_at_once(found, catalog):
         bare = {child: at for child, at in found.placed.items() if child not in _scored(found)}
-        found = replace(found, at_once=True, measured_at_once=catalog.engine.abilities.slow_to_start, placed=bare)
+        found = replace(found, at_once=True, measured_at_once=_is_measured_at_once(plan, catalog), placed=bare)
     return replace(found, looked=_worth_a_look(found, catalog))
 
 
@@ -135,6 +138,13 @@ def _is_at_once(plan: Plan, catalog: Catalog) -> bool:
     joined += sum(rates.array * _far(plan, catalog, child) for child in _scored(plan))
     kept = rates.row + rates.own * _columns(plan, core) + rates.key * len(columns.keys() - plan.placed.keys())
     return joined <= kept + rates.statement * len(columns) / node_rows(plan.tree, catalog, core)
+
+
+def _is_measured_at_once(plan: Plan, catalog: Catalog) -> bool:
+    """If not, the rows are grouped by each key first, in a statement for each relation."""
+    abilities = catalog.engine.abilities
+    few = node_rows(plan.tree, catalog, plan.bags[0].core) <= MEASURED_AT_ONCE
+    return abilities.slow_to_start or (abilities.columnar and few)
 
 
 def _columns(plan: Plan, node: int) -> int:

@@ -202,6 +202,26 @@ def test_many_dimensions_take_a_scan_each(engine: Engine) -> None:
     assert not any(query.find(exp.Join) for query in scans)
 
 
+@pytest.fixture
+def many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the facts were too many to join all columns to them."""
+    monkeypatch.setattr("sqlsvm.plan.planner.MEASURED_AT_ONCE", 0)
+
+
+def test_a_small_star_is_measured_in_one_scan(duckdb: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(duckdb, STAR)
+    query = labelled(duckdb, SNOWFLAKE, ProblemOptions("y"))
+    totals = []
+    for most, expected in ((5, 1), (4, 4)):
+        monkeypatch.setattr("sqlsvm.plan.planner.MEASURED_AT_ONCE", most)
+        with workspace(duckdb) as work:
+            statements = watched(work)
+            totals.append(prepared(work, query, ProblemOptions("y")).moments.total.tolist())
+        assert len([name for name in statements if name.startswith("moments")]) == expected
+    assert totals[0] == totals[1] == [5, 12, -4, 24.5, 15]
+
+
+@pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize(
     ("keys", "features", "looks"), [(25, "y, x, z", True), (26, "y, x, z", False), (25, "y, x", False)]
 )
@@ -219,6 +239,7 @@ def test_few_keys_are_worth_a_look(engine: Engine, keys: int, features: str, loo
     assert ("keys of f for d" in statements) == looks
 
 
+@pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize("theirs", ["BIGINT", "DOUBLE PRECISION", "INT"])
 def test_keys_of_other_numbers_are_alike(engine: Engine, theirs: str) -> None:
     assert is_looked_at(engine, "INT", theirs)
