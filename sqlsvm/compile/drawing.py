@@ -39,6 +39,7 @@ J = "j"
 
 
 def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iterator[Statement]:
+    """Messages up, then from the root down the rows that the points hit, and an answer for each node."""
     counts = counts_of(plan, apart=False)
     counts = replace(counts, tree=counts.tree.rerooted(root_of(plan, apart=apart)))
     ups = {up_table(node) for node in range(len(plan.tree.nodes))}
@@ -46,7 +47,7 @@ def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iter
     nodes = list(drawn_nodes(plan, apart=apart))
     above = {parent.other(node) for node, parent in nodes if parent}
     for node, parent in nodes:
-        name, drawn = counts.tree.name(node), drawn_table(node)
+        name, table = counts.tree.name(node), drawn_table(node)
         if parent is None:
             hit = _root_hit(plan, counts, node, hashed, chunked, apart)
         elif parent.unique_at(node):
@@ -57,8 +58,8 @@ def drawn(plan: Plan, apart: bool, hashed: Hashed | None, chunked: bool) -> Iter
             yield statement(f"intervals of {name}", intervals, intervals_table(node))
             hit = (_hit_by_number if alike else _hit)(plan, node, parent)
         if node in above:
-            yield statement(f"drawn rows of {name}", hit, drawn)
-        rows = exp.to_table(drawn) if node in above else sql.derived(hit, drawn)
+            yield statement(f"drawn rows of {name}", hit, table)
+        rows = exp.to_table(table) if node in above else sql.derived(hit, table)
         yield statement(f"sample of {name}", _answer(plan, node, rows, apart and parent is None))
 
 

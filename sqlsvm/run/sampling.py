@@ -1,4 +1,4 @@
-"""A sample of the join for a solver: drawn in the database, scaled here."""
+"""A sample of the join for a solver: drawn in the database, or from small tables in memory, and scaled here."""
 
 import logging
 from collections.abc import Sequence

@@ -61,7 +61,7 @@ FORMS = {
 def test_every_name_may_be_taken(engine: Engine, made: list[str], form: str) -> None:
     """All that we would use are there already, and two of them are what is trained on."""
     plain = trained(engine, JOIN.query)
-    trips, offers = "sqlsvm_part", "sqlsvm_a0"  # one lasts as long as the training, one as long as a pass
+    trips, offers = "sqlsvm_part", "sqlsvm_s0"  # one lasts as long as the training, one as long as a pass
     assert {trips, offers} <= set(made)
     others = [name for name in made if name not in (trips, offers)]
     typed(engine, f"ALTER TABLE trips RENAME TO {trips}")
