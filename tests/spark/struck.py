@@ -18,7 +18,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.run.train import Training, train
 
-TRAINING = Training.of(label="y", lam=0.01, in_memory=0, offload=False)
+TRAINING = Training.of(label="y", lam=0.01, tol=1e-5, in_memory=0, offload=False)
 LATE = 0.7
 """So much of the statements come before the moment: passes are made then."""
 

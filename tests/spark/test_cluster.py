@@ -118,7 +118,7 @@ def test_the_example_of_the_page(query: str, server: str, tmp_path: Path) -> Non
 def test_ctrl_c(query: str, connect: bool, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """While there are working tables."""
     dsn = request.getfixturevalue("server") if connect else "spark:local[2]?spark.sql.shuffle.partitions=2"
-    place = ("--dsn", dsn, "--query", two_bags(query), "--model-file", str(tmp_path / "m.json"))
+    place = ("--dsn", dsn, "--query", two_bags(query), "--in-memory", "0", "--model-file", str(tmp_path / "m.json"))
     work = tmp_path / "work"
     work.mkdir()
     trained = command(*place, "--work-folder", str(work))
