@@ -62,7 +62,7 @@ class FlatOracle:
         answer = self.engine.fetch(text, [self.raw(beta)])
         return np.asarray(np.nan_to_num([float(values[0]) for values in answer.values()]))
 
-    soft = soft_is_cheap = whole = False
+    soft = soft_is_cheap = whole = meets = False
     rounding = EXACT
 
     def adds_values(self, _width: float) -> bool:

@@ -74,6 +74,10 @@ class JoinOracle:
         return self.problem.catalog.known_rows()
 
     @property
+    def meets(self) -> bool:
+        return self.plan.centre is not None
+
+    @property
     def exact(self) -> bool:
         return self.plan.method == "exact"
 
@@ -85,7 +89,7 @@ class JoinOracle:
 
     @property
     def soft_is_cheap(self) -> bool:
-        return self.plan.centre is None
+        return not self.meets
 
     @cached_property
     def rounding(self) -> Rounding:

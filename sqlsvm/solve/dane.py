@@ -83,9 +83,10 @@ FAR = 0.5
 """If scores are further off than this where the nearest cut was made, its slope is no better guide than the sample."""
 ROWS_EACH = 3
 """Sample rows per coordinate, where there are very many coordinates."""
-A_ROW_OF, A_ROW_OF_PAIRED = 200, 2.5
-"""The sample has a row for so many that a pass reads: it is then solved in less time than a pass takes. On a grid a
-pass takes far longer for a row, as the row meets every bucket of its partners."""
+A_ROW_OF, A_ROW_OF_PAIRED, A_ROW_OF_SORTED = 200, 2.5, 1
+"""The sample has a row for so many that a pass reads: it is then solved in less time than a pass takes. Where rows of
+several tables meet, a pass takes far longer for a row: on a grid it meets every bucket of its partners, and else it is
+sorted with them."""
 
 
 def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
@@ -101,12 +102,11 @@ def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     yield from Search(run, local).proposals()
 
 
-def sample_size(dimension: int, rows_read: float = 0.0, *, paired: bool = False) -> int:
+def sample_size(dimension: int, rows_read: float = 0.0, each: float = A_ROW_OF) -> int:
     """Enough rows for the curvature of `dimension` coordinates. Where there are very many, most are categories, and a
-    row has only one of a feature's categories. Where a pass takes long, a larger sample saves one. `paired`: each row
-    that a pass reads meets all buckets of its partners."""
+    row has only one of a feature's categories. Where a pass takes long, a larger sample saves one: it has a row for
+    `each` so many that a pass reads."""
     d = dimension
-    each = A_ROW_OF_PAIRED if paired else A_ROW_OF
     dense = min(2000 * d, 60_000), min(800 * d, 250_000 if d <= DENSE_UP_TO else 100_000)
     return max(20_000, *dense, min(ROWS_EACH * d, 1_000_000), min(int(rows_read / each), 250_000))
 
@@ -114,7 +114,8 @@ def sample_size(dimension: int, rows_read: float = 0.0, *, paired: bool = False)
 def sampled(run: Run[Oracle]) -> LocalProblem:
     """The problem on a sample of the join."""
     oracle = run.oracle
-    size = run.effort.sample or sample_size(oracle.dimension, oracle.rows_read, paired=not oracle.exact)
+    each = A_ROW_OF if not oracle.meets else A_ROW_OF_SORTED if oracle.exact else A_ROW_OF_PAIRED
+    size = run.effort.sample or sample_size(oracle.dimension, oracle.rows_read, each)
     if not oracle.whole:
         steps.info("sampling %s rows of the join", f"{size:,}")
     return LocalProblem.of(oracle.sample(size, run.effort.seed), oracle.loss, run.penalty)

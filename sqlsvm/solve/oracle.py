@@ -92,6 +92,10 @@ class Oracle(CutOracle, Protocol):
         """About how many rows of tables a pass reads; 0 where they are in memory."""
 
     @property
+    def meets(self) -> bool:
+        """True when rows of several tables meet many to many in a pass."""
+
+    @property
     def whole(self) -> bool:
         """True when a sample is all rows of the join in full precision."""
 

@@ -22,6 +22,7 @@ class RowsOracle:
     whole = True
     soft_is_cheap = True
     rows_read = 0.0
+    meets = False
 
     @property
     def dimension(self) -> int:

@@ -43,6 +43,7 @@ class NumpyOracle:
     soft_is_cheap = True
     whole = False
     rows_read: float = 0.0
+    meets = False
 
     @property
     def origin(self) -> float:

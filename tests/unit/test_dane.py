@@ -274,9 +274,21 @@ def test_where_a_pass_reads_many_rows_the_sample_is_larger() -> None:
     assert sizes == [50_000]
 
 
-def test_the_sample_is_larger_where_rows_meet_the_buckets_of_their_partners() -> None:
-    assert dane.sample_size(20, 5e4, paired=True) == dane.sample_size(20)
-    assert dane.sample_size(20, 3e5, paired=True) == 120_000
+@pytest.mark.parametrize(("buckets", "expected"), [(None, 250_000), (64, 120_000)])
+def test_the_sample_is_larger_where_rows_meet_many_to_many(buckets: int | None, expected: int) -> None:
+    sizes = []
+
+    class Watched(NumpyOracle):
+        meets = True
+
+        def sample(self, size: int, seed: int) -> Sample:
+            sizes.append(size)
+            return super().sample(2000, seed)
+
+    for rows_read in (1e4, 3e5):
+        oracle = Watched(**vars(small()) | {"rows_read": rows_read, "exact": buckets is None})
+        dane.solve(oracle, L2(1e-2), Effort(tol=1e-1, buckets=buckets))
+    assert sizes == [20_000, expected]
 
 
 def test_wrong_options_are_refused() -> None:
