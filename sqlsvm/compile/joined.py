@@ -49,7 +49,7 @@ def bag_rows(plan: Plan, bag: Bag) -> Statement:
     """SELECT times, g.., y, x.., category numbers: each row of a bag, with the codes of its links."""
     root, names = bag.core, _names(bag.core, bag.nodes)
     found = met(plan, _weighing(plan, root), root, bag.nodes)
-    for v in sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on}):
+    for v in plan.linked(bag.number):
         holder = next(names[node] for node in bag.nodes if v in plan.tree.variables_of(node))
         codes = codes_table(v)
         found = sql.also(found, [(sql.column("g", codes), link_key(v))])

@@ -100,7 +100,7 @@ def bag_name(plan: Plan, bag: int) -> str:
 
 
 def link_keys(plan: Plan, bag: int) -> list[str]:
-    return sorted({link_key(v) for link in plan.links if bag in link.bags for v in link.edge.on})
+    return sorted(map(link_key, plan.linked(bag)))
 
 
 def states(plan: Plan, bag: int, *, order: Sequence[str] = (), tied: bool = False, rests: bool = False) -> Statement:

@@ -127,7 +127,7 @@ class Tally:
 
     def _scores(self, bag: Bag) -> exp.Select:
         plan = self.plan
-        links = sorted({v for link in plan.links if bag.number in link.bags for v in link.edge.on})
+        links = plan.linked(bag.number)
         keys = sorted({*links, *fold_keys(plan, bag.core)})
         rows = Scoring(plan, self.bend).rows(bag.core, keys, carried(plan, bag.core))
         has_label = self._has_label(bag)

@@ -182,6 +182,10 @@ class Plan:
             if edge.other(child) == node:
                 yield child, edge
 
+    def linked(self, bag: int) -> list[int]:
+        """The join variables of the links of a bag."""
+        return sorted({v for link in self.links if bag in link.bags for v in link.edge.on})
+
     def children(self, bag: int, towards: Link) -> list[Link]:
         """The links of a bag but the one that leads towards the centre."""
         return [link for link in self.links if bag in link.bags and link != towards]

@@ -21,7 +21,7 @@ from sqlsvm.run.drawn import Drawn, Reader, read_rows
 from sqlsvm.run.picking import can_pick, pick
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.small import fitting
-from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.arrays import Array, Indices, Singles
 from sqlsvm.solve.rows import SampleRows
 from sqlsvm.sql import WIDEST
 
@@ -42,14 +42,16 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     work, plan, moments = problem.work, problem.plan, problem.moments
     columns = len(plan.design.coordinates) + len(plan.design.dictionaries)
     size = max(1, min(size, LARGEST_SAMPLE // max(1, columns), _enough(plan, moments)))
+    reader = Reader(problem.scaling)
     if not apart and _is_little(problem, size):
-        return _picked(problem, size, seed)
+        with work.clock.during("sampling"):
+            return _as_drawn(problem, *reader.read_once(_picked(problem, size, seed), np.float32))
     table = thinnable(plan) if size >= MANY else None
     thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
     hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
     statements = list(sample(plan, thinned=thinned, apart=apart, hashed=hashed, chunked=chunked))
     places, answers = _places(plan, moments, size, seed, apart), [s for s in statements if not s.table]
-    reader, direct = Reader(problem.scaling), is_direct(plan, apart=apart)
+    direct = is_direct(plan, apart=apart)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
         if direct:
@@ -58,8 +60,12 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
         else:
             rows = _by_points([work.read(answer, places) for answer in answers])
             numbers, ones, labels = reader.read_once(rows, np.float32)
-    drawn = Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
+    drawn = _as_drawn(problem, numbers, ones, labels)
     return replace(drawn, clusters=_clusters(rows)) if apart else drawn
+
+
+def _as_drawn(problem: Problem, numbers: Singles, ones: Indices, labels: Array) -> Drawn:
+    return Drawn(SampleRows(numbers, ones, problem.scaling.dimension), labels, np.ones(len(labels)))
 
 
 def _is_little(problem: Problem, size: int) -> bool:
@@ -77,14 +83,11 @@ def _is_little(problem: Problem, size: int) -> bool:
     return True
 
 
-def _picked(problem: Problem, size: int, seed: int) -> Drawn:
-    """The same from the rows of the bags, which are read whole."""
-    work, plan, scaling = problem.work, problem.plan, problem.scaling
-    with work.clock.during("sampling"):
-        parts = [work.read(bag_rows(plan, bag), plan.design.target.parameters) for bag in plan.bags]
-        rows = pick(plan, parts, size, np.random.default_rng(seed))
-        numbers, ones, labels = Reader(scaling).read_once(rows, np.float32)
-    return Drawn(SampleRows(numbers, ones, scaling.dimension), labels, np.ones(len(labels)))
+def _picked(problem: Problem, size: int, seed: int) -> Rows:
+    """The rows of all bags are read whole, and the sample is picked from them."""
+    work, plan = problem.work, problem.plan
+    parts = [work.read(bag_rows(plan, bag), plan.design.target.parameters) for bag in plan.bags]
+    return pick(plan, parts, size, np.random.default_rng(seed))
 
 
 def _by_points(parts: Sequence[Rows]) -> Rows:
