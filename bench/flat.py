@@ -36,6 +36,9 @@ class FlatOracle:
         self.filtered = self.compiled(self._filtered())
         self.cased = self.compiled(self._cased())
 
+    def roundings(self, _beta: Values, _buckets: int) -> int:
+        return 0
+
     @property
     def dimension(self) -> int:
         return 1 + len(self.names)
@@ -62,7 +65,8 @@ class FlatOracle:
         answer = self.engine.fetch(text, [self.raw(beta)])
         return np.asarray(np.nan_to_num([float(values[0]) for values in answer.values()]))
 
-    soft = soft_is_cheap = whole = meets = False
+    soft = soft_is_cheap = whole = False
+    bags = 1
     rounding = EXACT
 
     def adds_values(self, _width: float) -> bool:

@@ -60,6 +60,23 @@ def scored_table(bag: int) -> str:
     return f"sqlsvm_s{bag}"
 
 
+def scored_rows(plan: Plan, bag: int, names: Sequence[str], alias: str = "") -> exp.Expr:
+    """These columns of the scored rows of a bag. A row of a shared bag is two: its score lies e buckets above the lower
+    one of two, and a share e of the row is in the upper one."""
+    table = scored_table(bag)
+    if bag not in plan.shared:
+        return sql.table(table, alias) if alias else exp.to_table(table)
+    one, rest = sql.number(1), sql.column(REST)
+    share = sql.greatest(sql.least(rest, one), sql.number(0))  # a score may lie beyond all buckets
+    upper = {"s": sql.plus(sql.column("s"), sql.integer(1)), REST: sql.minus(rest.copy(), one.copy())}
+    both = (
+        {"w": sql.product(sql.column("w"), exp.paren(sql.minus(one.copy(), share)))},
+        {"w": sql.product(sql.column("w"), share.copy()), **upper},
+    )
+    made = (sql.select([(each.get(n, sql.column(n)), n) for n in names], exp.to_table(table)) for each in both)
+    return sql.derived(sql.union_all(*made), alias or "r")
+
+
 def states_table(bag: int, step: int) -> str:
     """The states of a bag after it has met that many messages."""
     return f"sqlsvm_q{bag}_{step}"
@@ -105,10 +122,11 @@ def link_keys(plan: Plan, bag: int) -> list[str]:
 
 def states(plan: Plan, bag: int, *, order: Sequence[str] = (), tied: bool = False, rests: bool = False) -> Statement:
     """SELECT keys, s, SUM(w) AS c FROM scored rows GROUP BY keys, s ORDER BY order, s"""
-    keys = sql.columns([*link_keys(plan, bag), "s", *([TIE] if tied else [])])
+    keys = [*link_keys(plan, bag), "s", *([TIE] if tied else [])]
     factors = {SIZE: ["w"], REST: ["w", REST], SQUARES: ["w", REST, REST]}
     sums: Named = [(sql.total(sql.product(*map(sql.column, factors[name]))), name) for name in _sums(rests)]
-    made = sql.grouped(keys, sums, exp.to_table(scored_table(bag)))
+    rows = scored_rows(plan, bag, [*keys, "w", *([REST] if rests else [])])
+    made = sql.grouped(sql.columns(keys), sums, rows)
     if order:
         made = made.order_by(*map(sql.column, (*order, "s")))
     return statement(f"states of {bag_name(plan, bag)}", made, states_table(bag, 0))

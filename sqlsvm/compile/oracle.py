@@ -89,5 +89,10 @@ def totals_name(plan: Plan) -> str:
 
 def reach(plan: Plan) -> int:
     """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most."""
-    blurred = sum(plan.scored(bag) for bag in plan.bags)
-    return max(0, (blurred + 1) // 2 - 1)
+    return max(0, (roundings(plan) + 1) // 2 - 1)
+
+
+def roundings(plan: Plan) -> int:
+    """Of the scores of a row of the join. Where two buckets share a row it is off by a whole one at most, which is as
+    two roundings."""
+    return sum(2 if bag.number in plan.shared else 1 for bag in plan.bags if plan.scored(bag))

@@ -11,7 +11,18 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.messages import PLACE, REST, TIE, Messages, link_keys, place, scored_table, tie_of, value_table
+from sqlsvm.compile.messages import (
+    PLACE,
+    REST,
+    TIE,
+    Messages,
+    link_keys,
+    place,
+    scored_rows,
+    scored_table,
+    tie_of,
+    value_table,
+)
 from sqlsvm.compile.prepare import codes_table, key, link_key
 from sqlsvm.compile.resolve import COUNT
 from sqlsvm.compile.scores import Bend, Scoring, carried, fold_keys, straight, value_columns, weight_of
@@ -37,10 +48,11 @@ LARGEST_BUCKET = 2.0**19 - 1
 it were there: what that rounds away is measured, as all rounding is."""
 
 
-def bucket_of(p: exp.Expression) -> exp.Expression:
-    """A score in whole buckets, as a double."""
-    rounded = sql.rounded(sql.product(p, sql.parameter(BUCKETS)))
-    return sql.greatest(sql.least(rounded, sql.number(LARGEST_BUCKET)), sql.number(-LARGEST_BUCKET))
+def bucket_of(p: exp.Expression, *, shared: bool) -> exp.Expression:
+    """A score in whole buckets, as a double; where two share a row, the lower one."""
+    exact, largest = sql.product(p, sql.parameter(BUCKETS)), LARGEST_BUCKET
+    whole, top = (exp.Floor(this=exact), largest - 1) if shared else (sql.rounded(exact), largest)
+    return sql.greatest(sql.least(whole, sql.number(top)), sql.number(-largest))
 
 
 def rounding_name(bag: Bag) -> str:
@@ -48,8 +60,9 @@ def rounding_name(bag: Bag) -> str:
 
 
 def rounding(plan: Plan, bag: Bag) -> Statement:
-    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid."""
-    error, rows = exp.Abs(this=sql.column(REST)), exp.to_table(scored_table(bag.number))
+    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid; of a shared
+    bag, one at most."""
+    error, rows = exp.Abs(this=sql.column(REST)), scored_rows(plan, bag.number, [REST])
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 
 
@@ -155,7 +168,7 @@ class Tally:
         """s = p - y * bound; on the grid in whole buckets."""
         p, bound = counted_score(self.plan, bag), self._origin
         if self._on_grid:
-            p = exp.cast(bucket_of(p), exp.DType.BIGINT)
+            p = exp.cast(self._bucket(bag, p), exp.DType.BIGINT)
             bound = exp.cast(exp.Ceil(this=sql.product(bound, sql.parameter(BUCKETS))), exp.DType.BIGINT)
         signed = self.plan.design.target.signed and self._has_label(bag)
         return sql.minus(p, sql.product(*self._sign, bound)) if signed else p
@@ -163,7 +176,10 @@ class Tally:
     def _rest(self, bag: Bag) -> exp.Expression:
         """What is left of the score when it is rounded, in buckets."""
         p = counted_score(self.plan, bag)
-        return sql.minus(sql.product(p, sql.parameter(BUCKETS)), bucket_of(p.copy()))
+        return sql.minus(sql.product(p, sql.parameter(BUCKETS)), self._bucket(bag, p.copy()))
+
+    def _bucket(self, bag: Bag, p: exp.Expression) -> exp.Expression:
+        return bucket_of(p, shared=bag.number in self.plan.shared)
 
     @property
     def _on_grid(self) -> bool:
@@ -195,9 +211,9 @@ class Tally:
         names = [*map(key, fold_keys(self.plan, bag.core)), *value_columns(self.plan, bag.core)]
         names += [CODE] if has_label else []
         count = sql.product(sql.column("w", "r"), sql.column("v", "a"))
-        rows = sql.table(scored_table(bag.number), "r")
-        made = sql.select([*sql.columns(names, "r"), (count, COUNT)], rows)
         keys, tie = link_keys(self.plan, bag.number), [TIE] if has_label and self.ties else []
+        rows = scored_rows(self.plan, bag.number, [*names, *keys, "s", *tie, "w"], "r")
+        made = sql.select([*sql.columns(names, "r"), (count, COUNT)], rows)
         if self._on_grid and keys:
             at = place(sql.column(keys[0], "r"), sql.column("s", "r"))
             same = [sql.equal(at, sql.column(PLACE, "a")), *sql.same([*keys[1:], *tie], "r", "a")]

@@ -80,6 +80,8 @@ class Plan:
     """Neighbours of the label's node whose scores are in an array, at the places of their keys (compile/places.py). If
     all is added up at once, they have no columns to join."""
     loss: Loss = field(default_factory=named)
+    shared: frozenset[int] = frozenset()
+    """On the grid, the bags whose rows are shared by the two buckets that their scores lie between (run/sharing.py)."""
     split: str | None = None
     """A column of the label's relation. Sums are kept apart by its values, with one bag; moments always."""
 

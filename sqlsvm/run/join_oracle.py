@@ -8,7 +8,7 @@ import numpy as np
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.lines import ADDED, BEND, CONJUGATE, PSI, RESTS, Lines
 from sqlsvm.compile.messages import REST, SIZE, SQUARES
-from sqlsvm.compile.oracle import NEAR, counting, oracle_pass, reach, totals_name
+from sqlsvm.compile.oracle import NEAR, counting, oracle_pass, reach, roundings, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
 from sqlsvm.compile.tally import rounding_name
 from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Weighting
@@ -20,6 +20,7 @@ from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_lists, rounding
 from sqlsvm.run.sampling import drawn_sample
+from sqlsvm.run.sharing import is_narrow, shareable
 from sqlsvm.run.workspace import Answers, Program
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.crossing import crossed
@@ -49,6 +50,7 @@ class JoinOracle:
         self.plan = problem.plan
         self.loss = loss or problem.plan.loss
         self.phase = phase
+        self._programs: dict[frozenset[int], Program] = {}
 
     @property
     def _origin(self) -> float:
@@ -74,8 +76,8 @@ class JoinOracle:
         return self.problem.catalog.known_rows()
 
     @property
-    def meets(self) -> bool:
-        return self.plan.centre is not None
+    def bags(self) -> int:
+        return len(self.plan.bags)
 
     @property
     def exact(self) -> bool:
@@ -89,11 +91,11 @@ class JoinOracle:
 
     @property
     def soft_is_cheap(self) -> bool:
-        return not self.meets
+        return self.bags == 1
 
     @cached_property
     def rounding(self) -> Rounding:
-        return rounding(self.problem)
+        return rounding(self.problem, whole=not self._shareable, shared=self._shareable)
 
     def adds_values(self, width: float) -> bool:
         return bool(width) and isinstance(self._counting(width), Lines)
@@ -113,22 +115,43 @@ class JoinOracle:
 
     @cached_property
     def _of_lines(self) -> tuple[Rounding, Rounding]:
-        return rounding(self.problem, whole=False), of_lists(self.problem)
+        shared = self._shareable
+        return rounding(self.problem, whole=False, shared=shared), of_lists(self.problem, shared)
 
     @cached_property
-    def program(self) -> Program:
-        return self._program(0.0)
+    def _shareable(self) -> frozenset[int]:
+        return shareable(self.problem.plan)
 
-    def _program(self, width: float) -> Program:
-        return Program(self.problem.work.engine, oracle_pass(self.plan, self._counting(width)))
+    def _sharing(self, beta: Array, buckets: int | None) -> Plan:
+        """The plan, with the bags whose rows are shared by buckets in the pass at beta."""
+        theta, h = self.problem.scaling.to_raw(np.asarray(beta, dtype=float)), self._per_unit(buckets)
+        return replace(self.plan, shared=frozenset(b for b in self._shareable if is_narrow(self.problem, b, theta, h)))
+
+    def roundings(self, beta: Array, buckets: int) -> int:
+        """A shared bag is rounded up and down."""
+        return 0 if self.exact else roundings(self._sharing(beta, buckets))
+
+    @property
+    def program(self) -> Program:
+        """Of a pass that shares no rows."""
+        return self._counting_whole(replace(self.plan, shared=frozenset()))
+
+    def _counting_whole(self, plan: Plan) -> Program:
+        """Of a pass without a width."""
+        if plan.shared not in self._programs:
+            self._programs[plan.shared] = self._program(plan)
+        return self._programs[plan.shared]
+
+    def _program(self, plan: Plan, width: float = 0.0) -> Program:
+        return Program(self.problem.work.engine, oracle_pass(plan, self._counting(width)))
 
     @cached_property
     def _ramp(self) -> Program:
         """With one bag and the hinge, the width is a parameter."""
-        return self._program(WIDEST)
+        return self._program(self.plan, WIDEST)
 
     def _soft(self, width: float) -> Program:
-        return self._ramp if isinstance(self._counting(width), Ramp) else self._program(width)
+        return self._ramp if isinstance(self._counting(width), Ramp) else self._program(self.plan, width)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         return self.cut(self.asked(beta, buckets, width), beta, buckets, width)
@@ -140,7 +163,8 @@ class JoinOracle:
         parameters |= self.plan.design.target.parameters
         work = self.problem.work
         with work.clock.during(self.phase):
-            return work.run_and_drop(self._soft(width) if width else self.program, parameters)
+            program = self._soft(width) if width else self._counting_whole(self._sharing(beta, buckets))
+            return work.run_and_drop(program, parameters)
 
     def _per_unit(self, buckets: int | None) -> float:
         return (buckets or 1) / self._unit
@@ -150,7 +174,7 @@ class JoinOracle:
         h, counted = self._per_unit(buckets), self._counting(width)
         slope = self.problem.scaling.from_raw(self._slope(answers, counted))
         offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
-        error = 0.0 if self.exact else self._error(answers, counted, h)
+        error = 0.0 if self.exact else self._error(answers, counted, h, reach(self._sharing(beta, buckets)))
         if isinstance(counted, Lines):  # of a loss that is near
             near = self.loss.near
             offset, value, error = offset - near.above, value - near.above, error + near.error
@@ -161,7 +185,7 @@ class JoinOracle:
         """The passes to come count by what is near this loss, which is the same one."""
         if loss is not self.loss:
             self.loss, self.plan = loss, replace(self.plan, loss=loss)
-            self.__dict__.pop("program", None)
+            self._programs.clear()
 
     def sample(self, size: int, seed: int) -> Sample:
         found = self._samples.get((size, seed)) or drawn_sample(self.problem, size, seed)
@@ -189,11 +213,12 @@ class JoinOracle:
         blur = float(totals[SHORTFALL].sum()) / n if SHORTFALL in totals else 0.0
         return offset, offset + linear + blur
 
-    def _error(self, answers: Answers, counted: Weighting | Lines, h: float) -> float:
-        """What rounding may have changed, with delta the sum of what was really rounded away."""
+    def _error(self, answers: Answers, counted: Weighting | Lines, h: float, farthest: int) -> float:
+        """What rounding may have changed, with delta the sum of what was really rounded away. Totals were counted up to
+        `farthest` from 0."""
         blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
         delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
-        beyond = delta > reach(self.plan) + 1  # a score beyond all buckets: `near` has too few rows
+        beyond = delta > farthest + 1  # a score beyond all buckets: `near` has too few rows
         if isinstance(counted, Lines):
             return counted.loss.most_beyond(delta / h) if beyond else self._error_of_lines(answers, counted, delta, h)
         if beyond:

@@ -1,5 +1,6 @@
 """The rounding of sums, from the rows of the tables. docs/how-it-works.md has the proof, in section 7."""
 
+from collections.abc import Collection
 from math import inf, prod
 
 import numpy as np
@@ -19,11 +20,11 @@ FEW = 64
 """More than the operations on one value that are no sums: products along the tree, scaling, dividing by N."""
 
 
-def rounding(problem: Problem, *, whole: bool = True) -> Rounding:
-    """`whole`: do messages count rows? If not, they add up slopes."""
+def rounding(problem: Problem, *, whole: bool = True, shared: Collection[int] = ()) -> Rounding:
+    """`whole`: do messages count rows? If not, they add up slopes or shares. A row of a shared bag is two terms."""
     plan, design = problem.plan, problem.plan.design
     rounded = design.weighted or problem.moments.n >= WHOLE or not whole
-    longest = sum(_most(problem, t) for t in terms(plan) if rounded or not t.weighted)
+    longest = sum(_most(problem, t, shared) for t in terms(plan) if rounded or not t.weighted)
     # With several bags a cut is the difference of two sums. N is a sum too, and so are balanced weights.
     sums = (1 if plan.centre is None else 2) + (2 if rounded else 0)
     steps = sums * (longest + FEW * len(plan.tree.nodes) + 2 * design.size)
@@ -36,23 +37,25 @@ def of_rows(problem: Problem, rows: int) -> Rounding:
     return Rounding.after(3 * (rows + FEW + 2 * design.size), _sizes(problem), len(design.dictionaries))
 
 
-def of_lists(problem: Problem) -> Rounding:
+def of_lists(problem: Problem, shared: Collection[int] = ()) -> Rounding:
     """Of the running sums where the two sides meet. With two bags they go over the entries with one key."""
     if len(problem.plan.bags) > 2:
-        return rounding(problem, whole=False)
-    longest = sum(_most(problem, t) for t in met(problem.plan))
+        return rounding(problem, whole=False, shared=shared)
+    longest = sum(_most(problem, t, shared) for t in met(problem.plan))
     return Rounding.after(CHANGES * longest + FEW, _sizes(problem), len(problem.plan.design.dictionaries))
 
 
-def _most(problem: Problem, t: Terms) -> float:
-    """Each term of a sum over messages that counts in an answer is a part of other rows of the join."""
-    rows = prod(_rows(problem, factor) for factor in t.factors)
-    return min(rows, inf if t.most is None else t.most, problem.rows if t.weighted else inf)
+def _most(problem: Problem, t: Terms, shared: Collection[int]) -> float:
+    """Each term of a sum over messages that counts in an answer is a part of other rows of the join, or of other shares
+    of them."""
+    rows = prod(_rows(problem, factor, shared) for factor in t.factors)
+    return min(rows, inf if t.most is None else t.most, 2 ** len(shared) * problem.rows if t.weighted else inf)
 
 
-def _rows(problem: Problem, rows: Rows) -> float:
-    variables = problem.plan.tree.variables
-    return problem.catalog.key(rows.relation, tuple(variables[v].at(rows.relation)[0] for v in rows.on)).largest
+def _rows(problem: Problem, rows: Rows, shared: Collection[int]) -> float:
+    plan, variables = problem.plan, problem.plan.tree.variables
+    found = problem.catalog.key(rows.relation, tuple(variables[v].at(rows.relation)[0] for v in rows.on)).largest
+    return (2 if plan.bag_of(plan.tree.node_of(rows.relation)) in shared else 1) * found
 
 
 def _sizes(problem: Problem) -> Array:

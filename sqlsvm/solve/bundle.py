@@ -27,7 +27,7 @@ def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     while not run.finished:
         first = np.zeros(run.oracle.dimension) if run.start is None else run.start
         point = level_point(run) if run.cuts else first
-        yield Proposal(point, choose_buckets(run, HOPE, DENSITY))
+        yield Proposal(point, choose_buckets(run, point, HOPE, DENSITY))
 
 
 def level_point(run: Run[Oracle]) -> Array:

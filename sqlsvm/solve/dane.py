@@ -87,6 +87,9 @@ A_ROW_OF, A_ROW_OF_PAIRED, A_ROW_OF_SORTED = 200, 2.5, 1
 """The sample has a row for so many that a pass reads: it is then solved in less time than a pass takes. Where rows of
 several tables meet, a pass takes far longer for a row: on a grid it meets every bucket of its partners, and else it is
 sorted with them."""
+LEAST, LEAST_A_BAG = 20_000, 30_000
+"""On a grid, two passes are then enough for most joins. A third would take longer than these rows, however few rows it
+reads."""
 
 
 def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:
@@ -102,20 +105,27 @@ def proposals(run: Run[Oracle]) -> Iterator[Proposal]:
     yield from Search(run, local).proposals()
 
 
-def sample_size(dimension: int, rows_read: float = 0.0, each: float = A_ROW_OF) -> int:
+def sample_size(dimension: int, rows_read: float = 0.0, each: float = A_ROW_OF, least: int = LEAST) -> int:
     """Enough rows for the curvature of `dimension` coordinates. Where there are very many, most are categories, and a
     row has only one of a feature's categories. Where a pass takes long, a larger sample saves one: it has a row for
     `each` so many that a pass reads."""
     d = dimension
     dense = min(2000 * d, 60_000), min(800 * d, 250_000 if d <= DENSE_UP_TO else 100_000)
-    return max(20_000, *dense, min(ROWS_EACH * d, 1_000_000), min(int(rows_read / each), 250_000))
+    return max(least, *dense, min(ROWS_EACH * d, 1_000_000), min(int(rows_read / each), 250_000))
+
+
+def _size_for(oracle: Oracle) -> int:
+    if oracle.bags == 1:
+        return sample_size(oracle.dimension, oracle.rows_read)
+    if oracle.exact:
+        return sample_size(oracle.dimension, oracle.rows_read, A_ROW_OF_SORTED)
+    return sample_size(oracle.dimension, oracle.rows_read, A_ROW_OF_PAIRED, LEAST_A_BAG * oracle.bags)
 
 
 def sampled(run: Run[Oracle]) -> LocalProblem:
     """The problem on a sample of the join."""
     oracle = run.oracle
-    each = A_ROW_OF if not oracle.meets else A_ROW_OF_SORTED if oracle.exact else A_ROW_OF_PAIRED
-    size = run.effort.sample or sample_size(oracle.dimension, oracle.rows_read, each)
+    size = run.effort.sample or _size_for(oracle)
     if not oracle.whole:
         steps.info("sampling %s rows of the join", f"{size:,}")
     return LocalProblem.of(oracle.sample(size, run.effort.seed), oracle.loss, run.penalty)
@@ -156,7 +166,7 @@ class Search:
         while not run.finished:
             point, width = self.propose()
             share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
-            buckets = choose_buckets(run, HOPE, self.density(point), self._expected, share)
+            buckets = choose_buckets(run, point, HOPE, self.density(point), self._expected, share)
             yield Proposal(point, buckets, width)
 
     @property

@@ -3,12 +3,13 @@ of a pass grows with them. So each pass is as coarse as its purpose allows."""
 
 from math import ceil, sqrt
 
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.run import Run
 
 COARSEST, FINEST = 4, 1 << 16
-AT_ONE = 3 / 8
-"""Times the density, the error of three bags at one bucket a unit: a first guess, which every pass measures again."""
+A_ROUNDING = 1 / 8
+"""Times the density, the error of one rounding at one bucket a unit: a first guess, which every pass measures again."""
 ERROR_SHARE = 0.3
 """The counting error may be this share of the gap that a pass can hope to reach. With a larger one passes are cheaper,
 but coarse cuts prove less, so that there are more of them."""
@@ -18,9 +19,9 @@ rows in the same way, and a step between them leaves as little as a tenth of wha
 
 
 def choose_buckets(
-    run: Run[Oracle], hope: float, density: float, first: float = 1.0, share: float = ERROR_SHARE
+    run: Run[Oracle], point: Array, hope: float, density: float, first: float = 1.0, share: float = ERROR_SHARE
 ) -> int | None:
-    """Buckets for the next pass, or None where counting is exact.
+    """Buckets for the pass at this point, or None where counting is exact.
 
     `hope` is the factor by which a pass shrinks the gap when all goes well; `density` is that of the residuals at the
     knots, each times its jump, and the mean of psi''; `first` is what to expect of F before any pass.
@@ -30,12 +31,20 @@ def choose_buckets(
     if run.effort.buckets:
         return run.effort.buckets
     if not run.cuts:
-        return _enough(share * max(run.effort.tol, hope) * first, density * AT_ONE)
+        return _first(run.oracle, point, share * max(run.effort.tol, hope) * first, density)
     wanted = share * max(run.effort.tol, hope * min(1.0, run.gap)) * run.certificate.objective_upper
     last = run.cuts[-1]
     if last.error <= 0.0 or not last.buckets:
-        return _enough(wanted, density * AT_ONE)
+        return _first(run.oracle, point, wanted, density)
     return adjusted(last.buckets, last.error, wanted)
+
+
+def _first(oracle: Oracle, point: Array, wanted: float, density: float) -> int:
+    """Without a pass to go by. How often a row is rounded may depend on the grid, but hardly."""
+    buckets = FINEST
+    for _ in range(2):
+        buckets = _enough(wanted, density * A_ROUNDING * oracle.roundings(point, buckets))
+    return buckets
 
 
 def adjusted(buckets: int, error: float, wanted: float) -> int:

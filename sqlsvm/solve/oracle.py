@@ -92,8 +92,11 @@ class Oracle(CutOracle, Protocol):
         """About how many rows of tables a pass reads; 0 where they are in memory."""
 
     @property
-    def meets(self) -> bool:
-        """True when rows of several tables meet many to many in a pass."""
+    def bags(self) -> int:
+        """Of how many tables the rows meet many to many in a pass; 1 if none do."""
+
+    def roundings(self, beta: Array, buckets: int) -> int:
+        """How often a pass at beta rounds what a row's residual is made of; 0 where it is exact."""
 
     @property
     def whole(self) -> bool:

@@ -22,7 +22,7 @@ class RowsOracle:
     whole = True
     soft_is_cheap = True
     rows_read = 0.0
-    meets = False
+    bags = 1
 
     @property
     def dimension(self) -> int:
@@ -39,6 +39,9 @@ class RowsOracle:
     @cached_property
     def _local(self) -> LocalProblem:
         return LocalProblem.of(self.rows, self.loss, self.penalty)
+
+    def roundings(self, beta: Array, buckets: int) -> int:
+        return 0
 
     def adds_values(self, width: float) -> bool:
         return True

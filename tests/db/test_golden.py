@@ -41,6 +41,7 @@ SHAPES = {
     "categorical": Shape(1, 3, 1),
     "chain": Shape(3, 20, 13, GRID),
     "chain_exact": Shape(3, 16, 13),
+    "chain_shared": Shape(3, 20, 13, Wish(method="grid", shared=True)),
     "composite_key": Shape(2, 9, 7),
     "cross_product": Shape(2, 9, 7),
     "five_bags": Shape(5, 30, 23, GRID),

@@ -11,6 +11,7 @@ from sqlsvm.compile.tally import Tally, active_table
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import links_of
+from sqlsvm.run import sharing
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
@@ -101,12 +102,19 @@ def test_soft_cuts_count_rows_near_the_hinge_in_part(shared_engine: Engine) -> N
 # -- grid --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("few", [sharing.FEW, np.inf], ids=["rounded", "shared"])
 @pytest.mark.parametrize("continuous", [False, True])
-def test_grid_cuts_are_valid_and_certified(shared_engine: Engine, continuous: bool) -> None:
+def test_grid_cuts_are_valid_and_certified(
+    shared_engine: Engine, monkeypatch: pytest.MonkeyPatch, continuous: bool, few: float
+) -> None:
+    monkeypatch.setattr(sharing, "FEW", few)
+    split = set()
+
     def check(found: Opened, rng: np.random.Generator) -> float:
         if found.plan.centre is None:
             return 0.0
         beta = found.normal(rng)
+        split.add(found.oracle.roundings(beta, 1) > len(found.plan.bags))
         cuts = {height: found.cut(beta, height) for height in HEIGHTS}
         for height, cut in cuts.items():
             assert_certified(found, beta, cut, height)
@@ -116,6 +124,7 @@ def test_grid_cuts_are_valid_and_certified(shared_engine: Engine, continuous: bo
     seeds = range(200, 203) if continuous else range(210, 213)
     finer = over_worlds(shared_engine, seeds, Wish(method="grid"), {**MANY, "continuous": continuous}, check)
     assert sum(finer) > 0
+    assert few < np.inf or True in split
 
 
 def test_the_error_of_a_coarse_pass_is_far_below_the_worst_case(engine: Engine) -> None:
@@ -146,12 +155,12 @@ def chain_of_numbers(engine: Engine) -> str:
 
 
 def assert_certified(found: Opened, beta: Values, cut: Cut, height: int) -> None:
-    """R_low <= R <= R_low + E, and E is no more than half a bucket for each bag that is rounded."""
+    """R_low <= R <= R_low + E, and E is no more than half a bucket for each rounding."""
     truth = found.hinge(beta).value
     assert cut.value_low == pytest.approx(cut.offset + cut.slope @ beta, rel=1e-9, abs=1e-12)
     assert cut.value_low <= truth + 1e-9
     assert truth <= cut.value_low + cut.error + 1e-9
-    assert 0 <= cut.error <= len(found.plan.bags) / height / 2 + 1e-12
+    assert 0 <= cut.error <= found.oracle.roundings(beta, height) / height / 2 + 1e-12
 
 
 def assert_minorant(found: Opened, beta: Values, cut: Cut, rng: np.random.Generator) -> None:

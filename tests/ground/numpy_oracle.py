@@ -43,7 +43,7 @@ class NumpyOracle:
     soft_is_cheap = True
     whole = False
     rows_read: float = 0.0
-    meets = False
+    bags = 1
 
     @property
     def origin(self) -> float:
@@ -75,6 +75,9 @@ class NumpyOracle:
     @property
     def soft(self) -> bool:
         return self.exact and not self.counts_whole and bool(self.loss.knots)
+
+    def roundings(self, _beta: Array, _buckets: int) -> int:
+        return len(self.blocks)
 
     def adds_values(self, _width: float) -> bool:
         return False

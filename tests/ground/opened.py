@@ -24,6 +24,7 @@ from sqlsvm.query.read_query import read_query
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem
+from sqlsvm.run.sharing import shareable
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
@@ -59,6 +60,8 @@ class Wish:
     """All columns are met and added up in one scan, wherever that is possible."""
     placed: bool = False
     """Scores are looked up by place wherever that is possible, on any engine and however few the rows are."""
+    shared: bool = False
+    """Buckets share the rows of all bags that may be shared."""
     looked: bool = True
     """A query looks for keys without a partner. If not, a copy of the label's rows leaves out those without one."""
 
@@ -166,7 +169,8 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     plan = Plan(tree, made, method, centre_of(links, wish.centre), copied, every if wish.merged else frozenset())
     at_once = wish.at_once and plan.centre is None and not made.dictionaries
     placed = dict(_placed(plan, catalog)) if wish.placed and not at_once else {}
-    return replace(plan, at_once=at_once, looked=frozenset(plan.foreign if wish.looked else ()), placed=placed), catalog
+    looked, shared = frozenset(plan.foreign if wish.looked else ()), shareable(plan) if wish.shared else frozenset()
+    return replace(plan, at_once=at_once, looked=looked, placed=placed, shared=shared), catalog
 
 
 def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:

@@ -274,21 +274,21 @@ def test_where_a_pass_reads_many_rows_the_sample_is_larger() -> None:
     assert sizes == [50_000]
 
 
-@pytest.mark.parametrize(("buckets", "expected"), [(None, 250_000), (64, 120_000)])
-def test_the_sample_is_larger_where_rows_meet_many_to_many(buckets: int | None, expected: int) -> None:
+@pytest.mark.parametrize(("buckets", "expected"), [(None, [20_000, 250_000]), (64, [150_000, 200_000])])
+def test_the_sample_is_larger_where_rows_meet_many_to_many(buckets: int | None, expected: list[int]) -> None:
     sizes = []
 
     class Watched(NumpyOracle):
-        meets = True
+        bags = 5
 
         def sample(self, size: int, seed: int) -> Sample:
             sizes.append(size)
             return super().sample(2000, seed)
 
-    for rows_read in (1e4, 3e5):
+    for rows_read in (1e4, 5e5):
         oracle = Watched(**vars(small()) | {"rows_read": rows_read, "exact": buckets is None})
         dane.solve(oracle, L2(1e-2), Effort(tol=1e-1, buckets=buckets))
-    assert sizes == [20_000, expected]
+    assert sizes == expected
 
 
 def test_wrong_options_are_refused() -> None:
