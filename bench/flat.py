@@ -67,6 +67,7 @@ class FlatOracle:
 
     soft = soft_is_cheap = whole = False
     bags = 1
+    even = True
     rounding = EXACT
 
     def adds_values(self, _width: float) -> bool:

@@ -41,7 +41,8 @@ def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> list
 def _pass(plan: Plan, counted_by: Weighting | Lines | None) -> Iterator[Statement]:
     counted_by = counted_by or counting(plan, plan.loss)
     lines, weighting = (counted_by, STEP) if isinstance(counted_by, Lines) else (None, counted_by)
-    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once, labelled=lines is not None)
+    labelled = lines is not None
+    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once, labelled=labelled, even=not labelled)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
@@ -72,7 +73,8 @@ def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Stateme
     messages = Messages(plan, ties=tally.ties, rests=True)
     met = [*(lines.meet(messages) if lines else messages.merge())]
     if plan.method == "grid":
-        near = lines.near(messages, reach(plan), NEAR) if lines else [messages.near(NEAR, _around(reach(plan)))]
+        far = reach(plan, even=not lines)
+        near = lines.near(messages, far, NEAR) if lines else [messages.near(NEAR, _around(far))]
         met += [*near, *(rounding(plan, bag) for bag in plan.bags if plan.scored(bag))]
     yield from messages.exchange(met)
 
@@ -87,9 +89,10 @@ def totals_name(plan: Plan) -> str:
     return AT_ONCE if plan.at_once else sums_name(plan.core)
 
 
-def reach(plan: Plan) -> int:
-    """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most."""
-    return max(0, (roundings(plan) + 1) // 2 - 1)
+def reach(plan: Plan, *, even: bool) -> int:
+    """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most, and rounding
+    down by a whole one."""
+    return max(0, (roundings(plan) + even + 1) // 2 - 1)
 
 
 def roundings(plan: Plan) -> int:

@@ -48,10 +48,10 @@ LARGEST_BUCKET = 2.0**19 - 1
 it were there: what that rounds away is measured, as all rounding is."""
 
 
-def bucket_of(p: exp.Expression, *, shared: bool) -> exp.Expression:
-    """A score in whole buckets, as a double; where two share a row, the lower one."""
+def bucket_of(p: exp.Expression, *, down: bool) -> exp.Expression:
+    """A score in whole buckets, as a double: the nearest one, or the one below, which leaves room for the next."""
     exact, largest = sql.product(p, sql.parameter(BUCKETS)), LARGEST_BUCKET
-    whole, top = (exp.Floor(this=exact), largest - 1) if shared else (sql.rounded(exact), largest)
+    whole, top = (exp.Floor(this=exact), largest - 1) if down else (sql.rounded(exact), largest)
     return sql.greatest(sql.least(whole, sql.number(top)), sql.number(-largest))
 
 
@@ -60,8 +60,8 @@ def rounding_name(bag: Bag) -> str:
 
 
 def rounding(plan: Plan, bag: Bag) -> Statement:
-    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid; of a shared
-    bag, one at most."""
+    """The largest rounding error of a bag, in buckets: one half at most, or one if it is rounded down or shared; none
+    where scores lie on the grid."""
     error, rows = exp.Abs(this=sql.column(REST)), scored_rows(plan, bag.number, [REST])
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 
@@ -85,6 +85,9 @@ class Tally:
     """With one bag: do its rows carry all columns of the bag, or the keys along which counts go back?"""
     labelled: bool = False
     """Must states say which label they are of?"""
+    even: bool = False
+    """On the grid, are scores of the label's bag rounded down? Then a total of 0 is where a bucket ends. If it were in
+    the middle of one, half of the rows in that bucket would be counted on the wrong side, all on the same."""
 
     @property
     def ties(self) -> bool:
@@ -179,7 +182,7 @@ class Tally:
         return sql.minus(sql.product(p, sql.parameter(BUCKETS)), self._bucket(bag, p.copy()))
 
     def _bucket(self, bag: Bag, p: exp.Expression) -> exp.Expression:
-        return bucket_of(p, shared=bag.number in self.plan.shared)
+        return bucket_of(p, down=bag.number in self.plan.shared or (self.even and self._has_label(bag)))
 
     @property
     def _on_grid(self) -> bool:

@@ -127,9 +127,14 @@ class JoinOracle:
         theta, h = self.problem.scaling.to_raw(np.asarray(beta, dtype=float)), self._per_unit(buckets)
         return replace(self.plan, shared=frozenset(b for b in self._shareable if is_narrow(self.problem, b, theta, h)))
 
+    @property
+    def even(self) -> bool:
+        return self._whole(self._counting(0.0))
+
     def roundings(self, beta: Array, buckets: int) -> int:
-        """A shared bag is rounded up and down."""
-        return 0 if self.exact else roundings(self._sharing(beta, buckets))
+        """One costs nothing if a total of 0 is where a bucket ends: without the others, all rows would be counted on
+        the right side."""
+        return 0 if self.exact else roundings(self._sharing(beta, buckets)) - self.even
 
     @property
     def program(self) -> Program:
@@ -174,7 +179,10 @@ class JoinOracle:
         h, counted = self._per_unit(buckets), self._counting(width)
         slope = self.problem.scaling.from_raw(self._slope(answers, counted))
         offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
-        error = 0.0 if self.exact else self._error(answers, counted, h, reach(self._sharing(beta, buckets)))
+        error = 0.0
+        if not self.exact:
+            farthest = reach(self._sharing(beta, buckets), even=self._whole(counted))
+            error = self._error(answers, counted, h, farthest)
         if isinstance(counted, Lines):  # of a loss that is near
             near = self.loss.near
             offset, value, error = offset - near.above, value - near.above, error + near.error

@@ -10,12 +10,16 @@ from sqlsvm.solve.run import Run
 COARSEST, FINEST = 4, 1 << 16
 A_ROUNDING = 1 / 8
 """Times the density, the error of one rounding at one bucket a unit: a first guess, which every pass measures again."""
-ERROR_SHARE = 0.3
+FIRST, MANY = 2.0, 200_000
+"""The error of the first pass may be so many times that of the others. It tells the way to the optimum, and they prove
+how near it is. If a pass reads fewer rows, it takes little time, and what rounding does to single rows matters more."""
+ERROR_SHARE = 0.35
 """The counting error may be this share of the gap that a pass can hope to reach. With a larger one passes are cheaper,
 but coarse cuts prove less, so that there are more of them."""
-LENIENT = 3.0
-"""A grid stays as it is while its error is at most so many times what it may be. Two passes on one grid round the same
-rows in the same way, and a step between them leaves as little as a tenth of what a step between two grids leaves."""
+LENIENT, UNEVEN = 1.2, 3.0
+"""A grid stays as it is while its error is at most so many times what it may be; longer if passes count more rows too
+many than too few. How many depends on the grid. A step on one grid then leaves a tenth of what one between two leaves,
+and there the first pass is on the grid of the others."""
 
 
 def choose_buckets(
@@ -31,12 +35,14 @@ def choose_buckets(
     if run.effort.buckets:
         return run.effort.buckets
     if not run.cuts:
-        return _first(run.oracle, point, share * max(run.effort.tol, hope) * first, density)
+        wanted = share * max(run.effort.tol, hope) * first
+        coarser = run.oracle.even and run.oracle.rows_read >= MANY
+        return _first(run.oracle, point, wanted * (FIRST if coarser else 1.0), density)
     wanted = share * max(run.effort.tol, hope * min(1.0, run.gap)) * run.certificate.objective_upper
     last = run.cuts[-1]
     if last.error <= 0.0 or not last.buckets:
         return _first(run.oracle, point, wanted, density)
-    return adjusted(last.buckets, last.error, wanted)
+    return adjusted(last.buckets, last.error, wanted, LENIENT if run.oracle.even else UNEVEN)
 
 
 def _first(oracle: Oracle, point: Array, wanted: float, density: float) -> int:
@@ -47,9 +53,9 @@ def _first(oracle: Oracle, point: Array, wanted: float, density: float) -> int:
     return buckets
 
 
-def adjusted(buckets: int, error: float, wanted: float) -> int:
+def adjusted(buckets: int, error: float, wanted: float, lenient: float = LENIENT) -> int:
     """The buckets of the pass after one that had this error."""
-    return buckets if error <= LENIENT * wanted else _enough(wanted, error * buckets**2)
+    return buckets if error <= lenient * wanted else _enough(wanted, error * buckets**2)
 
 
 def _enough(wanted: float, error_at_one: float) -> int:

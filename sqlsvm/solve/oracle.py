@@ -95,6 +95,10 @@ class Oracle(CutOracle, Protocol):
     def bags(self) -> int:
         """Of how many tables the rows meet many to many in a pass; 1 if none do."""
 
+    @property
+    def even(self) -> bool:
+        """True when rounding counts as many rows too many as too few, so that the slope hardly depends on the grid."""
+
     def roundings(self, beta: Array, buckets: int) -> int:
         """How often a pass at beta rounds what a row's residual is made of; 0 where it is exact."""
 

@@ -23,6 +23,7 @@ class RowsOracle:
     soft_is_cheap = True
     rows_read = 0.0
     bags = 1
+    even = True
 
     @property
     def dimension(self) -> int:

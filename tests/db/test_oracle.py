@@ -7,6 +7,7 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import sql
+from sqlsvm.compile.oracle import roundings
 from sqlsvm.compile.tally import Tally, active_table
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
@@ -114,7 +115,7 @@ def test_grid_cuts_are_valid_and_certified(
         if found.plan.centre is None:
             return 0.0
         beta = found.normal(rng)
-        split.add(found.oracle.roundings(beta, 1) > len(found.plan.bags))
+        split.add(found.oracle.roundings(beta, 1) + found.oracle.even > roundings(found.plan))
         cuts = {height: found.cut(beta, height) for height in HEIGHTS}
         for height, cut in cuts.items():
             assert_certified(found, beta, cut, height)

@@ -44,6 +44,7 @@ class NumpyOracle:
     whole = False
     rows_read: float = 0.0
     bags = 1
+    even = True
 
     @property
     def origin(self) -> float:
@@ -77,7 +78,7 @@ class NumpyOracle:
         return self.exact and not self.counts_whole and bool(self.loss.knots)
 
     def roundings(self, _beta: Array, _buckets: int) -> int:
-        return len(self.blocks)
+        return len(self.blocks) - 1
 
     def adds_values(self, _width: float) -> bool:
         return False
@@ -126,7 +127,8 @@ class NumpyOracle:
 
     def _rounded_margins(self, beta: Array, buckets: int) -> tuple[Array, float]:
         scaled = [p * buckets for p in self._partial_scores(beta)]
-        rounded = [np.sign(p) * np.floor(np.abs(p) + 0.5) for p in scaled]
+        first, *others = scaled
+        rounded = [np.floor(first) + 0.5, *map(np.round, others)]  # so that a total of 0 is where a bucket ends
         delta = sum(float(np.abs(r - p).max()) for r, p in zip(rounded, scaled, strict=True)) / buckets
         return (buckets - self.labels * self._gather(rounded)) / buckets, delta
 

@@ -8,7 +8,7 @@ from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.lines import RESTS
 from sqlsvm.compile.moments import CATEGORIES, RANGE, moments, multiplied, needed, products, products_name
-from sqlsvm.compile.oracle import NEAR, reach, totals_name
+from sqlsvm.compile.oracle import NEAR, reach, roundings, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
@@ -192,7 +192,8 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
         "label_centre": made.target.centre,
         "loss": facts_of_loss(plan.loss, begun.slopes),
         "passes": [one.facts(plan) for one in passes(plan, begun.width)],
-        "reach": reach(plan),
+        "reach": reach(plan, even=plan.loss.is_step),
+        "roundings": roundings(plan) - plan.loss.is_step,
         "near": NEAR,
         "rests": RESTS,
         "sums": list(map(_of_sum, terms(plan))),
