@@ -21,6 +21,8 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 BITS = 31
 """Of a code, if a key has two of them."""
 MOST = 2
+FIRST = 24
+"""Bits of a number that a key may have next to those of the other values."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class Laid:
 
     bag: int
     rows: Indices
-    ends: Array
-    """Of the interval of each."""
+    ends: Array | None
+    """Of the interval of each; None if the rows of a key have equal ones."""
     codes: Indices
     """The keys, in order."""
     sizes: Array
@@ -44,13 +46,19 @@ class Laid:
 
     def places(self, codes: Indices) -> tuple[Indices, Values]:
         """Where each key is, and if it is there."""
-        found = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        last = len(self.codes) - 1
+        are_places = self.codes[0] == 0 and self.codes[last] == last
+        found = np.minimum(codes if are_places else np.searchsorted(self.codes, codes), last)
         return found, self.codes[found] == codes
 
     def pick(self, keys: Indices, u: Array) -> Indices:
         """A row of each key."""
-        at = np.searchsorted(self.ends, keys + u, side="right")
-        return self.rows[np.clip(at, self.firsts[keys], self.lasts[keys] - 1)]
+        firsts, lasts = self.firsts[keys], self.lasts[keys]
+        if self.ends is None:
+            at = firsts + (u * (lasts - firsts)).astype(np.int64)
+        else:
+            at = np.searchsorted(self.ends, keys + u, side="right")
+        return self.rows[np.clip(at, firsts, lasts - 1)]
 
 
 def can_pick(plan: Plan) -> bool:
@@ -77,11 +85,23 @@ def _lay(plan: Plan, parts: Sequence[Rows], bag: int, towards: Link | None) -> L
             below.append((child, places))
     codes = _codes(rows, towards) if towards else np.zeros(len(sizes), dtype=np.int64)
     (met,) = np.nonzero(sizes > 0.0)
-    order = met[np.lexsort([by[met] for by in (*_labels(rows), _mixed(rows), codes)])]
+    order = met[_order(codes[met], _mixed(rows)[met], [by[met] for by in _labels(rows)])]
     keys, firsts = np.unique(codes[order], return_index=True)
     totals, ends = np.add.reduceat(sizes[order], firsts), np.append(firsts[1:], len(order))
-    shares = sizes[order] / totals.repeat(ends - firsts)
-    return Laid(bag, order, np.cumsum(shares), keys, totals, firsts, ends, below)
+    equal = not below and sizes[order].min(initial=1.0) == sizes[order].max(initial=1.0)
+    shares = None if equal else np.cumsum(sizes[order] / totals.repeat(ends - firsts))
+    return Laid(bag, order, shares, keys, totals, firsts, ends, below)
+
+
+def _order(codes: Indices, mixed: Values, labels: Sequence[Values]) -> Indices:
+    """By key, then by the other values, then by label. One sort does it where the first bits of the values tell all
+    rows of a key apart."""
+    if codes.max(initial=0) < 1 << FIRST:
+        both = (codes.astype(np.uint64) << np.uint64(64 - FIRST)) | (mixed >> np.uint64(FIRST))
+        order = np.argsort(both)
+        if (both[order[1:]] != both[order[:-1]]).all():
+            return order
+    return np.lexsort([*labels, mixed, codes])
 
 
 def _pick_below(parts: Sequence[Rows], laid: Laid, chosen: Indices, rng: np.random.Generator, found: Rows) -> None:
