@@ -7,7 +7,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     -- A first guess; every pass measures it.
-    error_at_one float8 := (p.design ->> 'roundings')::float8 / 8 * at.grain;
+    error_at_one float8 := coalesce((p.design ->> 'roundings')::float8, 3) / 8 * at.grain;
     wanted float8 := greatest(1e-4, 0.1 * tol);
 BEGIN
     IF (p.design ->> 'one_bag')::boolean OR p.design ->> 'method' = 'exact' THEN

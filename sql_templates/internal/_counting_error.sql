@@ -1,5 +1,6 @@
 -- E = (1/N) sum of e(z), where e is the most that psi is above its tangent at z, within delta, the sum of the rounding errors; 0 if
--- exact. JoinOracle in run/join_oracle.py has the same formulas. The hinge is a single change, at 0 of the total.
+-- exact. JoinOracle in run/join_oracle.py has the same formulas. The hinge is a single change, at 0 of the total,
+-- which is the middle of a bucket, or where one ends.
 CREATE OR REPLACE FUNCTION sqlsvm._counting_error(p sqlsvm._problem, answers jsonb, lines jsonb, h float8)
 RETURNS float8
 LANGUAGE plpgsql IMMUTABLE
@@ -22,7 +23,7 @@ BEGIN
     END IF;
     delta := (SELECT coalesce(sum((answers -> ('rounding ' || bag) -> 0 ->> 'error')::float8), 0)
         FROM jsonb_array_elements_text(p.design -> 'scored_bags') AS bag);
-    IF delta > (p.design ->> 'reach')::integer + 1 THEN  -- a score beyond all buckets: `near` has too few rows
+    IF delta > (p.design ->> 'reach')::float8 + 1 THEN  -- a score beyond all buckets: `near` has too few rows
         RETURN coalesce((lines ->> 'jumps')::float8, 1) * delta / h + coalesce((lines ->> 'most_bent')::float8, 0) * (delta / h) ^ 2 / 2;
     END IF;
     curved := coalesce((lines ->> 'bend')::float8, 0)
@@ -33,7 +34,7 @@ BEGIN
     INTO jumped, bent
     FROM jsonb_to_recordset(coalesce(answers -> near, '[]')) AS n (at float8, z float8, c float8, e float8, ee float8)
     JOIN jsonb_to_recordset(sharp) AS s (at float8, jump float8, bend float8) ON s.at = coalesce(n.at, 0),
-        LATERAL (SELECT n.z - s.at * h AS d) AS b;
+        LATERAL (SELECT n.z - s.at * h - coalesce((p.design ->> 'middle')::float8, 0) AS d) AS b;
     RETURN jumped + least(bent, (lines ->> 'most_bent')::float8 / 2 / h ^ 2 / p.n
         * (answers -> (p.design ->> 'rests') -> 0 ->> 'ee')::float8);
 END

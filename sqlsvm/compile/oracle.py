@@ -6,6 +6,7 @@ the number of rows with y = -1 and n-_j their sum of x_j. Both do not depend on 
 """
 
 from collections.abc import Iterator
+from math import ceil, floor
 
 from sqlglot import exp
 
@@ -14,7 +15,7 @@ from sqlsvm.compile.lines import Lines
 from sqlsvm.compile.messages import Messages
 from sqlsvm.compile.resolve import AT_ONCE, COUNT, readers, resolve, sums, sums_at_once, sums_name
 from sqlsvm.compile.statement import Statement, wanted
-from sqlsvm.compile.tally import Tally, active_rows, rounding
+from sqlsvm.compile.tally import MIDDLE, Tally, active_rows, rounding
 from sqlsvm.compile.weighting import OFFSET, STEP, Weighting, weighting_of
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
@@ -41,8 +42,8 @@ def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> list
 def _pass(plan: Plan, counted_by: Weighting | Lines | None) -> Iterator[Statement]:
     counted_by = counted_by or counting(plan, plan.loss)
     lines, weighting = (counted_by, STEP) if isinstance(counted_by, Lines) else (None, counted_by)
-    labelled = lines is not None
-    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once, labelled=labelled, even=not labelled)
+    labelled, even = lines is not None, is_even(plan, lines)
+    tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once, labelled=labelled, even=even)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
         return
@@ -73,15 +74,15 @@ def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Stateme
     messages = Messages(plan, ties=tally.ties, rests=True)
     met = [*(lines.meet(messages) if lines else messages.merge())]
     if plan.method == "grid":
-        far = reach(plan, even=not lines)
-        near = lines.near(messages, far, NEAR) if lines else [messages.near(NEAR, _around(far))]
+        far = reach(plan, even=is_even(plan, lines))
+        near = lines.near(messages, int(far), NEAR) if lines else [messages.near(NEAR, _around(far))]
         met += [*near, *(rounding(plan, bag) for bag in plan.bags if plan.scored(bag))]
     yield from messages.exchange(met)
 
 
-def _around(reach: int) -> list[exp.Query]:
-    """SELECT z, for residuals of the hinge as far as that from 0."""
-    return [sql.select([(sql.integer(i), "z")]) for i in range(-reach, reach + 1)]
+def _around(reach: float) -> list[exp.Query]:
+    """SELECT z, for residuals of the hinge as far as that from 0. If they are even, they are half a bucket below z."""
+    return [sql.select([(sql.integer(i), "z")]) for i in range(-floor(reach), ceil(reach) + 1)]
 
 
 def totals_name(plan: Plan) -> str:
@@ -89,10 +90,18 @@ def totals_name(plan: Plan) -> str:
     return AT_ONCE if plan.at_once else sums_name(plan.core)
 
 
-def reach(plan: Plan, *, even: bool) -> int:
-    """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most, and rounding
-    down by a whole one."""
-    return max(0, (roundings(plan) + even + 1) // 2 - 1)
+def is_even(plan: Plan, counted_by: Weighting | Lines | None) -> bool:
+    """On the grid, is a total of 0 where a bucket ends? The label's bag needs scores to round down, and one place where
+    the slope of the loss jumps."""
+    has_scores = plan.scored(plan.bags[plan.bag_of(plan.label_node)])
+    return plan.method == "grid" and has_scores and not isinstance(counted_by, Lines)
+
+
+def reach(plan: Plan, *, even: bool) -> float:
+    """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most. They are
+    whole numbers of buckets, or halves if 0 is where one ends."""
+    halves = roundings(plan)
+    return max(1, halves // 2) - MIDDLE if even else max(0, (halves + 1) // 2 - 1)
 
 
 def roundings(plan: Plan) -> int:

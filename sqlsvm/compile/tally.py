@@ -47,6 +47,9 @@ LARGEST_BUCKET = 2.0**19 - 1
 """Sums of sixteen buckets fit into what `messages.place` leaves for them. A score that is further out is counted as if
 it were there: what that rounds away is measured, as all rounding is."""
 
+MIDDLE = 0.5
+"""Of a bucket, where a score stands that is rounded down so that a total of 0 is where a bucket ends."""
+
 
 def bucket_of(p: exp.Expression, *, down: bool) -> exp.Expression:
     """A score in whole buckets, as a double: the nearest one, or the one below, which leaves room for the next."""
@@ -60,8 +63,8 @@ def rounding_name(bag: Bag) -> str:
 
 
 def rounding(plan: Plan, bag: Bag) -> Statement:
-    """The largest rounding error of a bag, in buckets: one half at most, or one if it is rounded down or shared; none
-    where scores lie on the grid."""
+    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid; of a shared
+    bag, one at most."""
     error, rows = exp.Abs(this=sql.column(REST)), scored_rows(plan, bag.number, [REST])
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 
@@ -177,12 +180,18 @@ class Tally:
         return sql.minus(p, sql.product(*self._sign, bound)) if signed else p
 
     def _rest(self, bag: Bag) -> exp.Expression:
-        """What is left of the score when it is rounded, in buckets."""
+        """What is left of the score when it is rounded, in buckets. One that is rounded down for a total of 0 stands in
+        the middle of its bucket."""
         p = counted_score(self.plan, bag)
-        return sql.minus(sql.product(p, sql.parameter(BUCKETS)), self._bucket(bag, p.copy()))
+        bucket = self._bucket(bag, p.copy())
+        stands = exp.paren(sql.plus(bucket, sql.number(MIDDLE))) if self._is_even(bag) else bucket
+        return sql.minus(sql.product(p, sql.parameter(BUCKETS)), stands)
 
     def _bucket(self, bag: Bag, p: exp.Expression) -> exp.Expression:
-        return bucket_of(p, down=bag.number in self.plan.shared or (self.even and self._has_label(bag)))
+        return bucket_of(p, down=bag.number in self.plan.shared or self._is_even(bag))
+
+    def _is_even(self, bag: Bag) -> bool:
+        return self.even and self._has_label(bag)
 
     @property
     def _on_grid(self) -> bool:

@@ -8,9 +8,9 @@ import numpy as np
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.lines import ADDED, BEND, CONJUGATE, PSI, RESTS, Lines
 from sqlsvm.compile.messages import REST, SIZE, SQUARES
-from sqlsvm.compile.oracle import NEAR, counting, oracle_pass, reach, roundings, totals_name
+from sqlsvm.compile.oracle import NEAR, counting, is_even, oracle_pass, reach, roundings, totals_name
 from sqlsvm.compile.resolve import COUNT, category_name, cells, sums_name
-from sqlsvm.compile.tally import rounding_name
+from sqlsvm.compile.tally import MIDDLE, rounding_name
 from sqlsvm.compile.weighting import OFFSET, SHORTFALL, Ramp, Weighting
 from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
@@ -129,7 +129,7 @@ class JoinOracle:
 
     @property
     def even(self) -> bool:
-        return self._whole(self._counting(0.0))
+        return is_even(self.plan, self._counting(0.0))
 
     def roundings(self, beta: Array, buckets: int) -> int:
         """One costs nothing if a total of 0 is where a bucket ends: without the others, all rows would be counted on
@@ -181,7 +181,7 @@ class JoinOracle:
         offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
         error = 0.0
         if not self.exact:
-            farthest = reach(self._sharing(beta, buckets), even=self._whole(counted))
+            farthest = reach(self._sharing(beta, buckets), even=is_even(self.plan, counted))
             error = self._error(answers, counted, h, farthest)
         if isinstance(counted, Lines):  # of a loss that is near
             near = self.loss.near
@@ -221,7 +221,7 @@ class JoinOracle:
         blur = float(totals[SHORTFALL].sum()) / n if SHORTFALL in totals else 0.0
         return offset, offset + linear + blur
 
-    def _error(self, answers: Answers, counted: Weighting | Lines, h: float, farthest: int) -> float:
+    def _error(self, answers: Answers, counted: Weighting | Lines, h: float, farthest: float) -> float:
         """What rounding may have changed, with delta the sum of what was really rounded away. Totals were counted up to
         `farthest` from 0."""
         blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
@@ -232,7 +232,8 @@ class JoinOracle:
         if beyond:
             return delta / h
         near = answers[NEAR]
-        return float(self._crossed(near, near["z"].astype(float), delta).sum()) / h
+        d = near["z"].astype(float) - (MIDDLE if is_even(self.plan, counted) else 0.0)
+        return float(self._crossed(near, d, delta).sum()) / h
 
     def _error_of_lines(self, answers: Answers, lines: Lines, delta: float, h: float) -> float:
         """E = (1/N) sum of what psi is above its tangent at the rounded z: what its jumps add, and what psi'' adds.

@@ -142,6 +142,19 @@ def test_the_error_of_a_coarse_pass_is_far_below_the_worst_case(engine: Engine) 
     assert 0 < missed <= cut.error < 0.25 * worst
 
 
+def test_the_table_of_the_label_has_no_scores(engine: Engine) -> None:
+    """They cannot be rounded down, so a total of 0 is in the middle of a bucket."""
+    rng, text = np.random.default_rng(5), chain_of_numbers(engine).replace(", m.x AS b", "")
+    with workspace(engine) as work:
+        found = opened(work, text, Wish(method="grid", intercept=False))
+        assert not found.oracle.even
+        for beta in (found.normal(rng) for _ in range(3)):
+            for height in HEIGHTS:
+                cut = found.cut(beta, height)
+                assert_certified(found, beta, cut, height)
+                assert_minorant(found, beta, cut, rng)
+
+
 def chain_of_numbers(engine: Engine) -> str:
     """Three tables of 60 rows with 6 keys each."""
     rng = np.random.default_rng(3)

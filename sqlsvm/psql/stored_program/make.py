@@ -8,11 +8,11 @@ from sqlsvm.compile import evaluate as evaluation
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.lines import RESTS
 from sqlsvm.compile.moments import CATEGORIES, RANGE, moments, multiplied, needed, products, products_name
-from sqlsvm.compile.oracle import NEAR, reach, roundings, totals_name
+from sqlsvm.compile.oracle import NEAR, counting, is_even, reach, roundings, totals_name
 from sqlsvm.compile.row_count import row_count, thresholds
 from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
-from sqlsvm.compile.tally import rounding
+from sqlsvm.compile.tally import MIDDLE, rounding
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.plain import plain
@@ -166,7 +166,7 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
     """The facts about the design and the plan that the functions need."""
     made, tree = plan.design, plan.tree
     caseless = {f.name for f in tree.query.features if f.spelling == "caseless"}
-    later = {c for terms in made.numbers.values() for c in terms[1:]}
+    later, even = {c for terms in made.numbers.values() for c in terms[1:]}, is_even(plan, counting(plan, plan.loss))
     return {
         "relations": [r.alias for r in tree.query.relations],
         "coordinates": [
@@ -192,8 +192,9 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
         "label_centre": made.target.centre,
         "loss": facts_of_loss(plan.loss, begun.slopes),
         "passes": [one.facts(plan) for one in passes(plan, begun.width)],
-        "reach": reach(plan, even=plan.loss.is_step),
-        "roundings": roundings(plan) - plan.loss.is_step,
+        "reach": reach(plan, even=even),
+        "middle": MIDDLE if even else 0,
+        "roundings": roundings(plan) - even,
         "near": NEAR,
         "rests": RESTS,
         "sums": list(map(_of_sum, terms(plan))),
