@@ -73,8 +73,8 @@ def scored_rows(plan: Plan, bag: int, names: Sequence[str], alias: str = "") -> 
         {"w": sql.product(sql.column("w"), exp.paren(sql.minus(one.copy(), share)))},
         {"w": sql.product(sql.column("w"), share.copy()), **upper},
     )
-    made = (sql.select([(each.get(n, sql.column(n)), n) for n in names], exp.to_table(table)) for each in both)
-    return sql.derived(sql.union_all(*made), alias or "r")
+    below, above = (sql.select([(each.get(n, sql.column(n)), n) for n in names], exp.to_table(table)) for each in both)
+    return sql.derived(sql.union_all(below, sql.where(above, sql.positive(rest.copy()))), alias or "r")
 
 
 def states_table(bag: int, step: int) -> str:

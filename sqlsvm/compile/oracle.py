@@ -42,7 +42,7 @@ def oracle_pass(plan: Plan, counted_by: Weighting | Lines | None = None) -> list
 def _pass(plan: Plan, counted_by: Weighting | Lines | None) -> Iterator[Statement]:
     counted_by = counted_by or counting(plan, plan.loss)
     lines, weighting = (counted_by, STEP) if isinstance(counted_by, Lines) else (None, counted_by)
-    labelled, even = lines is not None, is_even(plan, lines)
+    labelled, even = lines is not None, is_even(plan, counted_by)
     tally = Tally(plan, signed=True, weighting=weighting, whole=plan.at_once, labelled=labelled, even=even)
     if plan.at_once:
         yield sums_at_once(plan, sql.derived(sql.fenced(tally.counted()), "r"), tally.totals())
@@ -91,10 +91,12 @@ def totals_name(plan: Plan) -> str:
 
 
 def is_even(plan: Plan, counted_by: Weighting | Lines | None) -> bool:
-    """On the grid, is a total of 0 where a bucket ends? The label's bag needs scores to round down, and one place where
-    the slope of the loss jumps."""
-    has_scores = plan.scored(plan.bags[plan.bag_of(plan.label_node)])
-    return plan.method == "grid" and has_scores and not isinstance(counted_by, Lines)
+    """On the grid, is a total of 0 where a bucket ends? The label's bag needs scores to round down, which differ, and
+    the loss one place where its slope jumps."""
+    nodes = plan.bags[plan.bag_of(plan.label_node)].nodes
+    scores = any(c.role != "intercept" for node in nodes for c in plan.coordinates(node))
+    differ = scores or any(map(plan.dictionaries, nodes))
+    return plan.method == "grid" and differ and not isinstance(counted_by, Lines)
 
 
 def reach(plan: Plan, *, even: bool) -> float:

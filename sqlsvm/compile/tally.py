@@ -63,8 +63,8 @@ def rounding_name(bag: Bag) -> str:
 
 
 def rounding(plan: Plan, bag: Bag) -> Statement:
-    """The largest rounding error of a bag, in buckets: one half at most, none where scores lie on the grid; of a shared
-    bag, one at most."""
+    """The largest rounding error of a bag, in buckets: one half at most, or one if it is shared. Scores that are whole
+    numbers of buckets have none, or one half if they are rounded down."""
     error, rows = exp.Abs(this=sql.column(REST)), scored_rows(plan, bag.number, [REST])
     return statement(rounding_name(bag), sql.select([(sql.or_zero(sql.largest(error)), "error")], rows))
 

@@ -95,17 +95,20 @@ class JoinOracle:
 
     @cached_property
     def rounding(self) -> Rounding:
-        return rounding(self.problem, whole=not self._shareable, shared=self._shareable)
+        return rounding(self.problem)
 
     def adds_values(self, width: float) -> bool:
         return bool(width) and isinstance(self._counting(width), Lines)
 
     def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
         found = self.loss.size(cut.value_low + cut.error, self._origin)
-        counted = self._counting(cut.width)
+        counted, shared = self._counting(cut.width), frozenset() if cut.buckets is None else self._shareable
+        sums = 1.0
+        if shared or isinstance(counted, Lines):  # slopes or parts of rows are added up, not rows
+            sums = rounding(self.problem, whole=False, shared=shared).share / self.rounding.share
         if not isinstance(counted, Lines):
-            return found, found
-        sums, lists = (each.share / self.rounding.share for each in self._of_lines)
+            return sums * found, sums * found
+        lists = of_lists(self.problem, shared).share / self.rounding.share
         offset, slope = counted.size(self.rounding.reach(beta), self._origin)
         slope = sums * found + lists * slope
         return lists * offset + slope, slope
@@ -114,18 +117,15 @@ class JoinOracle:
         return counting(self.plan, self.loss, width)
 
     @cached_property
-    def _of_lines(self) -> tuple[Rounding, Rounding]:
-        shared = self._shareable
-        return rounding(self.problem, whole=False, shared=shared), of_lists(self.problem, shared)
-
-    @cached_property
     def _shareable(self) -> frozenset[int]:
+        """On the grid."""
         return shareable(self.problem.plan)
 
     def _sharing(self, beta: Array, buckets: int | None) -> Plan:
         """The plan, with the bags whose rows are shared by buckets in the pass at beta."""
+        bags = frozenset() if self.exact else self._shareable
         theta, h = self.problem.scaling.to_raw(np.asarray(beta, dtype=float)), self._per_unit(buckets)
-        return replace(self.plan, shared=frozenset(b for b in self._shareable if is_narrow(self.problem, b, theta, h)))
+        return replace(self.plan, shared=frozenset(bag for bag in bags if is_narrow(self.problem, bag, theta, h)))
 
     @property
     def even(self) -> bool:

@@ -22,7 +22,7 @@ BITS = 31
 """Of a code, if a key has two of them."""
 MOST = 2
 FIRST = 24
-"""Bits of a number that a key may have next to those of the other values."""
+"""A key that fits into so many bits is sorted as one number with the first bits of the other values."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Laid:
 
     def places(self, codes: Indices) -> tuple[Indices, Values]:
         """Where each key is, and if it is there."""
-        last = len(self.codes) - 1
-        are_places = self.codes[0] == 0 and self.codes[last] == last
-        found = np.minimum(codes if are_places else np.searchsorted(self.codes, codes), last)
+        first, last = self.codes[0], len(self.codes) - 1
+        follow = self.codes[last] - first == last  # one on the other, without a hole
+        found = np.clip(codes - first if follow else np.searchsorted(self.codes, codes), 0, last)
         return found, self.codes[found] == codes
 
     def pick(self, keys: Indices, u: Array) -> Indices:
@@ -88,7 +88,7 @@ def _lay(plan: Plan, parts: Sequence[Rows], bag: int, towards: Link | None) -> L
     order = met[_order(codes[met], _mixed(rows)[met], [by[met] for by in _labels(rows)])]
     keys, firsts = np.unique(codes[order], return_index=True)
     totals, ends = np.add.reduceat(sizes[order], firsts), np.append(firsts[1:], len(order))
-    equal = not below and sizes[order].min(initial=1.0) == sizes[order].max(initial=1.0)
+    equal = not below and sizes[order].min() == sizes[order].max()
     shares = None if equal else np.cumsum(sizes[order] / totals.repeat(ends - firsts))
     return Laid(bag, order, shares, keys, totals, firsts, ends, below)
 

@@ -21,8 +21,6 @@ FEW = 0.5
 def shareable(plan: Plan) -> frozenset[int]:
     """Bags that meet others by one key only. In the middle of the join nearly every row is a state of its own, and it
     would be two. The bag of the label has a residual, not only a score."""
-    if plan.method != "grid":
-        return frozenset()
     outer = (bag for bag in plan.bags if len(plan.linked(bag.number)) == 1)
     return frozenset(bag.number for bag in outer if plan.label_node not in bag.nodes and plan.scored(bag))
 
@@ -40,4 +38,4 @@ def _deviation(problem: Problem, bag: Bag, theta: Array) -> float:
     spread = squares - (moments.total[numbers] / moments.n) ** 2
     variances = np.where(np.isnan(squares), moments.largest[numbers] ** 2, np.maximum(spread, 0.0))
     of_categories = [theta[d.offset :][: len(d.categories)] for node in bag.nodes for d in plan.dictionaries(node)]
-    return sqrt(theta[numbers] ** 2 @ variances + sum(np.max(each**2) for each in of_categories))
+    return sqrt(theta[numbers] ** 2 @ variances + sum(np.max(each**2, initial=0.0) for each in of_categories))

@@ -88,8 +88,8 @@ A_ROW_OF, A_ROW_OF_PAIRED, A_ROW_OF_SORTED = 200, 2.5, 1
 several tables meet, a pass takes far longer for a row: on a grid it meets every bucket of its partners, and else it is
 sorted with them."""
 LEAST, LEAST_A_BAG = 20_000, 30_000
-"""On a grid, two passes are then enough for most joins. A third would take longer than these rows, however few rows it
-reads."""
+"""The rows of the smallest sample. On a grid there are so many for each bag: two passes are then enough for most joins,
+and a third would take longer than these rows, however few rows it reads."""
 
 
 def solve(oracle: Oracle, penalty: Penalty, effort: Effort | None = None, **going: Unpack[Going]) -> Solution:

@@ -155,6 +155,31 @@ def test_the_table_of_the_label_has_no_scores(engine: Engine) -> None:
                 assert_minorant(found, beta, cut, rng)
 
 
+@pytest.mark.parametrize("few", [sharing.FEW, np.inf], ids=["rounded", "shared"])
+def test_a_table_with_a_category_that_is_always_missing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, few: float
+) -> None:
+    monkeypatch.setattr(sharing, "FEW", few)
+    text = chain_of_numbers(engine).replace(", r.x AS c", ", NULLIF(r.j, r.j)::text AS none")
+    with workspace(engine) as work:
+        found = opened(work, text, Wish(method="grid"))
+        assert [d.categories for d in found.plan.design.dictionaries] == [()]
+        beta = found.normal(np.random.default_rng(6))
+        assert_certified(found, beta, found.cut(beta, 8), 8)
+
+
+def test_a_cut_on_the_grid_may_be_off_by_as_much_for_any_oracle(engine: Engine) -> None:
+    """As a training is continued with its cuts, also by exact counting."""
+    text = chain_of_numbers(engine)
+    with workspace(engine) as work:
+        found = opened(work, text, Wish(method="grid"))
+        beta = found.normal(np.random.default_rng(7))
+        grid, exact = found.cut(beta, 8), found.again(method="exact")
+        asked = ((found, grid), (exact, grid), (exact, exact.cut(beta)))
+        first, other, own = (at.oracle.rounding.share * at.oracle.size(beta, cut)[0] for at, cut in asked)
+        assert other >= first > own
+
+
 def chain_of_numbers(engine: Engine) -> str:
     """Three tables of 60 rows with 6 keys each."""
     rng = np.random.default_rng(3)

@@ -96,6 +96,7 @@ FROM (
     w * GREATEST(LEAST(e, CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS w,
     e - CAST(1.0 AS DOUBLE PRECISION) AS e
   FROM sqlsvm_s0
+  WHERE e > 0
 ) AS r
 GROUP BY g0, s
 ORDER BY g0, s;
@@ -146,6 +147,7 @@ FROM (
     w * GREATEST(LEAST(e, CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS w,
     e - CAST(1.0 AS DOUBLE PRECISION) AS e
   FROM sqlsvm_s2
+  WHERE e > 0
 ) AS r
 GROUP BY g1, s;
 
@@ -202,7 +204,14 @@ GROUP BY l.z;
 
 -- rounding 0
 SELECT COALESCE(MAX(ABS(e)), CAST(0.0 AS DOUBLE PRECISION)) AS error
-FROM (SELECT e AS e FROM sqlsvm_s0 UNION ALL SELECT e - CAST(1.0 AS DOUBLE PRECISION) AS e FROM sqlsvm_s0) AS r;
+FROM (
+  SELECT e AS e
+  FROM sqlsvm_s0
+  UNION ALL
+  SELECT e - CAST(1.0 AS DOUBLE PRECISION) AS e
+  FROM sqlsvm_s0
+  WHERE e > 0
+) AS r;
 
 -- rounding 1
 SELECT COALESCE(MAX(ABS(e)), CAST(0.0 AS DOUBLE PRECISION)) AS error
@@ -210,7 +219,14 @@ FROM sqlsvm_s1;
 
 -- rounding 2
 SELECT COALESCE(MAX(ABS(e)), CAST(0.0 AS DOUBLE PRECISION)) AS error
-FROM (SELECT e AS e FROM sqlsvm_s2 UNION ALL SELECT e - CAST(1.0 AS DOUBLE PRECISION) AS e FROM sqlsvm_s2) AS r;
+FROM (
+  SELECT e AS e
+  FROM sqlsvm_s2
+  UNION ALL
+  SELECT e - CAST(1.0 AS DOUBLE PRECISION) AS e
+  FROM sqlsvm_s2
+  WHERE e > 0
+) AS r;
 
 -- m returns
 CREATE TEMPORARY TABLE sqlsvm_r1_0 AS
@@ -260,6 +276,7 @@ FROM (
       s + 1 AS s,
       w * GREATEST(LEAST(e, CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS w
     FROM sqlsvm_s0
+    WHERE e > 0
  ) AS r
   JOIN sqlsvm_v0_0 AS a ON CAST(r.g0 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
 ) AS r;
@@ -295,6 +312,7 @@ FROM (
       s + 1 AS s,
       w * GREATEST(LEAST(e, CAST(1.0 AS DOUBLE PRECISION)), CAST(0.0 AS DOUBLE PRECISION)) AS w
     FROM sqlsvm_s2
+    WHERE e > 0
  ) AS r
   JOIN sqlsvm_v2_0 AS a ON CAST(r.g1 * 16777216 + 8388608 + r.s AS DOUBLE PRECISION) = a.at
 ) AS r;
