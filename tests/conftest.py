@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +20,7 @@ from sqlglot import exp
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.psql.install import install
-from sqlsvm.run import small
+from sqlsvm.run import sharing, small
 from tests import servers
 from tests.typed import typed
 
@@ -134,6 +135,14 @@ def home() -> Iterator[Path]:
     """A folder for an embedded server that does not exist yet."""
     with servers.reachable_folder() as folder:
         yield folder / "home"
+
+
+@pytest.fixture(params=[sharing.FEW, inf], ids=["rounded", "shared"])
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Passes on the grid as they are, and with every row in two buckets that may be."""
+    found = float(request.param)
+    monkeypatch.setattr(sharing, "FEW", found)
+    return found
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def _messages(plan: Plan, tally: Tally, lines: Lines | None) -> Iterator[Stateme
     messages = Messages(plan, ties=tally.ties, rests=True)
     met = [*(lines.meet(messages) if lines else messages.merge())]
     if plan.method == "grid":
-        far = reach(plan, even=is_even(plan, lines))
+        far = reach(plan, even=tally.even)
         near = lines.near(messages, int(far), NEAR) if lines else [messages.near(NEAR, _around(far))]
         met += [*near, *(rounding(plan, bag) for bag in plan.bags if plan.scored(bag))]
     yield from messages.exchange(met)
@@ -102,11 +102,16 @@ def is_even(plan: Plan, counted_by: Weighting | Lines | None) -> bool:
 def reach(plan: Plan, *, even: bool) -> float:
     """Totals this far from 0 may be on the other side of it: each rounding errs by half a bucket at most. They are
     whole numbers of buckets, or halves if 0 is where one ends."""
-    halves = roundings(plan)
-    return max(1, halves // 2) - MIDDLE if even else max(0, (halves + 1) // 2 - 1)
+    far = halves(plan)
+    return max(1, far // 2) - MIDDLE if even else max(0, (far + 1) // 2 - 1)
 
 
-def roundings(plan: Plan) -> int:
-    """Of the scores of a row of the join. Where two buckets share a row it is off by a whole one at most, which is as
-    two roundings."""
+def halves(plan: Plan) -> int:
+    """Of a bucket, by which rounding may put a row of the join off: one for each score, two where buckets share it."""
     return sum(2 if bag.number in plan.shared else 1 for bag in plan.bags if plan.scored(bag))
+
+
+def roundings(plan: Plan, *, even: bool) -> int:
+    """Those that add to the error of counting. If a total of 0 is where a bucket ends, one score could be rounded alone
+    and all rows would be counted on the right side."""
+    return halves(plan) - even

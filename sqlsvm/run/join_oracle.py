@@ -132,14 +132,12 @@ class JoinOracle:
         return is_even(self.plan, self._counting(0.0))
 
     def roundings(self, beta: Array, buckets: int) -> int:
-        """One costs nothing if a total of 0 is where a bucket ends: without the others, all rows would be counted on
-        the right side."""
-        return 0 if self.exact else roundings(self._sharing(beta, buckets)) - self.even
+        return 0 if self.exact else roundings(self._sharing(beta, buckets), even=self.even)
 
     @property
     def program(self) -> Program:
         """Of a pass that shares no rows."""
-        return self._counting_whole(replace(self.plan, shared=frozenset()))
+        return self._counting_whole(self.plan)
 
     def _counting_whole(self, plan: Plan) -> Program:
         """Of a pass without a width."""
@@ -179,10 +177,7 @@ class JoinOracle:
         h, counted = self._per_unit(buckets), self._counting(width)
         slope = self.problem.scaling.from_raw(self._slope(answers, counted))
         offset, value = self._offset_and_value(answers, counted, float(slope @ beta))
-        error = 0.0
-        if not self.exact:
-            farthest = reach(self._sharing(beta, buckets), even=is_even(self.plan, counted))
-            error = self._error(answers, counted, h, farthest)
+        error = 0.0 if self.exact else self._error(answers, self._sharing(beta, buckets), counted, h)
         if isinstance(counted, Lines):  # of a loss that is near
             near = self.loss.near
             offset, value, error = offset - near.above, value - near.above, error + near.error
@@ -221,18 +216,17 @@ class JoinOracle:
         blur = float(totals[SHORTFALL].sum()) / n if SHORTFALL in totals else 0.0
         return offset, offset + linear + blur
 
-    def _error(self, answers: Answers, counted: Weighting | Lines, h: float, farthest: float) -> float:
-        """What rounding may have changed, with delta the sum of what was really rounded away. Totals were counted up to
-        `farthest` from 0."""
-        blurred = [bag for bag in self.plan.bags if self.plan.scored(bag)]
+    def _error(self, answers: Answers, plan: Plan, counted: Weighting | Lines, h: float) -> float:
+        """What rounding may have changed, with delta the sum of what was really rounded away."""
+        even, blurred = is_even(plan, counted), [bag for bag in plan.bags if plan.scored(bag)]
         delta = sum(float(answers[rounding_name(bag)]["error"][0]) for bag in blurred)
-        beyond = delta > farthest + 1  # a score beyond all buckets: `near` has too few rows
+        beyond = delta > reach(plan, even=even) + 1  # a score beyond all buckets: `near` has too few rows
         if isinstance(counted, Lines):
             return counted.loss.most_beyond(delta / h) if beyond else self._error_of_lines(answers, counted, delta, h)
         if beyond:
             return delta / h
         near = answers[NEAR]
-        d = near["z"].astype(float) - (MIDDLE if is_even(self.plan, counted) else 0.0)
+        d = near["z"].astype(float) - (MIDDLE if even else 0.0)
         return float(self._crossed(near, d, delta).sum()) / h
 
     def _error_of_lines(self, answers: Answers, lines: Lines, delta: float, h: float) -> float:

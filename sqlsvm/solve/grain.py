@@ -10,7 +10,7 @@ from sqlsvm.solve.run import Run
 COARSEST, FINEST = 4, 1 << 16
 A_ROUNDING = 1 / 8
 """Times the density, the error of one rounding at one bucket a unit: a first guess, which every pass measures again."""
-FIRST, MANY = 2.0, 200_000
+COARSER, MANY = 2.0, 200_000
 """The error of the first pass may be so many times that of the others. It tells the way to the optimum, and they prove
 how near it is. If a pass reads fewer rows, it takes little time, and what rounding does to single rows matters more."""
 ERROR_SHARE = 0.35
@@ -36,16 +36,16 @@ def choose_buckets(
         return run.effort.buckets
     if not run.cuts:
         wanted = share * max(run.effort.tol, hope) * first
-        coarser = run.oracle.even and run.oracle.rows_read >= MANY
-        return _first(run.oracle, point, wanted * (FIRST if coarser else 1.0), density)
+        coarse = run.oracle.even and run.oracle.rows_read >= MANY
+        return _guessed(run.oracle, point, wanted * (COARSER if coarse else 1.0), density)
     wanted = share * max(run.effort.tol, hope * min(1.0, run.gap)) * run.certificate.objective_upper
     last = run.cuts[-1]
     if last.error <= 0.0 or not last.buckets:
-        return _first(run.oracle, point, wanted, density)
+        return _guessed(run.oracle, point, wanted, density)
     return adjusted(last.buckets, last.error, wanted, LENIENT if run.oracle.even else UNEVEN)
 
 
-def _first(oracle: Oracle, point: Array, wanted: float, density: float) -> int:
+def _guessed(oracle: Oracle, point: Array, wanted: float, density: float) -> int:
     """Without a pass to go by. How often a row is rounded may depend on the grid, but hardly."""
     buckets = FINEST
     for _ in range(2):

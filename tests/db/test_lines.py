@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sqlsvm.engine.base import Engine, Values
-from sqlsvm.run import sharing
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.loss import HINGE, MODIFIED_HUBER, SQUARED_HINGE, Piecewise
 from sqlsvm.solve.oracle import Cut
@@ -75,12 +74,9 @@ def test_a_cut_is_that_of_the_joined_rows(shared_engine: Engine, seed: int, many
 
 
 @pytest.mark.thin(5)
-@pytest.mark.parametrize("few", [sharing.FEW, np.inf], ids=["rounded", "shared"])
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("seed", range(3))
-def test_a_cut_on_the_grid_is_one_and_has_its_error(
-    shared_engine: Engine, monkeypatch: pytest.MonkeyPatch, seed: int, few: float
-) -> None:
-    monkeypatch.setattr(sharing, "FEW", few)
+def test_a_cut_on_the_grid_is_one_and_has_its_error(shared_engine: Engine, seed: int) -> None:
     wish = Wish(method="grid", class_weights=((1, 1), (2, 1))[seed % 3 == 0])
     with opened_world(shared_engine, 600 + seed, wish, acyclic=True, many_to_many=True, max_rows=40) as world:
         if world is None or world.plan.centre is None:
@@ -91,13 +87,10 @@ def test_a_cut_on_the_grid_is_one_and_has_its_error(
 
 
 @pytest.mark.thin(10)
-@pytest.mark.parametrize("few", [sharing.FEW, np.inf], ids=["rounded", "shared"])
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("shape", ["chain", "true_hub", "five_bags"])
-def test_a_cut_over_three_bags_and_more(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, few: float
-) -> None:
+def test_a_cut_over_three_bags_and_more(engine: Engine, shape: str) -> None:
     """On the grid, and without it."""
-    monkeypatch.setattr(sharing, "FEW", few)
     rng, text = np.random.default_rng(3), made(engine, shape)
     with workspace(engine) as work:
         world = opened(work, text, Wish(method="grid"))

@@ -7,12 +7,11 @@ import pytest
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.compile.oracle import roundings
+from sqlsvm.compile.oracle import halves
 from sqlsvm.compile.tally import Tally, active_table
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA
 from sqlsvm.plan.plan import links_of
-from sqlsvm.run import sharing
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
 from tests.ground import svm
@@ -103,19 +102,15 @@ def test_soft_cuts_count_rows_near_the_hinge_in_part(shared_engine: Engine) -> N
 # -- grid --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("few", [sharing.FEW, np.inf], ids=["rounded", "shared"])
 @pytest.mark.parametrize("continuous", [False, True])
-def test_grid_cuts_are_valid_and_certified(
-    shared_engine: Engine, monkeypatch: pytest.MonkeyPatch, continuous: bool, few: float
-) -> None:
-    monkeypatch.setattr(sharing, "FEW", few)
+def test_grid_cuts_are_valid_and_certified(shared_engine: Engine, continuous: bool, few: float) -> None:
     split = set()
 
     def check(found: Opened, rng: np.random.Generator) -> float:
         if found.plan.centre is None:
             return 0.0
         beta = found.normal(rng)
-        split.add(found.oracle.roundings(beta, 1) + found.oracle.even > roundings(found.plan))
+        split.add(found.oracle.roundings(beta, 1) + found.oracle.even > halves(found.plan))
         cuts = {height: found.cut(beta, height) for height in HEIGHTS}
         for height, cut in cuts.items():
             assert_certified(found, beta, cut, height)
@@ -155,11 +150,8 @@ def test_the_table_of_the_label_has_no_scores(engine: Engine) -> None:
                 assert_minorant(found, beta, cut, rng)
 
 
-@pytest.mark.parametrize("few", [sharing.FEW, np.inf], ids=["rounded", "shared"])
-def test_a_table_with_a_category_that_is_always_missing(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, few: float
-) -> None:
-    monkeypatch.setattr(sharing, "FEW", few)
+@pytest.mark.usefixtures("few")
+def test_a_table_with_a_category_that_is_always_missing(engine: Engine) -> None:
     text = chain_of_numbers(engine).replace(", r.x AS c", ", NULLIF(r.j, r.j)::text AS none")
     with workspace(engine) as work:
         found = opened(work, text, Wish(method="grid"))

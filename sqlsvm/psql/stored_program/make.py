@@ -194,7 +194,7 @@ def _description(plan: Plan, begun: Start) -> dict[str, Any]:
         "passes": [one.facts(plan) for one in passes(plan, begun.width)],
         "reach": reach(plan, even=even),
         "middle": MIDDLE if even else 0,
-        "roundings": roundings(plan) - even,
+        "roundings": roundings(plan, even=even),
         "near": NEAR,
         "rests": RESTS,
         "sums": list(map(_of_sum, terms(plan))),
