@@ -51,6 +51,7 @@ class JoinOracle:
         self.loss = loss or problem.plan.loss
         self.phase = phase
         self._programs: dict[frozenset[int], Program] = {}
+        self._parts: dict[frozenset[int], tuple[float, float]] = {}
 
     @property
     def _origin(self) -> float:
@@ -103,15 +104,21 @@ class JoinOracle:
     def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
         found = self.loss.size(cut.value_low + cut.error, self._origin)
         counted, shared = self._counting(cut.width), frozenset() if cut.buckets is None else self._shareable
-        sums = 1.0
-        if shared or isinstance(counted, Lines):  # slopes or parts of rows are added up, not rows
-            sums = rounding(self.problem, whole=False, shared=shared).share / self.rounding.share
+        if not (shared or isinstance(counted, Lines)):
+            return found, found
+        sums, lists = self._of_parts(shared)
         if not isinstance(counted, Lines):
             return sums * found, sums * found
-        lists = of_lists(self.problem, shared).share / self.rounding.share
         offset, slope = counted.size(self.rounding.reach(beta), self._origin)
         slope = sums * found + lists * slope
         return lists * offset + slope, slope
+
+    def _of_parts(self, shared: frozenset[int]) -> tuple[float, float]:
+        """How many times as much sums are off, and running sums, if slopes or parts of rows are added up, not rows."""
+        if shared not in self._parts:
+            found = rounding(self.problem, whole=False, shared=shared), of_lists(self.problem, shared)
+            self._parts[shared] = found[0].share / self.rounding.share, found[1].share / self.rounding.share
+        return self._parts[shared]
 
     def _counting(self, width: float) -> Weighting | Lines:
         return counting(self.plan, self.loss, width)
