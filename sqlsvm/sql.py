@@ -6,6 +6,7 @@ those that begin like a working table.
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -19,6 +20,7 @@ Query = exp.Query
 Outputs = Iterable[tuple[exp.Expression, str]]
 Named = list[tuple[exp.Expression, str]]
 Expression = exp.Expression
+E = TypeVar("E", bound=exp.Expr)
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
@@ -112,12 +114,13 @@ def window(
     down = descending or None  # False would write ASC
     places = [exp.Ordered(this=column(n), desc=down, nulls_first=descending) for n in order]
     rows = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "CURRENT ROW", "end_side": None}
-    return exp.Window(
+    made = exp.Window(
         this=value,
         partition_by=[column(n) for n in by] or None,
         order=exp.Order(expressions=places) if places else None,
         spec=exp.WindowSpec(**rows) if running else None,
     )
+    return _meant(made, BACKWARDS) if running and descending else made
 
 
 def row_number(*order: str) -> exp.Window:
@@ -296,13 +299,13 @@ def meaning(node: exp.Expr) -> object:
     return node.meta.get(MEANING)
 
 
-def _meant(node: exp.Expression, as_: str) -> exp.Expression:
+def _meant(node: E, as_: str) -> E:
     node.meta[MEANING] = as_
     return node
 
 
 ELEMENT, ROUNDED, ITEMS, DIGITS = "element", "rounded", "items", "digits"
-ANY_ORDER, FREQUENT = "any order", "frequent"
+ANY_ORDER, FREQUENT, BACKWARDS, SLOWLY_READ = "any order", "frequent", "backwards", "slowly read"
 
 
 def element(values: exp.Expression, place: exp.Expression) -> exp.Expression:
@@ -340,6 +343,11 @@ def any_number() -> exp.Expression:
 def frequent(value: exp.Expression, most: int) -> exp.Expression:
     """An array of the values that are in most rows, by a sketch, where the engine has one."""
     return _meant(exp.Anonymous(this="APPROX_TOP_K", expressions=[value, integer(most)]), FREQUENT)
+
+
+def slowly_read(name: str, alias: str) -> exp.Expr:
+    """One of our tables as an item of FROM, where each row takes long: it pays if several threads read few rows."""
+    return _meant(table(name, alias), SLOWLY_READ)
 
 
 FENCE = "sqlsvm_fence"

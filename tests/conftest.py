@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Text
+from sqlsvm.plan import planner
 from sqlsvm.psql.install import install
 from sqlsvm.run import sharing, small
 from tests import servers
@@ -139,9 +140,10 @@ def home() -> Iterator[Path]:
 
 @pytest.fixture(params=[sharing.FEW, inf], ids=["rounded", "shared"])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
-    """Passes on the grid as they are, and with every row in two buckets that may be."""
+    """Passes on the grid as they are, and with every row in two buckets that may be. Both as if many entries met."""
     found = float(request.param)
     monkeypatch.setattr(sharing, "FEW", found)
+    monkeypatch.setattr(planner, "MANY_MEET", 0)
     return found
 
 

@@ -12,12 +12,14 @@ from sqlsvm.plan.parameters import THETA
 @dataclass(frozen=True)
 class Statement:
     """One named query. With `table` its rows are kept under that name for the statements after it; without, they are
-    an answer for the driver. `parameters` are the names of its $1, $2, ..."""
+    an answer for the driver. `parameters` are the names of its $1, $2, ... If it `gives`, its one row has parameters of
+    the statements after it."""
 
     name: str
     query: exp.Query
     table: str | None = None
     parameters: tuple[str, ...] = ()
+    gives: bool = False
 
 
 def statement(name: str, query: exp.Query, table: str | None = None) -> Statement:

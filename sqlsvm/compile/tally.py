@@ -227,7 +227,7 @@ class Tally:
         rows = scored_rows(self.plan, bag.number, [*names, *keys, "s", *tie, "w"], "r")
         made = sql.select([*sql.columns(names, "r"), (count, COUNT)], rows)
         if self._on_grid and keys:
-            at = place(sql.column(keys[0], "r"), sql.column("s", "r"))
+            at = place(self.plan, sql.column(keys[0], "r"), sql.column("s", "r"))
             same = [sql.equal(at, sql.column(PLACE, "a")), *sql.same([*keys[1:], *tie], "r", "a")]
         else:
             same = sql.same([*keys, "s", *tie], "r", "a")

@@ -35,6 +35,7 @@ from sqlsvm.engine.base import (
     as_values,
     widened,
 )
+from sqlsvm.engine.duckdb_sql import spelled
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.files import is_stream, replacing
@@ -128,7 +129,7 @@ class DuckDB(Engine):
         silent = isinstance(statement, exp.Analyze) or (
             isinstance(statement, exp.Comment) and statement.args["kind"] == "SCHEMA"
         )
-        return Text() if silent else super().text(statement)
+        return Text() if silent else super().text(statement if isinstance(statement, Text) else spelled(statement))
 
     def execute(self, statement: Sent, parameters: Parameters = ()) -> None:
         if text := self.text(statement):

@@ -30,6 +30,10 @@ SLOPES = "slopes"
 BUCKETS = "buckets"
 """The places of the grid in one unit of the score."""
 
+SPAN = "span"
+"""On the grid an even number of buckets, of which less than half are on each side of 0. Where it is a parameter, an
+answer gives it to the statements after it."""
+
 LEVELS = "levels"
 """An array: the counts to which a sketch rounds down."""
 

@@ -74,6 +74,9 @@ FULL = 0.5
 LARGEST_ARRAY = 1_000_000
 """Places, 8 MB: every process that scans has its own copy."""
 
+MANY_MEET = 2_000_000
+"""Pairs of entries that a thread of a columnar engine meets in a twentieth of a second."""
+
 MEASURED_AT_ONCE = 1_000_000
 """Up to so many rows of the core, a columnar engine adds up the moments as fast in one scan that joins all columns."""
 
@@ -122,7 +125,17 @@ def fitted(plan: Plan, catalog: Catalog) -> Plan:
     if _is_at_once(found, catalog):
         bare = {child: at for child, at in found.placed.items() if child not in _scored(found)}
         found = replace(found, at_once=True, measured_at_once=_is_measured_at_once(plan, catalog), placed=bare)
-    return replace(found, looked=_worth_a_look(found, catalog))
+    return replace(found, looked=_worth_a_look(found, catalog), close=_is_close(plan, catalog))
+
+
+def _is_close(plan: Plan, catalog: Catalog) -> bool:
+    """Do so many entries meet on the grid that it pays to look them up in arrays, and to let several threads meet them?
+    Both make statements longer."""
+    abilities = catalog.engine.abilities
+    if plan.centre is None or plan.method != "grid" or not abilities.columnar or abilities.slow_to_start:
+        return False
+    met = list_sizes(plan.tree, catalog, plan.centre).extended.values()
+    return max((most for entries in met for most in entries), default=0.0) >= MANY_MEET
 
 
 def _is_at_once(plan: Plan, catalog: Catalog) -> bool:

@@ -119,10 +119,11 @@ class Workspace:
         if self.engine.inlines:
             return self._together(statements, parameters or {})
         answers: dict[str, Rows] = {}
+        known = dict(parameters or {})
         for statement in statements:
             if statement.table:
                 self._claim_names()
-            answers |= self._answers(statement, rendered(self.engine, statement), parameters or {})
+            answers |= self._answers(statement, rendered(self.engine, statement), known)
         return answers
 
     def run_and_drop(self, program: Program, parameters: Mapping[str, object]) -> dict[str, Rows]:
@@ -131,9 +132,11 @@ class Workspace:
             with self.scratch():
                 return self._together(program.statements, parameters)
         answers: dict[str, Rows] = {}
-        self._claim_names()
+        known = dict(parameters)
+        if any(s.table for s in program.statements):
+            self._claim_names()
         for statement, texts, spent in zip(program.statements, program.texts, program.spent, strict=True):
-            answers |= self._answers(statement, texts, parameters)
+            answers |= self._answers(statement, texts, known)
             self.drop(spent)
         return answers
 
@@ -164,7 +167,7 @@ class Workspace:
     def blocks(self, statement: Statement, parameters: Mapping[str, object]) -> Iterator[Rows]:
         """The answer of a statement, a block at a time."""
         rows, started = 0, perf_counter()
-        if statement.parameters:  # then an engine may keep the answer in a table
+        if statement.parameters and not self.engine.abilities.in_process:  # it may keep the answer in a table
             self._claim_names()
         for block in self.engine.blocks(statement.query, [parameters[p] for p in statement.parameters]):
             rows += len(next(iter(block.values())))
@@ -179,13 +182,15 @@ class Workspace:
             return blocks[0]
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
-    def _answers(self, statement: Statement, texts: Texts, parameters: Mapping[str, object]) -> dict[str, Rows]:
-        """The answer by its name; a statement that keeps a table has none."""
+    def _answers(self, statement: Statement, texts: Texts, parameters: dict[str, object]) -> dict[str, Rows]:
+        """The answer by its name; a statement that keeps a table has none. What it gives becomes a parameter."""
         values, started = [parameters[p] for p in statement.parameters], perf_counter()
         answer = self._send(statement, texts, values)
         seconds = perf_counter() - started
         if self.on_done:
             self.on_done(statement, self._rows(statement, answer), seconds)
+        if answer is not None and statement.gives:
+            parameters |= {name: values[0] for name, values in answer.items()}
         return {} if answer is None else {statement.name: answer}
 
     def _send(self, statement: Statement, texts: Texts, values: list[object]) -> Rows | None:

@@ -40,6 +40,7 @@ SHAPES = {
     "boolean": Shape(1, 1, 0),
     "categorical": Shape(1, 3, 1),
     "chain": Shape(3, 20, 13, GRID),
+    "chain_close": Shape(3, 21, 13, Wish(method="grid", close=True)),
     "chain_exact": Shape(3, 16, 13),
     "chain_shared": Shape(3, 20, 13, Wish(method="grid", shared=True)),
     "composite_key": Shape(2, 9, 7),

@@ -62,6 +62,8 @@ class Wish:
     """Scores are looked up by place wherever that is possible, on any engine and however few the rows are."""
     shared: bool = False
     """Buckets share the rows of all bags that may be shared."""
+    close: bool = False
+    """On the grid, places lie as close together as they can."""
     looked: bool = True
     """A query looks for keys without a partner. If not, a copy of the label's rows leaves out those without one."""
 
@@ -170,7 +172,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     at_once = wish.at_once and plan.centre is None and not made.dictionaries
     placed = dict(_placed(plan, catalog)) if wish.placed and not at_once else {}
     looked, shared = frozenset(plan.foreign if wish.looked else ()), shareable(plan) if wish.shared else frozenset()
-    return replace(plan, at_once=at_once, looked=looked, placed=placed, shared=shared), catalog
+    return replace(plan, at_once=at_once, looked=looked, placed=placed, shared=shared, close=wish.close), catalog
 
 
 def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
