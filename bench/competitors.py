@@ -203,7 +203,7 @@ def _fitted(model: Any, data: Matrix) -> Values:
 def sampled(order: Order) -> Outcome:
     """The sample is sqlsvm's own: uniform over the join, without making it. Nothing is known of what it misses."""
     clock, lam = Clock(), order.task.lam
-    with connect(order.url) as engine:
+    with clock.time("open", lambda: connect(order.url)) as engine:
         query = clock.time("open", lambda: labelled(engine, order.task.text, order.task.options))
         with workspace(engine) as work:
             problem: Problem = clock.time("open", lambda: prepared(work, query, order.task.options))
@@ -255,7 +255,7 @@ def scaled(problem: Problem, given: Given) -> Values:
 def flat_passes(order: Order) -> Outcome:
     """Our solver over hand-written aggregates."""
     clock = Clock()
-    with connect(order.url) as engine:
+    with clock.time("open", lambda: connect(order.url)) as engine:
         oracle = clock.time("moments", lambda: FlatOracle(engine, order.task))
         effort = Effort(tol=order.tol, max_passes=30)
         solution = clock.time("solve", lambda: dane.solve(oracle, L2(order.task.lam), effort))
@@ -273,7 +273,7 @@ def with_madlib(order: Order) -> Outcome:
     grid = [order.setting] if order.setting else grids.MADLIB
     for shuffled, settings in groupby(grid, key=itemgetter("shuffled")):
         clock = Clock()
-        with connect(order.url) as engine, madlib.clean(engine):
+        with clock.time("open", lambda: connect(order.url)) as engine, madlib.clean(engine):
             rows = clock.time("make the table", lambda: madlib.prepare(engine, order.task, shuffled))  # noqa: B023
             trial = grids.tuned(
                 list(settings),

@@ -302,6 +302,10 @@ def test_the_worst_ratio_is_to_the_best_peer_in_the_same_place() -> None:
     found.races[1].entries += [Entry("sqlsvm, DuckDB", [3.0], objective=at), Entry("flat, DuckDB", [2.0], objective=at)]
     assert worst(found) == Worst(1.5, "facts, 10 facts", "sqlsvm, DuckDB", "flat, DuckDB")
     assert "**1.50** is the worst ratio" in report(found)
+    found.races[1].entries += [Entry("sample + any, DuckDB", [1.0], objective=at)]
+    assert worst(found) == Worst(3.0, "facts, 10 facts", "sqlsvm, DuckDB", "sample + any, DuckDB")
+    assert worst(found, sampled=False) == Worst(1.5, "facts, 10 facts", "sqlsvm, DuckDB", "flat, DuckDB")
+    assert "Next to all others it is 1.50" in report(found)
 
 
 def test_the_tasks_with_a_signal_have_one() -> None:
