@@ -42,8 +42,8 @@ def _head(found: Results) -> Iterator[str]:
         yield ""
         yield (
             f"**{slowest.ratio:.2f}** is the worst ratio of our time to that of the best peer that reaches the "
-            f"objective: {slowest.ours} next to {slowest.peer} ({slowest.race}). Peers with a sample prove nothing, and "
-            "draw it with our sampler."
+            f"objective: {slowest.ours} next to {slowest.peer} ({slowest.race}). Peers with a sample "
+            "prove nothing, and draw it with our sampler."
         )
         if other := worst(found, sampled=False):
             yield f"Next to all others it is {other.ratio:.2f}: {other.ours} next to {other.peer} ({other.race})."

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -118,6 +118,7 @@ class DuckDB(Engine):
         self._worker = Worker()
         self._private = private
         self._in_snapshot = False
+        self._stored = set[str]()
         self._parsed: WeakKeyDictionary[Text, duckdb.Statement] = WeakKeyDictionary()
 
     @property
@@ -161,7 +162,7 @@ class DuckDB(Engine):
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         """DuckDB does not say what a view reads: this adds every view, of any schema, whose name is in a text."""
-        if not self._in_snapshot and all(map(self._is_stored, tables)):
+        if all(map(self._is_stored, tables)):
             return ()
         views = defaultdict[str, list[str]](list)
         for name, text in self._ask(_VIEWS):
@@ -176,12 +177,14 @@ class DuckDB(Engine):
 
     def _is_stored(self, table: exp.Table) -> bool:
         """Is it a table of a DuckDB file, and no view? Of all others DuckDB says that they have no storage. To list the
-        views would make those of DuckDB itself, which takes the first time 7 ms. An error would abort a transaction."""
+        views would make those of DuckDB itself, which takes the first time 7 ms. An error would abort a transaction, so
+        inside one this is what was known before."""
         name = exp.table_(table.this, table.args.get("db"), table.args.get("catalog")).sql(self.dialect)
-        try:
-            return bool(self._ask(_STORAGE, [name]))
-        except StatementError:
-            return False
+        if not self._in_snapshot:
+            self._stored.discard(name)
+            with suppress(StatementError):
+                self._stored |= {name} if self._ask(_STORAGE, [name]) else set()
+        return name in self._stored
 
     def keeps_order(self, source: exp.Expr) -> bool:
         """Threads put the groups and the joined rows of a query in any order."""

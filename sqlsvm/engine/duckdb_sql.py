@@ -13,16 +13,16 @@ table of a join from the other side."""
 
 
 def spelled(statement: exp.Expr) -> exp.Expr:
-    if not any(map(_meant, statement.find_all(exp.Table, exp.Window))):
+    if not _marked(statement):
         return statement
     made = statement.copy()
-    for node in [*filter(_meant, made.find_all(exp.Table, exp.Window))]:
+    for node in _marked(made):
         node.replace(_BY_MEANING[sql.meaning(node)](node))
     return made
 
 
-def _meant(node: exp.Expr) -> bool:
-    return sql.meaning(node) in _BY_MEANING
+def _marked(statement: exp.Expr) -> list[exp.Expr]:
+    return [node for node in statement.find_all(exp.Table, exp.Window) if node.meta.get(sql.MEANING) in _BY_MEANING]
 
 
 def _in_parts(table: exp.Expr) -> exp.Expr:

@@ -17,6 +17,9 @@ from sqlsvm.solve.rows import SampleRows
 
 T = TypeVar("T", np.float32, np.float64)
 
+AT_ONCE = 4096
+"""Rows that are written column by column while they are in the processor's cache."""
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -63,12 +66,14 @@ class Reader:
         constant = np.ones(len(rows[CODE]))
         columns = [rows.get(c.column, constant) for c in self.design.coordinates]
         found = np.empty((len(constant), len(self.matrix)), dtype=precision)
-        for place, row in enumerate(self.matrix):
-            first, *others = np.flatnonzero(row).tolist()
-            value = row[first] * columns[first]
-            for index in others:
-                value += row[index] * columns[index]
-            found[:, place] = value
+        terms = [[(row[index], columns[index]) for index in np.flatnonzero(row).tolist()] for row in self.matrix]
+        for start in range(0, len(found), AT_ONCE):
+            here = slice(start, start + AT_ONCE)
+            for place, ((factor, column), *others) in enumerate(terms):
+                value = factor * column[here]
+                for factor, column in others:
+                    value += factor * column[here]
+                found[here, place] = value
         return found
 
     def _ones(self, rows: Rows) -> Indices:

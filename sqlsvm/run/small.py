@@ -23,6 +23,8 @@ steps = logging.getLogger(__name__)
 
 MUCH = 2
 """A join with at most this many times the rows of the sample is small."""
+LEAST = 55_000
+"""Or of a sample of so many: where columns are few, passes take longer than to read them all."""
 LARGEST = 40_000_000
 """Numbers, 320 MB."""
 JOIN = "rows of the join"
@@ -35,7 +37,7 @@ def fitting(design: Design) -> int:
 
 def most_rows(design: Design, effort: Effort) -> int:
     """A join with no more rows is read."""
-    much = MUCH * (effort.sample or sample_size(design.size))
+    much = MUCH * (effort.sample or max(sample_size(design.size), LEAST))
     return min(much if effort.in_memory is None else effort.in_memory, fitting(design))
 
 

@@ -46,9 +46,9 @@ steps = logging.getLogger(__name__)
 HOPE = 0.0001
 """A good pass leaves as little of the gap. The gap of the first pass says how few cuts there are, not how good the next
 one may be, and a step between two grids is a poor one. So nearly all passes are as fine as the last one has to be."""
-WIDEST, ROUGH = 1.0, 0.02
+WIDEST, ROUGH, ROUGH_ROWS = 1.0, 0.02, 200
 """From 0, where the residuals of classes are all the same, a loss so wide is curved at all of them. This share of its
-minimum is near enough."""
+minimum is near enough, and so many rows for each column are."""
 WIDTHS = (0.2, 0.07, 0.02)
 LEAD_WIDTH, NARROWING, FAST = 0.1, 0.3, 0.4
 """Where all rows are in memory, a step of the method of multipliers should leave this share of what a cut misses. If it
@@ -273,7 +273,8 @@ class Search:
         return optima[asked]
 
     def _rough(self, nothing: Array) -> Array:
-        return self.local.minimise(nothing, nothing, WIDEST * self.local.unit, ROUGH)
+        local = self.local.thinned(ROUGH_ROWS * self.local.rows.width)
+        return local.minimise(nothing, nothing, WIDEST * local.unit, ROUGH)
 
     def _led(self, point: Array) -> tuple[Array, Cut]:
         """The optimum where all rows are in memory, and a cut there that is as good as a cut can be, up to its share of

@@ -15,6 +15,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Rows, Text, Values
 from sqlsvm.options import Counting
+from sqlsvm.plan import planner
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.parameters import BOUND, BUCKETS, LABEL, THETA, WIDTH
 from sqlsvm.plan.preflight import ProblemOptions
@@ -179,8 +180,9 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("counting", ["exact", "grid"])
-def test_the_statements_run_as_printed(dsn: str, counting: Counting) -> None:
-    """In a session that knows nothing of us they give the sums of the pass."""
+def test_the_statements_run_as_printed(dsn: str, counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a session that knows nothing of us they give the sums of the pass. An answer may give a parameter."""
+    monkeypatch.setattr(planner, "MANY_MEET", 0)
     with connect(dsn) as engine:
         uniform(engine)
         with open_problem(engine, CHAIN, options(counting)) as problem:
@@ -202,7 +204,8 @@ def run_as_printed(engine: Engine, found: Explanation, given: dict[str, object])
         if s.phase == "measure":
             continue
         if s.statement.table is None:
-            answers[s.statement.name] = engine.fetch(Text(s.texts[0]), values)
+            answer = answers[s.statement.name] = engine.fetch(Text(s.texts[0]), values)
+            given |= {name: found[0] for name, found in answer.items()} if s.statement.gives else {}
             continue
         for place, text in enumerate(s.texts):
             engine.execute(Text(text), values if place == 0 else [])

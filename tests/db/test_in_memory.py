@@ -152,8 +152,8 @@ def test_what_is_refused(engine: Engine, name: str) -> None:
 
 
 def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those with at most twice the rows of the sample. Small tables may have a large join: it is counted first. A join
-    with weights has the rows that it has without them."""
+    """Those with at most twice the rows of the sample, or 110,000. Small tables may have a large join: it is counted
+    first. A join with weights has the rows that it has without them."""
     monkeypatch.setattr(small, "MUCH", 2)
     build(
         engine,
@@ -170,6 +170,12 @@ def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatc
                 model = train(engine, "m", query, training(lam=0.1, sample=sample, **options))
                 assert model.in_memory == is_small
     assert train(engine, "m", joined, training(lam=0.1)).in_memory
+    monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
+    for least, is_small in ((150, True), (149, False)):
+        monkeypatch.setattr(small, "LEAST", least)
+        assert train(engine, "m", joined, training(lam=0.1)).in_memory == is_small
+    monkeypatch.undo()
+    monkeypatch.setattr(small, "MUCH", 2)
     for asked in (training(lam=0.1, solver="bundle"), training(lam=0.1, in_memory=0), training(by="a", in_memory=9)):
         query = "SELECT y, x % 3 AS a, w FROM a" if asked.problem.by else joined
         assert not train(engine, "m", query, replace(asked, lam=0.1)).in_memory

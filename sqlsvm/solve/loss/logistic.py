@@ -6,6 +6,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.blocks import in_blocks
 from sqlsvm.solve.loss.base import Loss
 from sqlsvm.solve.loss.piecewise import Change, Near, Piece, Piecewise
 
@@ -28,18 +29,22 @@ class Logistic(Loss):
         enough = self.near.error <= SHARE * mean or self._pieces == max(FAR)
         return self if enough else _of_pieces(2 * self._pieces).finer(mean)
 
+    @in_blocks
     def value(self, z: Array) -> Array:
         found: Array = np.logaddexp(0.0, z)
         return found
 
+    @in_blocks
     def slope(self, z: Array) -> Array:
         found: Array = 0.5 + 0.5 * np.tanh(0.5 * z)
         return found
 
+    @in_blocks
     def curvature(self, z: Array) -> Array:
         u = self.slope(z)
         return u * (1.0 - u)
 
+    @in_blocks
     def conjugate(self, u: Array) -> Array:
         return _times_log(u) + _times_log(1.0 - u)
 

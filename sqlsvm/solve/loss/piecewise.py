@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 
 from sqlsvm.solve.arrays import Array, Indices
+from sqlsvm.solve.blocks import in_blocks
 from sqlsvm.solve.loss.base import Loss
 
 NOISE = 1e-13
@@ -68,6 +69,7 @@ class Piecewise(Loss):
             piece = Piece(change.at, value, slope, _sum(piece.bend, change.bend))
             yield piece
 
+    @in_blocks
     def value(self, z: Array) -> Array:
         piece, by = self._piece(z)
         found = self._bends.take(piece)
@@ -78,6 +80,7 @@ class Piecewise(Loss):
         found += self._values.take(piece)
         return found
 
+    @in_blocks
     def slope(self, z: Array) -> Array:
         piece, by = self._piece(z)
         found = self._bends.take(piece)
@@ -85,6 +88,7 @@ class Piecewise(Loss):
         found += self._slopes.take(piece)
         return found
 
+    @in_blocks
     def curvature(self, z: Array) -> Array:
         return self._bends.take(self._piece(z)[0])
 
