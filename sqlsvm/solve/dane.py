@@ -269,7 +269,8 @@ class Search:
         """That of the sample, which several runs may share."""
         optima, asked = self.local.optima, (self.local.loss, self.run.penalty.strength, self.run.effort.tol)
         if asked not in optima:
-            optima[asked] = self._rough(nothing) if self.run.oracle.whole else self._sample_optimum(nothing, nothing)
+            start = self._rough(nothing)
+            optima[asked] = start if self.run.oracle.whole else self._sample_optimum(start, nothing)
         return optima[asked]
 
     def _rough(self, nothing: Array) -> Array:
