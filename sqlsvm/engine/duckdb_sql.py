@@ -22,7 +22,7 @@ def spelled(statement: exp.Expr) -> exp.Expr:
 
 
 def _marked(statement: exp.Expr) -> list[exp.Expr]:
-    return [node for node in statement.find_all(exp.Table, exp.Window) if node.meta.get(sql.MEANING) in _BY_MEANING]
+    return [node for node in statement.find_all(exp.Table, exp.Window) if sql.meaning(node) in _BY_MEANING]
 
 
 def _in_parts(table: exp.Expr) -> exp.Expr:

@@ -163,3 +163,14 @@ def test_the_metric_is_the_inverse_of_the_curvature(monkeypatch: pytest.MonkeyPa
     for slope, image in zip(slopes, images, strict=True):
         change = problem.loss_slope(beta + 0.3 + step * image, 0.5) - problem.loss_slope(beta + 0.3, 0.5)
         assert np.allclose(change / step + problem.penalty.slope(image), slope, atol=0.02)
+
+
+def test_a_part_of_the_rows_stands_for_all_of_them() -> None:
+    """Evenly spaced rows, whose weights add up to 1."""
+    whole = LocalProblem.of(dense(np.random.default_rng(0)).sample, HINGE, L2(1e-3))
+    assert whole.thinned(151) is whole
+    part = whole.thinned(100)
+    assert len(part.rows) == 100
+    np.testing.assert_array_equal(part.rows.numbers, whole.rows.numbers[::3])
+    np.testing.assert_array_equal(part.signs, whole.signs[::3])
+    assert part.shares.sum() == pytest.approx(1.0)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlsvm.errors import OptionError
 from sqlsvm.options import LossPiece
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.blocks import BLOCK
 from sqlsvm.solve.loss import (
     HINGE,
     MODIFIED_HUBER,
@@ -137,6 +138,18 @@ def test_the_size_is_not_exceeded(loss: Loss, wide: float) -> None:
     size = loss.size(float(loss.value(z).mean()), origin)
     assert float(np.sqrt((u * u).mean())) <= size
     assert float((np.abs(u * origin) + np.abs(loss.conjugate(u))).mean()) <= size
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_many_residuals_have_the_values_that_each_has(loss: Loss) -> None:
+    """They are computed in blocks, of which the last one is not full."""
+    z = np.linspace(-3.0, 3.0, 2 * BLOCK + 7)
+    for of in (loss.value, loss.slope, loss.curvature, loss.smoothed(0.1).value):
+        np.testing.assert_array_equal(of(z), np.concatenate([of(part) for part in np.array_split(z, 100)]))
+    u = loss.slope(z)
+    np.testing.assert_array_equal(
+        loss.conjugate(u), np.concatenate([loss.conjugate(part) for part in np.array_split(u, 100)])
+    )
 
 
 def test_the_size_of_the_hinge_is_one() -> None:
