@@ -274,7 +274,10 @@ class Search:
         return optima[asked]
 
     def _rough(self, nothing: Array) -> Array:
+        """Roughly the optimum, from few rows. Of a sample it saves nothing if these are all of it."""
         local = self.local.thinned(ROUGH_ROWS * self.local.rows.width)
+        if local is self.local and not self.run.oracle.whole:
+            return nothing
         return local.minimise(nothing, nothing, WIDEST * local.unit, ROUGH)
 
     def _led(self, point: Array) -> tuple[Array, Cut]:

@@ -12,6 +12,8 @@ import pytest
 from sqlsvm.errors import OptionError
 from sqlsvm.options import ClassLoss
 from sqlsvm.solve import bundle, dane
+from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.local import LocalProblem
 from sqlsvm.solve.loss import named
 from sqlsvm.solve.oracle import Sample
 from sqlsvm.solve.penalty import L2
@@ -69,6 +71,26 @@ def test_passes_that_count_in_part_make_up_for_a_small_sample() -> None:
     options, hard = Effort(sample=3000, max_passes=10), replace(crowded(), counts_whole=True)
     assert dane.solve(crowded(), L2(1e-3), options).converged
     assert not dane.solve(hard, L2(1e-3), options).converged
+
+
+def test_few_rows_of_a_sample_say_where_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them would be a solution of its own."""
+    solved: list[int] = []
+    minimise = LocalProblem.minimise
+
+    def noted(self: LocalProblem, start: Array, tilt: Array, width: float, accuracy: float) -> Array:
+        solved.append(len(self.rows))
+        return minimise(self, start, tilt, width, accuracy)
+
+    monkeypatch.setattr(LocalProblem, "minimise", noted)
+    values = []
+    for each, first in ((30, 182), (10**6, 2000)):
+        monkeypatch.setattr(dane, "ROUGH_ROWS", each)
+        solved.clear()
+        values.append(dane.solve(small(exact=False), L2(1e-3), Effort(sample=2000)).certificate.objective)
+        assert solved[0] == first
+        assert set(solved[1:]) == {2000}
+    assert values[0] == pytest.approx(values[1], rel=1e-3)
 
 
 @pytest.mark.parametrize("lam", [1e-2, 1e-5])
