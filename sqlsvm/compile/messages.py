@@ -45,8 +45,9 @@ SIZE, REST, SQUARES = "c", "e", "ee"
 
 PLACE = "at"
 """On the grid the key and the bucket of an extended state as one number: planners know the distinct values of a column,
-not those of a pair, and take the wrong side of a join for the small one if there are two. It is a double, because
-PostgreSQL hashes an integer by folding its halves together, which would make key and bucket collide."""
+not those of a pair, and take the wrong side of a join for the small one if there are two. Unless places are
+close it is a double, because PostgreSQL hashes an integer by folding its halves together, which would make key and
+bucket collide."""
 
 WIDTH = 24
 """Bits of a place that hold the bucket; 29 are left for the key."""

@@ -183,7 +183,8 @@ class DuckDB(Engine):
         if not self._in_snapshot:
             self._stored.discard(name)
             with suppress(StatementError):
-                self._stored |= {name} if self._ask(_STORAGE, [name]) else set()
+                if self._ask(_STORAGE, [name]):
+                    self._stored.add(name)
         return name in self._stored
 
     def keeps_order(self, source: exp.Expr) -> bool:
