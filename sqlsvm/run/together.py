@@ -17,18 +17,14 @@ from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.workspace import Program
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.oracle import Cut, Oracle
-from sqlsvm.solve.run import Passes, Proposal
+from sqlsvm.solve.run import Passes, Proposal, passed
 from sqlsvm.sql import column
 
 
 def passes_of(oracles: Sequence[Oracle]) -> Passes:
     """How these oracles, which differ in the class that is +1, make their passes."""
     asked = [oracle for oracle in oracles if isinstance(oracle, JoinOracle)]
-    return Together(asked) if asked else lambda proposals: {n: _pass(oracles[n], p) for n, p in proposals.items()}
-
-
-def _pass(oracle: Oracle, asked: Proposal) -> Cut:
-    return oracle.pass_(asked.point, asked.buckets, asked.width)
+    return Together(asked) if asked else lambda proposals: {n: passed(oracles[n], p) for n, p in proposals.items()}
 
 
 class Together:
@@ -42,7 +38,7 @@ class Together:
 
     def __call__(self, asked: Mapping[int, Proposal]) -> dict[int, Cut]:
         if not self._shares or len(asked) == 1:
-            return {n: _pass(self._oracles[n], proposal) for n, proposal in asked.items()}
+            return {n: passed(self._oracles[n], proposal) for n, proposal in asked.items()}
         found: dict[int, Cut] = {}
         kinds = {n: self._kind(each) for n, each in asked.items()}
         for kind in dict.fromkeys(kinds.values()):

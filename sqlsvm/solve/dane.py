@@ -36,7 +36,7 @@ from sqlsvm.solve.bundle import level_point
 from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import TINY, LocalProblem
-from sqlsvm.solve.oracle import Cut, Oracle
+from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
@@ -69,6 +69,8 @@ ACCURACY = 0.05
 """The sample problem may be this share of that gap away from its optimum."""
 CROWD = 1.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
+SOME_ROWS, LIKELY = 500, 0.7
+"""So many rows for each column tell how much a cut will miss. It should then be this share of what it may miss."""
 NARROWEST = 1e-8
 PATIENCE, STUCK = 6, 0.5
 """If this many passes leave more than this share of the gap, the sample is of little use."""
@@ -142,18 +144,15 @@ class Search:
         nothing = np.zeros(run.oracle.dimension)
         point = self._known_optimum(nothing)
         self.local = local = local.fitting(point)
-        heap, bias = self.local.density(point, WIDTHS[-1]) > CROWD, _knot_bias(run) / self._size(point)
+        bias = _knot_bias(run) / self._size(point)
         soft = run.oracle.soft and not whole  # the rows of the whole join are counted in part here
-        self.heap = soft and heap
+        self.heap = soft and self.local.density(point, WIDTHS[-1]) > CROWD
         self.tilts = self.heap and bias <= run.effort.tol and not run.penalty.known
         self.follows = bool(run.strengths) and run.strengths[0] != run.penalty.strength and not (whole or self.tilts)
         late = self.follows or bias > BIAS_SHARE * run.effort.tol  # only the proof is
         self.soft = self.heap or (soft and run.oracle.soft_is_cheap and late)
-        if whole:
-            point, cut = self._led(point)
-            size = run.oracle.loss.size(cut.value_low, self.local.origin)
-            run.bundle.add(cut, (size, size))
-        self._optimum = point
+        self._end = self._led(point) if whole else None
+        self._optimum = self._end.point if self._end else point
 
     @cached_property
     def first(self) -> tuple[Array, float]:
@@ -163,11 +162,20 @@ class Search:
 
     def proposals(self) -> Iterator[Proposal]:
         run = self.run
+        if self._end:
+            yield from self._ends(self._end)
         while not run.finished:
             point, width = self.propose()
             share = ERROR_SHARE / 2.0 ** min(run.stalls, 2)
             buckets = choose_buckets(run, point, HOPE, self.density(point), self._expected, share)
             yield Proposal(point, buckets, width)
+
+    def _ends(self, led: Proposal) -> Iterator[Proposal]:
+        """Its cut is known. If the first pass has to look elsewhere, it proves how good that is."""
+        if self.run.start is None:
+            yield led
+        elif led.cut:
+            self.run.bundle.add(led.cut, self.run.oracle.size(led.point, led.cut))
 
     @property
     def settled(self) -> tuple[Array, float]:
@@ -275,29 +283,42 @@ class Search:
 
     def _rough(self, nothing: Array) -> Array:
         """Roughly the optimum, from few rows. Of a sample it saves nothing if these are all of it."""
-        local = self.local.thinned(ROUGH_ROWS * self.local.rows.width)
+        rows = self.local.rows
+        local = self.local.thinned(min(ROUGH_ROWS * rows.width, max(ROUGH_ROWS * self.local.columns, LEAST)))
         if local is self.local and not self.run.oracle.whole:
             return nothing
         return local.minimise(nothing, nothing, WIDEST * local.unit, ROUGH)
 
-    def _led(self, point: Array) -> tuple[Array, Cut]:
+    def _led(self, point: Array) -> Proposal:
         """The optimum where all rows are in memory, and a cut there that is as good as a cut can be, up to its share of
         tol. Multipliers hold the rows on the knots, so the loss may stay wide, and Newton's method takes few steps."""
-        local, before = self.local, inf
+        local, before, nothing = self.local, inf, np.zeros_like(point)
         freely = bool(self.run.penalty.known)  # cuts are known that balance what pulls freely
         accuracy = (ACCURACY * self._tol) ** (1.5 if freely else 1.0)
-        width, nothing = LEAD_WIDTH * local.unit, np.zeros_like(point)
+        point, width = self._leading(point, accuracy)
         while True:
             point = local.minimise(point, nothing, width, accuracy)
-            blur = local.blur(point, width)
+            cut = local.cut(point, width)
             last = not local.loss.knots or width < NARROWEST * local.unit
-            if last or blur <= self._wanted(point, nothing):
-                return point, local.cut(point, width)
+            if last or cut.short(point) <= self._enough(cut.value_low, point):
+                return Proposal(point, None, width, cut)
             local = local.leading(point, width)
-            if blur > FAST * before:
+            if cut.short(point) > FAST * before:
                 width *= NARROWING
                 local = replace(local, ahead=NARROWING * local.ahead)
-            before = blur
+            before = cut.short(point)
+
+    def _leading(self, point: Array, accuracy: float) -> tuple[Array, float]:
+        """Where to begin with all rows, and how wide. Some rows tell how wide the loss may be for the first cut to be
+        good enough; where it had to be much narrower, multipliers take fewer steps."""
+        width = LEAD_WIDTH * self.local.unit
+        some = self.local.thinned(SOME_ROWS * self.local.rows.width)
+        if some is self.local:
+            return point, width
+        point = some.minimise(point, np.zeros_like(point), width, accuracy)
+        cut = some.cut(point, width)
+        share = LIKELY * self._enough(cut.value_low, point) / max(cut.short(point), TINY)
+        return point, width * share**0.5 if NARROWING**2 < share < 1.0 else width
 
     def _sample_optimum(self, start: Array, tilt: Array) -> Array:
         """With the widest smoothing that does not cost more than its share of the gap, if one of WIDTHS does."""
@@ -320,7 +341,9 @@ class Search:
         return self._soft_optimum(self.run.points[index], self._tilt(index), width)
 
     def _tilt(self, index: int) -> Array:
-        """What gives the sample the slope of the join where this pass was made."""
+        """What gives the sample the slope of the join where this pass was made. All rows have it."""
+        if self.run.oracle.whole:
+            return np.zeros(self.run.oracle.dimension)
         cut = self.run.cuts[index]
         return cut.slope - self.local.loss_slope(self.run.points[index], cut.width)
 
@@ -355,8 +378,15 @@ class Search:
 
     def _wanted(self, point: Array, tilt: Array) -> float:
         """What a cut may miss there."""
-        share = BLUR_SHARE * (SHARPER if self.follows else 1.0)
-        return share * self._tol * abs(self.local.value(point, tilt, 0.0))
+        return self._share * abs(self.local.value(point, tilt, 0.0))
+
+    def _enough(self, mean: float, point: Array) -> float:
+        """The same, where this is the mean of the loss."""
+        return self._share * (mean + self.run.penalty.value(point))
+
+    @property
+    def _share(self) -> float:
+        return BLUR_SHARE * (SHARPER if self.follows else 1.0) * self._tol
 
     @property
     def _stuck(self) -> bool:

@@ -108,7 +108,7 @@ class LocalProblem:
     def blur(self, beta: Array, width: float) -> float:
         """How far a cut of that width is below R at beta."""
         z = self.residuals(beta)
-        return float(self.shares @ self.loss.shortfall(z, self.loss.smoothed(width).slope(z + self.ahead)))
+        return float(self.shares @ self.loss.shortfall(z, self.loss.smoothed(width).slope(z)))
 
     def leading(self, beta: Array, width: float) -> "LocalProblem":
         """A step of the method of multipliers: each row keeps its place on the ramp of the nearest knot, so it has the

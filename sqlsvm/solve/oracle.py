@@ -24,6 +24,10 @@ class Cut:
     buckets: int | None
     width: float = 0.0
 
+    def short(self, beta: Array) -> float:
+        """How far it is below R at the beta where it was made."""
+        return self.value_low - self.offset - float(self.slope @ beta)
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -15,7 +15,7 @@ from sqlsvm.solve.curvature import Curvature, Dense
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.rounding import Rounding
-from sqlsvm.solve.run import Run
+from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
 
 NEWTON_STEPS = 5
@@ -69,7 +69,7 @@ def solve(quadratic: Quadratic, penalty: Penalty, effort: Effort | None = None, 
     spent = 0.0 if run.cuts else quadratic.seconds
     for _ in range(CUTS):
         if not run.finished:
-            run.observe(minimiser(quadratic, penalty), None, spent=spent)
+            run.observe(Proposal(minimiser(quadratic, penalty), None), spent)
             spent = 0.0
     return run.solution()
 

@@ -40,6 +40,13 @@ class Proposal:
     point: Array
     buckets: int | None
     width: float = 0.0
+    cut: Cut | None = None
+    """What such a pass would give, if that is known."""
+
+    def within(self, penalty: Penalty) -> "Proposal":
+        """At the nearest point that the constraints allow."""
+        point = penalty.feasible(self.point)
+        return self if np.array_equal(point, self.point) else replace(self, point=point, cut=None)
 
 
 class Run(Log, Generic[Asked]):
@@ -91,7 +98,7 @@ class Run(Log, Generic[Asked]):
     def follow(self, proposals: Iterator[Proposal]) -> Solution:
         with self.threads():
             for asked in proposals:
-                self.observe(asked.point, asked.buckets, asked.width)
+                self.observe(asked)
             return self.solution()
 
     def threads(self) -> AbstractContextManager[None]:
@@ -99,9 +106,10 @@ class Run(Log, Generic[Asked]):
         columns = self.oracle.dimension
         return fitting_threads(columns if columns <= DENSE_UP_TO else 0)
 
-    def observe(self, point: Array, buckets: int | None, width: float = 0.0, spent: float = 0.0) -> None:
+    def observe(self, asked: Proposal, spent: float = 0.0) -> None:
         """`spent`: seconds that this pass has taken already."""
-        self.make(self.penalty.feasible(point), lambda beta: self.oracle.pass_(beta, buckets, width), spent)
+        asked = asked.within(self.penalty)
+        self.make(asked.point, lambda point: passed(self.oracle, asked), spent)
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
         offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
@@ -127,6 +135,10 @@ class Run(Log, Generic[Asked]):
 
 Passes = Callable[[Mapping[int, Proposal]], Mapping[int, Cut]]
 """The cuts of several runs, by their numbers."""
+
+
+def passed(oracle: CutOracle, asked: Proposal) -> Cut:
+    return asked.cut or oracle.pass_(asked.point, asked.buckets, asked.width)
 
 
 def follow_together(
@@ -158,7 +170,7 @@ def _asked(runs: Sequence[Run[Any]], going: dict[int, Iterator[Proposal]]) -> di
     for place, asked in found.items():
         if asked is None:
             del going[place]
-    return {n: replace(each, point=runs[n].penalty.feasible(each.point)) for n, each in found.items() if each}
+    return {n: each.within(runs[n].penalty) for n, each in found.items() if each}
 
 
 def _known(cut: Cut, point: Array) -> Cut:
