@@ -425,7 +425,7 @@ def as_values(cells: Iterable[object], kind: Kind) -> Values:
 def widened(values: Values) -> Values:
     """Numbers in the byte order of this machine, and as wide as Python's own."""
     wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[values.dtype.kind]
-    return values.astype(float if values.dtype == np.uint64 else wide)
+    return values.astype(float if values.dtype == np.uint64 else wide, copy=False)
 
 
 def as_rows(names: Sequence[str], columns: Iterable[Values]) -> Rows:

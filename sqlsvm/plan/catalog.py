@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Engine
+from sqlsvm.engine.base import Column, Engine, Values
 from sqlsvm.errors import DataError
 from sqlsvm.query import Feature, FeatureQuery, Relation, Term
 from sqlsvm.query.meeting import declared_keys, is_declared_unique
@@ -76,6 +76,10 @@ EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
 SMALL = 20 * EARLY
 """To read so many rows takes no longer than one more statement."""
+
+
+CLOSE = 4
+"""Whole numbers lie close together, if they span as many places for each of them."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +288,7 @@ class Catalog:
         if few and self.engine.abilities.in_process and kinds == ["numeric"]:
             keys = self.engine.fetch(rows)["k0"]
             if keys.dtype.kind == "i":  # without NULLs
-                sizes = np.unique(keys, return_counts=True)[1]
+                sizes = _sizes(keys)
                 return KeyFacts(len(keys), 0.0, len(sizes), float(sizes.max(initial=0)))
         return key_facts(self.engine, rows, len(terms))
 
@@ -340,6 +344,14 @@ class Catalog:
 
     def _count(self, source: exp.Expr) -> float:
         return _one(self.engine, sql.select([(sql.count(), "n")], source))["n"]
+
+
+def _sizes(keys: Values) -> Values:
+    """How often each of these whole numbers is there. Those that lie close together need not be sorted."""
+    if not len(keys) or int(keys.max()) - int(keys.min()) > CLOSE * len(keys):
+        return np.asarray(np.unique(keys, return_counts=True)[1])
+    sizes = np.bincount(keys - keys.min())
+    return sizes[sizes > 0]
 
 
 def _one(engine: Engine, query: exp.Query) -> dict[str, float]:

@@ -29,6 +29,9 @@ from sqlsvm.sql import Named
 
 T = TypeVar("T")
 
+Seen = Mapping[str, Any]
+"""Some values of a label as text, in order, and as they are."""
+
 CODE = "y"
 """The column of working tables with the code."""
 
@@ -100,6 +103,8 @@ class Binary(Target):
 
     class_parameters: bool = False
     """The class weights are parameters of every statement: a stored program knows them only when it runs."""
+    values: tuple[Any, Any] | None = None
+    """The label's own values for -1 and +1, if they were read to make it."""
 
     signed = True
 
@@ -248,9 +253,12 @@ def _rounded_mean(mean: float, least: float, most: float) -> float:
     return float(round(mean / grain) * grain)
 
 
-def _of_values(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None, values: list[str]) -> Target:
+def _of_values(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None, seen: Seen) -> Target:
     """The label as a target of classes: of two, or of more."""
-    return _classes(label, values, positive) or Binary(label, _sign_of(engine, query, label, positive, values))
+    if found := _classes(label, [*seen], positive):
+        return found
+    code = _sign_of(engine, query, label, positive, [*seen])
+    return Binary(label, code, values=_two_numbers(label, positive, seen))
 
 
 MOST = 100
@@ -323,7 +331,15 @@ def read_label_values(
     rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
     if target.classes:
         return _values_of_codes(engine, rows)
+    found = target.values if isinstance(target, Binary) else None
+    found = found or _two_values(engine, rows)
+    if not (shortest and is_single(engine, query, target.label)):
+        return found
+    negative, positive = (None if value is None else float(str(np.float32(value))) for value in found)
+    return negative, positive
 
+
+def _two_values(engine: Engine, rows: exp.Expr) -> tuple[Any, Any]:
     def first(sign: int) -> exp.Query:
         """The first row with this sign: all others with it have the same value."""
         found = sql.select(sql.columns(["s", "v"]), rows.copy())
@@ -332,11 +348,7 @@ def read_label_values(
 
     known = engine.fetch(sql.union_all(first(-1), first(1)))
     values = dict(zip(known["s"].tolist(), known["v"].tolist(), strict=True))
-    found = values.get(-1), values.get(1)
-    if not (shortest and is_single(engine, query, target.label)):
-        return found
-    negative, positive = (None if value is None else float(str(np.float32(value))) for value in found)
-    return negative, positive
+    return values.get(-1), values.get(1)
 
 
 def _values_of_codes(engine: Engine, rows: exp.Expr) -> tuple[Any, ...]:
@@ -381,14 +393,25 @@ def _rows(query: FeatureQuery, label: Feature) -> exp.Query:
     return rows_of(query, label.relation, [(label.expression.copy(), "v")])
 
 
-def _seen(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> list[str]:
-    """As many of its distinct values, as text, as decide what it is. The engine says which are equal: 1 is 1.00. Those
-    of a boolean need not be read."""
+def _seen(engine: Engine, query: FeatureQuery, label: Feature, positive: str | None) -> Seen:
+    """As many of its distinct values as decide what it is. The engine says which are equal: 1 is 1.00. Those of a
+    boolean need not be read."""
     if label.kind == "boolean" and positive is None:
-        return []
-    most = MANY if positive is not None else MOST
+        return {}
+    most, v = MANY if positive is not None else MOST, sql.column("v")
     seen = sql.distinct(sql.derived(_rows(query, label), "r")).limit(most + 1)
-    return sorted(engine.fetch(sql.select([(sql.text(sql.column("v")), "v")], sql.derived(seen, "s")))["v"])
+    found = engine.fetch(sql.select([(sql.text(v), "text"), (v.copy(), "v")], sql.derived(seen, "s")))
+    values = dict(zip(found["text"].tolist(), found["v"].tolist(), strict=True))
+    return {text: values[text] for text in sorted(values)}
+
+
+def _two_numbers(label: Feature, positive: str | None, seen: Seen) -> tuple[Any, Any] | None:
+    """The negative and the positive one; None for one that never occurs. Text that is equal for the engine may be
+    spelled in several ways."""
+    if label.kind != "numeric":
+        return None
+    found = {_same(label, text, positive or "1"): value for text, value in seen.items()}
+    return found.get(False), found.get(True)
 
 
 def _too_many(label: Feature, values: Sequence[str], dialect: str, positive: str | None) -> DataError:
