@@ -7,7 +7,7 @@ ReHLine get C = 1 / (2 lam N), and SGD alpha = 2 lam.
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from io import StringIO
@@ -203,26 +203,27 @@ def _fitted(model: Any, data: Matrix) -> Values:
 def sampled(order: Order) -> Outcome:
     """The sample is sqlsvm's own: uniform over the join, without making it. Nothing is known of what it misses."""
     clock, lam = Clock(), order.task.lam
-    with clock.time("open", lambda: connect(order.url)) as engine:
+    with ExitStack() as opened:
+        engine = clock.time("open", lambda: opened.enter_context(connect(order.url)))
         query = clock.time("open", lambda: labelled(engine, order.task.text, order.task.options))
-        with workspace(engine) as work:
-            problem: Problem = clock.time("open", lambda: prepared(work, query, order.task.options))
-            oracle = JoinOracle(problem)
+        work = clock.time("open", lambda: opened.enter_context(workspace(engine)))
+        problem: Problem = clock.time("open", lambda: prepared(work, query, order.task.options))
+        oracle = JoinOracle(problem)
 
-            def fit(setting: grids.Setting) -> Values:
-                sample = oracle.sample(int(setting["rows"]), 0)
-                nothing = np.zeros(0)
-                data = Matrix(sample.rows.dense(), sample.signs, (), nothing, nothing, {})
-                return liblinear(data, lam, {"tol": 0.01})
+        def fit(setting: grids.Setting) -> Values:
+            sample = oracle.sample(int(setting["rows"]), 0)
+            nothing = np.zeros(0)
+            data = Matrix(sample.rows.dense(), sample.signs, (), nothing, nothing, {})
+            return liblinear(data, lam, {"tol": 0.01})
 
-            def objective(beta: Values) -> float:
-                cut = oracle.pass_(beta, BUCKETS)
-                return cut.value_low + cut.error + lam * float(beta @ beta)
+        def objective(beta: Values) -> float:
+            cut = oracle.pass_(beta, BUCKETS)
+            return cut.value_low + cut.error + lam * float(beta @ beta)
 
-            trial = grids.tuned(grids.SAMPLE, fit, objective, order.target, order.setting)
-            parts = {**clock.parts, "sample and fit": trial.seconds}
-            model = named(problem, problem.scaling.to_raw(trial.beta))
-    return Outcome(model, parts, trial.setting)
+        trial = grids.tuned(grids.SAMPLE, fit, objective, order.target, order.setting)
+        model = named(problem, problem.scaling.to_raw(trial.beta))
+        clock.time("close", opened.close)
+    return Outcome(model, {**clock.parts, "sample and fit": trial.seconds}, trial.setting)
 
 
 def named(problem: Problem, theta: Values) -> dict[str, Any]:
@@ -255,10 +256,12 @@ def scaled(problem: Problem, given: Given) -> Values:
 def flat_passes(order: Order) -> Outcome:
     """Our solver over hand-written aggregates."""
     clock = Clock()
-    with clock.time("open", lambda: connect(order.url)) as engine:
+    with ExitStack() as opened:
+        engine = clock.time("open", lambda: opened.enter_context(connect(order.url)))
         oracle = clock.time("moments", lambda: FlatOracle(engine, order.task))
         effort = Effort(tol=order.tol, max_passes=30)
         solution = clock.time("solve", lambda: dane.solve(oracle, L2(order.task.lam), effort))
+        clock.time("close", opened.close)
     raw = oracle.raw(solution.beta)
     model = {"intercept": float(raw[0]), "weights": dict(zip(oracle.names, raw[1:].tolist(), strict=True))}
     proof = {**asdict(solution.certificate), "gap": solution.certificate.gap}
