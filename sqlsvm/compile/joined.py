@@ -70,7 +70,12 @@ def root_of(plan: Plan, *, apart: bool = False) -> int:
 
 def is_plain(plan: Plan) -> bool:
     """Is a row of the join a row of the root, and do all weigh the same?"""
-    return is_met_once(plan, plan.core) and not any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
+    return is_met_once(plan, plan.core) and not has_weights(plan)
+
+
+def has_weights(plan: Plan) -> bool:
+    """May rows of the join weigh more than others?"""
+    return any(plan.weighted(node) for node in range(len(plan.tree.nodes)))
 
 
 def is_met_once(plan: Plan, root: int) -> bool:

@@ -75,7 +75,7 @@ def no_match(relation: Relation, outputs: Outputs) -> exp.Select:
 EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
 SMALL = 20 * EARLY
-"""To read so many rows takes no longer than one more statement."""
+"""To read so many rows takes no longer than one more statement, in this process or where statements take long."""
 
 
 CLOSE = 4
@@ -244,7 +244,10 @@ class Catalog:
         return self.key(alias, terms).largest <= 1
 
     def _is_small(self, alias: str) -> bool:
-        return (self._known_rows(alias) or inf) <= SMALL
+        """Is it read as soon as a part of it?"""
+        abilities = self.engine.abilities
+        most = SMALL if abilities.in_process or abilities.slow_to_start else EARLY
+        return (self._known_rows(alias) or inf) <= most
 
     def _first(self, alias: str, terms: tuple[Term, ...]) -> exp.Query:
         """If a key repeats in these rows, no others are read."""

@@ -319,9 +319,10 @@ def estimated_rows(block: Block, variables: tuple[Variable, ...], facts: Facts) 
     smallest. It assumes uniform values, and that each smaller set of values is part of the larger ones."""
     size = prod(max(1.0, facts.rows(alias)) for alias in block)
     for v in variables:
-        held = sorted(_distinct(v, alias, facts) for alias in block if alias in v.holders)
-        for d in held[1:]:
-            size /= max(1.0, d)
+        holders = [alias for alias in block if alias in v.holders]
+        if len(holders) > 1:  # else nothing has to be counted
+            for d in sorted(_distinct(v, alias, facts) for alias in holders)[1:]:
+                size /= max(1.0, d)
     return size
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.compile.joined import TIMES, is_narrow, is_plain, joined
+from sqlsvm.compile.joined import TIMES, has_weights, is_narrow, is_plain, joined
 from sqlsvm.compile.moments import SIZE, join_size
 from sqlsvm.compile.statement import Statement, in_one, statement
 from sqlsvm.engine.base import Rows, Values
@@ -64,10 +64,15 @@ def _with_tables(work: Workspace, plan: Plan, asked: Iterable[Statement]) -> lis
 
 def weighing_rows(work: Workspace, plan: Plan) -> Rows:
     """All rows of the join that weigh something."""
+    query = joined(plan)
+    if not has_weights(plan):  # to send that each is 1 would take as long as a feature
+        query = query.select(*(e for e in query.selects if e.alias != TIMES), append=False)
     with work.scratch():
-        *tables, rows = _with_tables(work, plan, [statement(JOIN, joined(plan))])
+        *tables, rows = _with_tables(work, plan, [statement(JOIN, query)])
         work.run(tables)
         found = work.read(rows, plan.design.target.parameters)
+    if TIMES not in found:
+        return {TIMES: np.ones(len(found[CODE])), **found}
     weighs = found[TIMES].astype(float) > 0.0
     return found if weighs.all() else chosen(found, weighs)
 
