@@ -350,6 +350,15 @@ def slowly_read(name: str, alias: str) -> exp.Expr:
     return _meant(table(name, alias), SLOWLY_READ)
 
 
+def thinned(table: exp.Expr, kept: exp.Expression) -> exp.Expr:
+    """(SELECT * FROM t WHERE kept) AS t, for a table with TABLESAMPLE."""
+    rows, alias = table.copy(), table.args.get("alias")
+    rows.set("sample", None)
+    rows.set("alias", None)
+    made = exp.select("*").from_(rows).where(kept)
+    return exp.Subquery(this=made, alias=alias.copy() if alias else exp.TableAlias(this=table.this.copy()))
+
+
 FENCE = "sqlsvm_fence"
 
 

@@ -35,7 +35,7 @@ from sqlsvm.engine.base import (
     as_values,
     widened,
 )
-from sqlsvm.engine.duckdb_sql import spelled
+from sqlsvm.engine.duckdb_sql import ROW, spelled, twice_hashed
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.files import is_stream, replacing
@@ -187,6 +187,12 @@ class DuckDB(Engine):
                     self._stored.add(name)
         return name in self._stored
 
+    def thins(self, table: exp.Table) -> bool:
+        """By the numbers of rows, which only a stored table has."""
+        if not self._is_stored(table):
+            return False
+        return all(column.name.lower() != ROW for column in self.describe(exp.select("*").from_(table.copy())))
+
     def keeps_order(self, source: exp.Expr) -> bool:
         """Threads put the groups and the joined rows of a query in any order."""
         return isinstance(source, exp.Table) and not self.view_texts([source])
@@ -223,8 +229,7 @@ class DuckDB(Engine):
         return exp.Anonymous(this="hash", expressions=[exp.column(alias)])
 
     def hashed(self, values: Sequence[exp.Expression]) -> exp.Expression:
-        """Hashed twice: the hash of several values is a product of one, XOR the next."""
-        return exp.Anonymous(this="hash", expressions=[exp.Anonymous(this="hash", expressions=list(values))])
+        return twice_hashed(values)
 
     def copy_in(self, table: exp.Table, columns: Mapping[str, Values]) -> None:
         if not columns or not len(next(iter(columns.values()))):

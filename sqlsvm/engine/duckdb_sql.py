@@ -1,12 +1,14 @@
 """Our statements as the threads of DuckDB like them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from sqlglot import exp
 
 from sqlsvm import sql
 
+ROW = "rowid"
+"""The number of a row in its table, unless a column has this name."""
 PARTS, BLOCK = 8, 2048
 """A planner takes a part for a fifth of the table. So it takes eight parts for more than the table, and makes the hash
 table of a join from the other side."""
@@ -17,17 +19,36 @@ def spelled(statement: exp.Expr) -> exp.Expr:
         return statement
     made = statement.copy()
     for node in _marked(made):
-        node.replace(_BY_MEANING[sql.meaning(node)](node))
+        node.replace(_thinned(node) if _is_sampled(node) else _BY_MEANING[sql.meaning(node)](node))
     return made
 
 
+def twice_hashed(values: Sequence[exp.Expr]) -> exp.Expression:
+    """The hash of several values is a product of one, XOR the next."""
+    return exp.Anonymous(this="hash", expressions=[exp.Anonymous(this="hash", expressions=list(values))])
+
+
 def _marked(statement: exp.Expr) -> list[exp.Expr]:
-    return [node for node in statement.find_all(exp.Table, exp.Window) if sql.meaning(node) in _BY_MEANING]
+    nodes = statement.find_all(exp.Table, exp.Window)
+    return [node for node in nodes if _is_sampled(node) or sql.meaning(node) in _BY_MEANING]
+
+
+def _is_sampled(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Table) and bool(node.args.get("sample"))
+
+
+def _thinned(table: exp.Expr) -> exp.Expr:
+    """Where a hash of the row's number and the seed is less than its share of 2^64. TABLESAMPLE takes no parameter, and
+    with several threads its seeds do not repeat themselves."""
+    sample = table.args["sample"]
+    hashed = twice_hashed([exp.column(ROW), exp.cast(sample.args["seed"].copy(), exp.DType.BIGINT)])
+    least = sql.product(sample.args["percent"].copy(), sql.number(2.0**64 / 100.0))
+    return sql.thinned(table, exp.LT(this=hashed, expression=least))
 
 
 def _in_parts(table: exp.Expr) -> exp.Expr:
     """A thread reads 122,880 rows of a table or all, but each part of a union has a thread of its own."""
-    number = exp.IntDiv(this=exp.column("rowid"), expression=sql.integer(BLOCK))
+    number = exp.IntDiv(this=exp.column(ROW), expression=sql.integer(BLOCK))
     part = exp.Mod(this=exp.paren(number), expression=sql.integer(PARTS))
     rows = exp.select("*").from_(exp.to_table(table.name))
     parts: Iterator[exp.Query] = (sql.where(rows.copy(), sql.equal(part.copy(), sql.integer(i))) for i in range(PARTS))

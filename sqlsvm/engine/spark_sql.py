@@ -147,18 +147,13 @@ def _window(node: exp.Expr) -> exp.Expr:
 
 
 def _sampled(node: exp.Expr) -> exp.Expr:
-    """(SELECT * FROM t WHERE RAND(seed) < percent / 100) AS t: TABLESAMPLE takes no parameter."""
+    """Where RAND(seed) < percent / 100: TABLESAMPLE takes no parameter."""
     sample = node.args.get("sample")
     if sample is None:
         return node
-    rows = node.copy()
-    rows.set("sample", None)
-    alias = rows.args.get("alias")
-    rows.set("alias", None)
     random = call("RAND", exp.cast(sample.args["seed"].copy(), exp.DType.BIGINT))
     share = exp.Div(this=exp.paren(sample.args["percent"].copy()), expression=sql.number(100))
-    kept = exp.select("*").from_(rows).where(exp.LT(this=random, expression=share))
-    return exp.Subquery(this=kept, alias=alias.copy() if alias else exp.TableAlias(this=node.this.copy()))
+    return sql.thinned(node, exp.LT(this=random, expression=share))
 
 
 _BY_KIND: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {

@@ -564,10 +564,12 @@ def test_keys_are_those_of_the_table_that_is_meant(postgres: Engine) -> None:
     assert postgres.unique_keys([exp.to_table("sqlsvm_part")]) == [[]]
 
 
-def test_duckdb_numbers_rows(duckdb: Engine) -> None:
-    """With several threads its seeds do not repeat themselves."""
+def test_what_duckdb_thins(duckdb: Engine) -> None:
+    """By the number of a row, which a view does not have, and which a column may hide."""
     run(duckdb, "CREATE TABLE t (x INT)")
-    assert not duckdb.thins(exp.to_table("t"))
+    run(duckdb, "CREATE VIEW v AS SELECT x FROM t")
+    run(duckdb, "CREATE TABLE hiding (x INT, RowId INT)")
+    assert [duckdb.thins(exp.to_table(name)) for name in ("t", "v", "hiding", "nowhere")] == [True, False, False, False]
 
 
 # -- hints -------------------------------------------------------------------------------------------------------------
