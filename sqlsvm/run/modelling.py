@@ -17,6 +17,7 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.scaling import Moments, means
 from sqlsvm.plan.target import read_label_values
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.notes import constants, only_class, predicts_one
 from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
@@ -39,8 +40,9 @@ def model_of(
     left_out: Moments | None = None,
     *,
     notes: tuple[str, ...] | None = None,
+    some: Drawn | None = None,
 ) -> Model:
-    """`left_out`: of the rows held out. `notes`, if they are known."""
+    """`left_out`: of the rows held out. `notes`, if they are known. `some`: rows of the join that are in memory."""
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design)
     unweighted = replace(design, target=replace(design.target, class_weights=(1.0, 1.0)))
@@ -72,7 +74,7 @@ def model_of(
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
         constraints=tuple(Held(*row) for row in penalty.held(beta)),
         scaling={e.feature: FeatureScale(*scaling.scale(e)) for e in scaling.numbers if e.feature},
-        notes=tuple(_notes(problem, training, penalty, solution, known.label_values)) if notes is None else notes,
+        notes=tuple(_notes(problem, training, penalty, solution, known.label_values, some)) if notes is None else notes,
         history=tuple(as_json(record) for record in solution.history),
         options=asdict(training),
         maps=problem.query.maps,
@@ -118,7 +120,12 @@ def _weights(problem: Problem, beta: Array, nulls: str) -> Weights:
 
 
 def _notes(
-    problem: Problem, training: "Training", penalty: Penalty, solution: Solution, label_values: tuple[object, ...]
+    problem: Problem,
+    training: "Training",
+    penalty: Penalty,
+    solution: Solution,
+    label_values: tuple[object, ...],
+    some: Drawn | None,
 ) -> Iterator[str]:
     """What the command line says after a training, and what to try."""
     beta, proof = solution.beta, solution.certificate
@@ -132,7 +139,7 @@ def _notes(
         yield f"the objective is at most {proof.objective_upper:.2g}, which is 0 as far as sums of doubles can tell"
     if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
         return
-    if only := only_class(problem, solution, penalty):
+    if only := only_class(problem, solution, penalty, some):
         said = predicts_one(label_values[only > 0])
         as_they_are = training.problem.class_weight == "none"
         yield f"{said}: try {'--class-weight balanced' if as_they_are else 'other features, or a smaller --lambda'}"

@@ -31,9 +31,10 @@ def constants(problem: Problem, beta: Array) -> Iterator[str]:
             yield f"{said}: its scaled weight is {weight:g}"
 
 
-def only_class(problem: Problem, solution: Solution, penalty: Penalty) -> int | None:
+def only_class(problem: Problem, solution: Solution, penalty: Penalty, some: Drawn | None = None) -> int | None:
     """The class that the model predicts for every row of the join, if there is one. If that is likely, but does not
-    follow from the weights, a pass counts the rows whose score has the wrong sign."""
+    follow from the weights, and these rows do not have both classes, a pass counts the rows whose score has the wrong
+    sign."""
     if problem.drawn and problem.plan.design.target.signed:
         return one_class(problem.drawn, solution.beta)
     moments = problem.moments
@@ -45,6 +46,8 @@ def only_class(problem: Problem, solution: Solution, penalty: Penalty) -> int | 
         return None
     if found := by_weights(problem, solution.beta, place):
         return found
+    if some and one_class(some, solution.beta) is None:
+        return None
     cut = JoinOracle(problem, PERCEPTRON, "finishing").pass_(solution.beta, solution.history[-1].buckets)
     if cut.error:
         return None
@@ -82,6 +85,6 @@ def predicts_one(value: object) -> str:
 
 
 def one_class(drawn: Drawn, beta: Array) -> int | None:
-    """The same, from all rows."""
+    """That of all these rows."""
     positive = drawn.rows.scores(beta) > 0.0
     return None if positive.any() and not positive.all() else 1 if positive.any() else -1

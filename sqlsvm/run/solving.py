@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlsvm.run.classes import against_others
+from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.join_oracle import JoinOracle, Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
@@ -114,6 +115,11 @@ class Each:
 
     def of(self, loss: Loss) -> list[Problem]:
         return [solving.of(loss) for solving in self._each]
+
+    @property
+    def some(self) -> Drawn | None:
+        """Rows of the join, if a sample was drawn."""
+        return next(iter(self._samples.values()), None)
 
     def on(self, problem: Problem) -> "Each":
         """For the same problem on some of its rows. A sample of all rows is good enough there: it proves nothing."""

@@ -69,6 +69,16 @@ def test_a_model_of_both_classes_says_nothing(engine: Engine) -> None:
     assert trained(engine, FROM[2], class_weight="balanced").notes == ()
 
 
+def test_a_sample_of_both_classes_is_enough(engine: Engine, statements: list[str]) -> None:
+    """Many rows are on the wrong side, so one class is likely; but rows of both are in memory."""
+    wave = "SIN(g) + 4 * SIN(7 * g)"
+    build(engine, f"CREATE TABLE f AS SELECT SIN(g) AS x, {wave} > 0 AS y FROM GENERATE_SERIES(0, 9999) AS r(g)")
+    model = train(engine, "m", "SELECT y, x FROM f", training(lam=1e-3, sample=500, in_memory=0))
+    assert model.notes == ()
+    assert model.objective > 0.9
+    assert sum(" AS b" in s for s in statements) == model.passes
+
+
 @pytest.mark.parametrize("scale", ["standard", "maxabs", "none"])
 def test_what_follows_from_the_weights_holds_in_every_row(engine: Engine, scale: str) -> None:
     """Weights of features from 1e-6 to 10, next to an intercept of about 1."""
