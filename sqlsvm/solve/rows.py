@@ -69,11 +69,14 @@ class SampleRows:
         return self._joined(found, shares)
 
     def gram(self, shares: Array) -> Array:
-        """The sum of share x x', for few columns."""
-        found = np.zeros((self.width, self.width))
+        """The sum of share x x', for few columns. Of a matrix times itself BLAS computes only half, so each side gets
+        the root of a share, if none is negative."""
+        found, positive = np.zeros((self.width, self.width)), shares.min(initial=0.0) >= 0.0
+        factors = np.sqrt(shares) if positive else shares
         for block in self._blocks():
             rows = self[block].dense()
-            found += (rows * shares[block, None]).T @ rows
+            scaled = rows * factors[block, None]
+            found += scaled.T @ (scaled if positive else rows)
         return found
 
     def dense(self) -> Array:
