@@ -38,11 +38,11 @@ def model_of(
     solution: Solution,
     known: TrainedOn,
     left_out: Moments | None = None,
+    some: Drawn | None = None,
     *,
     notes: tuple[str, ...] | None = None,
-    some: Drawn | None = None,
 ) -> Model:
-    """`left_out`: of the rows held out. `notes`, if they are known. `some`: rows of the join that are in memory."""
+    """`left_out`: of the rows held out. `some`: rows of the join that are in memory. `notes`, if they are known."""
     proof, design = solution.certificate, problem.plan.design
     rows = _label_rows(problem.moments, design)
     unweighted = replace(design, target=replace(design.target, class_weights=(1.0, 1.0)))

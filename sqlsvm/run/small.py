@@ -25,8 +25,8 @@ MUCH = 2
 """A join with at most this many times the rows of the sample is small."""
 LEAST = 55_000
 """Or of a sample of so many: where columns are few, passes take longer than to read them all."""
-MORE, FEW = 6, 6_000_000
-"""So is one with more times the rows, if they are no more numbers than this."""
+MORE, FEW = 3, 3_000_000
+"""Or of one with more times its rows, if they are no more numbers than this."""
 LARGEST = 40_000_000
 """Numbers, 320 MB."""
 JOIN = "rows of the join"
@@ -39,14 +39,13 @@ def fitting(design: Design, most: int = LARGEST) -> int:
 
 def most_rows(design: Design, effort: Effort) -> int:
     """A join with no more rows is read."""
-    return min(_small(design, effort.sample) if effort.in_memory is None else effort.in_memory, fitting(design))
+    much = MUCH * (effort.sample or _sample(design))
+    return min(much if effort.in_memory is None else effort.in_memory, fitting(design))
 
 
-def _small(design: Design, sample: int | None) -> int:
-    if sample:
-        return MUCH * sample
+def _sample(design: Design) -> int:
     size = sample_size(design.size)
-    return max(MUCH * max(size, LEAST), min(MORE * size, fitting(design, FEW)))
+    return max(size, LEAST, min(MORE * size, fitting(design, FEW)))
 
 
 def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) -> Rows | None:

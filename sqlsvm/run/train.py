@@ -240,8 +240,7 @@ def train_each(
                 more = len(found) < len(trainings) or any(each.unfinished for each in continuations.values())
                 keeping.ended(solutions, more=(more or bool(training.folds)) and solving.known(loss) > 0)
             asked = zip(problems, penalties, solutions, strict=True)
-            of = partial(model_of, engine, name, text, training)
-            parts = [of(*each, facts, left_out, some=solving.some) for each in asked]
+            parts = [model_of(engine, name, text, training, *each, facts, left_out, solving.some) for each in asked]
             if len(trainings) > 1:
                 parts = [_own(*each) for each in zip(parts, solutions, penalties, strict=True)]
             models[name], laps[name] = together(parts, facts.label_values), clock.lap()

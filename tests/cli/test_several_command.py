@@ -126,7 +126,7 @@ def test_one_that_does_not_converge_is_named(dsn: str) -> None:
 
 
 def test_several_trainings_go_on(dsn: str) -> None:
-    path = "--lambda", "0.1,1e-3", "--name", "late"
+    path = "--lambda", "0.1,1e-3", "--name", "late", "--in-memory", "0"
     code, _, err = train(dsn, *path, "--resume")
     assert code == 1
     assert err == (
