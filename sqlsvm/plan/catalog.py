@@ -76,8 +76,6 @@ EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
 SMALL = 20 * EARLY
 """To read so many rows takes no longer than one more statement, in this process or where statements take long."""
-
-
 CLOSE = 4
 """Whole numbers lie close together, if they span as many places for each of them."""
 

@@ -282,7 +282,8 @@ class Search:
         return optima[asked]
 
     def _rough(self, nothing: Array) -> Array:
-        """Roughly the optimum, from few rows. Of a sample it saves nothing if these are all of it."""
+        """Roughly the optimum, from few rows; where there are very many columns, most of which are categories, from
+        fewer than there are columns. Of a sample it saves nothing if these are all of it."""
         rows = self.local.rows
         local = self.local.thinned(min(ROUGH_ROWS * rows.width, max(ROUGH_ROWS * self.local.columns, LEAST)))
         if local is self.local and not self.run.oracle.whole:

@@ -109,7 +109,7 @@ class Run(Log, Generic[Asked]):
     def observe(self, asked: Proposal, spent: float = 0.0) -> None:
         """`spent`: seconds that this pass has taken already."""
         asked = asked.within(self.penalty)
-        self.make(asked.point, lambda point: passed(self.oracle, asked), spent)
+        self.make(asked.point, lambda _: passed(self.oracle, asked), spent)
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
         offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
@@ -138,6 +138,7 @@ Passes = Callable[[Mapping[int, Proposal]], Mapping[int, Cut]]
 
 
 def passed(oracle: CutOracle, asked: Proposal) -> Cut:
+    """The cut of this pass, which is not made if the cut is known."""
     return asked.cut or oracle.pass_(asked.point, asked.buckets, asked.width)
 
 
