@@ -7,6 +7,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 
+Spelling = Callable[[exp.Expr], exp.Expr]
+
 ROW = "rowid"
 """The number of a row in its table, unless a column has this name."""
 PARTS, BLOCK = 8, 2048
@@ -18,8 +20,8 @@ def spelled(statement: exp.Expr) -> exp.Expr:
     if not _marked(statement):
         return statement
     made = statement.copy()
-    for node in _marked(made):
-        node.replace(_thinned(node) if _is_sampled(node) else _BY_MEANING[sql.meaning(node)](node))
+    for node, spell in _marked(made):
+        node.replace(spell(node))
     return made
 
 
@@ -28,13 +30,11 @@ def twice_hashed(values: Sequence[exp.Expr]) -> exp.Expression:
     return exp.Anonymous(this="hash", expressions=[exp.Anonymous(this="hash", expressions=list(values))])
 
 
-def _marked(statement: exp.Expr) -> list[exp.Expr]:
+def _marked(statement: exp.Expr) -> list[tuple[exp.Expr, Spelling]]:
+    """The nodes that are spelled in another way, and how."""
     nodes = statement.find_all(exp.Table, exp.Window)
-    return [node for node in nodes if _is_sampled(node) or sql.meaning(node) in _BY_MEANING]
-
-
-def _is_sampled(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Table) and bool(node.args.get("sample"))
+    spellings = ((n, _thinned if n.args.get("sample") else _BY_MEANING.get(sql.meaning(n))) for n in nodes)
+    return [(node, spell) for node, spell in spellings if spell]
 
 
 def _thinned(table: exp.Expr) -> exp.Expr:
@@ -66,7 +66,7 @@ def _forwards(window: exp.Expr) -> exp.Expr:
     return made
 
 
-_BY_MEANING: Mapping[object, Callable[[exp.Expr], exp.Expr]] = {
+_BY_MEANING: Mapping[object, Spelling] = {
     sql.SLOWLY_READ: _in_parts,
     sql.BACKWARDS: _forwards,
 }

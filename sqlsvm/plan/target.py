@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from math import frexp
+from operator import itemgetter
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -327,12 +328,13 @@ def read_label_values(
     and for both where the label is a number. `shortest` is the ability of the engine that the user knows."""
     if not target.signed:
         return None, None
-    columns = [(target.code.copy(), "s"), (target.label.typed.copy(), "v")]
-    rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
-    if target.classes:
-        return _values_of_codes(engine, rows)
     found = target.values if isinstance(target, Binary) else None
-    found = found or _two_values(engine, rows)
+    if found is None:
+        columns = [(target.code.copy(), "s"), (target.label.typed.copy(), "v")]
+        rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
+        if target.classes:
+            return _values_of_codes(engine, rows)
+        found = _two_values(engine, rows)
     if not (shortest and is_single(engine, query, target.label)):
         return found
     negative, positive = (None if value is None else float(str(np.float32(value))) for value in found)
@@ -401,8 +403,7 @@ def _seen(engine: Engine, query: FeatureQuery, label: Feature, positive: str | N
     most, v = MANY if positive is not None else MOST, sql.column("v")
     seen = sql.distinct(sql.derived(_rows(query, label), "r")).limit(most + 1)
     found = engine.fetch(sql.select([(sql.text(v), "text"), (v.copy(), "v")], sql.derived(seen, "s")))
-    values = dict(zip(found["text"].tolist(), found["v"].tolist(), strict=True))
-    return {text: values[text] for text in sorted(values)}
+    return dict(sorted(zip(found["text"].tolist(), found["v"].tolist(), strict=True), key=itemgetter(0)))
 
 
 def _two_numbers(label: Feature, positive: str | None, seen: Seen) -> tuple[Any, Any] | None:

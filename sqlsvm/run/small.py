@@ -44,6 +44,7 @@ def most_rows(design: Design, effort: Effort) -> int:
 
 
 def _sample(design: Design) -> int:
+    """The rows of the sample that it is compared with."""
     size = sample_size(design.size)
     return max(size, LEAST, min(MORE * size, fitting(design, FEW)))
 

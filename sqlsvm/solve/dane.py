@@ -36,7 +36,7 @@ from sqlsvm.solve.bundle import level_point
 from sqlsvm.solve.curvature import DENSE_UP_TO, Metric
 from sqlsvm.solve.grain import ERROR_SHARE, choose_buckets
 from sqlsvm.solve.local import TINY, LocalProblem
-from sqlsvm.solve.oracle import Oracle
+from sqlsvm.solve.oracle import Cut, Oracle
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.run import Proposal, Run
 from sqlsvm.solve.solution import Effort, Going, Solution
@@ -300,14 +300,14 @@ class Search:
         while True:
             point = local.minimise(point, nothing, width, accuracy)
             cut = local.cut(point, width)
-            last = not local.loss.knots or width < NARROWEST * local.unit
-            if last or cut.short(point) <= self._enough(cut.value_low, point):
+            missed, wanted = self._missed(cut, point)
+            if not local.loss.knots or width < NARROWEST * local.unit or missed <= wanted:
                 return Proposal(point, None, width, cut)
             local = local.leading(point, width)
-            if cut.short(point) > FAST * before:
+            if missed > FAST * before:
                 width *= NARROWING
                 local = replace(local, ahead=NARROWING * local.ahead)
-            before = cut.short(point)
+            before = missed
 
     def _leading(self, point: Array, accuracy: float) -> tuple[Array, float]:
         """Where to begin with all rows, and how wide. Some rows tell how wide the loss may be for the first cut to be
@@ -317,9 +317,13 @@ class Search:
         if some is self.local:
             return point, width
         point = some.minimise(point, np.zeros_like(point), width, accuracy)
-        cut = some.cut(point, width)
-        share = LIKELY * self._enough(cut.value_low, point) / max(cut.short(point), TINY)
+        missed, wanted = self._missed(some.cut(point, width), point)
+        share = LIKELY * wanted / max(missed, TINY)
         return point, width * share**0.5 if NARROWING**2 < share < 1.0 else width
+
+    def _missed(self, cut: Cut, point: Array) -> tuple[float, float]:
+        """How far a cut is below R where it was made, and how far it may be."""
+        return cut.short(point), self._wanted(cut.value_low + self.run.penalty.value(point))
 
     def _sample_optimum(self, start: Array, tilt: Array) -> Array:
         """With the widest smoothing that does not cost more than its share of the gap, if one of WIDTHS does."""
@@ -370,24 +374,16 @@ class Search:
 
     def _narrower(self, point: Array, tilt: Array, width: float) -> float:
         """A width with which a cut may be good enough; the same if it is with this one."""
-        wanted, blur = self._wanted(point, tilt), self.local.blur(point, width)
+        wanted, blur = self._wanted(self.local.value(point, tilt, 0.0)), self.local.blur(point, width)
         return (
             width
             if blur <= wanted or width < NARROWEST * self.local.unit
             else width * max(0.1, 0.8 * (wanted / blur) ** 0.5)
         )
 
-    def _wanted(self, point: Array, tilt: Array) -> float:
-        """What a cut may miss there."""
-        return self._share * abs(self.local.value(point, tilt, 0.0))
-
-    def _enough(self, mean: float, point: Array) -> float:
-        """The same, where this is the mean of the loss."""
-        return self._share * (mean + self.run.penalty.value(point))
-
-    @property
-    def _share(self) -> float:
-        return BLUR_SHARE * (SHARPER if self.follows else 1.0) * self._tol
+    def _wanted(self, value: float) -> float:
+        """What a cut may miss where the objective has this value."""
+        return BLUR_SHARE * (SHARPER if self.follows else 1.0) * self._tol * abs(value)
 
     @property
     def _stuck(self) -> bool:

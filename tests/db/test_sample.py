@@ -456,7 +456,7 @@ def test_a_table_is_thinned(engine: Engine) -> None:
     assert_fair(results)
     assert max(abs(s - size) for s in sizes) < 5 * np.sqrt(size * (1 - size / n))
     assert len(set(sizes)) > 1
-    assert len(sent) == 8
+    assert ["TABLESAMPLE" in text for text in sent] == [engine.dialect == "postgres"] * 8
     assert all("ROW_NUMBER" not in text for text in sent)
 
 
