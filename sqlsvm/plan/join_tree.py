@@ -140,7 +140,7 @@ class JoinTree:
 
 def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> JoinTree:
     """The join tree with the fewest bags, then the most path-like one. `to_count`: what says whether a LEFT JOIN has
-    found a row is joined up front."""
+    found a row is joined up front, and of the keys of one bag no more is known than that they make it one."""
     variables = join_variables(query)
     blocks: tuple[Block, ...] = tuple((r.alias,) for r in query.relations)
     acyclic = is_acyclic(blocks, variables)
@@ -152,9 +152,18 @@ def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> J
     root = next(i for i, block in enumerate(blocks) if wanted in block)
     written = {frozenset((q.left.relation, q.right.relation)) for q in query.equalities}
 
+    def unique(node: int, edge: Edge) -> bool:
+        return _unique(blocks[node], edge.on, variables, facts)
+
     def tree(edges: Iterable[tuple[int, int]]) -> JoinTree:
-        marked = tuple(_edge(a, b, blocks, variables, facts) for a, b in sorted(edges))
-        return JoinTree(query, variables, blocks, marked, root, acyclic)
+        bare = tuple(Edge(a, b, _shared(blocks[a], blocks[b], variables), False, False) for a, b in sorted(edges))
+        made = JoinTree(query, variables, blocks, bare, root, acyclic)
+        below = {edge: node for node, edge in made.down() if edge}
+        if to_count and all(unique(node, edge) for edge, node in below.items()):
+            marked = (replace(e, unique_left=below[e] == e.left, unique_right=below[e] == e.right) for e in bare)
+        else:
+            marked = (replace(e, unique_left=unique(e.left, e), unique_right=unique(e.right, e)) for e in bare)
+        return replace(made, edges=tuple(marked))
 
     def cost(edges: frozenset[tuple[int, int]]) -> tuple[int, ...]:
         t = tree(edges)
@@ -239,11 +248,6 @@ def _branching(edges: Iterable[tuple[int, int]]) -> int:
     """How far a tree is from a path: the number of neighbours beyond the second. Each costs a product."""
     degrees = Counter(node for edge in edges for node in edge)
     return sum(max(0, d - 2) for d in degrees.values())
-
-
-def _edge(a: int, b: int, blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts: Facts) -> Edge:
-    on = _shared(blocks[a], blocks[b], variables)
-    return Edge(a, b, on, *(_unique(blocks[n], on, variables, facts) for n in (a, b)))
 
 
 def _unique(block: Block, on: tuple[int, ...], variables: tuple[Variable, ...], facts: Facts) -> bool:

@@ -21,6 +21,8 @@ class Made(Facts):
     keys: dict[str, list[set[str]]] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)
+    looked: list[str] = field(default_factory=list)
+    """The relations of which keys were looked at."""
 
     def rows(self, alias: str) -> float:
         return self.sizes.get(alias, 100.0)
@@ -29,6 +31,7 @@ class Made(Facts):
         return self.values.get(terms[0].expression.name, 10.0)
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
+        self.looked.append(alias)
         return any(key <= {t.expression.name for t in terms} for key in self.keys.get(alias, []))
 
 
@@ -110,6 +113,22 @@ def test_a_node_leaves_its_parent_s_edge_to_the_parent() -> None:
     tree = join_tree(joined({"a": "x", "b": "xy", "c": "y"}), Made({"a": [{"x"}], "b": [{"x"}, {"y"}]}))
     assert len(tree.bags) == 1
     assert tree.core(0) == tree.node_of("c")
+
+
+def test_of_one_bag_only_keys_away_from_the_label_are_looked_at() -> None:
+    """Those of `f` are unique here too, but there are no fewer bags than one."""
+    facts, query = Made({"f": [{"x"}], "a": [{"x"}], "b": [{"y"}]}), joined({"f": "x", "a": "xy", "b": "y"})
+    tree = join_tree(query, facts, to_count=True)
+    assert set(facts.looked) == {"a", "b"}
+    assert (len(tree.bags), tree.core(2)) == (1, 0)
+    assert len(join_tree(query, facts).bags) == 1
+    assert set(facts.looked) == {"a", "b", "f"}
+
+
+def test_the_label_s_key_may_be_the_only_unique_one() -> None:
+    facts = Made({"f": [{"x"}]})
+    assert len(join_tree(joined({"f": "x", "a": "x"}), facts, to_count=True).bags) == 1
+    assert set(facts.looked) == {"a", "f"}
 
 
 # -- against brute force -----------------------------------------------------------------------------------------------
