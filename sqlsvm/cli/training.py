@@ -108,6 +108,7 @@ def train(
     Several values of --lambda, --l1 or --quantile make a model each, called MODEL_VALUE, in one training: it reads the
     sample once, and each pass helps all models of the same loss.
     """
+    from sqlsvm.run.ahead import look_ahead
 
     varied = several.varied(options)
     several.check(varied, options, select, simplest, model_file)
@@ -121,6 +122,7 @@ def train(
     check_read(training.options)
     if training.offload and place().get("work_schema"):
         raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
+    look_ahead(dsn, query)
     with opened(dsn) as engine:
         store = _store(engine, dsn, model_file)
         if store:

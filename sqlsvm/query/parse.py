@@ -1,6 +1,7 @@
 """Text -> one plain SELECT, or a QueryError that names the place."""
 
 import re
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -28,7 +29,13 @@ def statements(text: str, dialect: str) -> list[exp.Expr | None]:
 
 
 def parse(text: str, dialect: str) -> exp.Select:
-    """The one SELECT in `text`, without comments, after all checks that need no database."""
+    """The one SELECT in `text`, without comments, after all checks that need no database. A text is often parsed again
+    at once."""
+    return _parsed(text, dialect).copy()
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str, dialect: str) -> exp.Select:
     tokens = _statement(_tokens(text, dialect))
     try:
         tree = _tree(tokens, text, dialect)

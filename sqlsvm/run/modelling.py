@@ -161,7 +161,7 @@ def facts(query: FeatureQuery, text: str, label_values: tuple[object, ...]) -> T
         padded=tuple(f.name for f in query.features if f.spelling == "padded"),
         caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
         label_values=label_values,
-        versions={name: package_version(name) for name in ("sqlsvm", "sqlglot")},
+        versions=versions(),
     )
 
 
@@ -172,8 +172,12 @@ def _relations(query: FeatureQuery) -> dict[str, str]:
     }
 
 
+def versions() -> dict[str, str | None]:
+    return {name: _version(name) for name in ("sqlsvm", "sqlglot")}
+
+
 @cache
-def package_version(package: str) -> str | None:
+def _version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:

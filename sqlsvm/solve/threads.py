@@ -19,7 +19,7 @@ def fitting_threads(columns: int) -> Iterator[None]:
     if columns > FEW_COLUMNS:
         yield
         return
-    with _controller().limit(limits=1, user_api="blas"):
+    with blas().limit(limits=1, user_api="blas"):
         yield
 
 
@@ -32,6 +32,6 @@ class _Blas(ThreadpoolController):  # type: ignore[misc] # it has no types
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def blas() -> ThreadpoolController:
     """It knows the libraries that are loaded at its first call. numpy's is one of them."""
     return _Blas()

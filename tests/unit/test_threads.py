@@ -4,13 +4,13 @@ from typing import Any
 
 from threadpoolctl import LibController, ThreadpoolController
 
-from sqlsvm.solve.threads import BLAS, FEW_COLUMNS, _controller, fitting_threads
+from sqlsvm.solve.threads import BLAS, FEW_COLUMNS, blas, fitting_threads
 
 
 def test_every_library_of_blas_is_found() -> None:
     known = ThreadpoolController().select(user_api="blas").info()
     assert known
-    assert _controller().info() == known
+    assert blas().info() == known
 
 
 def test_every_name_of_blas_that_threadpoolctl_knows_is_looked_at() -> None:
