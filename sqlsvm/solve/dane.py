@@ -65,8 +65,8 @@ BIAS_SHARE = 0.2
 """Smoothing the sample may cost this share of the gap that is asked for."""
 BLUR_SHARE = 0.5
 """A soft pass may leave this share of that gap out of R."""
-ACCURACY = 0.05
-"""The sample problem may be this share of that gap away from its optimum."""
+ACCURACY, LED_ACCURACY = 0.05, 0.2
+"""The sample problem may be this share of that gap away from its optimum; where all rows are in memory, this one."""
 CROWD = 1.0
 """Residuals have a density of about 0.3 at a knot. With more than this, they come in heaps."""
 SOME_ROWS, LIKELY = 500, 0.7
@@ -295,7 +295,7 @@ class Search:
         tol. Multipliers hold the rows on the knots, so the loss may stay wide, and Newton's method takes few steps."""
         local, before, nothing = self.local, inf, np.zeros_like(point)
         freely = bool(self.run.penalty.known)  # cuts are known that balance what pulls freely
-        accuracy = (ACCURACY * self._tol) ** (1.5 if freely else 1.0)
+        accuracy = (LED_ACCURACY * self._tol) ** (1.5 if freely else 1.0)
         point, width = self._leading(point, accuracy)
         while True:
             point = local.minimise(point, nothing, width, accuracy)

@@ -237,7 +237,7 @@ def test_folds_are_solved_from_the_rows(
 ) -> None:
     """With the measures, the errors and the probabilities that passes give, and without a pass."""
     join = SHAPES[shape](np.random.default_rng(6))
-    asked = training(folds=2, tol=1e-4, categorical=join.categorical, **options)
+    asked = training(folds=2, tol=1e-5, categorical=join.categorical, **options)
     with join.created(engine):
         passed = validated(engine, join.query, asked)
         monkeypatch.setattr(solving, "JoinOracle", None)
