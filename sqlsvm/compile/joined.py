@@ -45,6 +45,16 @@ def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
     return sql.also(found, sql.columns(also, "n")) if also else found
 
 
+def keyed(plan: Plan, node: int) -> Statement:
+    """SELECT k.., times, y, x.., category numbers, the part: the rows of a node without a NULL in a key."""
+    name = _names(node, [node])[node]
+    keys = sorted({key(v) for edge in plan.tree.edges_of(node) for v in edge.on})
+    columns = sql.columns([*keys, *(plan.parts if node == plan.label_node else ())], name)
+    columns += [(sql.column("w", name), TIMES)] if plan.weighted(node) else []
+    rows = sql.where(sql.select(columns, source(plan, node, name)), *(sql.not_null(sql.column(k, name)) for k in keys))
+    return statement(f"rows of {plan.tree.name(node)}", with_values(plan, rows, {node: name}))
+
+
 def bag_rows(plan: Plan, bag: Bag) -> Statement:
     """SELECT times, g.., y, x.., category numbers: each row of a bag, with the codes of its links."""
     root, names = bag.core, _names(bag.core, bag.nodes)

@@ -83,8 +83,10 @@ class Abilities:
     """Can a row of a table be changed or deleted?"""
     invoker_views: bool = False
     """Can a view read with the rights of the role that reads it, and not with those of its owner?"""
-    subscripts: frozenset[str] = frozenset()
-    """Types of keys for which an array is faster than a hash table."""
+    integers: frozenset[str] = frozenset()
+    """Types of whole numbers that fit into 64 bits."""
+    subscripts: bool = False
+    """Is an array faster than a hash table where they are keys?"""
     inexact: frozenset[str] = frozenset()
     """Types of numbers that are rounded to a number of binary digits."""
     single: str = "real"

@@ -99,6 +99,7 @@ class DuckDB(Engine):
         in_process=True,
         columnar=True,
         foreign_keys=False,
+        integers=frozenset(_INTEGERS),
         inexact=frozenset(("FLOAT", "DOUBLE")),
         single="FLOAT",
         frequent=True,

@@ -179,7 +179,8 @@ class PgCatalog(Programmable):
 
     abilities = Abilities(
         invoker_views=True,
-        subscripts=frozenset(_INTEGERS),
+        integers=frozenset(_INTEGERS),
+        subscripts=True,
         inexact=frozenset(("real", "double precision")),
         shortest=True,
         portable=_PORTABLE,

@@ -200,8 +200,12 @@ class Catalog:
         return len({d.type for d in described}) == 1 or {d.kind for d in described} == {"numeric"}
 
     def subscripts(self, variable: Variable) -> bool:
-        """Can a variable be a place in an array at all its holders?"""
-        return self.engine.abilities.subscripts.issuperset(d.type for d in self.held(variable))
+        """Is an array faster than a hash table of this key?"""
+        return self.engine.abilities.subscripts and self.whole(variable)
+
+    def whole(self, variable: Variable) -> bool:
+        """Is a variable a whole number at all its holders?"""
+        return self.engine.abilities.integers.issuperset(d.type for d in self.held(variable))
 
     def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
         """The least and the largest of whole numbers; None if there are none."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from sqlsvm.compile.copies import working_tables
-from sqlsvm.compile.joined import TIMES, has_weights, is_narrow, is_plain, joined
+from sqlsvm.compile.joined import TIMES, has_weights, is_narrow, is_plain, joined, keyed
 from sqlsvm.compile.moments import SIZE, join_size
 from sqlsvm.compile.statement import Statement, in_one, statement
 from sqlsvm.engine.base import Rows, Values
@@ -15,6 +15,7 @@ from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
+from sqlsvm.run.lookup import looked_up, pays
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.dane import sample_size
 from sqlsvm.solve.solution import Effort
@@ -55,7 +56,7 @@ def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) ->
     if not (is_narrow(plan) and _is_small(work, catalog, plan, most_rows(plan.design, effort))):
         return None
     steps.info("reading the rows of the join, which is small")
-    found = weighing_rows(work, plan)
+    found = weighing_rows(work, catalog, plan)
     return None if np.isnan(found[CODE].astype(float)).any() else found
 
 
@@ -70,19 +71,32 @@ def _with_tables(work: Workspace, plan: Plan, asked: Iterable[Statement]) -> lis
     return in_one([*missing_tables(work, plan), *asked])
 
 
-def weighing_rows(work: Workspace, plan: Plan) -> Rows:
+def weighing_rows(work: Workspace, catalog: Catalog, plan: Plan) -> Rows:
     """All rows of the join that weigh something."""
+    found = (_looked_up if pays(plan, catalog) else _joined)(work, plan)
+    if TIMES not in found:
+        return {TIMES: np.ones(len(found[CODE])), **found}
+    weighs = found[TIMES].astype(float) > 0.0
+    return found if weighs.all() else chosen(found, weighs)
+
+
+def _looked_up(work: Workspace, plan: Plan) -> Rows:
+    asked = {node: keyed(plan, node) for node in range(len(plan.tree.nodes))}
+    with work.scratch():
+        made = _with_tables(work, plan, asked.values())
+        work.run(s for s in made if s.table)
+        answers = [work.read(s, plan.design.target.parameters) for s in made if not s.table]
+    return looked_up(plan, dict(zip(asked, answers, strict=True)))
+
+
+def _joined(work: Workspace, plan: Plan) -> Rows:
     query = joined(plan)
     if not has_weights(plan):  # to send that each is 1 would take as long as a feature
         query = query.select(*(e for e in query.selects if e.alias != TIMES), append=False)
     with work.scratch():
         *tables, rows = _with_tables(work, plan, [statement(JOIN, query)])
         work.run(tables)
-        found = work.read(rows, plan.design.target.parameters)
-    if TIMES not in found:
-        return {TIMES: np.ones(len(found[CODE])), **found}
-    weighs = found[TIMES].astype(float) > 0.0
-    return found if weighs.all() else chosen(found, weighs)
+        return work.read(rows, plan.design.target.parameters)
 
 
 def chosen(rows: Rows, these: Values) -> Rows:

@@ -15,7 +15,7 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
-from tests.ground.opened import WHOLE, Opened, Wish, build, is_clear, opened, opened_world
+from tests.ground.opened import Opened, Wish, build, is_clear, opened, opened_world
 from tests.ground.schemas import Wishes
 from tests.typed import meant
 
@@ -29,7 +29,7 @@ ONE_BAG: Wishes = {"many_to_many": False, "max_rows": 40}
 @pytest.fixture
 def arrays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """An engine that takes whole numbers for places, even if joins are faster there."""
-    able = replace(engine.abilities, subscripts=frozenset(("smallint", "integer", "bigint", *WHOLE)))
+    able = replace(engine.abilities, subscripts=True)
     monkeypatch.setattr(engine, "abilities", able, raising=False)
     return engine
 

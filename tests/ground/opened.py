@@ -33,7 +33,6 @@ from tests.ground.schemas import Wishes, random_world
 from tests.typed import asked, look_in, typed
 
 MOST_PLACES = 10_000
-WHOLE = frozenset(("SMALLINT", "INTEGER", "BIGINT"))
 
 
 @dataclass(frozen=True)
@@ -179,8 +178,7 @@ def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
     for child, edge in plan.placeable.items():
         variable = plan.tree.variables[edge.on[0]]
         alias = plan.tree.holder(variable, child)
-        types = {column.type.upper() for column in catalog.held(variable)}
-        if types <= WHOLE and (ends := catalog.ends(alias, variable)) and Places(*ends).size <= MOST_PLACES:
+        if catalog.whole(variable) and (ends := catalog.ends(alias, variable)) and Places(*ends).size <= MOST_PLACES:
             yield child, Places(*ends)
 
 
