@@ -146,10 +146,11 @@ def _at_once(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[S
     """In one scan of the joined rows, without messages."""
     rows = Scoring(plan, whole=True, vectors=()).rows(plan.bags[0].core, [], carried(plan, plan.bags[0].core))
     names, total = (name for name in rows.named_selects if name != "w"), weight_of(rows)
+    weights = sql.columns(["total"], "t") if "w" in rows.named_selects else []
     made = [*sql.columns(names), (total, "total")]
     if counts.is_negative:
         made.append((sql.case(counts.is_negative(sql.column(CODE)), total.copy(), sql.number(0)), "negative"))
-    every = [each for node in range(len(plan.tree.nodes)) for each in _measures(plan, node, measured)]
+    every = [each for node in range(len(plan.tree.nodes)) for each in _measures(plan, node, measured, weights)]
     yield from _of_root(plan, sql.select(made, sql.derived(rows, "s")), counts.parts, every)
 
 
@@ -172,7 +173,7 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     columns = [*number_columns(plan, node), *(d.column for d in dictionaries), *([CODE] if root else [])]
     rows = counts.joined(node, [*sql.columns(columns, "n"), *counted, *counts.parted(node)])
     parts = sql.columns(counts.parts, "t")
-    sums = [*_measures(plan, node, measured)]
+    sums = [*_measures(plan, node, measured, sql.columns(["total"], "t"))]
     if root:
         yield from _of_root(plan, rows, counts.parts, sums)
     elif sums:
@@ -193,26 +194,27 @@ def _sizes(plan: Plan) -> Iterator[tuple[exp.Expression, str]]:
     yield sql.sum_or_zero(sql.case(sql.is_null(sql.column(CODE, "t")), total.copy(), sql.number(0))), "n_unlabelled"
 
 
-def _measures(plan: Plan, node: int, measured: frozenset[str]) -> Iterator[tuple[exp.Expression, str]]:
-    total, negative = sql.column("total", "t"), sql.column("negative", "t")
+def _measures(plan: Plan, node: int, measured: frozenset[str], weights: Named) -> Iterator[tuple[exp.Expression, str]]:
+    """Of rows that weigh as much as the product of these says."""
+    total, negative = [weight for weight, _ in weights], sql.column("negative", "t")
     for c in plan.coordinates(node):
         wanted = measured if plan.design.target.signed else measured - {"negative"}
         found = {name: made(c.of("t"), total, negative) for name, made in _MEASURES.items() if name in wanted}
         yield from ((made, f"{name}{c.index}") for name, made in found.items())
 
 
-def _counting(x: exp.Expression, total: exp.Expression) -> exp.Expression:
+def _counting(x: exp.Expression, total: Sequence[exp.Expression]) -> exp.Expression:
     """CASE WHEN total > 0 AND x <> 0 THEN x END"""
-    is_met = [sql.positive(total), exp.NEQ(this=x.copy(), expression=sql.integer(0))]
+    is_met = [*map(sql.positive, total), exp.NEQ(this=x.copy(), expression=sql.integer(0))]
     return sql.case(sql.every(is_met), x.copy())
 
 
-Made = Callable[[exp.Expression, exp.Expression, exp.Expression], exp.Expression]
-"""Of a coordinate, and of the join rows that a row takes part in: all of them, and those with y = -1."""
+Made = Callable[[exp.Expression, Sequence[exp.Expression], exp.Expression], exp.Expression]
+"""Of a coordinate, and of the join rows that a row takes part in: all of them, as factors, and those with y = -1."""
 
 _MEASURES: Mapping[str, Made] = {
-    "total": lambda x, total, negative: sql.sum_or_zero(sql.product(total, x)),
-    "squares": lambda x, total, negative: sql.sum_or_zero(sql.product(total, x, x)),
+    "total": lambda x, total, negative: sql.sum_or_zero(sql.product(*total, x)),
+    "squares": lambda x, total, negative: sql.sum_or_zero(sql.product(*total, x, x)),
     "largest": lambda x, total, negative: sql.or_zero(sql.largest(exp.Abs(this=x))),
     "negative": lambda x, total, negative: sql.sum_or_zero(sql.product(negative, x)),
     "least": lambda x, total, negative: exp.Min(this=_counting(x, total)),
