@@ -76,6 +76,8 @@ EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
 SMALL = 20 * EARLY
 """To read so many rows takes no longer than one more statement, in this process or where statements take long."""
+FEW = 3
+"""To group the small keys of so many relations takes PostgreSQL no longer than to list their constraints."""
 CLOSE = 4
 """Whole numbers lie close together, if they span as many places for each of them."""
 
@@ -219,8 +221,8 @@ class Catalog:
 
     def unique(self, alias: str, terms: tuple[Term, ...]) -> bool:
         if (alias, terms) not in self._unique:
-            read = self.engine.abilities.in_process and self._is_small(alias)
-            declared = not read and self._declared(alias, terms)
+            quick = self.engine.abilities.in_process or len(self.query.relations) <= FEW
+            declared = not (quick and self._is_small(alias)) and self._declared(alias, terms)
             self._unique[alias, terms] = declared or self._found_unique(alias, terms)
         return self._unique[alias, terms]
 
@@ -244,6 +246,11 @@ class Catalog:
             if (alias, terms) not in self._keys and (found := self._of_different(alias, terms)):
                 self._keys[alias, terms] = found
         return self.key(alias, terms).largest <= 1
+
+    def largest_known(self, alias: str, terms: tuple[Term, ...]) -> float:
+        """No value of a key is in more rows; infinite if that was not asked yet."""
+        found = self._keys.get((alias, terms))
+        return found.largest if found else inf
 
     def _is_small(self, alias: str) -> bool:
         """Is it read as soon as a part of it?"""

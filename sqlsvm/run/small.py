@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
+from math import inf, prod
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from sqlsvm.compile.statement import Statement, in_one, statement
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.design import Design
+from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.lookup import looked_up, pays
@@ -111,7 +113,26 @@ def _is_small(work: Workspace, catalog: Catalog, plan: Plan, most: int) -> bool:
     aliases = root if plain else [relation.alias for relation in bare.tree.query.relations]
     if most < 1 or any(catalog.rows_up_to(alias, most + 1) > most for alias in aliases):
         return False
-    return plain or _size(work, bare) <= most
+    return plain or _at_most(bare, catalog) <= most or _size(work, bare) <= most
+
+
+def _at_most(plan: Plan, catalog: Catalog) -> float:
+    """A row of one table meets no more rows of the next than the largest group of its key has, and so on. What is not
+    known of keys is not asked."""
+    tree = plan.tree
+    if any(len(block) > 1 for block in tree.nodes):
+        return inf
+
+    def met(node: int, edge: Edge) -> float:
+        (alias,), on = tree.nodes[node], [tree.variables[v] for v in edge.on]
+        if edge.unique_at(node):
+            return 1.0
+        known = on and not any(v.match for v in on)
+        return max(1.0, catalog.largest_known(alias, tuple(v.at(alias)[0] for v in on))) if known else inf
+
+    roots = range(len(tree.nodes))
+    others = (prod(met(node, edge) for node, edge in tree.down(root) if edge) for root in roots)
+    return min(max(1.0, catalog.rows(tree.nodes[root][0])) * each for root, each in zip(roots, others, strict=True))
 
 
 def _size(work: Workspace, plan: Plan) -> float:

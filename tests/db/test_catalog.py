@@ -51,6 +51,20 @@ def test_constraints(engine: Engine, statements: list[str], script: str, declare
     assert is_declared(engine, statements) is declared
 
 
+@pytest.mark.parametrize(("relations", "declared"), [(3, False), (4, True)])
+def test_few_small_keys_are_grouped_before_constraints_are_listed(
+    postgres: Engine, statements: list[str], relations: int, declared: bool
+) -> None:
+    run(postgres, "CREATE TABLE d (k INT PRIMARY KEY, x INT); INSERT INTO d VALUES (1, 2), (2, 2)")
+    others = "".join(f" JOIN d AS d{n} ON d{n}.k = d.k" for n in range(1, relations))
+    catalog = Catalog(postgres, read_query(postgres, f"SELECT d.x FROM d{others}"))
+    catalog.rows("d")
+    statements.clear()
+    assert catalog.unique("d", (Term("d", exp.column("k", table="d", quoted=True)),))
+    assert any("pg_index" in s for s in statements) is declared
+    assert any("AS k0" in s for s in statements) is not declared
+
+
 @pytest.mark.parametrize("known", [False, True], ids=["the first rows", "all rows"])
 def test_keys_are_looked_at_together_where_statements_take_long(
     engine: Engine, statements: list[str], monkeypatch: pytest.MonkeyPatch, known: bool

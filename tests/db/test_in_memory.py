@@ -10,7 +10,9 @@ from sqlsvm.ask.validation import Validation
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
+from sqlsvm.plan.preflight import planned
 from sqlsvm.run import small, solving
+from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training, opened, query_of, train, train_each
@@ -180,6 +182,32 @@ def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatc
         query = "SELECT y, x % 3 AS a, w FROM a" if asked.problem.by else joined
         assert not train(engine, "m", query, replace(asked, lam=0.1)).in_memory
     assert statements
+
+
+@pytest.mark.slow
+def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine) -> None:
+    engine, seen, counted = shared_engine, 0, 0
+    for seed in range(60):
+        world = random_world(np.random.default_rng(seed), max_relations=4, features=True, label=True)
+        assert world.label
+        with world.created(engine) as live, workspace(engine) as work:
+            options = training(label=world.label.name, nulls="mean").problem
+            plan, catalog = planned(engine, labelled(engine, live.query(engine.dialect), options), options)
+            most = small._at_most(plan.bare, catalog)
+            counted += most < np.inf
+            seen += small._size(work, plan.bare) <= most
+    assert (seen, counted > 20) == (60, True)
+
+
+def test_what_is_small_by_its_keys_is_not_counted(engine: Engine, statements: list[str]) -> None:
+    """Three rows of `b` for each of the 30 of `a` are 90."""
+    build(engine, "CREATE TABLE a (k INT, y INT, x INT); CREATE TABLE b (k INT, z INT)")
+    build(engine, "INSERT INTO a SELECT i % 10, i % 2, i FROM generate_series(1, 30) AS s(i)")
+    build(engine, "INSERT INTO b SELECT i % 10, i FROM generate_series(1, 30) AS s(i)")
+    for most, counts in ((90, False), (89, True)):
+        statements.clear()
+        train(engine, "m", "SELECT a.y, a.x, b.z FROM a JOIN b ON a.k = b.k", reading(training(lam=0.1), most))
+        assert any("t.total" in s and " AS n" in s for s in statements) is counts
 
 
 def test_several_models_share_the_rows(engine: Engine, statements: list[str]) -> None:
