@@ -130,9 +130,11 @@ def _at_most(plan: Plan, catalog: Catalog) -> float:
         known = on and not any(v.match for v in on)
         return max(1.0, catalog.largest_known(alias, tuple(v.at(alias)[0] for v in on))) if known else inf
 
-    roots = range(len(tree.nodes))
-    others = (prod(met(node, edge) for node, edge in tree.down(root) if edge) for root in roots)
-    return min(max(1.0, catalog.rows(tree.nodes[root][0])) * each for root, each in zip(roots, others, strict=True))
+    def within(root: int) -> float:
+        others = prod(met(node, edge) for node, edge in tree.down(root) if edge)
+        return max(1.0, catalog.rows(tree.nodes[root][0])) * others if others < inf else inf
+
+    return min(map(within, range(len(tree.nodes))))
 
 
 def _size(work: Workspace, plan: Plan) -> float:
