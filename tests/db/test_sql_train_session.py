@@ -17,9 +17,9 @@ from sqlsvm.psql.stored_program import StoredProgram, save_program, stored_progr
 from sqlsvm.run.train import train
 from sqlsvm.store import open_store
 from tests.ground.joins import chain
-from tests.ground.opened import build
+from tests.ground.opened import build, truth
 from tests.ground.sql_program import call, compiled, trained
-from tests.ground.trained import training
+from tests.ground.trained import assert_proven, training, wish_of
 from tests.psql import answer, complaint, program, psql
 from tests.typed import typed
 
@@ -208,18 +208,39 @@ def test_data_that_it_was_not_compiled_for(postgres: Engine, postgres_dsn: str) 
     assert trained(postgres, postgres_dsn, "small", tol=0.5).version == 2
 
 
+TWO_KEYS = """
+    ALTER TABLE p ADD u INT; UPDATE p SET u = k + 10; CREATE TABLE q (u INT, v FLOAT8); CREATE TABLE m (k INT, n INT);
+    INSERT INTO q SELECT i, i FROM generate_series(10, 20) AS i;
+    INSERT INTO m SELECT i % 5, i FROM generate_series(1, 20) AS i
+"""
+
+
 def test_every_key_of_a_table_is_looked_at(postgres: Engine, postgres_dsn: str) -> None:
     """One that is unique still says nothing of another of the same table."""
     install(postgres)
     build(postgres, SMALL)
-    build(postgres, "ALTER TABLE p ADD u INT; UPDATE p SET u = k + 10; CREATE TABLE q (u INT, v FLOAT8)")
-    build(postgres, "INSERT INTO q SELECT i, i FROM generate_series(10, 20) AS i")
-    text = "SELECT f.y, f.x, p.z, q.v FROM f JOIN p ON p.k = f.k JOIN q ON q.u = p.u"
+    build(postgres, TWO_KEYS)
+    text = "SELECT f.y, f.x, p.z, q.v, m.n FROM f JOIN p ON p.k = f.k JOIN q ON q.u = p.u JOIN m ON m.k = f.k"
     compiled(postgres, "two", text, training(positive="yes"))
     assert trained(postgres, postgres_dsn, "two", tol=0.5).version == 1
     for change, key in {"(1, 0, 19)": '"p"."k"', "(9, 0, 11)": '"p"."u"'}.items():
         said = complaint(postgres_dsn, f"BEGIN; INSERT INTO p VALUES {change}; SELECT sqlsvm.train('two');")
         assert (said["SQLSTATE"], said["MESSAGE"]) == ("SV004", f"the key {key} is no longer unique")
+
+
+def test_a_key_that_multiplies_no_rows_may_repeat(postgres: Engine, postgres_dsn: str) -> None:
+    """Each row of `p` meets one row of `q`, however many rows of `p` have the same key."""
+    install(postgres)
+    build(postgres, SMALL)
+    build(postgres, TWO_KEYS)
+    text = "SELECT f.y, f.x, p.z, q.v FROM f JOIN p ON p.k = f.k JOIN q ON q.u = p.u"
+    asked = training(positive="yes", lam=1e-2)
+    compiled(postgres, "two", text, asked)
+    build(postgres, "INSERT INTO p VALUES (9, 2, 11); INSERT INTO f VALUES (9, 'yes', 3), (9, 'no', 4)")
+    model = trained(postgres, postgres_dsn, "two")
+    assert_proven(postgres, model, truth(postgres, text, wish_of(asked)))
+    said = complaint(postgres_dsn, "BEGIN; INSERT INTO p VALUES (1, 0, 19); SELECT sqlsvm.train('two');")
+    assert said["MESSAGE"] == 'the key "p"."k" is no longer unique'
 
 
 ODD = """
