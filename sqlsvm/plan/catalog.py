@@ -207,7 +207,8 @@ class Catalog:
 
     def whole(self, variable: Variable) -> bool:
         """Is a variable a whole number at all its holders?"""
-        return self.engine.abilities.integers.issuperset(d.type for d in self.held(variable))
+        integers = self.engine.abilities.integers
+        return all((self._known(term) or self.described(term)).type in integers for term in variable.terms)
 
     def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
         """The least and the largest of whole numbers; None if there are none."""

@@ -23,10 +23,23 @@ def pays(plan: Plan, catalog: Catalog) -> bool:
     alone = all(len(block) == 1 for block in plan.tree.nodes)
     if not alone or catalog.engine.abilities.slow_to_start or not all(_is_looked_up(plan, catalog, *e) for e in edges):
         return False
-    rows = {node: catalog.rows(block[0]) for node, block in enumerate(plan.tree.nodes)}
-    widths = {node: len(values_of(plan, node)) for node in rows}
-    apart = sum(n * (widths[node] + len(plan.tree.edges_of(node))) for node, n in rows.items())
-    return rows[plan.core] * sum(widths.values()) - apart > WORTH * len(edges)
+    rows = [catalog.rows(alias) for (alias,) in plan.tree.nodes]
+    apart = sum(n * _width(plan, node) for node, n in enumerate(rows))
+    return rows[plan.core] * _joined_width(plan) - apart > WORTH * len(edges)
+
+
+def spared(plan: Plan, catalog: Catalog) -> float:
+    """How many times as many numbers a row of the join has as are sent for it."""
+    return _joined_width(plan) / _width(plan, plan.core) if pays(plan, catalog) else 1.0
+
+
+def _width(plan: Plan, node: int) -> int:
+    """The numbers of a row of a node, with its keys."""
+    return len(values_of(plan, node)) + len(plan.tree.edges_of(node))
+
+
+def _joined_width(plan: Plan) -> int:
+    return sum(len(values_of(plan, node)) for node in range(len(plan.tree.nodes)))
 
 
 def _is_looked_up(plan: Plan, catalog: Catalog, node: int, edge: Edge) -> bool:

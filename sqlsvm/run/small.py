@@ -17,7 +17,7 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
-from sqlsvm.run.lookup import looked_up, pays
+from sqlsvm.run.lookup import looked_up, pays, spared
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.dane import sample_size
 from sqlsvm.solve.solution import Effort
@@ -25,7 +25,7 @@ from sqlsvm.solve.solution import Effort
 steps = logging.getLogger(__name__)
 
 MUCH = 2
-"""A join with at most this many times the rows of the sample is small."""
+"""A join with at most this many times the rows of the sample is small. From a server, as many numbers may be sent."""
 LEAST = 55_000
 """Or of a sample of so many: where columns are few, passes take longer than to read them all."""
 MORE, FEW = 3, 3_000_000
@@ -55,7 +55,10 @@ def _sample(design: Design) -> int:
 def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) -> Rows | None:
     """SELECT times, y, x.., category numbers: each row of the join that weighs something. None if there are many, or if
     a row has no label: the database can tell a NULL from a NaN."""
-    if not (is_narrow(plan) and _is_small(work, catalog, plan, most_rows(plan.design, effort))):
+    most = most_rows(plan.design, effort)
+    if effort.in_memory is None and not work.engine.abilities.in_process:  # what a server sends takes most of the time
+        most = min(int(most * spared(plan, catalog)), fitting(plan.design))
+    if not (is_narrow(plan) and _is_small(work, catalog, plan, most)):
         return None
     steps.info("reading the rows of the join, which is small")
     found = weighing_rows(work, catalog, plan)

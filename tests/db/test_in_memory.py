@@ -11,7 +11,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
 from sqlsvm.plan.preflight import planned
-from sqlsvm.run import small, solving
+from sqlsvm.run import lookup, small, solving
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
@@ -197,6 +197,20 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
             counted += most < np.inf
             seen += small._size(work, plan.bare) <= most
     assert (seen, counted > 20) == (60, True)
+
+
+def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of the join has 5 numbers, of which 4 are of `d`, and 2 are sent for it: the label and a key. So twice 50
+    rows may be 250. In this process it is the rows that count."""
+    monkeypatch.setattr(small, "MUCH", 2)
+    monkeypatch.setattr(lookup, "WORTH", -np.inf)
+    build(engine, "CREATE TABLE f (k INT, y INT); CREATE TABLE d (k INT, a INT, b INT, c INT, e INT)")
+    build(engine, "INSERT INTO d SELECT i, i * i, i % 3, i % 2, i * 7 % 5 FROM generate_series(0, 4) AS s(i)")
+    sent, query = not engine.abilities.in_process, "SELECT y, a, b, c, e FROM f JOIN d ON f.k = d.k"
+    for rows, is_small in ((100, True), (101, sent), (250, sent), (251, False)):
+        build(engine, f"DELETE FROM f; INSERT INTO f SELECT i % 5, i % 2 FROM generate_series(1, {rows}) AS s(i)")
+        assert train(engine, "m", query, training(lam=0.1, sample=50)).in_memory is is_small
+    assert not train(engine, "m", query, training(lam=0.1, in_memory=250)).in_memory
 
 
 def test_what_is_small_by_its_keys_is_not_counted(engine: Engine, statements: list[str]) -> None:
