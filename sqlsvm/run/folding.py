@@ -130,7 +130,11 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:
         alone = asked_moments(work, weighted(in_place(plan), ALIKE), measured)
-    read = None if problem.drawn is None else weighing_rows(work, problem.catalog, in_place(plan))
+    read = (
+        None
+        if problem.drawn is None
+        else weighing_rows(work, problem.catalog, in_place(plan), len(problem.drawn.weights))
+    )
     return Folded(replace(problem, plan=plan, drawn=None), folds, measured, counted, alone, read)
 
 

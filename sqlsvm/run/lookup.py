@@ -1,5 +1,5 @@
-"""The rows of a join of which each is a row of one table: its partners are looked up here. Then a column of a small
-table is not sent once for each row of a large one."""
+"""The rows of a join whose tables are read by themselves: partners are looked up here. Then a column of a small table
+is not sent once for each row of a large one, or of a many-to-many join."""
 
 from collections.abc import Mapping
 
@@ -17,20 +17,29 @@ WORTH = 100_000
 """To send so many numbers takes as long as one more statement."""
 
 
-def pays(plan: Plan, catalog: Catalog) -> bool:
-    """Are far fewer numbers sent, and are the keys whole numbers?"""
-    edges = [(node, edge) for node, edge in plan.tree.down(plan.core) if edge]
-    alone = all(len(block) == 1 for block in plan.tree.nodes)
-    if not alone or catalog.engine.abilities.slow_to_start or not all(_is_looked_up(plan, catalog, *e) for e in edges):
+def can_look_up(plan: Plan, catalog: Catalog) -> bool:
+    """Are tables met by single keys that are whole numbers?"""
+    edges, alone = plan.tree.edges, all(len(block) == 1 for block in plan.tree.nodes)
+    quick = not catalog.engine.abilities.slow_to_start
+    return bool(edges) and alone and quick and all(_is_whole(plan, catalog, edge) for edge in edges)
+
+
+def _is_whole(plan: Plan, catalog: Catalog, edge: Edge) -> bool:
+    variables = [plan.tree.variables[v] for v in edge.on]
+    return len(variables) == 1 and not variables[0].match and catalog.whole(variables[0])
+
+
+def pays(plan: Plan, catalog: Catalog, join_rows: float) -> bool:
+    """Are far fewer numbers sent?"""
+    if not can_look_up(plan, catalog):
         return False
-    rows = [catalog.rows(alias) for (alias,) in plan.tree.nodes]
-    apart = sum(n * _width(plan, node) for node, n in enumerate(rows))
-    return rows[plan.core] * _joined_width(plan) - apart > WORTH * len(edges)
+    apart = sum(catalog.rows(alias) * _width(plan, node) for node, (alias,) in enumerate(plan.tree.nodes))
+    return join_rows * joined_width(plan) - apart > WORTH * len(plan.tree.edges)
 
 
-def spared(plan: Plan, catalog: Catalog) -> float:
-    """How many times as many numbers a row of the join has as are sent for it."""
-    return _joined_width(plan) / _width(plan, plan.core) if pays(plan, catalog) else 1.0
+def spared(plan: Plan) -> float:
+    """How many times as many numbers a row of the join has as a row of the core and its keys."""
+    return joined_width(plan) / _width(plan, plan.core)
 
 
 def _width(plan: Plan, node: int) -> int:
@@ -38,27 +47,21 @@ def _width(plan: Plan, node: int) -> int:
     return len(values_of(plan, node)) + len(plan.tree.edges_of(node))
 
 
-def _joined_width(plan: Plan) -> int:
+def joined_width(plan: Plan) -> int:
     return sum(len(values_of(plan, node)) for node in range(len(plan.tree.nodes)))
 
 
-def _is_looked_up(plan: Plan, catalog: Catalog, node: int, edge: Edge) -> bool:
-    """Can it be, by a single key?"""
-    variables = [plan.tree.variables[v] for v in edge.on]
-    return edge.unique_at(node) and len(variables) == 1 and not variables[0].match and catalog.whole(variables[0])
-
-
 def looked_up(plan: Plan, read: Mapping[int, Rows]) -> Rows:
-    """The columns of all nodes, for each row of the core that has all partners. There are no times where each is 1."""
+    """The columns of all nodes, for each row of the join. There are no times where each is 1."""
     core, n = plan.core, len(next(iter(read[plan.core].values())))
     at: dict[int, Indices] = {core: np.arange(n)}
     for node, parent in plan.tree.down(core):
         if parent:
             above, k = parent.other(node), key(parent.on[0])
-            at[node] = _places(read[above][k], read[node][k])[at[above]]
-            met = at[node] >= 0
-            if not met.all():
-                at = {other: here[met] for other, here in at.items()}
+            meet = _one if parent.unique_at(node) else _each
+            rows, here = meet(read[above][k], read[node][k], at[above])
+            at = at if rows is None else {other: of[rows] for other, of in at.items()}
+            at[node] = here
     keys, found = {key(v) for edge in plan.tree.edges for v in edge.on}, Rows()
     for node, here in at.items():
         as_it_is = node == core and len(here) == n
@@ -67,6 +70,26 @@ def looked_up(plan: Plan, read: Mapping[int, Rows]) -> Rows:
             taken[TIMES] = found[TIMES] * taken[TIMES]
         found |= taken
     return found
+
+
+def _one(keys: Values, of: Values, at: Indices) -> tuple[Indices | None, Indices]:
+    """Which of these rows have a partner, and its place; None for all of them. `at` says where the key of each is."""
+    here = _places(keys, of)[at]
+    (met,) = np.nonzero(here >= 0)
+    return (None, here) if len(met) == len(here) else (met, here[met])
+
+
+def _each(keys: Values, of: Values, at: Indices) -> tuple[Indices | None, Indices]:
+    """The same where a row may have several: it is repeated for each."""
+    order = np.argsort(of, kind="stable")
+    known, firsts, sizes = np.unique(of[order], return_index=True, return_counts=True)
+    place = _places(keys, known)[at]
+    (met,) = np.nonzero(place >= 0)
+    place = place[met]
+    times = sizes[place]
+    ends = np.cumsum(times)
+    within = np.arange(ends[-1] if len(ends) else 0) - (ends - times).repeat(times)
+    return met.repeat(times), order[firsts[place].repeat(times) + within]
 
 
 def _places(keys: Values, of: Values) -> Indices:

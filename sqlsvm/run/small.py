@@ -17,7 +17,7 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.target import CODE
-from sqlsvm.run.lookup import looked_up, pays, spared
+from sqlsvm.run.lookup import can_look_up, looked_up, pays, spared
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.dane import sample_size
 from sqlsvm.solve.solution import Effort
@@ -30,6 +30,9 @@ LEAST = 55_000
 """Or of a sample of so many: where columns are few, passes take longer than to read them all."""
 MORE, FEW = 3, 3_000_000
 """Or of one with more times its rows, if they are no more numbers than this."""
+MADE, MADE_FAST, MOST_MADE = 8_000_000, 5_000_000, 16_000_000
+"""Numbers of a join that is made here of its tables, for each many-to-many link: each makes a pass longer. Where the
+data is in this process, passes take less time."""
 LARGEST = 40_000_000
 """Numbers, 320 MB."""
 JOIN = "rows of the join"
@@ -55,14 +58,27 @@ def _sample(design: Design) -> int:
 def small_join(work: Workspace, catalog: Catalog, plan: Plan, effort: Effort) -> Rows | None:
     """SELECT times, y, x.., category numbers: each row of the join that weighs something. None if there are many, or if
     a row has no label: the database can tell a NULL from a NaN."""
-    most = most_rows(plan.design, effort)
-    if effort.in_memory is None and not work.engine.abilities.in_process:  # what a server sends takes most of the time
-        most = min(int(most * spared(plan, catalog)), fitting(plan.design))
-    if not (is_narrow(plan) and _is_small(work, catalog, plan, most)):
+    of_a_table, most = _limits(plan, catalog, effort)
+    rows = _join_rows(work, catalog, plan, of_a_table, most) if is_narrow(plan) and most > 0 else inf
+    if rows > most:
         return None
     steps.info("reading the rows of the join, which is small")
-    found = weighing_rows(work, catalog, plan)
+    found = weighing_rows(work, catalog, plan, rows)
     return None if np.isnan(found[CODE].astype(float)).any() else found
+
+
+def _limits(plan: Plan, catalog: Catalog, effort: Effort) -> tuple[int, int]:
+    """The most rows of a table, and of the join. Where partners are looked up, a server sends fewer numbers, and a
+    many-to-many join is made here."""
+    most = most_rows(plan.design, effort)
+    if effort.in_memory is not None or most < 1 or not can_look_up(plan, catalog):
+        return most, most
+    in_process, links = catalog.engine.abilities.in_process, len(plan.links)
+    if links:
+        made = 0 if effort.sample else links * (MADE_FAST if in_process else MADE)
+        return most, max(most, fitting(plan.design, min(made, MOST_MADE)))
+    served = most if in_process else min(int(most * spared(plan)), fitting(plan.design))
+    return served, served
 
 
 def missing_tables(work: Workspace, plan: Plan) -> list[Statement]:
@@ -76,9 +92,9 @@ def _with_tables(work: Workspace, plan: Plan, asked: Iterable[Statement]) -> lis
     return in_one([*missing_tables(work, plan), *asked])
 
 
-def weighing_rows(work: Workspace, catalog: Catalog, plan: Plan) -> Rows:
+def weighing_rows(work: Workspace, catalog: Catalog, plan: Plan, join_rows: float) -> Rows:
     """All rows of the join that weigh something."""
-    found = (_looked_up if pays(plan, catalog) else _joined)(work, plan)
+    found = (_looked_up if pays(plan, catalog, join_rows) else _joined)(work, plan)
     if TIMES not in found:
         return {TIMES: np.ones(len(found[CODE])), **found}
     weighs = found[TIMES].astype(float) > 0.0
@@ -108,15 +124,19 @@ def chosen(rows: Rows, these: Values) -> Rows:
     return {name: values[these] for name, values in rows.items()}
 
 
-def _is_small(work: Workspace, catalog: Catalog, plan: Plan, most: int) -> bool:
-    """Tables are counted only as far as that. If each row of the join is one of one table, this is enough."""
+def _join_rows(work: Workspace, catalog: Catalog, plan: Plan, of_a_table: int, most: int) -> float:
+    """Or a bound on them that is small enough; infinite if a table has too many. Tables are counted only as far as
+    that. If each row of the join is one of one table, this is enough."""
     bare = replace(plan.bare, design=plan.bare.design.without_features())
     root = bare.tree.nodes[bare.core]
     plain = len(root) == 1 and is_plain(bare)
     aliases = root if plain else [relation.alias for relation in bare.tree.query.relations]
-    if most < 1 or any(catalog.rows_up_to(alias, most + 1) > most for alias in aliases):
-        return False
-    return plain or _at_most(bare, catalog) <= most or _size(work, bare) <= most
+    if any(catalog.rows_up_to(alias, of_a_table + 1) > of_a_table for alias in aliases):
+        return inf
+    if plain:
+        return catalog.rows(root[0])
+    bound = _at_most(bare, catalog)
+    return bound if bound <= most else _size(work, bare)
 
 
 def _at_most(plan: Plan, catalog: Catalog) -> float:

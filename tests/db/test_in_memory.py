@@ -173,6 +173,7 @@ def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatc
                 assert model.in_memory == is_small
     assert train(engine, "m", joined, training(lam=0.1)).in_memory
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
+    monkeypatch.setattr(small, "MOST_MADE", 0)
     for least, is_small in ((150, True), (149, False)):
         monkeypatch.setattr(small, "LEAST", least)
         assert train(engine, "m", joined, training(lam=0.1)).in_memory == is_small
@@ -197,6 +198,27 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
             counted += most < np.inf
             seen += small._size(work, plan.bare) <= most
     assert (seen, counted > 20) == (60, True)
+
+
+def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two tables of 30 rows each, with 300 rows of 3 coordinates. With 15 rows of a third table they are 1,500, and
+    over two links there may be twice as many numbers."""
+    monkeypatch.setattr(small, "MUCH", 1)
+    monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
+    monkeypatch.setattr(lookup, "WORTH", -np.inf)
+    build(engine, "CREATE TABLE a (k INT, y INT, x INT); CREATE TABLE b (k INT, z INT)")
+    build(engine, "INSERT INTO a SELECT i % 3, i % 2, i FROM generate_series(1, 30) AS s(i)")
+    build(engine, "INSERT INTO b SELECT i % 3, i FROM generate_series(1, 30) AS s(i)")
+    build(engine, "CREATE TABLE c AS SELECT k FROM b WHERE z <= 15")
+    two = "SELECT a.y, a.x, b.z FROM a JOIN b ON a.k = b.k"
+    three = f"{two} JOIN c ON c.k = a.k"
+    cases = [(30, 900, two, True), (30, 899, two, False), (29, 900, two, False)]
+    for least, most, query, is_small in [*cases, (30, 2250, three, True), (30, 2249, three, False)]:
+        monkeypatch.setattr(small, "LEAST", least)
+        for name in ("MADE", "MADE_FAST"):
+            monkeypatch.setattr(small, name, most)
+        assert train(engine, "m", query, training(lam=0.1)).in_memory is is_small
+    assert not train(engine, "m", three, training(lam=0.1, in_memory=1499)).in_memory
 
 
 def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

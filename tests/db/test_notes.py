@@ -87,7 +87,7 @@ def test_what_follows_from_the_weights_holds_in_every_row(engine: Engine, scale:
     query, options = f"SELECT f.y, {columns} FROM f JOIN d ON d.k = f.k", training(scale=scale, nulls="mean").problem
     rng, found = np.random.default_rng(5), []
     with open_problem(engine, query, options) as problem:
-        rows = weighing_rows(problem.work, problem.catalog, problem.plan)
+        rows = weighing_rows(problem.work, problem.catalog, problem.plan, problem.rows)
         drawn = read_rows(problem.scaling, rows, np.ones(len(rows["y"])))
         for size in 10.0 ** rng.uniform(-6, 1, 200):
             beta = rng.normal(size=problem.scaling.dimension) * size
