@@ -202,7 +202,7 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
 
 def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two tables of 30 rows each, with 300 rows of 3 coordinates. With 15 rows of a third table they are 1,500, and
-    over two links there may be twice as many numbers."""
+    over two links there may be four times as many numbers."""
     monkeypatch.setattr(small, "MUCH", 1)
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
     monkeypatch.setattr(lookup, "WORTH", -np.inf)
@@ -213,7 +213,7 @@ def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest
     two = "SELECT a.y, a.x, b.z FROM a JOIN b ON a.k = b.k"
     three = f"{two} JOIN c ON c.k = a.k"
     cases = [(30, 900, two, True), (30, 899, two, False), (29, 900, two, False)]
-    for least, most, query, is_small in [*cases, (30, 2250, three, True), (30, 2249, three, False)]:
+    for least, most, query, is_small in [*cases, (30, 1125, three, True), (30, 1124, three, False)]:
         monkeypatch.setattr(small, "LEAST", least)
         for name in ("MADE", "MADE_FAST"):
             monkeypatch.setattr(small, name, most)
