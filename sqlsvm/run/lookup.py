@@ -38,8 +38,8 @@ def pays(plan: Plan, catalog: Catalog, join_rows: float) -> bool:
 
 
 def spared(plan: Plan) -> float:
-    """How many times as many numbers a row of the join has as a row of the core and its keys."""
-    return joined_width(plan) / _width(plan, plan.core)
+    """How many times as many numbers a row of the join has as a row of the core and its keys; 1 if it has fewer."""
+    return max(1.0, joined_width(plan) / _width(plan, plan.core))
 
 
 def _width(plan: Plan, node: int) -> int:

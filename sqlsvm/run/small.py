@@ -31,8 +31,8 @@ LEAST = 55_000
 MORE, FEW = 3, 3_000_000
 """Or of one with more times its rows, if they are no more numbers than this."""
 MADE, MADE_FAST, MOST_MADE = 15_000_000, 6_000_000, 24_000_000
-"""Numbers of a join over one many-to-many link that is made here of its tables; over two links passes take far longer, so
-there are four times as many. Where the data is in this process, passes take less time."""
+"""Numbers of a join over one many-to-many link that is made here of its tables; over two links passes take far longer,
+so there are four times as many. Where the data is in this process, passes take less time."""
 LARGEST = 40_000_000
 """Numbers, 320 MB."""
 JOIN = "rows of the join"

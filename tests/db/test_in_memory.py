@@ -233,6 +233,9 @@ def test_a_server_may_send_as_many_numbers(engine: Engine, monkeypatch: pytest.M
         build(engine, f"DELETE FROM f; INSERT INTO f SELECT i % 5, i % 2 FROM generate_series(1, {rows}) AS s(i)")
         assert train(engine, "m", query, training(lam=0.1, sample=50)).in_memory is is_small
     assert not train(engine, "m", query, training(lam=0.1, in_memory=250)).in_memory
+    build(engine, "DELETE FROM f; INSERT INTO f SELECT i % 5, i % 2 FROM generate_series(1, 99) AS s(i)")
+    bare = "SELECT f.y, d.a FROM f JOIN d ON f.k = d.k JOIN d AS o ON o.k = f.k + 0 JOIN d AS p ON p.k = f.k + 0 + 0"
+    assert train(engine, "m", bare, training(lam=0.1, sample=50)).in_memory  # more keys than features
 
 
 def test_what_is_small_by_its_keys_is_not_counted(engine: Engine, statements: list[str]) -> None:
