@@ -30,9 +30,9 @@ LEAST = 55_000
 """Or of a sample of so many: where columns are few, passes take longer than to read them all."""
 MORE, FEW = 3, 3_000_000
 """Or of one with more times its rows, if they are no more numbers than this."""
-MADE, MADE_FAST, MOST_MADE = 15_000_000, 6_000_000, 24_000_000
-"""Numbers of a join over one many-to-many link that is made here of its tables; over two links passes take far longer,
-so there are four times as many. Where the data is in this process, passes take less time."""
+MADE, MADE_FAST = 15_000_000, 6_000_000
+"""Numbers of a many-to-many join that is made here of its tables. Where the data is in this process, passes over one
+such link take less time, and over two they take far longer."""
 LARGEST = 40_000_000
 """Numbers, 320 MB."""
 JOIN = "rows of the join"
@@ -75,8 +75,8 @@ def _limits(plan: Plan, catalog: Catalog, effort: Effort) -> tuple[int, int]:
         return most, most
     in_process, links = catalog.engine.abilities.in_process, len(plan.links)
     if links:
-        made = 0 if effort.sample else links**2 * (MADE_FAST if in_process else MADE)
-        return most, max(most, fitting(plan.design, min(made, MOST_MADE)))
+        made = min(links**2 * MADE_FAST, MADE) if in_process else MADE
+        return most, max(most, fitting(plan.design, 0 if effort.sample else made))
     served = most if in_process else min(int(most * spared(plan)), fitting(plan.design))
     return served, served
 

@@ -173,7 +173,7 @@ def test_which_joins_are_small(engine: Engine, statements: list[str], monkeypatc
                 assert model.in_memory == is_small
     assert train(engine, "m", joined, training(lam=0.1)).in_memory
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
-    monkeypatch.setattr(small, "MOST_MADE", 0)
+    monkeypatch.setattr(small, "MADE", 0)
     for least, is_small in ((150, True), (149, False)):
         monkeypatch.setattr(small, "LEAST", least)
         assert train(engine, "m", joined, training(lam=0.1)).in_memory == is_small
@@ -201,8 +201,8 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
 
 
 def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two tables of 30 rows each, with 300 rows of 3 coordinates. With 15 rows of a third table they are 1,500, and
-    over two links there may be four times as many numbers."""
+    """Of two tables of 30 rows each, with 300 rows of 3 coordinates. With 15 rows of a third table they are 1,500. In
+    this process, there may be four times as many numbers over two links as over one."""
     monkeypatch.setattr(small, "MUCH", 1)
     monkeypatch.setattr(small, "sample_size", lambda dimension: 1)
     monkeypatch.setattr(lookup, "WORTH", -np.inf)
@@ -212,11 +212,14 @@ def test_a_join_of_small_tables_is_made_here(engine: Engine, monkeypatch: pytest
     build(engine, "CREATE TABLE c AS SELECT k FROM b WHERE z <= 15")
     two = "SELECT a.y, a.x, b.z FROM a JOIN b ON a.k = b.k"
     three = f"{two} JOIN c ON c.k = a.k"
-    cases = [(30, 900, two, True), (30, 899, two, False), (29, 900, two, False)]
-    for least, most, query, is_small in [*cases, (30, 1125, three, True), (30, 1124, three, False)]:
+    served = not engine.abilities.in_process
+    cases = [(30, 900, 900, two, True), (30, 899, 899, two, False), (29, 900, 900, two, False)]
+    cases += [(30, 4500, 1125, three, True), (30, 4499, 9999, three, False)]
+    cases += [(30, 4500, 899, two, served), (30, 4500, 1124, three, served)]
+    for least, made, fast, query, is_small in cases:
         monkeypatch.setattr(small, "LEAST", least)
-        for name in ("MADE", "MADE_FAST"):
-            monkeypatch.setattr(small, name, most)
+        monkeypatch.setattr(small, "MADE", made)
+        monkeypatch.setattr(small, "MADE_FAST", fast)
         assert train(engine, "m", query, training(lam=0.1)).in_memory is is_small
     assert not train(engine, "m", three, training(lam=0.1, in_memory=1499)).in_memory
 
