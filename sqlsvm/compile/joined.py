@@ -48,7 +48,7 @@ def joined(plan: Plan, *, apart: bool = False) -> exp.Select:
 def keyed(plan: Plan, node: int) -> Statement:
     """SELECT k.., times, y, x.., category numbers, the part: the rows of a node without a NULL in a key."""
     name = _names(node, [node])[node]
-    keys = sorted({key(v) for edge in plan.tree.edges_of(node) for v in edge.on})
+    keys = _met_by(plan, node)
     columns = sql.columns([*keys, *(plan.parts if node == plan.label_node else ())], name)
     columns += [(sql.column("w", name), TIMES)] if plan.weighted(node) else []
     rows = sql.where(sql.select(columns, source(plan, node, name)), *(sql.not_null(sql.column(k, name)) for k in keys))
@@ -114,8 +114,12 @@ def values_of(plan: Plan, node: int) -> list[str]:
 
 def root_columns(plan: Plan, root: int) -> list[str]:
     """What the answer needs of the root, and every key by which others are met."""
-    edges = plan.tree.edges_of(root)
-    return list(dict.fromkeys([*(key(v) for e in edges for v in e.on), *columns_of(plan, root)]))
+    return list(dict.fromkeys([*_met_by(plan, root), *columns_of(plan, root)]))
+
+
+def _met_by(plan: Plan, node: int) -> list[str]:
+    """The keys by which a node is met, each once."""
+    return list(dict.fromkeys(key(v) for e in plan.tree.edges_of(node) for v in e.on))
 
 
 def met(plan: Plan, rows: exp.Select, root: int, nodes: Collection[int] | None = None) -> exp.Select:

@@ -146,7 +146,7 @@ def _at_once(plan: Plan, counts: Counts, measured: frozenset[str]) -> Iterator[S
     """In one scan of the joined rows, without messages."""
     rows = Scoring(plan, whole=True, vectors=()).rows(plan.bags[0].core, [], carried(plan, plan.bags[0].core))
     names, total = (name for name in rows.named_selects if name != "w"), weight_of(rows)
-    weights = sql.columns(["total"], "t") if "w" in rows.named_selects else []
+    weights = [sql.column("total", "t")] if "w" in rows.named_selects else []
     made = [*sql.columns(names), (total, "total")]
     if counts.is_negative:
         made.append((sql.case(counts.is_negative(sql.column(CODE)), total.copy(), sql.number(0)), "negative"))
@@ -173,7 +173,7 @@ def _of_node(plan: Plan, counts: Counts, node: int, measured: frozenset[str]) ->
     columns = [*number_columns(plan, node), *(d.column for d in dictionaries), *([CODE] if root else [])]
     rows = counts.joined(node, [*sql.columns(columns, "n"), *counted, *counts.parted(node)])
     parts = sql.columns(counts.parts, "t")
-    sums = [*_measures(plan, node, measured, sql.columns(["total"], "t"))]
+    sums = [*_measures(plan, node, measured, [sql.column("total", "t")])]
     if root:
         yield from _of_root(plan, rows, counts.parts, sums)
     elif sums:
@@ -194,9 +194,11 @@ def _sizes(plan: Plan) -> Iterator[tuple[exp.Expression, str]]:
     yield sql.sum_or_zero(sql.case(sql.is_null(sql.column(CODE, "t")), total.copy(), sql.number(0))), "n_unlabelled"
 
 
-def _measures(plan: Plan, node: int, measured: frozenset[str], weights: Named) -> Iterator[tuple[exp.Expression, str]]:
+def _measures(
+    plan: Plan, node: int, measured: frozenset[str], total: Sequence[exp.Expression]
+) -> Iterator[tuple[exp.Expression, str]]:
     """Of rows that weigh as much as the product of these says."""
-    total, negative = [weight for weight, _ in weights], sql.column("negative", "t")
+    negative = sql.column("negative", "t")
     for c in plan.coordinates(node):
         wanted = measured if plan.design.target.signed else measured - {"negative"}
         found = {name: made(c.of("t"), total, negative) for name, made in _MEASURES.items() if name in wanted}

@@ -207,8 +207,9 @@ class Catalog:
 
     def whole(self, variable: Variable) -> bool:
         """Is a variable a whole number at all its holders?"""
-        integers = self.engine.abilities.integers
-        return all((self._known(term) or self.described(term)).type in integers for term in variable.terms)
+        known = [column for term in variable.terms if (column := self._known(term))]
+        columns = known if len(known) == len(variable.terms) else self.held(variable)
+        return self.engine.abilities.integers.issuperset(column.type for column in columns)
 
     def ends(self, alias: str, variable: Variable) -> tuple[int, int] | None:
         """The least and the largest of whole numbers; None if there are none."""

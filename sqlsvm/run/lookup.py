@@ -34,12 +34,12 @@ def pays(plan: Plan, catalog: Catalog, join_rows: float) -> bool:
     if not can_look_up(plan, catalog):
         return False
     apart = sum(catalog.rows(alias) * _width(plan, node) for node, (alias,) in enumerate(plan.tree.nodes))
-    return join_rows * joined_width(plan) - apart > WORTH * len(plan.tree.edges)
+    return join_rows * _joined_width(plan) - apart > WORTH * len(plan.tree.edges)
 
 
 def spared(plan: Plan) -> float:
     """How many times as many numbers a row of the join has as a row of the core and its keys; 1 if it has fewer."""
-    return max(1.0, joined_width(plan) / _width(plan, plan.core))
+    return max(1.0, _joined_width(plan) / _width(plan, plan.core))
 
 
 def _width(plan: Plan, node: int) -> int:
@@ -47,7 +47,7 @@ def _width(plan: Plan, node: int) -> int:
     return len(values_of(plan, node)) + len(plan.tree.edges_of(node))
 
 
-def joined_width(plan: Plan) -> int:
+def _joined_width(plan: Plan) -> int:
     return sum(len(values_of(plan, node)) for node in range(len(plan.tree.nodes)))
 
 

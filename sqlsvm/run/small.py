@@ -102,22 +102,25 @@ def weighing_rows(work: Workspace, catalog: Catalog, plan: Plan, join_rows: floa
 
 
 def _looked_up(work: Workspace, plan: Plan) -> Rows:
-    asked = {node: keyed(plan, node) for node in range(len(plan.tree.nodes))}
-    with work.scratch():
-        made = _with_tables(work, plan, asked.values())
-        work.run(s for s in made if s.table)
-        answers = [work.read(s, plan.design.target.parameters) for s in made if not s.table]
-    return looked_up(plan, dict(zip(asked, answers, strict=True)))
+    nodes = range(len(plan.tree.nodes))
+    answers = _read(work, plan, [keyed(plan, node) for node in nodes])
+    return looked_up(plan, dict(zip(nodes, answers, strict=True)))
 
 
 def _joined(work: Workspace, plan: Plan) -> Rows:
     query = joined(plan)
     if not has_weights(plan):  # to send that each is 1 would take as long as a feature
         query = query.select(*(e for e in query.selects if e.alias != TIMES), append=False)
+    (rows,) = _read(work, plan, [statement(JOIN, query)])
+    return rows
+
+
+def _read(work: Workspace, plan: Plan, asked: Iterable[Statement]) -> list[Rows]:
+    """The answers, and no table is left that was made for them."""
     with work.scratch():
-        *tables, rows = _with_tables(work, plan, [statement(JOIN, query)])
-        work.run(tables)
-        return work.read(rows, plan.design.target.parameters)
+        made = _with_tables(work, plan, asked)
+        work.run(s for s in made if s.table)
+        return [work.read(s, plan.design.target.parameters) for s in made if not s.table]
 
 
 def chosen(rows: Rows, these: Values) -> Rows:
