@@ -294,7 +294,7 @@ def with_madlib(order: Order) -> Outcome:
 
 # -- the list ----------------------------------------------------------------------------------------------------------
 
-OURS = ("sqlsvm.cli", "sqlsvm.show.training", "sqlsvm.store", "sqlsvm.ask.probabilities", "sqlsvm.ask.validation")
+OURS = ("sqlsvm.cli", "sqlsvm.show.training", "sqlsvm.store", "sqlsvm.run.join_oracle")
 SVM, LINEAR = ("sklearn.svm",), ("sklearn.linear_model",)
 EXPORTED = export_and(liblinear, grids.LIBLINEAR)
 

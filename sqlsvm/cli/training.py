@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
-    from sqlsvm.run.resume import Saved
+    from sqlsvm.run.resume import Continuation, Saved
     from sqlsvm.run.train import Training
-    from sqlsvm.solve.solution import Record
+    from sqlsvm.solve.solution import OnPass, Record
     from sqlsvm.store import Store
 
 NOT_CONVERGED = 3
@@ -160,17 +160,14 @@ def train_and_keep(
     start: "Model | None" = None,
 ) -> "Model":
     """The answer is given even where the model could not be stored."""
-    from sqlsvm.ask.probabilities import with_probabilities
-    from sqlsvm.ask.validation import Validation
     from sqlsvm.run.resume import Continuation
     from sqlsvm.run.train import train
 
     store = keeper.store
     continuation = Continuation(before, say)
     with keeper.outliving({name: continuation}):
-        validation = Validation({name: training})
-        model = train(engine, name, query, training, on_pass, continuation, start, validation.measure)
-        (model,) = with_probabilities(engine, [validation.of(model)], offload=training.offload)
+        made = _measured if training.folds or training.probability else train
+        model = made(engine, name, query, training, on_pass, continuation, start)
         try:
             model = replace(model, version=store.save(model)) if store else model
         except SqlsvmError:
@@ -184,6 +181,26 @@ def train_and_keep(
             _warn(model, training)
     finally:  # also if the reader of the answer has gone
         keeper.close({name: continuation})
+    return model
+
+
+def _measured(
+    engine: "Engine",
+    name: str,
+    query: str,
+    training: "Training",
+    on_pass: "OnPass",
+    continuation: "Continuation",
+    start: "Model | None",
+) -> "Model":
+    """With what the rows of folds tell, or those that were held out."""
+    from sqlsvm.ask.probabilities import with_probabilities
+    from sqlsvm.ask.validation import Validation
+    from sqlsvm.run.train import train
+
+    validation = Validation({name: training})
+    model = train(engine, name, query, training, on_pass, continuation, start, validation.measure)
+    (model,) = with_probabilities(engine, [validation.of(model)], offload=training.offload)
     return model
 
 

@@ -9,7 +9,7 @@ So are the examples that a network learns from: they are drawn (run/examples.py)
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import DataError, OptionError, nearest
-from sqlsvm.neural.training import Examples
 from sqlsvm.options import MAP_FORMS
 from sqlsvm.query import Feature, FeatureQuery
+
+if TYPE_CHECKING:
+    from sqlsvm.neural.training import Examples
 
 Array = NDArray[np.float64]
 
@@ -42,7 +44,7 @@ class Axes:
 
 AxesOf = Callable[[int], Axes]
 """At most so many components, those with the largest variance."""
-ExamplesOf = Callable[[Sequence[Feature], int], Examples]
+ExamplesOf = Callable[[Sequence[Feature], int], "Examples"]
 """Values of some columns in at most so many rows of the join, with their labels."""
 
 
@@ -254,6 +256,11 @@ def _is_constant(mean: float, deviation: float) -> bool:
 def is_named(map: str) -> bool:
     """Is it of one column or of one table?"""
     return any(what in MAP_FORMS.get(map.partition(":")[0], "") for what in ("COLUMN", "TABLE"))
+
+
+def columns_of(maps: Sequence[str]) -> list[str]:
+    """The columns, or tables, that are named."""
+    return [map.split(":")[1] for map in maps if is_named(map)]
 
 
 def numbers_of(query: FeatureQuery, alias: str) -> list[Feature]:

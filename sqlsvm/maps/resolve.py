@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.maps.asked import Asked, OfJoin, is_named, numbers_of
+from sqlsvm.maps.asked import Asked, OfJoin, numbers_of
 from sqlsvm.maps.bins import bins
 from sqlsvm.maps.fourier import fourier
 from sqlsvm.maps.hashed import hashed
@@ -37,11 +37,6 @@ def resolved(engine: Engine, query: FeatureQuery, maps: Sequence[str], seed: int
         taken = {name for each in found if each.replaces for name in each.columns}
         found += (spline(each) for each in _auto(engine, query, seed, join) if each.parts[0] not in taken)
     return tuple(found)
-
-
-def columns_of(maps: Sequence[str]) -> list[str]:
-    """The columns, or tables, that are named."""
-    return [map.split(":")[1] for map in maps if is_named(map)]
 
 
 def _auto(engine: Engine, query: FeatureQuery, seed: int, join: OfJoin) -> Iterator[Asked]:

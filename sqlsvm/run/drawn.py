@@ -39,6 +39,10 @@ class Drawn:
         return Sample(self.rows, signs, origins, self.weights, self.optima.setdefault(target.chosen, {}))
 
 
+Samples = dict[tuple[int, int], Drawn]
+"""Those that were read, by size and seed."""
+
+
 def read_rows(scaling: Scaling, rows: Rows, weights: Array) -> Drawn:
     """Rows of the join that were read already, each with its weight."""
     numbers, ones, codes = Reader(scaling).read_once(rows, np.float64)

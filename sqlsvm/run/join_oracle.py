@@ -16,7 +16,7 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.plan.parameters import BOUND, BUCKETS, THETA, WIDTH
 from sqlsvm.plan.plan import Plan
 from sqlsvm.run.clock import Phase
-from sqlsvm.run.drawn import Drawn
+from sqlsvm.run.drawn import Samples
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import of_lists, rounding
 from sqlsvm.run.sampling import drawn_sample
@@ -30,10 +30,6 @@ from sqlsvm.solve.rounding import Rounding
 
 WIDEST = 1.0
 """Any width: it only says that there is one."""
-
-
-Samples = dict[tuple[int, int], Drawn]
-"""Those that were read, by size and seed."""
 
 
 class JoinOracle:

@@ -8,16 +8,16 @@ from time import perf_counter
 
 import numpy as np
 
-from sqlsvm.errors import DataError, OptionError
+from sqlsvm.errors import DataError
 from sqlsvm.kernel.decomposition import Dual
 from sqlsvm.kernel.functions import Kernel
-from sqlsvm.kernel.gram import Cache
 from sqlsvm.kernel.learn import Task, decomposed, stepped, usual_gamma
+from sqlsvm.kernel.machine import Machine
 from sqlsvm.kernel.pegasos import Linear
 from sqlsvm.kernel.rows import Block, Joined
 from sqlsvm.model.model import Model
 from sqlsvm.model.support import Support
-from sqlsvm.options import DEFAULTS, CacheKind, CacheShare, Intercept, KernelName, Solver, check
+from sqlsvm.options import Intercept, Solver
 from sqlsvm.run.drawn import Drawn
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.sampling import drawn_sample, whole_join
@@ -33,26 +33,6 @@ USUAL_SAMPLE = 5000
 USUAL_STREAM = 200_000
 """Join rows that linear Pegasos looks at."""
 DRAWN_AT_ONCE = 20_000
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The options of a kernel machine."""
-
-    kernel: KernelName | None = DEFAULTS["kernel"]
-    gamma: float | None = DEFAULTS["gamma"]
-    cache: CacheKind = DEFAULTS["cache"]
-    cache_mb: float = DEFAULTS["cache_mb"]
-    cache_share: CacheShare = DEFAULTS["cache_share"]
-
-    def __post_init__(self) -> None:
-        check(self)
-        if self.gamma is not None and self.kernel == "linear":
-            raise OptionError("the linear kernel has no gamma", hint="leave out --gamma, or use --kernel rbf")
-
-    @property
-    def memory(self) -> Cache:
-        return Cache(self.cache, int(self.cache_mb * (1 << 20)), self.cache_share)
 
 
 @dataclass(frozen=True)

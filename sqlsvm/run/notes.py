@@ -6,7 +6,6 @@ import numpy as np
 
 from sqlsvm.plan.scaling import means
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.rounding import rounding
 from sqlsvm.solve.arrays import Array
@@ -48,6 +47,8 @@ def only_class(problem: Problem, solution: Solution, penalty: Penalty, some: Dra
         return found
     if some and one_class(some, solution.beta) is None:
         return None
+    from sqlsvm.run.join_oracle import JoinOracle
+
     cut = JoinOracle(problem, PERCEPTRON, "finishing").pass_(solution.beta, solution.history[-1].buckets)
     if cut.error:
         return None

@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
-from sqlsvm.maps.asked import OfJoin
+from sqlsvm.maps.asked import columns_of
 from sqlsvm.maps.mapped import Mapped, mapped
-from sqlsvm.maps.resolve import columns_of, resolved
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.preflight import ProblemOptions
@@ -19,8 +18,6 @@ from sqlsvm.query.by import apart
 from sqlsvm.query.meeting import met, unique_in
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
-from sqlsvm.run.components import axes_of
-from sqlsvm.run.examples import examples_of
 from sqlsvm.run.holdout import Holdout
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import workspace
@@ -58,13 +55,11 @@ def labelled(
     query, by = apart(query, options.by, engine.fold) if options.by else (query, None)
     if by:
         whole = replace(query, features=(*query.features, by))
-    if isinstance(maps, int):
-        join = OfJoin(
-            axes_of(engine, query, options, offload=offload),
-            examples_of(engine, whole, options, maps, offload=offload, held=held),
-        )
-        maps = resolved(engine, query, options.map, maps, join)
-    query = mapped(query, maps, unique_in(engine))
+    if isinstance(maps, int) and options.map:
+        from sqlsvm.run.mapping import maps_asked  # it takes as many modules as a training without maps
+
+        maps = maps_asked(engine, query, whole, options, maps, offload=offload, held=held)
+    query = mapped(query, () if isinstance(maps, int) else maps, unique_in(engine))
     return replace(query, features=(*query.features, by)) if by else query
 
 

@@ -7,25 +7,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sqlsvm.run.classes import against_others
-from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.join_oracle import JoinOracle, Samples
+from sqlsvm.run.drawn import Drawn, Samples
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
 from sqlsvm.run.rounding import of_rows
-from sqlsvm.run.second_moments import read_quadratic
-from sqlsvm.run.together import passes_of
-from sqlsvm.solve import bundle, dane, descent, quadratic
+from sqlsvm.solve import bundle, dane
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.loss import Loss
 from sqlsvm.solve.oracle import Oracle
 from sqlsvm.solve.penalty import L2, Penalty
-from sqlsvm.solve.quadratic import Quadratic
 from sqlsvm.solve.rows_oracle import RowsOracle
 from sqlsvm.solve.run import Proposal, Run, follow_together
 from sqlsvm.solve.solution import Effort, Going, GoingTogether, Solution, State
 
 if TYPE_CHECKING:
     from sqlsvm.run.train import Training
+    from sqlsvm.solve.quadratic import Quadratic
 
 
 class Solving:
@@ -53,9 +49,14 @@ class Solving:
         """The first pass looks at `start`. Passes that are known do not count against max_passes."""
         loss, effort = training.problem.named_loss, self._begin(training, start, going)
         if training.solver == "descent":
+            from sqlsvm.run.pseudo_oracle import PseudoJoinOracle
+            from sqlsvm.solve import descent
+
             assert isinstance(penalty, L2)  # a training by descent has no other
             return descent.solve(PseudoJoinOracle(self._problem), penalty, effort, **going)
         if self.of(loss).plan.by_moments and self._problem.drawn is None and not going["state"]:
+            from sqlsvm.solve import quadratic
+
             alone: Going = {"on_pass": going.get("on_pass")}  # its cuts are rounded in another way than those of passes
             solution = quadratic.solve(self._quadratic(loss), penalty, effort, **alone)
             self._known = replace(self._quadratic(loss), seconds=0.0)  # they are those of the first training
@@ -92,12 +93,16 @@ class Solving:
     def _oracle(self, loss: Loss, penalty: Penalty) -> Oracle:
         problem = self.of(loss)
         if problem.drawn is None:
+            from sqlsvm.run.join_oracle import JoinOracle
+
             return JoinOracle(problem, samples=self._samples)
         rows = problem.drawn.as_sample(problem.plan.design.target, loss.origin)
         return RowsOracle(rows, loss, penalty, of_rows(problem, len(problem.drawn.codes)))
 
-    def _quadratic(self, loss: Loss) -> Quadratic:
+    def _quadratic(self, loss: Loss) -> "Quadratic":
         if self._known is None:
+            from sqlsvm.run.second_moments import read_quadratic
+
             self._known = read_quadratic(self.of(loss))
         return self._known
 
@@ -155,6 +160,8 @@ class Each:
 
             own: Going = {"on_pass": on_pass, "state": states[0], "on_state": on_state}
             return [self._each[0].solve(training, penalties[0], starts[0], **own)]
+        from sqlsvm.run.together import passes_of
+
         asked = zip(self._each, penalties, starts, states, strict=True)
         runs = [solving.run(training, penalty, start, state=state) for solving, penalty, start, state in asked]
         going_on = [proposals(training, run) for run in runs]

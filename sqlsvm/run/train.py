@@ -11,6 +11,7 @@ import numpy as np
 from sqlsvm.compile.moments import needed
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError
+from sqlsvm.kernel.machine import Machine
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.raw import start_of
@@ -20,15 +21,9 @@ from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.apart import Made, without
 from sqlsvm.run.clock import NOTE, Clock
-from sqlsvm.run.folding import Folds, folded
 from sqlsvm.run.forecast import Forecast, usual_rate
-from sqlsvm.run.grouping import Grouping
-from sqlsvm.run.groups import Groups, check_number
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
-from sqlsvm.run.holdout_size import chosen_share
-from sqlsvm.run.machine import Machine, learned, streamed
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.modelling import database_of, model_of, trained_on
 from sqlsvm.run.offload import brought, copied
@@ -263,6 +258,8 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
     training = next(iter(trainings.values()))
     if not isinstance(training.holdout, str):
         return trainings
+    from sqlsvm.run.holdout_size import chosen_share
+
     query = labelled(engine, text, training.problem, (), offload=training.offload)
     with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
         share = chosen_share(work, query, training.problem, training.holdout)
@@ -290,6 +287,8 @@ def begins_of(problems: Sequence[Problem], training: Training, start: Model | No
     """The weights of a model as the first points; of each class, if it has the same classes. Pegasos has gone its way
     before the first pass."""
     if training.solver == "pegasos":
+        from sqlsvm.run.machine import streamed
+
         return [streamed(problems[0], 2.0 * training.lam, training.effort, _looked)]
     if start is None:
         return None
@@ -320,6 +319,8 @@ def kernel_model(
 ) -> Model:
     """Its objective has half of the strength before the square of the norm. The weights are 0: they say which columns
     and categories there are."""
+    from sqlsvm.run.machine import learned
+
     effort, intercept = training.effort, training.problem.intercept
     problem.work.clock.begin("solving")
     on_pass = on_passes(name)
@@ -342,6 +343,9 @@ def groups_model(
 ) -> Model:
     """A model for each group of rows. Class weights are those of each group. A group begins at the weights that `start`
     has for it."""
+    from sqlsvm.run.grouping import Grouping
+    from sqlsvm.run.groups import Groups, check_number
+
     if len(trainings) > 1:
         raise OptionError("--by trains a model for each group already", hint="give one value of each option")
     ((name, training),) = trainings.items()
@@ -367,6 +371,9 @@ def in_folds(
     on_fold: OnFold,
 ) -> None:
     """The same trainings without each fold, from what they found on all rows."""
+    from sqlsvm.run.apart import Made, without
+    from sqlsvm.run.folding import Folds, folded
+
     training = next(iter(trainings.values()))
     folds = Folds(training.folds or 0, training.effort.seed, training.fold_by)
     by_class = training.problem.intercept == "free"
