@@ -79,17 +79,20 @@ class Worst:
     peer: str
 
 
-def worst(found: Results, sampled: bool = True) -> Worst | None:
+def worst(found: Results, *, sampled: bool = True, started: bool = False) -> Worst | None:
     """Of all races and growth series. Data in PostgreSQL are trained on in one of two ways: the faster one counts.
-    `sampled`: also next to peers that draw their rows with our sampler?"""
+    `sampled`: also next to peers that draw their rows with our sampler? `started`: from the command, not with all
+    libraries imported?"""
     ends = sorted(set(OURS.values()))
-    each = [w for race in found.races for end in ends if (w := _next_to_the_best(race, end, sampled))]
+    each = [w for race in found.races for end in ends if (w := _next_to_the_best(found, race, end, sampled, started))]
     return max(each, key=lambda w: w.ratio, default=None)
 
 
-def _next_to_the_best(race: RaceResult, end: str, sampled: bool) -> Worst | None:
+def _next_to_the_best(found: Results, race: RaceResult, end: str, sampled: bool, started: bool) -> Worst | None:
     timed = {e.competitor: e.spread.median for e in race.entries if e.spread and e.reaches(race.best)}
     timed = {n: t for n, t in timed.items() if sampled or not n.startswith("sample + ")}
+    if started:
+        timed = {n: t + found.start(n) for n, t in timed.items()}
     ours = {name: timed[name] for name, place in OURS.items() if place == end and name in timed}
     peers = {n: t for n, t in timed.items() if n not in OURS and n.endswith(", DuckDB") == bool(end)}
     if not ours or not peers:

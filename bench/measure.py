@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,14 @@ def pace() -> float:
         np.sort(numbers)
         seconds.append(perf_counter() - began)
     return median(seconds)
+
+
+def start(modules: Sequence[str]) -> float:
+    """Seconds from the command until a new Python has imported these."""
+    code = f"import {', '.join(modules)}, time; print(time.time())"
+    began = time()
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    return float(done.stdout) - began
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ OURS = "sqlsvm"
 
 
 def report(found: Results) -> str:
-    parts = (_head(found), _lines(found), _races(found.races), _series(found.races), _looks(found), _passes(found))
+    races = (_races(found.races), _series(found.races), _starts(found))
+    parts = (_head(found), _lines(found), *races, _looks(found), _passes(found))
     return "\n".join(line for part in (*parts, _pictures(found), _how()) for line in part) + "\n"
 
 
@@ -47,6 +48,11 @@ def _head(found: Results) -> Iterator[str]:
         )
         if other := worst(found, sampled=False):
             yield f"Next to all others it is {other.ratio:.2f}: {other.ours} next to {other.peer} ({other.race})."
+        if found.starts and (whole := worst(found, started=True)):
+            yield (
+                f"From the command, with the start of Python and the import of libraries, it is {whole.ratio:.2f}: "
+                f"{whole.ours} next to {whole.peer} ({whole.race})."
+            )
         yield ""
     if found.remark:
         yield found.remark
@@ -191,6 +197,19 @@ def _seconds(spread: Spread) -> str:
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------
+
+
+def _starts(found: Results) -> Iterator[str]:
+    """What comes before the times of all tables."""
+    if not found.starts:
+        return
+    yield from ("", "## From the command to the clock", "")
+    yield (
+        "Seconds until a new Python has imported what a program that does only this needs. A command, or a script, "
+        "takes these and a time above; in a session that goes on they are paid once."
+    )
+    yield ""
+    yield from table(["", "seconds"], [[name, _seconds(Spread.of(s))] for name, s in found.starts.items()])
 
 
 def _looks(found: Results) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench.measure import Spread
@@ -105,6 +106,8 @@ class Results:
     """{solver, lam, tol, passes of each seed}: bench/passes.py."""
     descent: list[dict[str, Any]] = field(default_factory=list)
     """{epsilon, excess of F after each pass}: bench/descent.py."""
+    starts: dict[str, list[float]] = field(default_factory=dict)
+    """For each competitor, seconds from the command until its clock starts: Python, and the import of libraries."""
     minutes: float = 0.0
     remark: str = ""
     """What has been learned of this run since."""
@@ -127,6 +130,9 @@ class Results:
         """Did it fail where what grows in the series was smaller?"""
         entries = [race.entry(competitor) for race in self.races if race.series == series and race.x < x]
         return any(e is not None and e.error not in ("", OUT_OF_TIME) for e in entries)
+
+    def start(self, competitor: str) -> float:
+        return median(self.starts[competitor])
 
     def looked(self, race: str) -> bool:
         return race in [look["race"] for look in self.looks]

@@ -4,13 +4,14 @@ import doctest
 import json
 import re
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bench import check, competitors, grids, plan, shapes, tasks
+from bench import check, competitors, grids, measure, plan, shapes, tasks
 from bench.lines import Worst, lines, worst
 from bench.matrix import matrix
 from bench.measure import Answer, Spread
@@ -306,6 +307,34 @@ def test_the_worst_ratio_is_to_the_best_peer_in_the_same_place() -> None:
     assert worst(found) == Worst(3.0, "facts, 10 facts", "sqlsvm, DuckDB", "sample + any, DuckDB")
     assert worst(found, sampled=False) == Worst(1.5, "facts, 10 facts", "sqlsvm, DuckDB", "flat, DuckDB")
     assert "Next to all others it is 1.50" in report(found)
+    assert "From the command" not in report(found)
+
+
+def test_the_worst_ratio_from_the_command_has_what_comes_before_the_clock() -> None:
+    found, at = results(), (0.5, 0.5)
+    found.races = found.races[1:2]
+    found.races[0].entries = [
+        Entry("sqlsvm, DuckDB", [3.0], objective=at),
+        Entry("sample, DuckDB", [1.0], objective=at),
+        Entry("flat, DuckDB", [2.0], objective=at),
+    ]
+    found.starts = {"sqlsvm, DuckDB": [0.1, 1.0, 3.0], "sample, DuckDB": [4.0], "flat, DuckDB": [0.5]}
+    assert worst(found, started=True) == Worst(1.6, "facts, 10 facts", "sqlsvm, DuckDB", "flat, DuckDB")
+    assert "libraries, it is 1.60: sqlsvm, DuckDB next to flat, DuckDB (facts, 10 facts)." in report(found)
+    assert "| sqlsvm, DuckDB | 1.00 (0.10-3.00) |" in report(found)
+
+
+def test_the_start_of_a_program_is_timed() -> None:
+    assert 0.0 < measure.start(["json"]) < measure.start(["json", "sqlsvm.run.train"])
+    with pytest.raises(subprocess.CalledProcessError):
+        measure.start(["no_such_module"])
+
+
+def test_an_export_by_hand_needs_nothing_of_ours() -> None:
+    for made in competitors.COMPETITORS.values():
+        ours = [name for name in made.imports if name.startswith("sqlsvm")]
+        assert bool(ours) == made.is_ours
+        assert all(map(find_spec, ours))
 
 
 def test_the_tasks_with_a_signal_have_one() -> None:
