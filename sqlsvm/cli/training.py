@@ -122,7 +122,7 @@ def train(
     check_read(training.options)
     if training.offload and place().get("work_schema"):
         raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
-    look_ahead(dsn, query)
+    look_ahead(dsn, query, "sqlsvm.show.training")
     with opened(dsn) as engine:
         store = _store(engine, dsn, model_file)
         if store:

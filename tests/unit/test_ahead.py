@@ -1,5 +1,6 @@
 """What is found out while the database opens."""
 
+import sys
 from collections.abc import Callable
 from time import monotonic, sleep
 
@@ -30,6 +31,12 @@ def test_it_is_there_when_it_is_asked_for() -> None:
     assert found == again
     found.set("where", None)
     assert found != again == parse(QUERY, "duckdb")
+
+
+def test_modules_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "fileinput", raising=False)
+    look_ahead("duckdb:", QUERY, "no_such_module", "fileinput")
+    assert until(lambda: "fileinput" in sys.modules)
 
 
 def test_an_error_is_said_later(capfd: pytest.CaptureFixture[str]) -> None:
