@@ -6,7 +6,7 @@ drawn as often as points hit its number, and the drawn rows that have a partner 
 rows costs more than to read them. So if the root is a table, the database thins it by itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -33,10 +33,21 @@ def sample(
     y, x.., category numbers. `apart`: also the number of the root's row. `hashed`: lay the root's rows down in the
     order of their hashes, because they are read in any order; `chunked`: in chunks by their hashes, not in one go."""
     if is_direct(plan, apart=apart):
-        rows = _thinned_rows(plan) if thinned else _hit_rows(plan, None if chunked else hashed)
-        yield statement(f"sample {plan.label_node}", met(plan, rows, plan.core))
+        columns, rows = root_columns(plan, plan.core), source(plan, plan.core, "r")
+        if thinned:
+            found = _thinned_rows(plan)
+        elif hashed and not chunked:
+            own = with_hash(columns, rows, hashed)
+            yield statement("hashes that points hit", _hit_hashes(plan, own), HIT)
+            found = _with_hash(plan, own)
+        else:
+            found = _hit(plan, columns, rows, sql.any_number())
+        yield statement(f"sample {plan.label_node}", met(plan, sql.fenced(found), plan.core))
     else:
         yield from drawn(plan, apart, hashed, chunked)
+
+
+HIT = "sqlsvm_hit"
 
 
 def is_direct(plan: Plan, *, apart: bool = False) -> bool:
@@ -65,20 +76,32 @@ def _thinned_rows(plan: Plan) -> exp.Select:
     return sql.select(rows, source(thin, plan.core, "l"))
 
 
-def _hit_rows(plan: Plan, hashed: Hashed | None) -> exp.Select:
-    """SELECT columns, times FROM the root's rows by number JOIN the numbers that points hit. Grouping also tells the
-    planner that each number occurs once."""
-    root, columns = plan.core, root_columns(plan, plan.core)
+def _hit_hashes(plan: Plan, rows: exp.Select) -> exp.Select:
+    """SELECT hash, times: what points hit where the rows are laid down in the order of their hashes."""
+    only = [output for output in rows.selects if output.alias == HASH]
+    hashes = sql.derived(rows.select(*only, append=False), "r")
+    hit = sql.derived(_hit(plan, [HASH], hashes, sql.row_number(HASH)), "h")
+    return sql.grouped(sql.columns([HASH]), [(sql.total(sql.column(TIMES)), TIMES)], hit)
+
+
+def _with_hash(plan: Plan, rows: exp.Select) -> exp.Select:
+    """SELECT columns, times FROM the root's rows with these hashes. Those with the same hash are equal, and one of them
+    stands for all."""
+    columns = [*sql.columns(root_columns(plan, plan.core), "l"), *sql.columns([TIMES], HIT)]
+    found = sql.select(columns, sql.derived(rows, "l"))
+    return sql.join(found, exp.to_table(HIT), sql.same([HASH], "l", HIT)).distinct(copy=False)
+
+
+def _hit(plan: Plan, columns: Sequence[str], rows: exp.Expr, number: exp.Expression) -> exp.Select:
+    """SELECT columns, times FROM these rows, which are called r, by number JOIN the numbers that points hit. Grouping
+    also tells the planner that each number occurs once."""
+    root = plan.core
     hit = exp.cast(exp.Floor(this=sql.column("u", "p")), exp.DType.BIGINT)
     hits = sql.grouped([(hit, "place")], [(sql.count(), TIMES)], unnested(root))
-    own = source(plan, root, "r")
-    if hashed:
-        own = sql.derived(with_hash(columns, own, hashed), "r")
-    number = sql.row_number(HASH) if hashed else sql.any_number()
     first = exp.paren(sql.minus(number, sql.integer(1)))
     size = sql.double(exp.ArraySize(this=sql.array(points(root))))
     n = sql.rounded(exp.Div(this=size, expression=sql.parameter(DENSITY)))
     place = exp.Mod(this=first, expression=exp.cast(n, exp.DType.BIGINT))
-    rows = sql.select([*sql.columns(columns, "r"), (place, "place")], own)
-    found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], "h")], sql.derived(rows, "l"))
-    return sql.fenced(sql.join(found, sql.derived(hits, "h"), sql.same(["place"], "l", "h")))
+    numbered = sql.select([*sql.columns(columns, "r"), (place, "place")], rows)
+    found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], "h")], sql.derived(numbered, "l"))
+    return sql.join(found, sql.derived(hits, "h"), sql.same(["place"], "l", "h"))

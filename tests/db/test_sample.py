@@ -500,6 +500,23 @@ def test_threads_do_not_choose_the_rows(duckdb: Engine, text: str) -> None:
     assert drawn[0] == drawn[1] == drawn[2]
 
 
+def test_equal_rows_are_drawn_as_often_as_all_of_them(duckdb: Engine) -> None:
+    """A view is read in any order, so its rows are laid down by their hashes: the same ones side by side."""
+    kinds = "CASE WHEN i < 100 THEN 1 WHEN i < 2100 THEN 2 WHEN i < 5000 THEN 3 END"
+    build(duckdb, f"CREATE TABLE g AS SELECT i % 2 AS y, {kinds} AS x, i % 2 AS k FROM range(10000) AS r(i)")
+    build(duckdb, "CREATE VIEW f AS SELECT * FROM g")
+    build(duckdb, "CREATE TABLE d AS SELECT i AS k, 3.0 * i AS z FROM range(2) AS r(i)")
+    with workspace(duckdb) as work:
+        found = opened(work, "SELECT f.y, f.x, d.z FROM f JOIN d ON d.k = f.k", Wish(nulls="indicator"))
+        with texts(work) as sent:
+            sample = found.oracle.sample(3000, 1)
+        hits, expected = drawn(found, sample)
+    assert len(sample.signs) == 3000
+    assert len(hits) == 8
+    assert np.abs(hits - expected).max() < 2
+    assert [text.count("ROW_NUMBER") for text in sent] == [1, 0]
+
+
 @pytest.mark.parametrize(
     "change",
     [
