@@ -56,10 +56,23 @@ def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs, mo
     for own, other in [*inner, *outer]:
         if own.relation == alias and other.relation in unseen:
             unseen.remove(other.relation)
-            keys = _met(query, other.relation, unseen, [(other.expression.copy(), "k")])
+            through = _first_rows(query, other.relation, most) if most else query
+            keys = _met(through, other.relation, unseen, [(other.expression.copy(), "k")])
             conditions.append(sql.among(own.expression.copy(), keys.limit(most) if most else keys))
     met = (replace(r, filters=(*r.filters, *conditions)) if r.alias == alias else r for r in query.relations)
     return rows_of(replace(query, relations=tuple(met)), alias, outputs)
+
+
+def _first_rows(query: FeatureQuery, alias: str, most: int) -> FeatureQuery:
+    """The same over so many rows of a relation that meet its conditions. Those that they meet are then looked up from
+    these few, where the limit alone would have all of them hashed."""
+    relation = query.relation(alias)
+    if relation.computed:
+        return query
+    conditions = (f.copy() for f in relation.filters)
+    rows = exp.select(sql.everything(alias)).from_(relation.source.copy()).where(*conditions).limit(most)
+    few = replace(relation, source=sql.aliased(rows, alias), filters=())
+    return replace(query, relations=tuple(few if r is relation else r for r in query.relations))
 
 
 def no_match(relation: Relation, outputs: Outputs) -> exp.Select:

@@ -73,3 +73,20 @@ def test_few_values_are_found_in_the_first_rows(
     model = train(engine, "m", "SELECT f.y, d.v FROM f JOIN d ON d.id = f.d", training("y", lam=1e-2))
     assert {w.category for w in model.weights} == {f"value {g}" for g in range(last + 1)}
     assert sum(s.startswith("SELECT DISTINCT v FROM") for s in statements) == read
+
+
+def test_the_first_rows_are_those_that_meet_the_conditions(engine: Engine, statements: list[str]) -> None:
+    """Those before have no partner, and those after them one of two tables, of which the other has not all."""
+    build(
+        engine,
+        """
+        CREATE TABLE f AS SELECT g, CASE WHEN g < 50000 THEN 9 ELSE g % 3 END AS d, g % 5 AS e, g % 7 > 2 AS y
+            FROM GENERATE_SERIES(1, 200000) AS r(g);
+        CREATE TABLE d AS SELECT g AS id, 'value ' || g AS v FROM GENERATE_SERIES(0, 2) AS r(g);
+        CREATE TABLE e AS SELECT g AS id, g AS z FROM GENERATE_SERIES(1, 4) AS r(g)
+        """,
+    )
+    text = "SELECT f.y, d.v, e.z FROM f JOIN d ON d.id = f.d JOIN e ON e.id = f.e WHERE f.g > 60000"
+    model = train(engine, "m", text, training("y", lam=1e-2))
+    assert {w.category for w in model.weights} - {None} == {"value 0", "value 1", "value 2"}
+    assert sum(s.startswith("SELECT DISTINCT v FROM") for s in statements) == 2
