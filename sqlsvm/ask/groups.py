@@ -8,21 +8,18 @@ from math import sqrt
 import numpy as np
 
 from sqlsvm.ask.evaluate import evaluate
-from sqlsvm.ask.machine import measured_by
-from sqlsvm.ask.residuals import residuals, residuals_by
-from sqlsvm.compile.categories import number_column
+from sqlsvm.ask.of_rows import measured_by, scores_of
+from sqlsvm.ask.residuals import quantile_of, residuals, residuals_by
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.engine.base import Rows
 from sqlsvm.model.evaluation import Bounded, ByGroup, Evaluation, Histogram, Measured, Residuals
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
 from sqlsvm.model.raw import theta_of
-from sqlsvm.plan.design import Design
 from sqlsvm.plan.target import CODE
 from sqlsvm.run.groups import Groups
 from sqlsvm.run.in_memory import with_own_categories
 from sqlsvm.run.problem import Problem
-from sqlsvm.solve.arrays import Array
 
 Found = Evaluation | Residuals
 
@@ -46,21 +43,11 @@ def by_group(problem: Problem, model: Model, bins: int = 100) -> ByGroup:
 
 def _of_rows(groups: Groups, rows: Rows, part: Model, bins: int) -> Found:
     design, rows = with_own_categories(groups.plan.design, rows)
-    scores = _scores(design, rows, theta_of(replace(groups.plan, design=design), part))
+    scores = scores_of(design, rows, theta_of(replace(groups.plan, design=design), part))
     codes, weights = rows[CODE].astype(float), rows[TIMES].astype(float)
     if not part.of_numbers:
         return measured_by(scores, codes, weights, bins)
-    return residuals_by(codes - scores, codes, weights, part, bins)
-
-
-def _scores(design: Design, rows: Rows, theta: Array) -> Array:
-    found = np.zeros(len(rows[CODE]))
-    for c in design.coordinates:
-        found += theta[c.index] * (1.0 if c.role == "intercept" else rows[c.column].astype(float))
-    for d in design.dictionaries:
-        places = rows[number_column(d)]
-        found += np.append(theta, 0.0)[np.where(np.isnan(places), len(theta) + 1, places).astype(int) - 1]
-    return found
+    return residuals_by(codes - scores, codes, weights, quantile_of(part), bins)
 
 
 def _whole(each: Sequence[Found]) -> Found | None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from sqlsvm.ask.of_rows import measured_by
 from sqlsvm.kernel.rows import Joined
-from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
+from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model, Term, checked_term
 from sqlsvm.model.support import Support
@@ -35,35 +36,6 @@ def evaluate_machine(problem: Problem, model: Model, bins: int) -> Evaluation:
     scores = model.intercept + model.support.scores(_joined(problem, model, model.support, sample.rows))
     measured = measured_by(scores, sample.codes, sample.weights, bins)
     return measured if found else replace(measured, sample=len(scores))
-
-
-def measured_by(scores: Array, signs: Array, weights: Array, bins: int) -> Evaluation:
-    """From the scores of rows."""
-    own = [np.where(signs == y, weights, 0.0) for y in (-1.0, 1.0)]
-    edges = np.histogram_bin_edges(scores, bins)
-    rows = [tuple(np.histogram(scores, edges, weights=w)[0].tolist()) for w in own]
-    above = [float(w[scores > 0.0].sum()) for w in own]
-    negatives, positives = (float(w.sum()) for w in own)
-    return Evaluation(
-        negatives=negatives,
-        positives=positives,
-        true_positive=_exact(above[1]),
-        false_positive=_exact(above[0]),
-        auc=_exact(_area(scores, *own) / (negatives * positives)) if negatives and positives else None,
-        histogram=Histogram(tuple(edges.tolist()), rows[0], rows[1]),
-        blur=0.0,
-    )
-
-
-def _exact(value: float) -> Bounded:
-    return Bounded(value, value, value)
-
-
-def _area(scores: Array, negative: Array, positive: Array) -> float:
-    """The weight of the pairs in which the positive row has the higher score; ties count one half."""
-    _, places = np.unique(scores, return_inverse=True)
-    below, at = (np.bincount(places, w) for w in (negative, positive))
-    return float(at @ (np.cumsum(below) - 0.5 * below))
 
 
 # -- the rows as the model was trained on them -------------------------------------------------------------------------

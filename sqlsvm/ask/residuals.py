@@ -29,7 +29,7 @@ BUCKETS = 4096
 
 def residuals(problem: Problem, model: Model, bins: int = BINS) -> Residuals:
     """Of a model, on the rows of a problem."""
-    return residuals_of(problem, theta_of(problem.plan, model), _quantile_of(model), bins)
+    return residuals_of(problem, theta_of(problem.plan, model), quantile_of(model), bins)
 
 
 def residuals_of(problem: Problem, theta: Array, quantile: float = DEFAULTS["quantile"], bins: int = BINS) -> Residuals:
@@ -56,7 +56,7 @@ def _of_list(asked: Asked, label: LabelMoments, quantile: float, bins: int) -> R
     return replace(_of_sums(seen, label, quantile, (edges, counts), unit), blur=asked.delta * unit)
 
 
-def residuals_by(z: Array, codes: Array, weights: Array, model: Model, bins: int = BINS) -> Residuals:
+def residuals_by(z: Array, codes: Array, weights: Array, quantile: float, bins: int = BINS) -> Residuals:
     """From the residuals of rows and the codes of their labels."""
     sums = {
         "n": float(weights.sum()),
@@ -67,7 +67,7 @@ def residuals_by(z: Array, codes: Array, weights: Array, model: Model, bins: int
     }
     label = LabelMoments(float(weights @ codes), float(weights @ codes**2))
     counts, edges = np.histogram(z, bins, weights=weights)
-    return _of_sums(sums, label, _quantile_of(model), (edges, counts))
+    return _of_sums(sums, label, quantile, (edges, counts))
 
 
 def _of_sums(
@@ -90,6 +90,6 @@ def _of_sums(
     )
 
 
-def _quantile_of(model: Model) -> float:
+def quantile_of(model: Model) -> float:
     """Of a training for one. Any other has the middle."""
     return float(model.options["problem"]["quantile"] if model.loss == "quantile" else DEFAULTS["quantile"])

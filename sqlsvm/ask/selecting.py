@@ -8,6 +8,7 @@ from sqlsvm.ask.confusion import Scored, confusion
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import evaluated, with_intervals_of_numbers
 from sqlsvm.ask.mean_loss import mean_loss
+from sqlsvm.ask.of_rows import Measures, with_errors_of_rows
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.engine.base import Engine
@@ -28,8 +29,6 @@ SMALLER = "loss", "mae", "rmse"
 
 OF_SEVERAL = {"accuracy": "accuracy", "balanced_accuracy": "balanced_accuracy", "f1": "macro_f1"}
 """The measures that there are of more than two classes."""
-
-Measures = Mapping[str, float]
 
 
 def on_holdout(engine: Engine, models: Sequence[Model], *, offload: bool | None = None) -> list[Measures]:
@@ -73,6 +72,8 @@ def with_errors(
     problem: Problem, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
 ) -> tuple[Measures, Measures]:
     """The same, and the standard errors of those for which rows of the label's relation are known to be clusters."""
+    if problem.part is not None and len(thetas) == 1:
+        return with_errors_of_rows(problem.plan.design, problem.part, thetas[0], options)
     if len(thetas) == 1 and options.loss not in NUMBER_LOSSES:
         return _of_two(problem, thetas[0], options, wanted=wanted and len(problem.plan.bags) <= MOST_BAGS)
     each = zip(against_others(problem), thetas, strict=True)

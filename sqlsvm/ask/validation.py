@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from sqlsvm.ask.of_rows import Measures
 from sqlsvm.ask.probabilities import bins_of_each, fit, with_curves
 from sqlsvm.ask.score_bins import ScoreBins, together
-from sqlsvm.ask.selecting import Measures, with_errors
+from sqlsvm.ask.selecting import with_errors
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training

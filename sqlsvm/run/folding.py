@@ -27,6 +27,7 @@ from sqlsvm.query import FeatureQuery
 from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
+from sqlsvm.run.in_memory import without_class_weights
 from sqlsvm.run.measuring import asked_moments, moments_of
 from sqlsvm.run.problem import Problem, weighted
 from sqlsvm.run.small import chosen, missing_tables, weighing_rows
@@ -86,7 +87,15 @@ class Folded:
     @contextmanager
     def within(self, fold: int) -> Iterator[Problem]:
         with self._on(fold, exp.EQ, "has") as found:
-            yield found
+            yield replace(found, part=self._measured(fold))
+
+    def _measured(self, fold: int) -> Rows | None:
+        """The rows in memory of a fold, without the weights of classes."""
+        target = self.problem.plan.design.target
+        if self.rows is None or target.classes:
+            return None
+        part = chosen(self.rows, self.rows[PART].astype(float) == fold)
+        return {**part, TIMES: without_class_weights(target, part)}
 
     @contextmanager
     def _on(self, fold: int, which: type[exp.EQ | exp.NEQ], said: str) -> Iterator[Problem]:
@@ -133,7 +142,7 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     read = (
         None
         if problem.drawn is None
-        else weighing_rows(work, problem.catalog, in_place(plan), len(problem.drawn.weights))
+        else weighing_rows(work, problem.catalog, in_place(plan), len(problem.drawn.weights), apart=True)
     )
     return Folded(replace(problem, plan=plan, drawn=None), folds, measured, counted, alone, read)
 

@@ -117,6 +117,15 @@ def class_weighted(target: Target, rows: Rows) -> Array:
     return weights * np.where(rows[CODE].astype(float) < 0.0, negative, positive)
 
 
+def without_class_weights(target: Target, rows: Rows) -> Array:
+    """The weights of rows that were read with those of the classes."""
+    weights: Array = rows[TIMES].astype(float)
+    if not target.signed or target.class_weights == (1.0, 1.0):
+        return weights
+    negative, positive = target.class_weights
+    return weights / np.where(rows[CODE].astype(float) < 0.0, negative, positive)
+
+
 def shifted(rows: Rows, by: float) -> Rows:
     """The rows with another centre of a label that is a number."""
     return {**rows, CODE: rows[CODE].astype(float) + by}

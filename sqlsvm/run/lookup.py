@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sqlsvm.compile.joined import TIMES, values_of
+from sqlsvm.compile.joined import CLUSTER, TIMES, values_of
 from sqlsvm.compile.prepare import key
 from sqlsvm.engine.base import Rows, Values
 from sqlsvm.plan.catalog import CLOSE, Catalog
@@ -51,8 +51,9 @@ def _joined_width(plan: Plan) -> int:
     return sum(len(values_of(plan, node)) for node in range(len(plan.tree.nodes)))
 
 
-def looked_up(plan: Plan, read: Mapping[int, Rows]) -> Rows:
-    """The columns of all nodes, for each row of the join. There are no times where each is 1."""
+def looked_up(plan: Plan, read: Mapping[int, Rows], *, apart: bool = False) -> Rows:
+    """The columns of all nodes, for each row of the join. There are no times where each is 1. `apart`: also the place
+    of the label's row."""
     core, n = plan.core, len(next(iter(read[plan.core].values())))
     at: dict[int, Indices] = {core: np.arange(n)}
     for node, parent in plan.tree.down(core):
@@ -69,7 +70,7 @@ def looked_up(plan: Plan, read: Mapping[int, Rows]) -> Rows:
         if TIMES in found and TIMES in taken:
             taken[TIMES] = found[TIMES] * taken[TIMES]
         found |= taken
-    return found
+    return found | {CLUSTER: at[plan.label_node]} if apart else found
 
 
 def _one(keys: Values, of: Values, at: Indices) -> tuple[Indices | None, Indices]:

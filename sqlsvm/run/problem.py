@@ -43,6 +43,8 @@ class Problem:
     """Of each audited column with the raw coordinates."""
     drawn: Drawn | None = None
     """All rows of the join, where they are in memory. Then nothing is asked of the database any more."""
+    part: Rows | None = None
+    """The rows of a part of the join that is only measured, if they are in memory."""
 
     @property
     def rows(self) -> float:

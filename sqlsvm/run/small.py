@@ -92,23 +92,23 @@ def _with_tables(work: Workspace, plan: Plan, asked: Iterable[Statement]) -> lis
     return in_one([*missing_tables(work, plan), *asked])
 
 
-def weighing_rows(work: Workspace, catalog: Catalog, plan: Plan, join_rows: float) -> Rows:
-    """All rows of the join that weigh something."""
-    found = (_looked_up if pays(plan, catalog, join_rows) else _joined)(work, plan)
+def weighing_rows(work: Workspace, catalog: Catalog, plan: Plan, join_rows: float, *, apart: bool = False) -> Rows:
+    """All rows of the join that weigh something. `apart`: also which row of the label's relation each is of."""
+    found = (_looked_up if pays(plan, catalog, join_rows) else _joined)(work, plan, apart=apart)
     if TIMES not in found:
         return {TIMES: np.ones(len(found[CODE])), **found}
     weighs = found[TIMES].astype(float) > 0.0
     return found if weighs.all() else chosen(found, weighs)
 
 
-def _looked_up(work: Workspace, plan: Plan) -> Rows:
+def _looked_up(work: Workspace, plan: Plan, *, apart: bool = False) -> Rows:
     nodes = range(len(plan.tree.nodes))
     answers = _read(work, plan, [keyed(plan, node) for node in nodes])
-    return looked_up(plan, dict(zip(nodes, answers, strict=True)))
+    return looked_up(plan, dict(zip(nodes, answers, strict=True)), apart=apart)
 
 
-def _joined(work: Workspace, plan: Plan) -> Rows:
-    query = joined(plan)
+def _joined(work: Workspace, plan: Plan, *, apart: bool = False) -> Rows:
+    query = joined(plan, apart=apart)
     if not has_weights(plan):  # to send that each is 1 would take as long as a feature
         query = query.select(*(e for e in query.selects if e.alias != TIMES), append=False)
     (rows,) = _read(work, plan, [statement(JOIN, query)])

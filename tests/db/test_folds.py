@@ -20,6 +20,7 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
+from sqlsvm.run import lookup
 from sqlsvm.run.apart import without as left_out
 from sqlsvm.run.folding import Folded, Folds, _fold, folded
 from sqlsvm.run.join_oracle import JoinOracle
@@ -199,9 +200,26 @@ def test_measures_are_those_of_the_rows(engine: Engine, options: dict[str, Any])
 @pytest.mark.parametrize("shape", ["one bag, the label folds", "two bags", "one bag"])
 def test_errors_are_clustered(engine: Engine, shape: str) -> None:
     """By the rows of the label's relation, of which each is in many rows of the join."""
+    assert_clustered(engine, shape, exact=shape == "one bag")  # its clusters are rows
+
+
+@pytest.mark.thin(3)
+@pytest.mark.parametrize("looked_up", [False, True])
+@pytest.mark.parametrize("shape", intervals.QUERIES)
+def test_errors_of_rows_in_memory_are_exact(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: str, looked_up: bool
+) -> None:
+    """Also over three bags. The database counts the label's rows, or it is the place where one was looked up."""
+    monkeypatch.setattr(lookup, "WORTH", -np.inf if looked_up else np.inf)
+    assert_clustered(engine, shape, exact=True, in_memory=100_000)
+
+
+def assert_clustered(engine: Engine, shape: str, *, exact: bool, in_memory: int | None = None) -> None:
     intervals.made(engine)
     join, folds = Join("", {}, intervals.QUERIES[shape]), Folds(3)
-    (model,), found = made(engine, join, {"m": training(lam=1e-2, folds=3)})
+    asked = training(lam=1e-2, folds=3)
+    asked = replace(asked, effort=replace(asked.effort, in_memory=in_memory))
+    (model,), found = made(engine, join, {"m": asked})
     rows = rows_of(engine, join, folds, "f.id")
     errors: dict[str, list[float]] = {"accuracy": [], "loss": [], "auc": []}
     for fold, (_, weights) in enumerate(found):
@@ -213,8 +231,7 @@ def test_errors_are_clustered(engine: Engine, shape: str) -> None:
         errors["auc"].append(intervals.error_of_auc(rows["id"][here].astype(int), y, scores))
     for name, each in errors.items():
         error = model.validation[name].standard_error
-        exact = name == "accuracy" or shape == "one bag"  # its clusters are rows
-        assert error == pytest.approx(np.linalg.norm(each) / 3, rel=1e-6 if exact else 5e-2)
+        assert error == pytest.approx(np.linalg.norm(each) / 3, rel=1e-6 if exact or name == "accuracy" else 5e-2)
 
 
 def scored(model: Model, theta: Values, rows: Rows) -> Values:

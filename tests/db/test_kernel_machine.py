@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 from sqlsvm import RelationalSVC
 from sqlsvm.ask import machine
 from sqlsvm.ask.evaluate import evaluate_model, evaluate_parts
-from sqlsvm.ask.machine import measured_by
+from sqlsvm.ask.of_rows import measured_by
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, OptionError
 from sqlsvm.kernel.functions import DEGREE

@@ -1,0 +1,132 @@
+"""The quality of a model from rows of the join that are in memory, and how far its measures may be off as these rows
+are a sample of clusters (ask/intervals.py)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import accumulate
+from math import sqrt
+
+import numpy as np
+
+from sqlsvm.ask.residuals import residuals_by
+from sqlsvm.compile.categories import number_column
+from sqlsvm.compile.joined import CLUSTER, TIMES
+from sqlsvm.engine.base import Rows
+from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
+from sqlsvm.model.interval import Sizes, of_strata
+from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
+from sqlsvm.plan.design import Design
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.plan.target import CODE
+from sqlsvm.solve.arrays import Array, Indices
+
+BINS = 100
+
+Measures = Mapping[str, float]
+
+
+def scores_of(design: Design, rows: Rows, theta: Array) -> Array:
+    """Of raw weights. Equal rows have equal scores, wherever they are: a product of matrices may round them apart."""
+    found = np.zeros(len(rows[CODE]))
+    for c in design.coordinates:
+        found += theta[c.index] * (1.0 if c.role == "intercept" else rows[c.column].astype(float))
+    for d in design.dictionaries:
+        places = rows[number_column(d)]
+        found += np.append(theta, 0.0)[np.where(np.isnan(places), len(theta) + 1, places).astype(int) - 1]
+    return found
+
+
+def measured_by(scores: Array, signs: Array, weights: Array, bins: int = BINS) -> Evaluation:
+    """From the scores of rows."""
+    own = [np.where(signs == y, weights, 0.0) for y in (-1.0, 1.0)]
+    edges = np.histogram_bin_edges(scores, bins)
+    rows = [tuple(np.histogram(scores, edges, weights=w)[0].tolist()) for w in own]
+    above = [float(w[scores > 0.0].sum()) for w in own]
+    negatives, positives = (float(w.sum()) for w in own)
+    below, _ = ranks(scores, *own)
+    return Evaluation(
+        negatives=negatives,
+        positives=positives,
+        true_positive=_exact(above[1]),
+        false_positive=_exact(above[0]),
+        auc=_exact(float(own[1] @ below) / (negatives * positives)) if negatives and positives else None,
+        histogram=Histogram(tuple(edges.tolist()), rows[0], rows[1]),
+        blur=0.0,
+    )
+
+
+def _exact(value: float) -> Bounded:
+    return Bounded(value, value, value)
+
+
+def ranks(scores: Array, negative: Array, positive: Array) -> tuple[Array, Array]:
+    """For each row the weight of the negative ones below it, and of the positive ones above it; ties count one half."""
+    _, places = np.unique(scores, return_inverse=True)
+    below, above = (np.bincount(places, w) for w in (negative, positive))
+    return (np.cumsum(below) - 0.5 * below)[places], (above.sum() - np.cumsum(above) + 0.5 * above)[places]
+
+
+def with_errors_of_rows(design: Design, rows: Rows, theta: Array, options: ProblemOptions) -> tuple[Measures, Measures]:
+    """The measures of two classes, or of a number, and their standard errors where these are known. The rows are those
+    of the join, each with the row of the label's relation that it is of."""
+    codes, loss = rows[CODE].astype(float), options.named_loss
+    scores = scores_of(design, rows, theta)
+    signs, origins = design.target.as_rows(codes, loss.origin or 0.0)
+    z = origins - signs * scores
+    all_ = _Clusters(rows[CLUSTER].astype(int), rows[TIMES].astype(float))
+    costs = loss.value(z)
+    cost = all_.mean(costs)
+    if options.loss in NUMBER_LOSSES:
+        found = residuals_by(z, codes, all_.weights, options.quantile)
+        measures = {"loss": cost, "mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+        if all_.sizes.clusters < 2:
+            return measures, {}
+        errors = {"mae": all_.error(np.abs(z) - found.mae), "loss": all_.error(costs - cost)}
+        of_root = all_.error(z**2 - found.rmse**2) / (2.0 * found.rmse) if found.rmse else 0.0
+        return measures, errors | {"rmse": of_root}
+    of_two = measured_by(scores, codes, all_.weights)
+    known = {name: getattr(of_two, name) for name in MEASURES_OF_CLASSES if name != "loss"}
+    measures = {"loss": cost} | {name: rate.value if rate else 0.0 for name, rate in known.items()}
+    each = {y: all_.of(codes == y) for y in (1, -1)}
+    if of_two.auc is None or min(own.sizes.clusters for own in each.values()) < 2:
+        return measures, {}
+    wrong = (scores > 0.0) != (codes > 0.0)
+    errors = {"accuracy": all_.error(wrong - (1.0 - measures["accuracy"])), "loss": all_.error(costs - cost)}
+    return measures, errors | {"auc": _error_of_auc(scores, of_two.auc.value, each)}
+
+
+def _error_of_auc(scores: Array, auc: float, each: Mapping[int, "_Clusters"]) -> float:
+    below, above = ranks(scores, each[-1].weights, each[1].weights)
+    adds = {1: below / each[-1].sizes.rows - auc, -1: above / each[1].sizes.rows - auc}
+    squares = (each[y].squares(adds[y]) / each[y].sizes.rows ** 2 for y in (1, -1))
+    return sqrt(of_strata(squares, [each[y].sizes for y in (1, -1)])[0])
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """Of each row the cluster that it is of, and how often it counts."""
+
+    places: Indices
+    weights: Array
+
+    def of(self, these: Array) -> "_Clusters":
+        """Of these rows alone; the others do not count."""
+        return _Clusters(self.places, np.where(these, self.weights, 0.0))
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        size = np.bincount(self.places, self.weights)
+        powers = accumulate([size] * (len(fields(Sizes)) - 1), np.multiply)
+        return Sizes(float((size > 0.0).sum()), *(float(power.sum()) for power in powers))
+
+    def mean(self, values: Array) -> float:
+        return float(self.weights @ values) / self.sizes.rows
+
+    def squares(self, adds: Array) -> float:
+        """The sum of the squares of what each cluster adds."""
+        return float((np.bincount(self.places, self.weights * adds) ** 2).sum())
+
+    def error(self, adds: Array) -> float:
+        """Of a mean, from what each row adds to it."""
+        return sqrt(self.squares(adds) * self.sizes.factor) / self.sizes.rows
