@@ -68,32 +68,41 @@ def ranks(scores: Array, negative: Array, positive: Array) -> tuple[Array, Array
 
 
 def with_errors_of_rows(design: Design, rows: Rows, theta: Array, options: ProblemOptions) -> tuple[Measures, Measures]:
-    """The measures of two classes, or of a number, and their standard errors where these are known. The rows are those
-    of the join, each with the row of the label's relation that it is of."""
+    """The measures of two classes, or of a number, and the standard errors of those for which they are known. Each row
+    knows which row of the label's relation it is of."""
     codes, loss = rows[CODE].astype(float), options.named_loss
     scores = scores_of(design, rows, theta)
     signs, origins = design.target.as_rows(codes, loss.origin or 0.0)
-    z = origins - signs * scores
-    all_ = _Clusters(rows[CLUSTER].astype(int), rows[TIMES].astype(float))
+    z, clusters = origins - signs * scores, _Clusters(rows[CLUSTER].astype(int), rows[TIMES].astype(float))
     costs = loss.value(z)
-    cost = all_.mean(costs)
-    if options.loss in NUMBER_LOSSES:
-        found = residuals_by(z, codes, all_.weights, options.quantile)
-        measures = {"loss": cost, "mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
-        if all_.sizes.clusters < 2:
-            return measures, {}
-        errors = {"mae": all_.error(np.abs(z) - found.mae), "loss": all_.error(costs - cost)}
-        of_root = all_.error(z**2 - found.rmse**2) / (2.0 * found.rmse) if found.rmse else 0.0
-        return measures, errors | {"rmse": of_root}
-    of_two = measured_by(scores, codes, all_.weights)
-    known = {name: getattr(of_two, name) for name in MEASURES_OF_CLASSES if name != "loss"}
-    measures = {"loss": cost} | {name: rate.value if rate else 0.0 for name, rate in known.items()}
-    each = {y: all_.of(codes == y) for y in (1, -1)}
-    if of_two.auc is None or min(own.sizes.clusters for own in each.values()) < 2:
+    cost = clusters.mean(costs)
+    of = _of_numbers(z, codes, clusters, options) if options.loss in NUMBER_LOSSES else _of_two(scores, codes, clusters)
+    measures, errors = of
+    return {"loss": cost} | measures, {"loss": clusters.error(costs - cost)} | errors if errors else {}
+
+
+def _of_numbers(
+    z: Array, codes: Array, clusters: "_Clusters", options: ProblemOptions
+) -> tuple[dict[str, float], dict[str, float]]:
+    found = residuals_by(z, codes, clusters.weights, options.quantile)
+    measures = {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
+    if clusters.sizes.clusters < 2:
+        return measures, {}
+    of_square = clusters.error(z**2 - found.rmse**2)
+    of_root = of_square / (2.0 * found.rmse) if found.rmse else 0.0
+    return measures, {"mae": clusters.error(np.abs(z) - found.mae), "rmse": of_root}
+
+
+def _of_two(scores: Array, codes: Array, clusters: "_Clusters") -> tuple[dict[str, float], dict[str, float]]:
+    found = measured_by(scores, codes, clusters.weights)
+    rates = {name: getattr(found, name) for name in MEASURES_OF_CLASSES if name != "loss"}
+    measures = {name: rate.value if rate else 0.0 for name, rate in rates.items()}
+    each = {y: clusters.of(codes == y) for y in (1, -1)}
+    if found.auc is None or min(own.sizes.clusters for own in each.values()) < 2:
         return measures, {}
     wrong = (scores > 0.0) != (codes > 0.0)
-    errors = {"accuracy": all_.error(wrong - (1.0 - measures["accuracy"])), "loss": all_.error(costs - cost)}
-    return measures, errors | {"auc": _error_of_auc(scores, of_two.auc.value, each)}
+    of_accuracy = clusters.error(wrong - (1.0 - found.accuracy.value))
+    return measures, {"accuracy": of_accuracy, "auc": _error_of_auc(scores, found.auc.value, each)}
 
 
 def _error_of_auc(scores: Array, auc: float, each: Mapping[int, "_Clusters"]) -> float:

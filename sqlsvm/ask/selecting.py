@@ -11,6 +11,7 @@ from sqlsvm.ask.mean_loss import mean_loss
 from sqlsvm.ask.of_rows import Measures, with_errors_of_rows
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
+from sqlsvm.compile.clusters import apart
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.model.model import Model, Validated
@@ -73,7 +74,8 @@ def with_errors(
 ) -> tuple[Measures, Measures]:
     """The same, and the standard errors of those for which rows of the label's relation are known to be clusters."""
     if problem.part is not None and len(thetas) == 1:
-        return with_errors_of_rows(problem.plan.design, problem.part, thetas[0], options)
+        measures, errors = with_errors_of_rows(problem.plan.design, problem.part, thetas[0], options)
+        return measures, errors if apart(problem.plan) else {}
     if len(thetas) == 1 and options.loss not in NUMBER_LOSSES:
         return _of_two(problem, thetas[0], options, wanted=wanted and len(problem.plan.bags) <= MOST_BAGS)
     each = zip(against_others(problem), thetas, strict=True)

@@ -19,6 +19,9 @@ from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.parameters import DENSITY, SEED, points
 from sqlsvm.plan.plan import Plan
 
+HIT = "sqlsvm_hit"
+"""The hashes of the rows that are drawn, and how often."""
+
 
 def sample(
     plan: Plan,
@@ -45,9 +48,6 @@ def sample(
         yield statement(f"sample {plan.label_node}", met(plan, sql.fenced(found), plan.core))
     else:
         yield from drawn(plan, apart, hashed, chunked)
-
-
-HIT = "sqlsvm_hit"
 
 
 def is_direct(plan: Plan, *, apart: bool = False) -> bool:

@@ -110,20 +110,19 @@ def moments_in_memory(
 
 def class_weighted(target: Target, rows: Rows) -> Array:
     """The weights of rows that were read without those of the classes."""
-    weights: Array = rows[TIMES].astype(float)
-    if not target.signed or target.class_weights == (1.0, 1.0):
-        return weights
-    negative, positive = target.class_weights
-    return weights * np.where(rows[CODE].astype(float) < 0.0, negative, positive)
+    return np.asarray(rows[TIMES].astype(float) * _of_classes(target, rows))
 
 
 def without_class_weights(target: Target, rows: Rows) -> Array:
     """The weights of rows that were read with those of the classes."""
-    weights: Array = rows[TIMES].astype(float)
+    return np.asarray(rows[TIMES].astype(float) / _of_classes(target, rows))
+
+
+def _of_classes(target: Target, rows: Rows) -> Array | float:
     if not target.signed or target.class_weights == (1.0, 1.0):
-        return weights
+        return 1.0
     negative, positive = target.class_weights
-    return weights / np.where(rows[CODE].astype(float) < 0.0, negative, positive)
+    return np.where(rows[CODE].astype(float) < 0.0, negative, positive)
 
 
 def shifted(rows: Rows, by: float) -> Rows:
