@@ -1,7 +1,7 @@
 """The quality of a model from rows of the join that are in memory, and how far its measures may be off as these rows
 are a sample of clusters (ask/intervals.py)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
@@ -13,12 +13,13 @@ from sqlsvm.ask.residuals import residuals_by
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.joined import CLUSTER, TIMES
 from sqlsvm.engine.base import Rows
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import Bounded, Evaluation, Histogram
 from sqlsvm.model.interval import Sizes, of_strata
 from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
 from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.plan.target import CODE
+from sqlsvm.plan.target import CODE, Classes
 from sqlsvm.solve.arrays import Array, Indices
 
 BINS = 100
@@ -79,6 +80,21 @@ def with_errors_of_rows(design: Design, rows: Rows, theta: Array, options: Probl
     of = _of_numbers(z, codes, clusters, options) if options.loss in NUMBER_LOSSES else _of_two(scores, codes, clusters)
     measures, errors = of
     return {"loss": cost} | measures, {"loss": clusters.error(costs - cost)} | errors if errors else {}
+
+
+def several_of_rows(
+    design: Design, rows: Rows, thetas: Sequence[Array], options: ProblemOptions
+) -> tuple[float, Confusion]:
+    """Of more than two classes: the mean loss over all of them, and which class is predicted."""
+    target, loss = design.target, options.named_loss
+    assert isinstance(target, Classes)
+    codes, weights = rows[CODE].astype(int), rows[TIMES].astype(float)
+    scores = np.array([scores_of(design, rows, theta) for theta in thetas])
+    signs = [np.where(codes == k, 1.0, -1.0) for k in range(1, len(thetas) + 1)]
+    costs = [loss.value((loss.origin or 0.0) - y * s) for y, s in zip(signs, scores, strict=True)]
+    matrix = np.zeros((len(thetas), len(thetas)))
+    np.add.at(matrix, (codes - 1, scores.argmax(axis=0)), weights)
+    return float(np.mean(costs @ weights)) / float(weights.sum()), Confusion(target.names, matrix)
 
 
 def _of_numbers(

@@ -8,12 +8,13 @@ from sqlsvm.ask.confusion import Scored, confusion
 from sqlsvm.ask.evaluate import evaluate_plan
 from sqlsvm.ask.intervals import evaluated, with_intervals_of_numbers
 from sqlsvm.ask.mean_loss import mean_loss
-from sqlsvm.ask.of_rows import Measures, with_errors_of_rows
+from sqlsvm.ask.of_rows import Measures, several_of_rows, with_errors_of_rows
 from sqlsvm.ask.residuals import residuals_of
 from sqlsvm.ask.rows import on_parts, options_of
 from sqlsvm.compile.clusters import apart
-from sqlsvm.engine.base import Engine
+from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
+from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.model.raw import theta_of
 from sqlsvm.options import MEASURES_OF_CLASSES, NUMBER_LOSSES
@@ -73,22 +74,35 @@ def with_errors(
     problem: Problem, thetas: Sequence[Array], options: ProblemOptions, *, wanted: bool = True
 ) -> tuple[Measures, Measures]:
     """The same, and the standard errors of those for which rows of the label's relation are known to be clusters."""
-    if problem.part is not None and len(thetas) == 1:
-        measures, errors = with_errors_of_rows(problem.plan.design, problem.part, thetas[0], options)
-        return measures, errors if apart(problem.plan) else {}
+    if problem.part is not None:
+        return _of_part(problem, problem.part, thetas, options)
     if len(thetas) == 1 and options.loss not in NUMBER_LOSSES:
         return _of_two(problem, thetas[0], options, wanted=wanted and len(problem.plan.bags) <= MOST_BAGS)
     each = zip(against_others(problem), thetas, strict=True)
     own = {"loss": float(np.mean([mean_loss(problem, theta, options) for problem, theta in each]))}
     if len(thetas) > 1:
-        rates = confusion(Scored(problem, thetas)).measures
-        return own | {name: rates[said] for name, said in OF_SEVERAL.items()}, {}
+        return own | _rates(confusion(Scored(problem, thetas))), {}
     (theta,) = thetas
     wanted = wanted and len(problem.plan.bags) <= MOST_BAGS
     found = residuals_of(problem, theta, options.quantile)
     measures = own | {"mae": found.mae, "rmse": found.rmse, "coverage": found.coverage}
     intervals = with_intervals_of_numbers(found, problem, theta, options, own["loss"]).intervals if wanted else {}
     return measures, {name: each.standard_error for name, each in intervals.items()}
+
+
+def _rates(found: Confusion) -> dict[str, float]:
+    return {name: found.measures[said] for name, said in OF_SEVERAL.items()}
+
+
+def _of_part(
+    problem: Problem, part: Rows, thetas: Sequence[Array], options: ProblemOptions
+) -> tuple[Measures, Measures]:
+    """The same where the rows are in memory. That a row of the label's relation is in a cycle hides which it is."""
+    if len(thetas) > 1:
+        loss, found = several_of_rows(problem.plan.design, part, thetas, options)
+        return {"loss": loss} | _rates(found), {}
+    measures, errors = with_errors_of_rows(problem.plan.design, part, thetas[0], options)
+    return measures, errors if apart(problem.plan) else {}
 
 
 def _of_two(

@@ -91,11 +91,10 @@ class Folded:
 
     def _measured(self, fold: int) -> Rows | None:
         """The rows in memory of a fold, without the weights of classes."""
-        target = self.problem.plan.design.target
-        if self.rows is None or target.classes:
+        if self.rows is None:
             return None
         part = chosen(self.rows, self.rows[PART].astype(float) == fold)
-        return {**part, TIMES: without_class_weights(target, part)}
+        return {**part, TIMES: without_class_weights(self.problem.plan.design.target, part)}
 
     @contextmanager
     def _on(self, fold: int, which: type[exp.EQ | exp.NEQ], said: str) -> Iterator[Problem]:

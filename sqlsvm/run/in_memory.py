@@ -119,10 +119,10 @@ def without_class_weights(target: Target, rows: Rows) -> Array:
 
 
 def _of_classes(target: Target, rows: Rows) -> Array | float:
-    if not target.signed or target.class_weights == (1.0, 1.0):
+    if not target.weighted:
         return 1.0
-    negative, positive = target.class_weights
-    return np.where(rows[CODE].astype(float) < 0.0, negative, positive)
+    codes, weights = rows[CODE].astype(int), np.array(target.class_weights)
+    return np.asarray(weights[codes - 1 if target.classes else (codes > 0).astype(int)])
 
 
 def shifted(rows: Rows, by: float) -> Rows:

@@ -4,6 +4,7 @@ predictions next to those rows."""
 import io
 import json
 import pickle
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -20,6 +21,7 @@ from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.probabilities import with_curves
 from sqlsvm.ask.rows import on_all, on_parts
+from sqlsvm.ask.selecting import with_errors
 from sqlsvm.ask.validation import Validation
 from sqlsvm.compile.together import can_share
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text
@@ -35,6 +37,7 @@ from sqlsvm.report import gather, gather_from, html
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
+from sqlsvm.run.problem import Problem
 from sqlsvm.run.together import Together
 from sqlsvm.run.train import train, train_each
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
@@ -63,6 +66,28 @@ def against(join: Join, shape: str, value: object) -> str:
     spelled = exp.convert(value).sql("postgres")
     classes = LABELS[shape][1]
     return join.query.replace(f"{classes} AS y", f"({classes}) = {spelled} AS y", 1)
+
+
+@pytest.mark.thin(3)
+@pytest.mark.parametrize(
+    ("shape", "options"), [(s, {}) for s in SHAPES] + [("star", {"class_weight": "balanced", "loss": "logistic"})]
+)
+def test_a_fold_in_memory_is_measured_as_by_the_database(engine: Engine, shape: str, options: dict[str, Any]) -> None:
+    join, measured = classed(shape), []
+    made = training(lam=1e-2, folds=2, categorical=join.categorical, **options)
+    made = replace(made, effort=replace(made.effort, in_memory=100_000))
+
+    def measure(problem: Problem, weights: Mapping[str, list[Any]]) -> None:
+        assert problem.part is not None
+        ways = problem, replace(problem, part=None)
+        measured.append([with_errors(way, weights["m"], made.problem) for way in ways])
+
+    with join.created(engine):
+        train_each(engine, join.query, {"m": made}, on_fold=measure)
+    assert len(measured) == 2
+    for (ours, our_errors), (theirs, their_errors) in measured:
+        assert ours == pytest.approx(theirs, rel=1e-9)
+        assert our_errors == their_errors == {}
 
 
 LOSSES = ("hinge", 0.0), ("hinge", 0.3), ("squared_hinge", 0.0), ("logistic", 0.0), ("custom_margin", 0.1)
