@@ -97,7 +97,7 @@ def _rates(found: Confusion) -> dict[str, float]:
 def _of_part(
     problem: Problem, part: Rows, thetas: Sequence[Array], options: ProblemOptions
 ) -> tuple[Measures, Measures]:
-    """The same where the rows are in memory. That a row of the label's relation is in a cycle hides which it is."""
+    """The same where the rows are in memory. In a cycle those of the label's relation are not known apart."""
     if len(thetas) > 1:
         loss, found = several_of_rows(problem.plan.design, part, thetas, options)
         return {"loss": loss} | _rates(found), {}

@@ -30,21 +30,24 @@ def sample(
     apart: bool = False,
     hashed: Hashed | None = None,
     chunked: bool = False,
+    twice: bool = False,
 ) -> Iterator[Statement]:
     """Messages up, then node by node from the root: its rows as intervals, and those that the points hit. Then an
     answer for each node: SELECT j, y, x.., category numbers. If the sample `is_direct`, it is one answer: SELECT times,
     y, x.., category numbers. `apart`: also the number of the root's row. `hashed`: lay the root's rows down in the
-    order of their hashes, because they are read in any order; `chunked`: in chunks by their hashes, not in one go."""
+    order of their hashes, because they are read in any order; `chunked`: in chunks by their hashes, not in one go;
+    `twice`: read the rows again for those that are hit, as hashes alone are sorted sooner."""
     if is_direct(plan, apart=apart):
         columns, rows = root_columns(plan, plan.core), source(plan, plan.core, "r")
         if thinned:
             found = _thinned_rows(plan)
-        elif hashed and not chunked:
-            own = with_hash(columns, rows, hashed)
-            yield statement("hashes that points hit", _hit_hashes(plan, own), HIT)
-            found = _with_hash(plan, own)
-        else:
+        elif not hashed or chunked:
             found = _hit(plan, columns, rows, sql.any_number())
+        else:
+            own = with_hash(columns, rows, hashed)
+            if twice:
+                yield statement("hashes that points hit", _hit_hashes(plan, own), HIT)
+            found = _with_hash(plan, own) if twice else _hit(plan, columns, sql.derived(own, "r"), sql.row_number(HASH))
         yield statement(f"sample {plan.label_node}", met(plan, sql.fenced(found), plan.core))
     else:
         yield from drawn(plan, apart, hashed, chunked)

@@ -299,6 +299,10 @@ class Engine(ABC):
         """Are the rows of this read in the same order each time?"""
         return True
 
+    def keeps_values(self, source: exp.Expr) -> bool:
+        """Have they the same values each time, to the last digit?"""
+        return True
+
     @abstractmethod
     def blur(self, column: Column, of: exp.Query) -> str | None:
         """The type or collation under which different texts of this column are equal, if any."""

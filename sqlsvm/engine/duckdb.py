@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary, finalize
 import duckdb
 import numpy as np
 from numpy import ma
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from sqlsvm import sql
 from sqlsvm.engine.base import (
@@ -71,6 +72,8 @@ _WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
 
 # For each collation two texts that are equal under it. Collations of languages treat these texts as NFC does.
 _BLURS = {"NOCASE": ("a", "A"), "NOACCENT": ("e", "\u00e9"), "NFC": ("e\u0301", "\u00e9")}
+
+_MAY_ADD = exp.AggFunc, exp.Window, exp.Group, exp.Limit, exp.TableSample, exp.Anonymous
 
 _TABLE_NAMES = """\
 SELECT CASE WHEN table_schema = current_schema() THEN table_name ELSE table_schema || '.' || table_name END
@@ -197,6 +200,15 @@ class DuckDB(Engine):
     def keeps_order(self, source: exp.Expr) -> bool:
         """Threads put the groups and the joined rows of a query in any order."""
         return isinstance(source, exp.Table) and not self.view_texts([source])
+
+    def keeps_values(self, source: exp.Expr) -> bool:
+        """Threads add in any order, so sums are rounded in different ways. What a macro does is not known."""
+        tables = [table for table in source.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+        try:
+            trees = [source, *(parse_one(text, read=self.dialect) for text in self.view_texts(tables))]
+        except SqlglotError:
+            return False
+        return not any(tree.find(*_MAY_ADD) for tree in trees)
 
     def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
         found = defaultdict[tuple[str, str], list[frozenset[str]]](list)

@@ -49,7 +49,8 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     table = thinnable(plan) if size >= MANY else None
     thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
     hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
-    statements = list(sample(plan, thinned=thinned, apart=apart, hashed=hashed, chunked=chunked))
+    twice = hashed is not None and _keeps_values(work.engine, plan)
+    statements = list(sample(plan, thinned=thinned, apart=apart, hashed=hashed, chunked=chunked, twice=twice))
     places, answers = _places(plan, moments, size, seed, apart), [s for s in statements if not s.table]
     direct = is_direct(plan, apart=apart)
     with work.clock.during("sampling"), work.scratch():
@@ -110,6 +111,12 @@ def _keeps_order(engine: Engine, plan: Plan, apart: bool) -> bool:
     if root in plan.copied and (made := copy(plan, root)).find(exp.Join, exp.Group):
         read.append(made)
     return all(map(engine.keeps_order, read))
+
+
+def _keeps_values(engine: Engine, plan: Plan) -> bool:
+    """Do two reads of the rows of the core give the same values? A working table does."""
+    sources = (plan.tree.query.relation(alias).source for alias in plan.tree.nodes[plan.core])
+    return plan.core in plan.copied or all(map(engine.keeps_values, sources))
 
 
 def _clusters(rows: Rows) -> Array:
