@@ -4,7 +4,6 @@ predictions next to those rows."""
 import io
 import json
 import pickle
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -21,7 +20,6 @@ from sqlsvm.ask.inspect import as_json, inspect
 from sqlsvm.ask.measure import measure
 from sqlsvm.ask.probabilities import with_curves
 from sqlsvm.ask.rows import on_all, on_parts
-from sqlsvm.ask.selecting import with_errors
 from sqlsvm.ask.validation import Validation
 from sqlsvm.compile.together import can_share
 from sqlsvm.engine.base import Engine, Rows, StatementError, Text
@@ -37,7 +35,6 @@ from sqlsvm.report import gather, gather_from, html
 from sqlsvm.run.classes import against_others
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import open_problem
-from sqlsvm.run.problem import Problem
 from sqlsvm.run.together import Together
 from sqlsvm.run.train import train, train_each
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
@@ -45,7 +42,7 @@ from sqlsvm.solve.run import Proposal
 from sqlsvm.store import open_store
 from tests.ground.joins import Join, categories, chain, star, words
 from tests.ground.opened import build, truth
-from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.ground.trained import assert_beside_liblinear, assert_proven, measured_both_ways, training, wish_of
 from tests.typed import asked
 
 LABELS = {
@@ -73,19 +70,8 @@ def against(join: Join, shape: str, value: object) -> str:
     ("shape", "options"), [(s, {}) for s in SHAPES] + [("star", {"class_weight": "balanced", "loss": "logistic"})]
 )
 def test_a_fold_in_memory_is_measured_as_by_the_database(engine: Engine, shape: str, options: dict[str, Any]) -> None:
-    join, measured = classed(shape), []
-    made = training(lam=1e-2, folds=2, categorical=join.categorical, **options)
-    made = replace(made, effort=replace(made.effort, in_memory=100_000))
-
-    def measure(problem: Problem, weights: Mapping[str, list[Any]]) -> None:
-        assert problem.part is not None
-        ways = problem, replace(problem, part=None)
-        measured.append([with_errors(way, weights["m"], made.problem) for way in ways])
-
-    with join.created(engine):
-        train_each(engine, join.query, {"m": made}, on_fold=measure)
-    assert len(measured) == 2
-    for (ours, our_errors), (theirs, their_errors) in measured:
+    join = classed(shape)
+    for (ours, our_errors), (theirs, their_errors) in measured_both_ways(engine, join, lam=1e-2, **options):
         assert ours == pytest.approx(theirs, rel=1e-9)
         assert our_errors == their_errors == {}
 

@@ -1,13 +1,11 @@
 """A small join is read once, and solved and proven in memory, for the same rows as by passes."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sqlsvm.ask.selecting import with_errors
 from sqlsvm.ask.validation import Validation
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
@@ -19,12 +17,11 @@ from sqlsvm.run.problem import Problem
 from sqlsvm.run.solving import Solving
 from sqlsvm.run.train import Training, opened, query_of, train, train_each
 from sqlsvm.run.workspace import workspace
-from sqlsvm.solve.arrays import Array
 from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star
 from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
-from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.ground.trained import assert_beside_liblinear, assert_proven, measured_both_ways, training, wish_of
 
 MANY = 1_000_000
 
@@ -371,18 +368,7 @@ def test_folds_are_solved_from_the_rows(
 def test_a_fold_is_measured_as_by_the_database(engine: Engine, shape: str, options: dict[str, Any]) -> None:
     """Where the label's relation is part of a cycle, its rows are not known apart."""
     join = SHAPES[shape](np.random.default_rng(7))
-    asked = reading(training(folds=2, categorical=join.categorical, **options))
-    measured = []
-
-    def measure(problem: Problem, weights: Mapping[str, list[Array]]) -> None:
-        assert problem.part is not None
-        ways = problem, replace(problem, part=None)
-        measured.append([with_errors(way, weights["m"], asked.problem) for way in ways])
-
-    with join.created(engine):
-        train_each(engine, join.query, {"m": asked}, on_fold=measure)
-    assert len(measured) == 2
-    for (ours, our_errors), (theirs, their_errors) in measured:
+    for (ours, our_errors), (theirs, their_errors) in measured_both_ways(engine, join, **options):
         assert ours == pytest.approx(theirs, rel=1e-9)
         assert our_errors.keys() >= {*their_errors} & {*ours}
         assert bool(our_errors) == (shape != "cycle")

@@ -1,13 +1,19 @@
 """Models compared with the naive truth: their weights on its columns, and whether their claims hold."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from sqlsvm.ask.of_rows import Measures
+from sqlsvm.ask.selecting import with_errors
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
-from sqlsvm.run.train import Training
+from sqlsvm.run.problem import Problem
+from sqlsvm.run.train import Training, train_each
 from tests.ground import svm
+from tests.ground.joins import Join
 from tests.ground.liblinear import liblinear_beta
 from tests.ground.opened import Wish, spelled
 
@@ -16,6 +22,23 @@ ROUNDING = 1e-9
 
 def training(label: str = "y", **options: Any) -> Training:
     return Training.of(label=label, **options)
+
+
+def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[tuple[Measures, Measures]]]:
+    """What two folds of a join in memory measure, with the errors: from the rows, and by the database."""
+    asked = training(folds=2, categorical=join.categorical, **options)
+    asked = replace(asked, effort=replace(asked.effort, in_memory=1_000_000))
+    found = []
+
+    def measure(problem: Problem, weights: Mapping[str, list[Values]]) -> None:
+        assert problem.part is not None
+        ways = problem, replace(problem, part=None)
+        found.append([with_errors(way, weights["m"], asked.problem) for way in ways])
+
+    with join.created(engine):
+        train_each(engine, join.query, {"m": asked}, on_fold=measure)
+    assert len(found) == 2
+    return found
 
 
 def wish_of(trained: Training, **more: Any) -> Wish:
