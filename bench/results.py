@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from bench.measure import Spread
@@ -132,7 +131,7 @@ class Results:
         return any(e is not None and e.error not in ("", OUT_OF_TIME) for e in entries)
 
     def start(self, competitor: str) -> float:
-        return median(self.starts[competitor])
+        return Spread.of(self.starts[competitor]).median
 
     def looked(self, race: str) -> bool:
         return race in [look["race"] for look in self.looks]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CalledProcessError
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -285,9 +286,16 @@ def run(races: Sequence[Race], out: Path, minutes: float, passes_of_rows: int, b
 
 
 def _starts(names: Sequence[str]) -> dict[str, list[float]]:
-    """Turn by turn; the first one, not timed, finds what the system has to read from the disk."""
-    turns = [[measure.start(COMPETITORS[name].imports) for name in names] for _ in range(1 + STARTS)]
-    return {name: list(seconds) for name, seconds in zip(names, zip(*turns[1:], strict=True), strict=True)}
+    """Turn by turn, of those that are installed. The first turn is not kept: the system may have to read the disk."""
+    found: dict[str, list[float]] = {}
+    for name in names:
+        with suppress(CalledProcessError):
+            measure.start(COMPETITORS[name].imports)
+            found[name] = []
+    for _ in range(STARTS):
+        for name, seconds in found.items():
+            seconds.append(measure.start(COMPETITORS[name].imports))
+    return found
 
 
 def _asked(job: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from sqlsvm.ask.residuals import residuals_by
+from sqlsvm.ask.residuals import BINS, residuals_by
 from sqlsvm.compile.categories import number_column
 from sqlsvm.compile.joined import CLUSTER, TIMES
 from sqlsvm.engine.base import Rows
@@ -21,8 +21,6 @@ from sqlsvm.plan.design import Design
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import CODE, Classes
 from sqlsvm.solve.arrays import Array, Indices
-
-BINS = 100
 
 Measures = Mapping[str, float]
 
@@ -38,14 +36,16 @@ def scores_of(design: Design, rows: Rows, theta: Array) -> Array:
     return found
 
 
-def measured_by(scores: Array, signs: Array, weights: Array, bins: int = BINS) -> Evaluation:
-    """From the scores of rows."""
+def measured_by(
+    scores: Array, signs: Array, weights: Array, bins: int = BINS, below: Array | None = None
+) -> Evaluation:
+    """From the scores of rows. `below`: the weight of the negative ones below each, if it is known."""
     own = [np.where(signs == y, weights, 0.0) for y in (-1.0, 1.0)]
     edges = np.histogram_bin_edges(scores, bins)
     rows = [tuple(np.histogram(scores, edges, weights=w)[0].tolist()) for w in own]
     above = [float(w[scores > 0.0].sum()) for w in own]
     negatives, positives = (float(w.sum()) for w in own)
-    below, _ = ranks(scores, *own)
+    below = ranks(scores, *own)[0] if below is None else below
     return Evaluation(
         negatives=negatives,
         positives=positives,
@@ -77,8 +77,10 @@ def with_errors_of_rows(design: Design, rows: Rows, theta: Array, options: Probl
     z, clusters = origins - signs * scores, _Clusters(rows[CLUSTER].astype(int), rows[TIMES].astype(float))
     costs = loss.value(z)
     cost = clusters.mean(costs)
-    of = _of_numbers(z, codes, clusters, options) if options.loss in NUMBER_LOSSES else _of_two(scores, codes, clusters)
-    measures, errors = of
+    if options.loss in NUMBER_LOSSES:
+        measures, errors = _of_numbers(z, codes, clusters, options)
+    else:
+        measures, errors = _of_two(scores, codes, clusters)
     return {"loss": cost} | measures, {"loss": clusters.error(costs - cost)} | errors if errors else {}
 
 
@@ -110,19 +112,19 @@ def _of_numbers(
 
 
 def _of_two(scores: Array, codes: Array, clusters: "_Clusters") -> tuple[dict[str, float], dict[str, float]]:
-    found = measured_by(scores, codes, clusters.weights)
+    each = {y: clusters.of(codes == y) for y in (1, -1)}
+    below, above = ranks(scores, each[-1].weights, each[1].weights)
+    found = measured_by(scores, codes, clusters.weights, below=below)
     rates = {name: getattr(found, name) for name in MEASURES_OF_CLASSES if name != "loss"}
     measures = {name: rate.value if rate else 0.0 for name, rate in rates.items()}
-    each = {y: clusters.of(codes == y) for y in (1, -1)}
     if found.auc is None or min(own.sizes.clusters for own in each.values()) < 2:
         return measures, {}
     wrong = (scores > 0.0) != (codes > 0.0)
     of_accuracy = clusters.error(wrong - (1.0 - found.accuracy.value))
-    return measures, {"accuracy": of_accuracy, "auc": _error_of_auc(scores, found.auc.value, each)}
+    return measures, {"accuracy": of_accuracy, "auc": _error_of_auc(below, above, found.auc.value, each)}
 
 
-def _error_of_auc(scores: Array, auc: float, each: Mapping[int, "_Clusters"]) -> float:
-    below, above = ranks(scores, each[-1].weights, each[1].weights)
+def _error_of_auc(below: Array, above: Array, auc: float, each: Mapping[int, "_Clusters"]) -> float:
     adds = {1: below / each[-1].sizes.rows - auc, -1: above / each[1].sizes.rows - auc}
     squares = (each[y].squares(adds[y]) / each[y].sizes.rows ** 2 for y in (1, -1))
     return sqrt(of_strata(squares, [each[y].sizes for y in (1, -1)])[0])

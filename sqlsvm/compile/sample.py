@@ -37,20 +37,22 @@ def sample(
     y, x.., category numbers. `apart`: also the number of the root's row. `hashed`: lay the root's rows down in the
     order of their hashes, because they are read in any order; `chunked`: in chunks by their hashes, not in one go;
     `twice`: read the rows again for those that are hit, as hashes alone are sorted sooner."""
-    if is_direct(plan, apart=apart):
-        columns, rows = root_columns(plan, plan.core), source(plan, plan.core, "r")
-        if thinned:
-            found = _thinned_rows(plan)
-        elif not hashed or chunked:
-            found = _hit(plan, columns, rows, sql.any_number())
-        else:
-            own = with_hash(columns, rows, hashed)
-            if twice:
-                yield statement("hashes that points hit", _hit_hashes(plan, own), HIT)
-            found = _with_hash(plan, own) if twice else _hit(plan, columns, sql.derived(own, "r"), sql.row_number(HASH))
-        yield statement(f"sample {plan.label_node}", met(plan, sql.fenced(found), plan.core))
-    else:
+    if not is_direct(plan, apart=apart):
         yield from drawn(plan, apart, hashed, chunked)
+        return
+    columns, core = root_columns(plan, plan.core), plan.core
+    if thinned:
+        found = _thinned_rows(plan)
+    elif not hashed or chunked:
+        found = sql.fenced(_hit(plan, columns, source(plan, core, "r"), sql.any_number()))
+    else:
+        rows = with_hash(columns, source(plan, core, "r"), hashed)
+        if twice:
+            yield statement("hashes that points hit", _hit_hashes(plan, rows), HIT)
+            found = sql.fenced(_with_hash(columns, rows))
+        else:
+            found = sql.fenced(_hit(plan, columns, sql.derived(rows, "r"), sql.row_number(HASH)))
+    yield statement(f"sample {plan.label_node}", met(plan, found, core))
 
 
 def is_direct(plan: Plan, *, apart: bool = False) -> bool:
@@ -87,11 +89,10 @@ def _hit_hashes(plan: Plan, rows: exp.Select) -> exp.Select:
     return sql.grouped(sql.columns([HASH]), [(sql.total(sql.column(TIMES)), TIMES)], hit)
 
 
-def _with_hash(plan: Plan, rows: exp.Select) -> exp.Select:
+def _with_hash(columns: Sequence[str], rows: exp.Select) -> exp.Select:
     """SELECT columns, times FROM the root's rows with these hashes. Those with the same hash are equal, and one of them
     stands for all."""
-    columns = [*sql.columns(root_columns(plan, plan.core), "l"), *sql.columns([TIMES], HIT)]
-    found = sql.select(columns, sql.derived(rows, "l"))
+    found = sql.select([*sql.columns(columns, "l"), *sql.columns([TIMES], HIT)], sql.derived(rows, "l"))
     return sql.join(found, exp.to_table(HIT), sql.same([HASH], "l", HIT)).distinct(copy=False)
 
 

@@ -73,6 +73,7 @@ _WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
 # For each collation two texts that are equal under it. Collations of languages treat these texts as NFC does.
 _BLURS = {"NOCASE": ("a", "A"), "NOACCENT": ("e", "\u00e9"), "NFC": ("e\u0301", "\u00e9")}
 
+# What may add up numbers, in any order of its rows, or choose other rows.
 _MAY_ADD = exp.AggFunc, exp.Window, exp.Group, exp.Limit, exp.TableSample, exp.Anonymous
 
 _TABLE_NAMES = """\

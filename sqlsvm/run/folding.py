@@ -63,7 +63,7 @@ class Folded:
     alone: Answers
     """Those without class weights."""
     rows: Rows | None = None
-    """All rows of a small join, with their folds."""
+    """All rows of a small join, with their folds and the rows of the label's relation that they are of."""
 
     def begin(self, loss: Loss, state: State, points: Sequence[Array]) -> list[Made]:
         """Passes of the training of all rows as passes without each fold; none where that would cost as much as those

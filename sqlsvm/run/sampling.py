@@ -49,10 +49,10 @@ def drawn_sample(problem: Problem, size: int, seed: int, *, apart: bool = False)
     table = thinnable(plan) if size >= MANY else None
     thinned, chunked = table is not None and work.engine.thins(table), work.engine.abilities.spread
     hashed = work.engine.hashed if chunked or not _keeps_order(work.engine, plan, apart) else None
-    twice = hashed is not None and _keeps_values(work.engine, plan)
+    direct = is_direct(plan, apart=apart)
+    twice = direct and hashed is not None and _keeps_values(work.engine, plan)
     statements = list(sample(plan, thinned=thinned, apart=apart, hashed=hashed, chunked=chunked, twice=twice))
     places, answers = _places(plan, moments, size, seed, apart), [s for s in statements if not s.table]
-    direct = is_direct(plan, apart=apart)
     with work.clock.during("sampling"), work.scratch():
         work.run((s for s in statements if s.table), places)
         if direct:

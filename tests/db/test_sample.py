@@ -458,6 +458,7 @@ def test_a_table_is_thinned(engine: Engine) -> None:
     assert len(set(sizes)) > 1
     assert ["TABLESAMPLE" in text for text in sent] == [engine.dialect == "postgres"] * 8
     assert all("ROW_NUMBER" not in text for text in sent)
+    assert all("OFFSET" not in text for text in sent)  # the planner may choose when to join
 
 
 def test_a_seed_thins_alike(engine: Engine) -> None:

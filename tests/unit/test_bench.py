@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import check, competitors, grids, measure, plan, shapes, tasks
+from bench import check, competitors, grids, measure, plan, run, shapes, tasks
 from bench.lines import Worst, lines, worst
 from bench.matrix import matrix
 from bench.measure import Answer, Spread
@@ -328,6 +328,13 @@ def test_the_start_of_a_program_is_timed() -> None:
     assert 0.0 < measure.start(["json"]) < measure.start(["json", "sqlsvm.run.train"])
     with pytest.raises(subprocess.CalledProcessError):
         measure.start(["no_such_module"])
+
+
+def test_a_competitor_that_is_not_installed_has_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = competitors.Competitor("missing", "duckdb", competitors.sampled, libraries=("no_such_module",))
+    monkeypatch.setitem(competitors.COMPETITORS, "missing", missing)
+    found = run._starts(["missing", "MADlib"])
+    assert {name: len(seconds) for name, seconds in found.items()} == {"MADlib": run.STARTS}
 
 
 def test_an_export_by_hand_needs_nothing_of_ours() -> None:
