@@ -27,14 +27,21 @@ def measure_held_out(problem: Problem, model: Model, *, buckets: int = 256, bins
     """With intervals: the training has not seen these rows."""
     if model.classes:
         return confusion_held_out(problem, model)
-    found = measure(problem, model, buckets=buckets, bins=bins)
+    if model.groups:
+        return measure(problem, model, bins=bins)
+    found = _of_two(problem, model, buckets=buckets, bins=bins)
     if isinstance(found, Residuals):
-        return with_intervals_of_residuals(found, problem, model)
-    return with_intervals_of(found, problem, model) if isinstance(found, Evaluation) else found
+        return with_fairness(with_intervals_of_residuals(found, problem, model), problem, model)
+    return with_fairness(with_intervals_of(found, problem, model), problem, model)
 
 
 def measure_of_two(problem: Problem, model: Model, *, buckets: int = 256, bins: int = 100) -> Evaluation | Residuals:
     """Of a model that has one vector of weights."""
+    found = _of_two(problem, model, buckets=buckets, bins=bins)
+    return with_fairness(found, problem, model)
+
+
+def _of_two(problem: Problem, model: Model, *, buckets: int, bins: int) -> Evaluation | Residuals:
     if model.of_numbers:
-        return with_fairness(residuals(problem, model, bins), problem, model)
-    return with_fairness(evaluate(problem, model, buckets=buckets, bins=bins), problem, model)
+        return residuals(problem, model, bins)
+    return evaluate(problem, model, buckets=buckets, bins=bins)

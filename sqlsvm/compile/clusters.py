@@ -96,7 +96,7 @@ def squares(plan: Plan, parts: Parts, code: int | None = None, centre: float | N
             yield statement(SQUARES, sql.where(sql.select(made, counted.copy()), *of_class))
 
     bag = plan.bags[plan.bag_of(plan.label_node)]
-    yield from resolve(plan, bag.core, active_rows(bag.number), answer)
+    yield from resolve(plan, bag.core, active_rows(bag.number), answer, lambda node: node == plan.label_node)
 
 
 def squares_of_list(parts: Parts, code: int | None = None) -> Statement:

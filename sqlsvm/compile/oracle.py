@@ -54,7 +54,7 @@ def _pass(plan: Plan, counted_by: Weighting | Lines | None) -> Iterator[Statemen
         return sums(plan, node, counted, totals if node == home else None)
 
     for bag in plan.bags:
-        if readers(plan, bag.core, answer) == 1:
+        if readers(plan, bag.core, answer, plan.featured) == 1:
             counted: exp.Expr = sql.derived(sql.fenced(tally.counted_rows(bag)), "r")
         else:
             yield tally.counts(bag)

@@ -25,6 +25,9 @@ AT_ONCE = "sums of all"
 Answer = Callable[[Plan, int, exp.Expr], Iterator[Statement]]
 """The statements for the coordinates of one node, from an item of FROM called r with its columns and the count c."""
 
+Asked = Callable[[int], bool]
+"""Is anything asked of this node?"""
+
 CELLS = 256
 """Combinations of categories that are few enough to be summed up in one scan."""
 
@@ -46,15 +49,19 @@ def values_name(coordinate: Coordinate) -> str:
     return f"values {coordinate.index}"
 
 
-def resolve(plan: Plan, node: int, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
-    """The answers for a node and everything that folds into it."""
+def resolve(
+    plan: Plan, node: int, counted: exp.Expr, answer: Answer, asked: Asked | None = None
+) -> Iterator[Statement]:
+    """The answers for a node and everything that folds into it, as far as it leads to a node that is asked: one with
+    features, if nothing else is said."""
+    asked = asked or plan.featured
     yield from answer(plan, node, counted)
     for child, edge in plan.folded(node):
-        if any(map(plan.featured, together(plan, child))):
-            yield from _back(plan, child, edge, counted, answer)
+        if any(map(asked, together(plan, child))):
+            yield from _back(plan, child, edge, counted, answer, asked)
 
 
-def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer) -> Iterator[Statement]:
+def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer, asked: Asked) -> Iterator[Statement]:
     """The counts of the parent's rows, added up over its key, are the counts of the child's row with that key. They are
     no table where one statement looks at them."""
     names, c = [key(v) for v in edge.on], sql.column(COUNT, "r")
@@ -62,19 +69,19 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer)
     size = sql.total(c) if keys else sql.sum_or_zero(c)  # without keys there is one row even if nothing was counted
     grouped = sql.grouped(sql.columns(keys, "r"), [(size, COUNT)], counted.copy())
     counts = sql.table(counts_table(child), "t")
-    if readers(plan, child, answer) == 1:
+    if readers(plan, child, answer, asked) == 1:
         counts = sql.derived(grouped, "t")
     else:
         yield statement(f"counts back to {plan.tree.name(child)}", grouped, counts_table(child))
     added = [COUNT, *(plan.parts if child != plan.label_node else ())]
     everything = [exp.Column(this=exp.Star(), table=exp.to_identifier("q")), *(sql.column(n, "t") for n in added)]
     met = sql.join(exp.select(*everything).from_(counts), source(plan, child, "q"), sql.same(names, "q", "t"))
-    yield from resolve(plan, child, sql.derived(met, "r"), answer)
+    yield from resolve(plan, child, sql.derived(met, "r"), answer, asked)
 
 
-def readers(plan: Plan, node: int, answer: Answer) -> int:
+def readers(plan: Plan, node: int, answer: Answer, asked: Asked) -> int:
     """How many statements will read what was counted at a node: only that, so from a bare table."""
-    below = sum(any(map(plan.featured, together(plan, child))) for child, _ in plan.folded(node))
+    below = sum(any(map(asked, together(plan, child))) for child, _ in plan.folded(node))
     answers = answer(plan, node, sql.table(counts_table(node), "r"))
     return below + sum(len(sql.narrow(each.query)) for each in answers)
 

@@ -16,6 +16,7 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.checks import check_some
 from sqlsvm.run.measuring import read_moments, read_top
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
@@ -85,6 +86,7 @@ def audit(work: Workspace, query: FeatureQuery, options: ProblemOptions, target:
         work.run(working_tables(plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
         moments = read_moments(work, plan)
+        check_some(plan, moments)
         columns = audited_columns(query, plan.design)
         for name, c in columns.items():
             _check(plan, moments, name, c)

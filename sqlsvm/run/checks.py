@@ -16,11 +16,7 @@ def check_rows(plan: Plan, moments: Moments) -> None:
             f"the label {label} is NULL in {moments.n_unlabelled:,.0f} rows of the join",
             hint="leave them out: --nulls drop, or WHERE ... IS NOT NULL in the query",
         )
-    if not moments.n > 0:
-        weight, held = plan.design.weight, plan.tree.query.held_out is not None
-        what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
-        hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
-        raise DataError(what, hint=hint)
+    check_some(plan, moments)
     if moments.label:
         check_label(plan, moments.label)
         return
@@ -33,6 +29,15 @@ def check_rows(plan: Plan, moments: Moments) -> None:
                 f"the label {label} has one class only: no row of the join is {missing}",
                 hint="sqlsvm inspect shows the classes before and after the join",
             )
+
+
+def check_some(plan: Plan, moments: Moments) -> None:
+    """Refuse a join without rows."""
+    if not moments.n > 0:
+        weight, held = plan.design.weight, plan.tree.query.held_out is not None
+        what = f"no row of the join has a {weight.name} above 0, or there is none" if weight else "the join has no rows"
+        hint = "hold out another share: --holdout 0.2" if held else "sqlsvm inspect shows which key loses them"
+        raise DataError(what, hint=hint)
 
 
 def check_classes(target: Classes, moments: Moments) -> None:

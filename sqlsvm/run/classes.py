@@ -8,6 +8,7 @@ import numpy as np
 from sqlsvm.plan.target import Classes
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem
+from sqlsvm.run.small import missing_tables
 
 
 def against_others(problem: Problem) -> list[Problem]:
@@ -17,14 +18,16 @@ def against_others(problem: Problem) -> list[Problem]:
 
 def _each(problem: Problem) -> Iterator[Problem]:
     """The sums over the rows with y = -1 are the only moments that differ."""
-    plan, moments = problem.plan, problem.moments
+    plan, moments, work = problem.plan, problem.moments, problem.work
     for code in range(1, plan.design.target.classes + 1):
         target = plan.design.target
         assert isinstance(target, Classes)
         own = replace(plan, design=replace(plan.design, target=replace(target, chosen=code)))
         negative = moments.total_negative
         if code != target.chosen and not np.isnan(negative).all():
-            negative = read_moments(problem.work, own, frozenset({"negative"})).total_negative
+            with work.scratch():
+                work.run(missing_tables(work, plan))  # where the rows are in memory there are none
+                negative = read_moments(work, own, frozenset({"negative"})).total_negative
         n_negative = sum(moments.of_codes) - moments.of_codes[code - 1]
         found = replace(moments, n_negative=n_negative, total_negative=negative)
         yield replace(problem, plan=own, moments=found)

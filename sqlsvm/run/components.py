@@ -91,7 +91,10 @@ def _components(
         Component(float(v), float(v) / total if total else 0.0, dict(zip(members, column.tolist(), strict=True)))
         for v, column in zip(found.values, found.vectors.T, strict=True)
     )
-    means = {name: float(sum(facts.numbers[i].mean for i in own)) for name, own in members.items()}
+    means = {
+        name: sum(facts.numbers[i].mean if facts.numbers[i].known else 0.0 for i in own)
+        for name, own in members.items()
+    }
     return Components(
         facts.rows,
         scale,

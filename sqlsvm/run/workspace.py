@@ -14,7 +14,7 @@ from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.statement import statement as numbered
 from sqlsvm.engine.base import Engine, Rows, Texts, Values
-from sqlsvm.errors import EngineError
+from sqlsvm.errors import DataError, EngineError
 from sqlsvm.plan.plan import PART
 from sqlsvm.run.clock import Clock
 
@@ -208,9 +208,14 @@ class Workspace:
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """Tables made inside are dropped at the end. After an error, the rollback of the workspace removes them."""
+        """Tables made inside are dropped at the end; also after an error about the rows, after which others may be
+        read. After any other error, the rollback of the workspace removes them."""
         before = len(self._tables)
-        yield
+        try:
+            yield
+        except DataError:
+            self.drop(self._tables[before:])
+            raise
         self.drop(self._tables[before:])
 
     @property

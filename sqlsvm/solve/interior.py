@@ -18,6 +18,8 @@ ACCURACY = 1e-13
 FAIR, STALLED = 1e-8, 0.7
 """What is enough, if an iteration leaves more than this share of the gap: then rounding is all that is left."""
 TO_THE_BORDER = 0.995
+ROUNDED = 1e-12
+"""Curvature, as a share of the most, that no system tells from none."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,13 @@ class Split:
 
     @property
     def inverse(self) -> "Split":
-        dense = np.linalg.inv(self.dense).astype(np.float64, copy=False)
-        return Split(dense, 1.0 / self.diagonal, self.order)
+        """Along a direction without curvature, of as little as rounding leaves apart from none."""
+        try:
+            dense = np.linalg.inv(self.dense)
+        except np.linalg.LinAlgError:
+            least = ROUNDED * float(np.abs(self.dense).max())
+            dense = np.linalg.inv(self.dense + least * np.eye(len(self.dense)))
+        return Split(dense.astype(np.float64, copy=False), 1.0 / self.diagonal, self.order)
 
     @property
     def flat(self) -> Indices:

@@ -1,0 +1,113 @@
+"""Queries at the edge of what can be trained on: each of them has ended in an internal error once."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sqlsvm.ask.components import as_json, components
+from sqlsvm.ask.measure import measure_held_out
+from sqlsvm.ask.rows import on_parts
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError
+from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.run.train import train
+from sqlsvm.solve.interior import Limits, Split, minimise
+from tests.ground.joins import Join, words
+from tests.ground.trained import measured_both_ways, training
+
+TABLES = """
+    CREATE TABLE o (id INT, k INT, g INT, y INT, part INT, class TEXT, v FLOAT8, x FLOAT8, s INT);
+    CREATE TABLE b (k INT, z FLOAT8)
+"""
+
+
+def join(query: str, rows: int = 60) -> Join:
+    """A row of o meets some rows of b."""
+    rng = np.random.default_rng(3)
+    y, part = rng.integers(0, 2, rows), np.arange(rows) % 3
+    y[part == 0] = 1
+    o = {
+        "id": np.arange(rows),
+        "k": rng.integers(0, 8, rows),
+        "g": rng.integers(0, 3, rows),
+        "y": y,
+        "part": part,
+        "class": words(np.arange(rows) % 3),
+        "v": rng.normal(size=rows),
+        "x": rng.normal(size=rows),
+        "s": rng.integers(0, 2, rows),
+    }
+    return Join(TABLES, {"o": o, "b": {"k": np.arange(32) % 8, "z": rng.normal(size=32)}}, query)
+
+
+MANY = "SELECT {}, b.z FROM o JOIN b ON b.k = o.k"
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_folds_of_a_label_whose_table_has_no_feature(engine: Engine, loss: str) -> None:
+    """The label's rows fold into those of b, and no count went back to them."""
+    made = join("SELECT o.v AS y, b.z FROM b JOIN o ON o.id = b.k")
+    for (here, own), (there, errors) in measured_both_ways(engine, made, loss=loss, intercept=False, scale="none"):
+        assert here == pytest.approx(there)
+        assert errors.keys() == {"loss", "mae", "rmse", "r2"}
+        for name in errors.keys() & own.keys():
+            assert own[name] == pytest.approx(errors[name], rel=0.05)
+
+
+@pytest.mark.parametrize("map", ["spline:x", "spline:z"])
+def test_classes_of_mapped_columns_with_a_free_intercept_in_memory(engine: Engine, map: str) -> None:
+    asked: dict[str, Any] = {"label": "class", "map": (map,), "intercept": "free"}
+    made = join(MANY.format("o.class, o.x"))
+    with made.created(engine):
+        here, there = (train(engine, "m", made.query, training(**asked, in_memory=n)) for n in (100_000, 0))
+    assert (here.counting, there.counting) == ("in memory", "exact")
+    for own, other in zip(here.parts, there.parts, strict=True):
+        assert own.lower_bound <= other.objective_upper
+        assert other.lower_bound <= own.objective_upper
+
+
+def test_fairness_of_rows_held_out(engine: Engine) -> None:
+    made = join(MANY.format("o.y, o.x"))
+    asked = training(constrain=("fair:s:0.05",), holdout=0.4)
+    with made.created(engine):
+        model = train(engine, "m", made.query, asked)
+        found = on_parts(engine, model, lambda problem: measure_held_out(problem, model), ["holdout"])["holdout"]
+    assert isinstance(found, Evaluation)
+    assert found.fairness[0].column == "s"
+    assert found.intervals
+
+
+def test_fairness_of_an_empty_join(engine: Engine) -> None:
+    made = join(MANY.format("o.y, o.x") + " WHERE o.x > 1000")
+    with made.created(engine), pytest.raises(DataError, match="the join has no rows"):
+        train(engine, "m", made.query, training(constrain=("fair:s:0.05",)))
+
+
+@pytest.mark.parametrize("options", [{"sample": 1}, {"sample": 1, "class_weight": "balanced"}])
+def test_a_group_with_one_class_by_passes(engine: Engine, options: dict[str, Any]) -> None:
+    """The tables of a group that cannot be trained make room for those of the next."""
+    made = join(MANY.format("o.y, o.x, o.part"))
+    with made.created(engine):
+        model = train(engine, "m", made.query, training(by="part", **options))
+    assert [each.value for each in model.skipped] == [0]
+    assert [each.value for each in model.groups] == [1, 2]
+
+
+def test_components_of_a_column_of_nulls(engine: Engine) -> None:
+    made = join(MANY.format("o.y, o.x, NULLIF(o.x, o.x) AS nothing"))
+    with made.created(engine):
+        found = components(engine, made.query, label="y", nulls="mean")
+    assert (found.means["nothing"], found.widths["nothing"]) == (0.0, 0.0)
+    json.dumps(as_json(found), allow_nan=False)
+
+
+def test_constraints_along_a_direction_without_curvature() -> None:
+    """Columns that repeat each other, and a lambda that is nothing next to them."""
+    flat = Split.dense_of(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    cuts, offsets = np.array([[-1.0, -1.0]]), np.array([1.0])
+    limits = Limits(np.array([[1.0, -1.0]]), np.zeros(1))
+    found = minimise(flat, np.zeros(2), cuts, offsets, np.zeros(2), limits)
+    assert found.x.sum() == pytest.approx(1.0)
+    assert found.x[0] - found.x[1] >= -1e-9
