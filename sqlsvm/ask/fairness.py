@@ -38,7 +38,7 @@ def fairness(problem: Problem, model: Model) -> tuple[Fairness, ...]:
         return ()
     problem.work.drop([s.table for s in working_tables(problem.plan) if s.table])
     with audit(problem.work, problem.query, options_of(model), problem.plan.design.target) as found:
-        theta = _widened(theta_of(problem.plan, model), problem, found)
+        theta = _widened(problem.plan.design.moved(theta_of(problem.plan, model)), problem, found)
         has_constant = any(c.role == "intercept" for c in found.plan.design.coordinates)
         positive = None if model.of_numbers or not has_constant else _predicted(problem, found, theta)
         return tuple(_of_columns(problem, found, asked, theta_of(problem.plan, model), positive))

@@ -52,13 +52,14 @@ def _scaling(problem: Problem, model: Model) -> Scaling:
             matrix[e.place, e.index] = 1.0
             continue
         term, scale = checked_term(terms, e.feature), model.scaling[e.feature]
-        own = [c.index for c in design.numbers[e.feature]]
+        own, origin = [c.index for c in design.numbers[e.feature]], sum(c.origin for c in design.numbers[e.feature])
         matrix[e.place, own] = 1.0
         if e.index in design.indicators:
-            matrix[e.place, design.indicators[e.index]] = (term.number.missing if term.number else None) or 0.0
+            missing = (term.number.missing if term.number else None) or 0.0
+            matrix[e.place, design.indicators[e.index]] = missing - origin
         matrix[e.place] /= scale.width
         if constant is not None:
-            matrix[e.place, constant] -= scale.centre / scale.width
+            matrix[e.place, constant] -= (scale.centre - origin) / scale.width
     return Scaling(design, matrix)
 
 

@@ -38,7 +38,7 @@ def start_of(plan: Plan, model: Model) -> Array:
         if d.feature in categories:
             weigh = category_weights(categories[d.feature], spellings[d.feature])
             theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
-    return theta
+    return design.moved(theta, -1.0)
 
 
 def _unknown(plan: Plan, model: Model) -> list[str]:

@@ -163,7 +163,12 @@ class _Rows:
         coefficients, shift = np.zeros(self.scaling.design.size), 0.0
         for e in self.scaling.elements():
             coefficients[e.index] = asked[e.place]
-            shift += 0.0 if e.feature else asked[e.place] * self.centre
+            if not e.feature:  # what the model says of the intercept is for numbers from 0 on
+                shift += asked[e.place] * self.centre
+                intercept = e
+        for c in self.scaling.design.coordinates:
+            if c.origin:
+                coefficients[c.index] -= coefficients[intercept.index] * c.origin
         for end in ends.keys() & row.keys():
             if isinstance(row[end], bool) or not isinstance(row[end], int | float) or not np.isfinite(row[end]):
                 raise OptionError(f"{end} of {name} is not a number: {row[end]!r}", hint=FORM)

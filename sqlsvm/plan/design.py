@@ -23,6 +23,7 @@ from sqlsvm.errors import DataError
 from sqlsvm.plan.catalog import EARLY, SMALL, Catalog, met_rows_of
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery, Term
+from sqlsvm.solve.arrays import Array
 
 Role = Literal["intercept", "value", "missing"]
 
@@ -51,6 +52,8 @@ class Coordinate:
     feature: str
     role: Role
     value: exp.Expression
+    origin: float = 0.0
+    """What is subtracted from the number in it."""
 
     @property
     def column(self) -> str:
@@ -130,6 +133,30 @@ class Design:
         for c in self.coordinates:
             if c.role == "value":
                 found[c.feature] = (*found.get(c.feature, ()), c)
+        return found
+
+    def with_origins(self, origins: Mapping[int, float]) -> "Design":
+        """The numbers less these. A missing one is 0 still."""
+
+        def less(c: Coordinate) -> Coordinate:
+            if c.index not in origins:
+                return c
+            origin, filled = origins[c.index], c.index in self.indicators
+            value = sql.minus((c.value.this if filled else c.value).copy(), sql.number(origin))
+            return replace(c, value=sql.or_zero(value) if filled else exp.paren(value), origin=c.origin + origin)
+
+        return replace(self, coordinates=tuple(map(less, self.coordinates)))
+
+    def moved(self, theta: Array, way: float = 1.0) -> Array:
+        """The theta that gives the same scores to numbers from 0 on, of one for numbers less their origins; with -1 the
+        reverse."""
+        found = theta.copy()
+        for c in self.coordinates:
+            if c.origin:
+                moved = way * theta[c.index] * c.origin
+                found[next(o.index for o in self.coordinates if o.role == "intercept")] -= moved
+                if c.index in self.indicators:
+                    found[self.indicators[c.index]] += moved
         return found
 
     def without_features(self) -> "Design":

@@ -95,7 +95,9 @@ class Scaling:
         row = self.matrix[e.place]
         constant = next((c.index for c in self.design.coordinates if c.role == "intercept"), None)
         width = 1.0 / float(row[e.index])
-        return (0.0 if constant is None else 0.0 - float(row[constant]) * width), width
+        terms = self.design.numbers.get(e.feature, ())
+        origin = sum(c.origin for c in terms)
+        return (0.0 if constant is None else origin - float(row[constant]) * width), width
 
     def to_raw(self, beta: Array) -> Array:
         numbers = self.matrix.shape[0]
@@ -122,7 +124,7 @@ def _kept(design: Design) -> list[Coordinate]:
 
 def means(design: Design, moments: Moments) -> dict[str, float]:
     """For each feature that is a number, the mean of the values that are not NULL."""
-    return {name: _mean_of(design, moments, terms) for name, terms in design.numbers.items()}
+    return {name: _mean_of(design, moments, t) + sum(c.origin for c in t) for name, t in design.numbers.items()}
 
 
 def _mean_of(design: Design, moments: Moments, terms: Sequence[Coordinate]) -> float:
@@ -146,13 +148,18 @@ def cancelling(design: Design, moments: Moments) -> list[str]:
     return [name for name, (variance, squares) in sums.items() if squares and variance <= FLAT * squares]
 
 
-def flat(design: Design, moments: Moments) -> list[Coordinate]:
+def mean_of(design: Design, moments: Moments, c: Coordinate) -> float:
+    """Of the values that are not NULL, less the origin."""
+    return _mean(design, moments, c)[0]
+
+
+def flat(design: Design, moments: Moments, share: float = FLAT) -> list[Coordinate]:
     """Features that are constant, or whose mean is much larger than their deviation."""
 
     def is_flat(c: Coordinate) -> bool:
         mean, present = _mean(design, moments, c)
         squares = moments.squares[c.index]
-        return bool(squares > 0.0 and squares - present * mean * mean <= FLAT * squares)
+        return bool(squares > 0.0 and squares - present * mean * mean <= share * squares)
 
     return [c for c in design.coordinates if c.role == "value" and is_flat(c)]
 
@@ -177,6 +184,8 @@ def scaling(design: Design, moments: Moments, how: Scale) -> Scaling:
         mean, (_, present) = _mean_of(design, moments, terms), _mean(design, moments, c)
         if len(terms) == 1 and c.index in design.indicators:
             matrix[row, design.indicators[c.index]] = mean
+        if how != "standard" and constant is not None:
+            matrix[row, constant] = sum(term.origin for term in terms)
         if how == "maxabs":
             matrix[row] /= max(moments.largest[c.index], abs(mean) if present < moments.n else 0.0) or 1.0
         if how == "standard":

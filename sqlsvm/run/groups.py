@@ -31,6 +31,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.plan.target import Target, centred_at, centres
 from sqlsvm.query import FeatureQuery
+from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import read_rows
 from sqlsvm.run.holdout import kept
@@ -148,7 +149,7 @@ class Groups:
         target, before = self._target(group), self.plan.design.target.centre
         rows = rows if target.centre == before else shifted(rows, before - target.centre)
         design, rows = with_own_categories(replace(self.plan.design, target=target), rows)
-        plan = replace(self.plan, design=design)
+        plan, rows = centred_rows(replace(self.plan, design=design), rows, rows[TIMES].astype(float), how)
         if weights == "balanced":
             counted = moments_of(plan, rows, rows[TIMES].astype(float))
             check_rows(plan, counted)
@@ -183,6 +184,8 @@ class Groups:
             work.run(s for s in working_tables(plan) if s.table == own)
             found = read_moments(work, plan, measured)
             check_rows(plan, found)
+            made = centred(work, plan, found)
+            plan, found = (plan, found) if made is plan else (made, read_moments(work, made, measured))
             found = with_products(work, plan, with_constants(work, plan, found))
             yield replace(self.all, plan=plan, moments=found, scaling=scaling(plan.design, found, scale))
 

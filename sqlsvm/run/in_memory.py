@@ -1,5 +1,6 @@
 """A problem of which all rows are in memory: its moments and its scaling come from them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -96,16 +97,18 @@ def moments_in_memory(
     if how != "standard":
         found = replace(found, squares=unknown, products={})
     check_values(plan.design, found, nulls)
-    if how != "standard":
-        return found
+    return checked_products(plan, without_flat(plan, found, ends_in(rows))) if how == "standard" else found
+
+
+def ends_in(rows: Rows) -> Callable[[Coordinate], tuple[float, float]]:
+    """The least and the largest value of a coordinate. Zeros aside: a number that is missing is 0."""
 
     def ends(c: Coordinate) -> tuple[float, float]:
-        """Zeros aside: a number that is missing is 0."""
         x = _column(c, rows)
         x = x[x != 0.0]
         return (float(x.min()), float(x.max())) if len(x) else (0.0, 0.0)
 
-    return checked_products(plan, without_flat(plan, found, ends))
+    return ends
 
 
 def class_weighted(target: Target, rows: Rows) -> Array:

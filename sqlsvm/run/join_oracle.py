@@ -101,13 +101,13 @@ class JoinOracle:
         found = self.loss.size(cut.value_low + cut.error, self._origin)
         counted, shared = self._counting(cut.width), frozenset() if cut.buckets is None else self._shareable
         if not (shared or isinstance(counted, Lines)):
-            return found, found
+            return found
         sums, lists = self._of_parts(shared)
         if not isinstance(counted, Lines):
-            return sums * found, sums * found
+            return sums * found[0], sums * found[1]
         offset, slope = counted.size(self.rounding.reach(beta), self._origin)
-        slope = sums * found + lists * slope
-        return lists * offset + slope, slope
+        rows, steepest = (sums * each for each in found)
+        return lists * (offset + slope) + max(rows, steepest), steepest + lists * slope
 
     def _of_parts(self, shared: frozenset[int]) -> tuple[float, float]:
         """How many times as much sums are off, and running sums, if slopes or parts of rows are added up, not rows."""

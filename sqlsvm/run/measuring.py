@@ -112,6 +112,11 @@ def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
     its sums have lost the digits in which rows differ, and prove nothing."""
     if not flat(plan.design, found):
         return found
+    return without_flat(plan, found, read_ends(work, plan))
+
+
+def read_ends(work: Workspace, plan: Plan) -> Callable[[Coordinate], tuple[float, float]]:
+    """The least and the largest value of a coordinate in the join. Zeros aside: a number that is missing is 0."""
     with work.scratch():
         columns = _columns(plan, work.run(moments(plan, RANGE), plan.design.target.parameters))
 
@@ -119,7 +124,11 @@ def with_constants(work: Workspace, plan: Plan, found: Moments) -> Moments:
         least, most = (float(columns[f"{end}{c.index}"][0]) for end in ("least", "most"))
         return least, most
 
-    return without_flat(plan, found, ends)
+    return ends
+
+
+def is_constant(least: float, most: float) -> bool:
+    return most - least <= SAME * max(abs(least), abs(most))
 
 
 def without_flat(plan: Plan, found: Moments, ends: Callable[[Coordinate], tuple[float, float]]) -> Moments:
@@ -127,7 +136,7 @@ def without_flat(plan: Plan, found: Moments, ends: Callable[[Coordinate], tuple[
     squares = found.squares.copy()
     for c in flat(plan.design, found):
         least, most = ends(c)
-        if most - least > SAME * max(abs(least), abs(most)):
+        if not is_constant(least, most):
             raise _too_far_from_zero(plan, c, least, most)
         squares[c.index] = 0.0
     return replace(found, squares=squares)

@@ -68,7 +68,7 @@ def model_of(
         **asdict(proof),
         gap=proof.gap,
         converged=solution.converged,
-        intercept=float(scaling.to_raw(beta)[constant.index]) + design.target.centre if constant else 0.0,
+        intercept=float(design.moved(scaling.to_raw(beta))[constant.index]) + design.target.centre if constant else 0.0,
         weights=_weights(problem, beta, training.problem.nulls),
         label_centre=design.target.centre,
         scaled_intercept=float(beta[constant.place]) if constant else 0.0,
@@ -136,7 +136,8 @@ def _notes(
     yield from constants(problem, beta)
     yield from (each.note for each in problem.query.maps if each.note)
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
-        yield f"the objective is at most {proof.objective_upper:.2g}, which is 0 as far as sums of doubles can tell"
+        said = f"the objective is at most {proof.objective_upper:.2g}"
+        yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"
     if problem.plan.design.target.classes:  # where one of many is rare, no row may be its
         return
     if only := only_class(problem, solution, penalty, some):

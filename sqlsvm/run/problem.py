@@ -11,13 +11,14 @@ from sqlsvm.engine.base import Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.constraints import Covariances
-from sqlsvm.plan.design import with_top
+from sqlsvm.plan.design import Design, with_top
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments, Scaling, check_values, scaling
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
 from sqlsvm.run.auditing import audit
+from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import moments_in_memory
@@ -25,6 +26,7 @@ from sqlsvm.run.measuring import read_moments, read_top, with_constants, with_pr
 from sqlsvm.run.small import missing_tables, small_join
 from sqlsvm.run.weight import check_weight
 from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.solution import Effort
 
 
@@ -75,9 +77,19 @@ def prepared(
     if options.class_weight == "balanced":
         plan = weighted(plan, balanced(_sizes(work, plan)))
     plan, moments, rows = counted(plan)
+    covariances = {name: _moved(plan.design, each) for name, each in covariances.items()}
     how = scaling(plan.design, moments, options.scale)
     drawn = None if rows is None else read_rows(how, rows, rows[TIMES].astype(float))
     return Problem(work, query, catalog, plan, moments, how, covariances, drawn)
+
+
+def _moved(design: Design, covariance: Array) -> Array:
+    """Of numbers less their origins: where one is missing it is 0, and was less than its origin."""
+    found = covariance.copy()
+    for c in design.coordinates:
+        if c.origin and c.index in design.indicators:
+            found[c.index] += c.origin * covariance[design.indicators[c.index]]
+    return found
 
 
 def _audited(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target) -> Covariances:
@@ -121,11 +133,16 @@ def _counted(
     work.clock.begin("moments")
     if rows is not None:
         weights = rows[TIMES].astype(float)
+        plan, rows = centred_rows(plan, rows, weights, options.scale)
         found = moments_in_memory(plan, rows, weights, options.scale, options.nulls, by_class=by_class)
         return plan, found, rows
-    moments = read_moments(work, plan, needed(plan, options.scale, by_class=by_class))
+    measured = needed(plan, options.scale, by_class=by_class)
+    moments = read_moments(work, plan, measured)
     check_rows(plan, moments)
     check_values(plan.design, moments, options.nulls)
+    made = centred(work, plan, moments)
+    if made is not plan:
+        plan, moments = made, read_moments(work, made, measured)
     return plan, with_products(work, plan, with_constants(work, plan, moments)), None
 
 

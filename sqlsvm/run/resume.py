@@ -230,8 +230,8 @@ class Continuation:
         self._sizes[group] = sum(state.points.size + state.slopes.size for state in states)
         whole = sum(self._sizes.values()) <= LARGEST_STATE
         each = zip(states, penalties, strict=True)
-        to_raw = problem.scaling.to_raw
-        pasts = (Past(to_raw(_best(s, penalty)), len(s), s if whole else None) for s, penalty in each)
+        to_raw, moved = problem.scaling.to_raw, problem.plan.design.moved
+        pasts = (Past(moved(to_raw(_best(s, penalty))), len(s), s if whole else None) for s, penalty in each)
         self._parts[group] = Part(tuple(_columns(problem.plan.design)), tuple(pasts), group)
         late = perf_counter() - self._began >= PATIENCE
         if whole and (last or self._problem.moments.n <= SMALL or late):
@@ -331,4 +331,4 @@ def _start(before: Part, past: Past, problem: Problem) -> Array:
     """The old weights by name; new features have weight 0."""
     known = dict(zip(before.columns, past.theta.tolist(), strict=True))
     theta = np.array([known.get(column, 0.0) for column in _columns(problem.plan.design)])
-    return problem.scaling.to_scaled(theta)
+    return problem.scaling.to_scaled(problem.plan.design.moved(theta, -1.0))

@@ -20,6 +20,8 @@ from sqlsvm.solve.rounding import EXACT, Rounding
 
 ROUNDING = float(np.finfo(np.float64).eps)
 LEVEL_BISECTIONS = 40
+LEAST = 1e-100
+"""Where terms are smaller, what rounding may do to them is taken to be that of such terms."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Bundle:
         if not self._solved:
             self._optimum = self.penalty.lowest(self._cuts, self._optimum.alpha)
             alpha, xi = self._optimum.alpha, self._optimum.xi
-            offset, slope = np.maximum(np.maximum(alpha, 0.0) @ self._sizes, 1.0).tolist()
+            offset, slope = np.maximum(np.maximum(alpha, 0.0) @ self._sizes, LEAST).tolist()
             rounding = self.rounding.times(offset, slope)
             found = dual_bound(self._slopes, self._offsets, alpha, self.penalty, rounding, xi, self.upper)
             self._lower_bound, self._solved = max(self._lower_bound, found), True

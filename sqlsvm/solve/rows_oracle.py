@@ -48,8 +48,7 @@ class RowsOracle:
         return True
 
     def size(self, beta: Array, cut: Cut) -> tuple[float, float]:
-        found = self.loss.size(cut.value_low, self._local.origin)
-        return found, found
+        return self.loss.size(cut.value_low, self._local.origin)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         return self._local.cut(beta, width)

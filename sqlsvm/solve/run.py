@@ -112,7 +112,7 @@ class Run(Log, Generic[Asked]):
         self.make(asked.point, lambda _: passed(self.oracle, asked), spent)
 
     def add(self, point: Array, cut: Cut, seconds: float, strength: float) -> None:
-        offset, slope = (max(1.0, size) for size in self.oracle.size(point, cut))
+        offset, slope = self.oracle.size(point, cut)
         self.bundle.add(cut, (offset, slope))
         rounding = self.oracle.rounding
         linear = slope * rounding.reach(point)

@@ -103,6 +103,25 @@ def test_components_of_a_column_of_nulls(engine: Engine) -> None:
     json.dumps(as_json(found), allow_nan=False)
 
 
+@pytest.mark.parametrize("in_memory", [0, 100_000])
+@pytest.mark.parametrize(("loss", "unit"), [("squared", "1e-9"), ("squared", "1e6"), ("huber", "1e9")])
+def test_a_label_of_any_unit_is_proven(engine: Engine, unit: str, loss: str, in_memory: int) -> None:
+    """The rounding of sums is measured by the numbers in them, and not by 1."""
+    made = join(f"SELECT o.v * {unit} AS v, o.x, b.z FROM o JOIN b ON b.k = o.k")
+    with made.created(engine):
+        model = train(engine, "m", made.query, training("v", loss=loss, lam=1e-2, in_memory=in_memory))
+    assert model.converged
+    assert model.gap <= 1e-3
+
+
+def test_an_objective_of_0_says_how_far_that_is_known(engine: Engine) -> None:
+    made = join("SELECT 0.5 * o.id - 0.5 * o.id AS v, o.x FROM o")
+    with made.created(engine):
+        model = train(engine, "m", made.query, training("v", loss="squared", lam=1e-2))
+    assert model.converged
+    assert model.objective_upper == 0.0 or "what rounding may add" in model.notes[-1]
+
+
 def test_constraints_along_a_direction_without_curvature() -> None:
     """Columns that repeat each other, and a lambda that is nothing next to them."""
     flat = Split.dense_of(np.array([[1.0, 1.0], [1.0, 1.0]]))

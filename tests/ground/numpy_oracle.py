@@ -84,8 +84,7 @@ class NumpyOracle:
         return False
 
     def size(self, _beta: Array, cut: Cut) -> tuple[float, float]:
-        size = self.loss.size(cut.value_low + cut.error, self.origin)
-        return size, size
+        return self.loss.size(cut.value_low + cut.error, self.origin)
 
     def pass_(self, beta: Array, buckets: int | None, width: float = 0.0) -> Cut:
         self.asked.append(buckets)

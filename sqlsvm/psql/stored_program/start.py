@@ -68,7 +68,7 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
             found = _eigen(matrix)
     value, near = local.value(point, nothing, 0.0), width or dane.NEAR * unit
     stored = found | {
-        "theta": _by_name(problem, problem.scaling.to_raw(point)),
+        "theta": _by_name(problem, problem.plan.design.moved(problem.scaling.to_raw(point))),
         "passes": len(run.cuts),
         "objective": value,
         "at_zero": local.cut(nothing, 0.0).value_low,

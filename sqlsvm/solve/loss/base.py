@@ -61,14 +61,19 @@ class Loss(ABC):
 
     @abstractmethod
     def growth(self, origin: float) -> tuple[float, float, float]:
-        """a, b and c of `size`."""
+        """a, b and c of `size`, for the terms of offsets."""
 
-    def size(self, mean: float, origin: float) -> float:
-        """a + b sqrt(mean) + c mean: a number that the root of the mean of u^2 and the mean of |u o| + |psi*(u)| do not
+    @abstractmethod
+    def steepness(self) -> tuple[float, float]:
+        """a and b of `size`, for the slopes of rows."""
+
+    def size(self, mean: float, origin: float) -> tuple[float, float]:
+        """a + b sqrt(mean) + c mean: numbers that the mean of |u o| + |psi*(u)| and the root of the mean of u^2 do not
         exceed, where u are the slopes of rows on which the mean of psi is this, and their origins o have this root of
         the mean square."""
         (a, b, c), mean = self.growth(origin), max(mean, 0.0)  # rounding may have made it less
-        return float(a + b * mean**0.5 + c * mean)
+        steepest, rise = self.steepness()
+        return float(a + b * mean**0.5 + c * mean), float(steepest + rise * mean**0.5)
 
     def shortfall(self, z: Array, u: Array) -> Array:
         """How far the line of slope u is below psi at z."""

@@ -52,6 +52,9 @@ class Logistic(Loss):
         """u is below 1, and psi* between -log 2 and 0."""
         return 1.0 + origin, 0.0, 0.0
 
+    def steepness(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
     def smoothed(self, width: float) -> Loss:
         return self
 

@@ -151,15 +151,18 @@ class Piecewise(Loss):
         return sum(c.jump for c in self.changes) * delta + max(p.bend for p in self.pieces) * delta * delta / 2.0
 
     def growth(self, origin: float) -> tuple[float, float, float]:
-        """With S the steepest of the slopes at the changes, and no bend above q, u^2 <= S^2 + 2 q psi, because psi is
-        at least 0. And psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term."""
-        steepest = max(*(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
-        bends = [p.bend for p in self.pieces if p.bend]
-        rise = (2.0 * max(bends, default=0.0)) ** 0.5  # |u| <= S + rise sqrt(psi)
+        """psi* is u at - value + (u - slope)^2 / (2 bend) on a piece, or without the last term."""
+        (steepest, rise), bends = self.steepness(), [p.bend for p in self.pieces if p.bend]
         far, value = (float(np.abs(found).max()) for found in (self._places, self._values))
-        far, inverse = max(1.0, abs(origin) + far), _inverse(2.0 * min(bends, default=0.0))
+        far, inverse = abs(origin) + far, _inverse(2.0 * min(bends, default=0.0))
         constant = far * steepest + value + inverse * (2.0 * steepest) ** 2
         return constant, far * rise + inverse * 4.0 * steepest * rise, inverse * rise**2
+
+    def steepness(self) -> tuple[float, float]:
+        """With S the steepest of the slopes at the changes, and no bend above q, u^2 <= S^2 + 2 q psi, because psi is
+        at least 0. So |u| <= S + rise sqrt(psi)."""
+        steepest = max(*(abs(p.slope) for p in self.pieces), *(c.jump for c in self.changes))
+        return steepest, (2.0 * max(p.bend for p in self.pieces)) ** 0.5
 
     def _piece(self, z: Array) -> tuple[Indices, Array]:
         """Which piece each residual is on, and how far from the place where that is described."""

@@ -1,0 +1,108 @@
+"""Columns are measured from their means over the join, where these are far from 0: so sums keep the digits in which
+rows differ, and what rounding may do to them is a share of deviations. A constant is 0 then, and takes part in no sum.
+The label is measured from its mean over the join, too."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import frexp, isfinite
+
+import numpy as np
+
+from sqlsvm.compile.prepare import node_table
+from sqlsvm.engine.base import Rows
+from sqlsvm.options import Scale
+from sqlsvm.plan.design import Coordinate, Design
+from sqlsvm.plan.plan import Plan
+from sqlsvm.plan.scaling import LabelMoments, Moments, flat, mean_of
+from sqlsvm.plan.target import CODE, Numeric, centred_at
+from sqlsvm.run.in_memory import ends_in, shifted
+from sqlsvm.run.measuring import is_constant, read_ends
+from sqlsvm.run.small import missing_tables
+from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.arrays import Array
+
+FAR = 1e-6
+"""The variance, as a share of the mean square, of a feature whose deviation is a thousandth of its size."""
+LARGE = 1e3
+"""A constant that is no larger does no harm."""
+NEAR = 1e-3
+"""The mean of a label is 0 if it is at most this share of its deviation."""
+DIGITS = 20
+"""The bits of a mean that are kept, as a share of the deviation."""
+
+Ends = Callable[[Coordinate], tuple[float, float]]
+
+
+def centred(work: Workspace, plan: Plan, found: Moments) -> Plan:
+    """The plan with these origins. Its tables are made again."""
+    far = flat(plan.design, found, FAR) if _has_constant(plan.design) else []
+    made = _with(plan, _origins(plan, found, read_ends(work, plan)) if far else {}, found.n, found.label)
+    if made is not plan:
+        work.drop([table for table in map(node_table, plan.copied) if table in work.tables])
+        work.run(missing_tables(work, made))
+    return made
+
+
+def centred_rows(plan: Plan, rows: Rows, weights: Array, scale: Scale) -> tuple[Plan, Rows]:
+    """The same of rows in memory."""
+    design = plan.design
+    if not (len(weights) and weights.sum() > 0.0 and _has_constant(design)):
+        return plan, rows
+    origins = _origins_of_rows(plan, rows, weights) if scale == "standard" else {}
+    codes = rows[CODE].astype(float)
+    label = None if design.target.signed else LabelMoments(float(weights @ codes), float(weights @ (codes * codes)))
+    made = _with(plan, origins, float(weights.sum()), label)
+    rows = dict(rows)
+    for index, origin in origins.items():
+        c = design.coordinates[index]
+        there = 1.0 - rows[f"x{design.indicators[index]}"].astype(float) if index in design.indicators else 1.0
+        rows[c.column] = rows[c.column].astype(float) - origin * there
+    before, after = design.target.centre, made.design.target.centre
+    return made, rows if before == after else shifted(rows, before - after)
+
+
+def _has_constant(design: Design) -> bool:
+    return any(c.role == "intercept" for c in design.coordinates)
+
+
+def _with(plan: Plan, origins: Mapping[int, float], n: float, label: LabelMoments | None) -> Plan:
+    design, target = plan.design.with_origins(origins) if origins else plan.design, plan.design.target
+    centre = target.centre if label is None else _centre(target.centre, n, label)
+    if isinstance(target, Numeric) and centre != target.centre and _has_constant(design):
+        design = replace(design, target=centred_at(target.label, centre))
+    return plan if design is plan.design else replace(plan, design=design)
+
+
+def _centre(before: float, n: float, label: LabelMoments) -> float:
+    """That over the join, of which the codes are measured from another."""
+    if not (n > 0.0 and isfinite(label.squares) and isfinite(label.total)):
+        return before
+    mean = label.total / n
+    deviation = max(label.squares / n - mean * mean, 0.0) ** 0.5
+    if abs(mean) <= NEAR * deviation or not mean:
+        return before
+    grain = 2.0 ** (frexp(deviation or abs(mean))[1] - DIGITS)
+    return float(round((before + mean) / grain) * grain)
+
+
+def _origins(plan: Plan, found: Moments, ends: Ends) -> dict[int, float]:
+    """Of the coordinates that are far from 0. That of a constant is the constant."""
+    made = {}
+    for c in flat(plan.design, found, FAR):
+        least, most = ends(c)
+        origin = least if is_constant(least, most) else min(max(mean_of(plan.design, found, c), least), most)
+        if abs(origin) > LARGE or not is_constant(least, most):
+            made[c.index] = origin
+    return made
+
+
+def _origins_of_rows(plan: Plan, rows: Rows, weights: Array) -> dict[int, float]:
+    total, squares = (np.zeros(plan.design.size) for _ in range(2))
+    with np.errstate(all="ignore"):  # what is not finite is refused later
+        for c in plan.design.coordinates:
+            if c.role != "intercept":
+                x = rows[c.column].astype(float, copy=False)
+                total[c.index], squares[c.index] = weights @ x, weights @ (x * x)
+    unknown = np.full(plan.design.size, np.nan)
+    found = Moments(float(weights.sum()), 0.0, 0.0, total, squares, unknown, unknown)
+    return _origins(plan, found, ends_in(rows)) if np.isfinite(squares).all() else {}
