@@ -16,7 +16,7 @@ ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows s
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow all suite lint unit spark bench bench-quick bench-check clean constraints faults attacks versions
+.PHONY: help demo test slow all suite lint unit spark campaign bench bench-quick bench-check clean constraints faults attacks versions
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,9 @@ unit: $(READY) ## run the tests that need no database: 1 minute
 faults: $(READY) ## make every fault happen at 20 moments, try hostile input, attacks and other versions: 3 hours; MOMENTS=3 is shorter
 	SQLSVM_FAULTS=$(or $(MOMENTS),20) $(BIN)/python -m pytest tests/faults
 	@$(MAKE) --no-print-directory attacks versions
+
+campaign: $(READY) ## train RUNS random problems and check each on the rows of its join: 10,000 in 1 to 2 hours
+	$(BIN)/python -m tests.campaign $(or $(RUNS),10000) $(or $(FIRST),0)
 
 attacks: $(READY)
 	SQLSVM_FAULTS=$(or $(MOMENTS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ATTACKS)

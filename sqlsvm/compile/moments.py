@@ -202,6 +202,8 @@ def _measures(
     for c in plan.coordinates(node):
         wanted = measured if plan.design.target.signed else measured - {"negative"}
         found = {name: made(c.of("t"), total, negative) for name, made in _MEASURES.items() if name in wanted}
+        if plan.design.weight and "largest" in found:  # a row that weighs nothing is not there
+            found["largest"] = sql.or_zero(sql.largest(exp.Abs(this=_counting(c.of("t"), total))))
         yield from ((made, f"{name}{c.index}") for name, made in found.items())
 
 

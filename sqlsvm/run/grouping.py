@@ -69,10 +69,13 @@ class Grouping:
             yield f"{are.format(model.by)} skipped: {named}{more}"
         if model.ungrouped:
             yield f"{model.by} is NULL in {model.ungrouped:,.10g} rows of the join: these are in no group"
+        tol, each = self.training.effort.tol, zip(model.groups, model.parts, strict=True)
+        if nothing := [str(of.value) for of, part in each if part.converged and part.gap > tol]:
+            said = "no more than what rounding may add to sums of such numbers: it may be 0"
+            yield f"the objective of {model.by} {_listed(nothing)} is {said}"
         if ones := [str(of.value) for of in model.groups if of.notes]:
-            more = f" and {len(ones) - NAMED:,} more" if len(ones) > NAMED else ""
             hint = "; try --class-weight balanced" if self.training.problem.class_weight == "none" else ""
-            yield f"the model predicts one class for every row of {model.by} {', '.join(ones[:NAMED])}{more}{hint}"
+            yield f"the model predicts one class for every row of {model.by} {_listed(ones)}{hint}"
 
     def _held_out(self, problem: Problem, left_out: Moments) -> TrainedOn:
         """Of all groups together."""
@@ -130,3 +133,8 @@ class Grouping:
     def _model(self, problem: Problem, penalty: Penalty, solution: Solution, notes: tuple[str, ...] | None) -> Model:
         asked = self.engine, self.name, self.text, self.training
         return model_of(*asked, problem, penalty, solution, self.known, notes=notes)
+
+
+def _listed(values: list[str]) -> str:
+    more = f" and {len(values) - NAMED:,} more" if len(values) > NAMED else ""
+    return f"{', '.join(values[:NAMED])}{more}"

@@ -1,0 +1,307 @@
+"""Random trainings, checked on every row of their joins: `python -m tests.campaign` runs many, and counts.
+
+lower bound <= F of an independent solver;  F(model) by brute force between objective and its upper bound;
+converged is a gap of at most tol, or a note of what rounding may add;  evaluate is what the rows say.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sqlglot import parse_one
+
+from sqlsvm.ask.measure import measure
+from sqlsvm.ask.rows import on_all
+from sqlsvm.ask.validation import Validation
+from sqlsvm.engine.base import Engine, Rows, Values
+from sqlsvm.errors import DataError, OptionError, QueryError
+from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.model.model import Model
+from sqlsvm.options import NUMBER_LOSSES
+from sqlsvm.run.train import Training, train_each
+from tests.ground.convex import optimum
+from tests.ground.joins import Join, words
+from tests.typed import asked
+
+LOSSES = ("hinge", "hinge", "squared_hinge", "smooth_hinge", "logistic", "absolute", "squared", "huber", "quantile")
+CLOSE = 1e-5
+"""How far doubles may put off what is computed from columns that are far from 0, as a share of F."""
+SMALL = 1e-7
+"""The cone solver knows its optimum up to this share."""
+
+
+@dataclass(frozen=True)
+class Case:
+    seed: int
+    join: Join
+    options: dict[str, Any]
+    shape: str
+    free: bool
+    sides: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def number(self) -> bool:
+        return self.options["loss"] in NUMBER_LOSSES
+
+
+def drawn(seed: int) -> Case:
+    """The data and the options of a number."""
+    rng = np.random.default_rng(seed)
+    shape = str(rng.choice(["one", "star", "many", "chain", "parent"]))
+    loss = str(rng.choice(LOSSES))
+    number = loss in NUMBER_LOSSES
+    rows = int(rng.integers(12, 60))
+    classes = not number and rng.random() < 0.12
+    x, keys = rng.normal(size=(rows, 3)), int(rng.integers(2, 9))
+    signal = x[:, 0] - 0.5 * x[:, 1] + 0.5 * rng.normal(size=rows)
+    label: Values = signal * far(rng) + (far(rng) if rng.random() < 0.3 else 0.0)
+    if not number:
+        label = words(np.digitize(signal, [-0.4, 0.4])) if classes else (signal > 0).astype(int)
+    f: Rows = {"id": np.arange(rows), "k": rng.integers(0, keys, rows), "y": label, "g": np.arange(rows) % 3}
+    for n in range(3):
+        f[f"x{n}"] = column(rng, x[:, n])
+    f["c"], f["w"] = words(rng.integers(0, 4, rows)), rng.integers(0, 4, rows).astype(float)
+    if rng.random() < 0.3:
+        f["x1"] = np.where(rng.random(rows) < 0.3, -1e-3, f["x1"])  # NULL, see below
+    side = int(rng.integers(1, 4)) * keys
+    b: Rows = {"k": np.arange(side) % keys, "j": rng.integers(0, 4, side), "z": column(rng, rng.normal(size=side))}
+    e: Rows = {"j": np.arange(8) % 4, "q": column(rng, rng.normal(size=8))}
+    d: Rows = {"k": np.arange(keys), "v": column(rng, rng.normal(size=keys))}
+    own = ["f.x0", "NULLIF(f.x1, -1e-3) AS x1", "f.x2"][: int(rng.integers(1, 4))]
+    own += ["f.c"] if rng.random() < 0.3 else []
+    text, more = {
+        "one": ("f", []),
+        "star": ("f JOIN d ON d.k = f.k", ["d.v"]),
+        "many": ("f JOIN b ON b.k = f.k", ["b.z"]),
+        "chain": ("f JOIN b ON b.k = f.k JOIN e ON e.j = b.j", ["b.z", "e.q"]),
+        "parent": ("b JOIN f ON f.id = b.k", ["b.z"]),
+    }[shape]
+    options: dict[str, Any] = {"label": "y", "loss": loss, "nulls": str(rng.choice(["mean", "drop"]))}
+    extra = []
+    if rng.random() < 0.2:
+        extra.append("f.w")
+        options["weight"] = "w"
+    elif rng.random() < 0.1 and not number and not classes:
+        options["class_weight"] = (1.0, 3.0) if rng.random() < 0.5 else "balanced"
+    options["scale"] = str(rng.choice(["standard", "standard", "standard", "maxabs", "none"]))
+    options["lam"] = float(10.0 ** rng.integers(-4, 1))
+    options["intercept"] = [True, True, "free", False][int(rng.integers(4))]
+    options["solver"] = "bundle" if rng.random() < 0.2 else "dane"
+    options["counting"] = "grid" if shape in ("many", "chain") and rng.random() < 0.3 else "auto"
+    options["max_passes"] = 40
+    options["in_memory"] = 0 if rng.random() < 0.6 else None
+    if rng.random() < 0.25:
+        options["l1"] = float(10.0 ** rng.integers(-4, 0))
+    if rng.random() < 0.15:
+        options["constrain"] = ("nonnegative",)
+    split = rng.random()
+    if split < 0.1 and not classes:
+        options["by"] = "g"
+        extra.append("f.g")
+        options["solver"] = "dane"
+    elif split < 0.2:
+        options["folds"] = 2
+    elif split < 0.3:
+        options["holdout"] = 0.3
+    selected = ", ".join(["f.y", *own, *more, *extra])
+    kind = {True: "FLOAT8", False: "TEXT" if classes else "INT"}[number]
+    script = f"""
+        CREATE TABLE f (id INT, k INT, y {kind}, g INT, x0 FLOAT8, x1 FLOAT8, x2 FLOAT8, c TEXT, w FLOAT8);
+        CREATE TABLE b (k INT, j INT, z FLOAT8); CREATE TABLE e (j INT, q FLOAT8); CREATE TABLE d (k INT, v FLOAT8)"""
+    join = Join(script, {"f": f, "b": b, "e": e, "d": d}, f"SELECT {selected} FROM {text}")
+    return Case(seed, join, options, shape, options["intercept"] == "free")
+
+
+def far(rng: np.random.Generator) -> float:
+    return float(10.0 ** rng.integers(-9, 10))
+
+
+def column(rng: np.random.Generator, values: Values) -> Values:
+    """On any scale, and sometimes far from 0: as far as doubles still know it to 10^-7 of its deviation."""
+    kind, size = rng.random(), far(rng)
+    if kind < 0.5:
+        return values
+    if kind < 0.7:
+        return values * size
+    shift = min(size * 10.0 ** rng.integers(0, 9), 1e12)
+    return np.full(len(values), shift) if kind < 0.8 else values * size + shift
+
+
+@dataclass
+class Found:
+    converged: bool
+    gap: float
+    passes: int
+    refused: str | None = None
+
+
+def run(engine: Engine, case: Case) -> Found:
+    """AssertionError, or any error that is no refusal, if something is wrong."""
+    with case.join.created(engine):
+        training = Training.of(**case.options)
+        validation = Validation({"m": training})
+        try:
+            (model,) = train_each(engine, case.join.query, {"m": training}, on_fold=validation.measure)
+        except (DataError, OptionError, QueryError) as error:
+            return Found(False, 1.0, 0, error.message)
+        validation.of(model)
+        if not case.options.get("holdout"):
+            rows = asked(engine, parse_one(case.join.query, read=engine.dialect))
+            for part, chosen, sign in parts(case, model, rows):
+                check(
+                    case,
+                    replace(part, notes=model.notes),
+                    {name: values[chosen] for name, values in rows.items()},
+                    sign[chosen],
+                )
+        evaluated(engine, case, model)
+    return Found(model.converged, model.gap, model.passes)
+
+
+def parts(case: Case, model: Model, rows: Rows) -> Iterator[tuple[Model, Values, Values]]:
+    """Each vector of weights, its rows, and their signs; of a label that is a number the label."""
+    label, every = rows["y"], np.ones(len(rows["y"]), dtype=bool)
+    if model.classes:
+        for part, value in zip(model.parts, model.classes, strict=True):
+            yield part, every, np.where(label.astype(str) == str(value.value), 1.0, -1.0)
+        return
+    sign = label.astype(float) if case.number else np.where(label.astype(float) > 0, 1.0, -1.0)
+    if model.groups:
+        for part, group in zip(model.parts, model.groups, strict=True):
+            yield part, rows["g"].astype(float) == float(str(group.value)), sign
+        return
+    yield model, every, sign
+
+
+def check(case: Case, model: Model, rows: Rows, sign: Values) -> None:
+    x, beta, share, sign, constant = design(case, model, rows, sign)
+    one = case.options["loss"]
+    classes = not case.number
+    origin = np.full(len(x), 0.0 if one == "logistic" else 1.0) if classes else sign - model.label_centre
+    signs = sign if classes else np.ones(len(x))
+
+    def value(weights: Values) -> float:
+        others = np.delete(weights, constant) if constant is not None else weights
+        squares = others if case.free else weights
+        z = origin - signs * (x @ weights)
+        l1 = case.options.get("l1", 0.0) * np.abs(others).sum()
+        return float(share @ psi(one, z)) + model.lam * float(squares @ squares) + float(l1)
+
+    at_model, slack = value(beta), CLOSE * value(np.zeros(len(beta))) * 1e-4 + 1e-300
+    near = CLOSE * at_model + slack
+    assert model.objective - near <= at_model <= model.objective_upper + near, (
+        at_model,
+        model.objective,
+        model.objective_upper,
+    )
+    assert model.lower_bound <= model.objective_upper * (1 + 1e-12)
+    if model.converged:
+        assert model.gap <= 1e-3 or any("rounding may add" in note for note in model.notes), model.gap
+    if not case.options.get("constrain"):
+        found = optimum(
+            x,
+            signs,
+            origin,
+            share,
+            one,
+            model.lam,
+            l1=case.options.get("l1", 0.0),
+            constant=constant,
+            free=case.free,
+            option=0.5 if one in ("quantile", "smooth_hinge") else 1.0,
+        )
+        if np.isfinite(found).all():
+            peer = value(found)
+            assert model.lower_bound <= peer + CLOSE * peer + slack, (model.lower_bound, peer)
+
+
+def design(case: Case, model: Model, rows: Rows, sign: Values) -> tuple[Values, Values, Values, Values, int | None]:
+    """The scaled columns, the weights of the model for them, the shares of the rows, and the place of the constant."""
+    options, names = case.options, [n for n in rows if n not in ("y", "w", "g")]
+    share = rows["w"].astype(np.longdouble) if options.get("weight") else np.ones(len(sign), dtype=np.longdouble)
+    if case.options["nulls"] == "drop":
+        kept = np.ones(len(sign), dtype=bool)
+        for n in names:
+            kept &= np.array([v is not None and v == v for v in rows[n].tolist()])
+        rows, sign, share = {n: v[kept] for n, v in rows.items()}, sign[kept], share[kept]
+    weights = options.get("class_weight")
+    if weights == "balanced":
+        each = [share[sign == s].sum() for s in (-1.0, 1.0)]
+        share = share * np.where(sign > 0, sum(each) / each[1], sum(each) / each[0])
+    elif weights:
+        share = share * np.where(sign > 0, weights[1], weights[0])
+    share = share / share.sum()
+    columns, beta = [], []
+    constant = None if options["intercept"] is False else 0
+    if constant is not None:
+        columns.append(np.ones(len(sign)))
+        beta.append(model.scaled_intercept)
+    for w in model.weights:
+        values = rows[w.feature]
+        if w.category is not None:
+            columns.append(np.array([float(v == w.category) for v in values.tolist()]))
+            beta.append(w.scaled_weight)
+            continue
+        v = np.array([np.nan if e is None else e for e in values.tolist()], dtype=np.longdouble)
+        known = ~np.isnan(v)
+        here = share[known].sum()
+        mean = (share[known] @ v[known]) / here if here else 0.0
+        v = np.where(known, v, mean)
+        centred, meets = v - share @ v, share > 0
+        width = np.longdouble(1.0)
+        if options["scale"] == "standard":
+            found = np.sqrt(share @ centred**2)
+            width = found if found > 1e-12 * np.abs(v[meets]).max(initial=0.0) else width
+        if options["scale"] == "maxabs":
+            width = np.abs(v[meets]).max(initial=0.0) or width
+        centring = options["scale"] == "standard" and constant is not None
+        columns.append(((centred if centring else v) / width).astype(float))
+        beta.append(w.scaled_weight)
+    return np.column_stack(columns), np.array(beta), share.astype(float), sign, constant
+
+
+def psi(loss: str, z: Values) -> Values:
+    match loss:
+        case "hinge":
+            return np.maximum(z, 0.0)
+        case "squared_hinge":
+            return np.maximum(z, 0.0) ** 2
+        case "smooth_hinge":
+            return np.where(z > 0.5, z, np.where(z < -0.5, 0.0, (z + 0.5) ** 2 / 2.0))
+        case "logistic":
+            return np.logaddexp(0.0, z)
+        case "absolute":
+            return np.abs(z)
+        case "squared":
+            return z * z / 2.0
+        case "huber":
+            return np.where(np.abs(z) <= 1.0, z * z / 2.0, np.abs(z) - 0.5)
+        case "quantile":
+            return np.maximum(0.5 * z, -0.5 * z)
+    raise ValueError(loss)
+
+
+def evaluated(engine: Engine, case: Case, model: Model) -> None:
+    """The accuracy is that of the scores of all rows, up to those about 0."""
+    try:
+        found = on_all(engine, model, lambda problem: measure(problem, model))
+    except (DataError, OptionError, QueryError):
+        return
+    if not isinstance(found, Evaluation) or case.options.get("holdout") or case.options.get("weight"):
+        return
+    rows = asked(engine, parse_one(case.join.query, read=engine.dialect))
+    sign = np.where(rows["y"].astype(float) > 0, 1.0, -1.0)
+    x, beta, _, sign, _ = design(
+        Case(0, case.join, {**case.options, "class_weight": None}, "", False), model, rows, sign
+    )
+    if case.options.get("class_weight") or case.options["scale"] == "maxabs":
+        return  # the widths are those of other weights
+    scores = x @ beta
+    clear = np.abs(scores) > 1e-4 * max(1e-300, float(np.abs(scores).max(initial=0.0)))
+    wrong, unclear = float(np.mean(clear & (np.sign(scores) != sign))), float(np.mean(~clear))
+    assert wrong - 1e-9 - found_blur(found) <= 1.0 - found.accuracy.value <= wrong + unclear + 1e-9 + found_blur(found)
+
+
+def found_blur(found: Evaluation) -> float:
+    return found.accuracy.upper - found.accuracy.lower
