@@ -1,6 +1,7 @@
 """Training from end to end: open a problem, let a solver make passes, return a model with its certificate."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -240,7 +241,7 @@ def train_each(
                 parts = [_own(*each) for each in zip(parts, solutions, penalties, strict=True)]
             models[name], laps[name] = together(parts, facts.label_values), clock.lap()
         if on_fold and training.folds:
-            in_folds(problem, solving, trainings, found, on_fold)
+            models = _marked(models, in_folds(problem, solving, trainings, found, on_fold), training.folds)
             laps[next(iter(trainings))]["folds"] = sum(clock.lap().values())
     return [replace(models[name], phases=laps[name]) for name in trainings]
 
@@ -369,8 +370,9 @@ def in_folds(
     trainings: Mapping[str, Training],
     found: Mapping[str, list[Array]],
     on_fold: OnFold,
-) -> None:
-    """The same trainings without each fold, from what they found on all rows."""
+) -> Counter[str]:
+    """The same trainings without each fold, from what they found on all rows. Returns in how many folds the training of
+    each name has not converged."""
     from sqlsvm.run.apart import Made, without
     from sqlsvm.run.folding import Folds, folded
 
@@ -379,6 +381,7 @@ def in_folds(
     by_class = training.problem.intercept == "free"
     rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
     begun: dict[Loss, list[Made]] = {}
+    unproven = Counter[str]()
     for loss in dict.fromkeys(each.problem.named_loss for each in trainings.values()):
         points = [beta for name, each in trainings.items() if each.problem.named_loss == loss for beta in found[name]]
         if state := solving.state(loss):
@@ -396,9 +399,21 @@ def in_folds(
                 penalties = [training.penalising.of(each) for each in here.of(loss)]
                 begins = None if begun.get(loss) or rest.drawn else found[name]
                 solutions = here.solve(training, penalties, begins)
+                unproven[name] += not all(solution.converged for solution in solutions)
                 weights[name] = [problem.scaling.to_raw(solution.beta) for solution in solutions]
         with rows.within(fold) as part:
             on_fold(part, weights)
+    return unproven
+
+
+def _marked(models: Mapping[str, Model], unproven: Counter[str], folds: int) -> dict[str, Model]:
+    """With a note, if trainings without a fold have not converged."""
+
+    def note(name: str) -> str:
+        said = f"the training without a fold has not converged in {unproven[name]} of {folds} folds"
+        return f"{said}: the measures are of what it had reached; try more --max-passes"
+
+    return {name: replace(m, notes=(*m.notes, note(name))) if unproven[name] else m for name, m in models.items()}
 
 
 def _own(model: Model, solution: Solution, penalty: Penalty) -> Model:

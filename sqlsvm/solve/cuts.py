@@ -8,7 +8,7 @@ Every feasible alpha bounds F* from below, however badly the dual is solved.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from sqlsvm.solve.penalty import Cuts, Optimum, Penalty
 from sqlsvm.solve.rounding import EXACT, Rounding
 
 ROUNDING = float(np.finfo(np.float64).eps)
-LEVEL_BISECTIONS = 40
+LEVEL_STEPS, CLOSE = 40, 1e-3
+"""Of a search for a level, which ends where the value is within this share of what is between level and bound."""
+WIDE, STEP = 18.5, 3.0
+"""How far the logarithm of a multiplier may be from where it begins, and how far it steps as long as it has no end."""
 LEAST = 1e-100
 """Where terms are smaller, what rounding may do to them is taken to be that of such terms."""
 
@@ -40,6 +43,30 @@ class Certificate:
         if self.objective_upper <= 0.0:
             return 0.0
         return max(0.0, self.objective_upper - self.lower_bound) / self.objective_upper
+
+
+class Root:
+    """Looks for the place where a falling function is 0: in steps until it is between two places, and from there by the
+    line between them, which leaves a tenth of what is between them at least."""
+
+    def __init__(self, start: float) -> None:
+        self.next = start
+        self._left, self._right = (start - WIDE, inf), (start + WIDE, -inf)
+
+    def take(self, value: float) -> None:
+        """At `next`."""
+        if value > 0.0:
+            self._left = (self.next, value)
+        else:
+            self._right = (self.next, value)
+        (left, above), (right, below) = self._left, self._right
+        if isfinite(above) and isfinite(below):
+            share = above / (above - below) if above > below else 0.5
+            self.next = left + (right - left) * min(0.9, max(0.1, share))
+        else:
+            self.next = (
+                min(left + STEP, (left + right) / 2.0) if value > 0.0 else max(right - STEP, (left + right) / 2.0)
+            )
 
 
 class Bundle:
@@ -95,20 +122,21 @@ class Bundle:
         """argmin |beta - centre|^2 subject to model(beta) <= level, for a level above the lower bound.
 
         With the multiplier of the constraint this is a proximal step. Its model value falls as the multiplier grows. So
-        bisect on the logarithm, and return the side that satisfies the level.
+        look for the root on the logarithm, and return a point that satisfies the level and is close enough to it.
         """
         if self.model(centre) <= level:
             return centre
-        low, high = 1e-8 / self.penalty.curvature, 1e8 / self.penalty.curvature
+        root = Root(np.log(1.0 / self.penalty.curvature))
         best, alpha = self.minimiser(), self._optimum.alpha
-        for _ in range(LEVEL_BISECTIONS):
-            middle = float(np.sqrt(low * high))
-            found = self.penalty.near(self._cuts, centre, middle, alpha)
-            point, alpha = found.point, found.alpha
-            if self.model(point) <= level:
-                high, best = middle, point
-            else:
-                low = middle
+        enough = CLOSE * (level - self._lower_bound)
+        for _ in range(LEVEL_STEPS):
+            found = self.penalty.near(self._cuts, centre, float(np.exp(root.next)), alpha)
+            alpha, off = found.alpha, self.model(found.point) - level
+            root.take(off)
+            if off <= 0.0:
+                best = found.point
+                if off >= -enough:
+                    break
         return best
 
     def step(self, centre: Array, metric: Metric) -> Array:

@@ -12,7 +12,7 @@ from sqlsvm.ask.rows import on_parts
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.evaluation import Evaluation
-from sqlsvm.run.train import train
+from sqlsvm.run.train import train, train_each
 from sqlsvm.solve.interior import Limits, Split, minimise
 from tests.ground.joins import Join, words
 from tests.ground.trained import measured_both_ways, training
@@ -120,6 +120,14 @@ def test_an_objective_of_0_says_how_far_that_is_known(engine: Engine) -> None:
         model = train(engine, "m", made.query, training("v", loss="squared", lam=1e-2))
     assert model.converged
     assert model.objective_upper == 0.0 or "what rounding may add" in model.notes[-1]
+
+
+def test_folds_that_have_not_converged_are_marked(duckdb: Engine) -> None:
+    made = join(MANY.format("o.y, o.x"))
+    asked = training(folds=2, max_passes=1, tol=1e-12, in_memory=0)
+    with made.created(duckdb):
+        (model,) = train_each(duckdb, made.query, {"m": asked}, on_fold=lambda problem, weights: None)
+    assert "has not converged in 2 of 2 folds" in model.notes[-1]
 
 
 def test_constraints_along_a_direction_without_curvature() -> None:

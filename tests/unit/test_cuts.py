@@ -8,7 +8,7 @@ import pytest
 
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.curvature import Dense, Metric
-from sqlsvm.solve.cuts import Bundle, Certificate, dual_bound
+from sqlsvm.solve.cuts import Bundle, Certificate, Root, dual_bound
 from sqlsvm.solve.oracle import Cut
 from sqlsvm.solve.penalty import L2
 from sqlsvm.solve.rounding import Rounding
@@ -175,3 +175,16 @@ def test_a_step_from_the_mean_of_the_cuts_is_newtons(known: bool) -> None:
         bundle.add(cut(slope, value - float(slope @ point)))
     _, found = bundle.step_between(points, Metric(Dense(both)))
     assert np.allclose(found, optimum)
+
+
+@pytest.mark.parametrize("root", [-17.0, -3.3, 0.0, 0.4, 8.0, 17.9])
+@pytest.mark.parametrize("bend", [0.2, 1.0, 5.0])
+def test_a_root_is_found_in_few_steps(root: float, bend: float) -> None:
+    """Of functions that are flat on both sides, as a value is along the logarithm of its multiplier."""
+    search = Root(0.0)
+    for _ in range(24):
+        value = float(np.tanh(bend * (root - search.next)) + 0.01 * (root - search.next))
+        if -1e-3 <= value <= 0.0:
+            return
+        search.take(value)
+    pytest.fail(f"it is still at {search.next}")
