@@ -143,7 +143,8 @@ class Groups:
         number = number_column(self.by)
         parameters = self.plan.design.target.parameters
         for n, rows in _by_number(self.work.blocks(statement, parameters), number):
-            yield places[n - 1 - self.by.offset], rows
+            if group := places.get(n - 1 - self.by.offset):  # if there is none, its rows weigh nothing
+                yield group, rows
 
     def in_memory(self, group: Group, rows: Rows, weights: ClassWeights, how: Scale, nulls: Nulls) -> Problem:
         target, before = self._target(group), self.plan.design.target.centre

@@ -47,12 +47,13 @@ def moments_of(plan: Plan, rows: Rows, weights: Array) -> Moments:
     negative = np.where(signs < 0.0, weights, 0.0)
     found = {name: np.zeros(design.size) for name in ("total", "squares", "largest", "negative")}
     columns = {c.index: _column(c, rows) for c in design.coordinates}
+    there = weights > 0.0
     room = np.empty(len(codes))  # a new array for each would be new memory each time
     with np.errstate(all="ignore"):  # what is not finite is refused later
         for index, x in columns.items():
             found["total"][index], found["negative"][index] = weights @ x, negative @ x
             found["squares"][index] = weights @ np.multiply(x, x, out=room)
-            found["largest"][index] = np.abs(x, out=room).max(initial=0.0)
+            found["largest"][index] = np.abs(x, out=room).max(initial=0.0, where=there)
     for d in design.dictionaries:
         places = rows[number_column(d)].astype(float)
         known = ~np.isnan(places)
