@@ -20,7 +20,7 @@ from sqlsvm.solve.rounding import EXACT, Rounding
 
 ROUNDING = float(np.finfo(np.float64).eps)
 LEVEL_STEPS, CLOSE = 40, 1e-3
-"""Of a search for a level, which ends where the value is within this share of what is between level and bound."""
+"""Of a search for a level: it may end where the value is within this share of what is between level and bound."""
 WIDE, STEP = 18.5, 3.0
 """How far the logarithm of a multiplier may be from where it begins, and how far it steps as long as it has no end."""
 LEAST = 1e-100
@@ -118,7 +118,7 @@ class Bundle:
         """The model's value, a lower bound on F(beta) up to rounding."""
         return float(np.max(self._slopes @ beta + self._offsets)) + self.penalty.value(beta)
 
-    def project(self, centre: Array, level: float) -> Array:
+    def project(self, centre: Array, level: float, close: float = CLOSE) -> Array:
         """argmin |beta - centre|^2 subject to model(beta) <= level, for a level above the lower bound.
 
         With the multiplier of the constraint this is a proximal step. Its model value falls as the multiplier grows. So
@@ -128,7 +128,7 @@ class Bundle:
             return centre
         root = Root(np.log(1.0 / self.penalty.curvature))
         best, alpha = self.minimiser(), self._optimum.alpha
-        enough = CLOSE * (level - self._lower_bound)
+        enough = close * (level - self._lower_bound)
         for _ in range(LEVEL_STEPS):
             found = self.penalty.near(self._cuts, centre, float(np.exp(root.next)), alpha)
             alpha, off = found.alpha, self.model(found.point) - level

@@ -128,12 +128,13 @@ def test_a_certificate_allows_for_the_rounding_of_products(duckdb: Engine) -> No
         duckdb.copy_in(meant(duckdb, "f"), {"y": x - z + rng.normal(size=2000), "x": x + shift, "z": z - shift})
         given = squared(lam=1e-4)
         with open_problem(duckdb, "SELECT y, x, z FROM f", given.problem) as problem:
-            found, centre = read_quadratic(problem), problem.plan.design.target.centre
+            found, design = read_quadratic(problem), problem.plan.design
             matrix_of_scaling = problem.scaling.matrix
         exact = asked(duckdb, parse_one("SELECT y, x, z FROM f"))
         raw = np.column_stack([np.ones(2000), exact["x"], exact["z"]]).astype(np.longdouble)
+        raw -= np.array([c.origin for c in design.coordinates], dtype=np.longdouble)
         scaled = raw @ matrix_of_scaling.T.astype(np.longdouble)
-        t = exact["y"].astype(np.longdouble) - centre
+        t = exact["y"].astype(np.longdouble) - design.target.centre
         matrix, sizes = (scaled.T @ scaled / 2000).astype(float), found.rounding.sizes
         assert (np.abs(found.matrix - matrix) <= found.rounding.share * np.outer(sizes, sizes)).all()
         linear = (scaled.T @ t / 2000).astype(float)

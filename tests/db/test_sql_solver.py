@@ -225,7 +225,7 @@ def test_the_level_step(engine: Engine, seed: int) -> None:
     found = np.array(ask(engine, f"sqlsvm._level_point({STATE}, {PENALTY})", at=at, penalty=case.told))
     level = 0.7 * here + 0.3 * lower
     assert case.bundle.model(case.penalty.feasible(found)) <= level + 1e-6 * abs(level)
-    peer = case.bundle.project(case.best, level)
+    peer = case.bundle.project(case.best, level, close=1e-9)
     assert np.linalg.norm(found - case.best) == pytest.approx(np.linalg.norm(peer - case.best), rel=1e-3, abs=1e-6)
 
 

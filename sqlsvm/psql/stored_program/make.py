@@ -18,12 +18,12 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.model.plain import plain
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
-from sqlsvm.plan.design import Coordinate
+from sqlsvm.plan.design import Coordinate, Design
 from sqlsvm.plan.keys import rounded_keys
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.preflight import lasting
 from sqlsvm.plan.sums import Terms, met, terms
-from sqlsvm.plan.target import Binary, is_single, read_label_values
+from sqlsvm.plan.target import Binary, Numeric, centred_at, is_single, read_label_values
 from sqlsvm.psql.stored_program.audits import audits
 from sqlsvm.psql.stored_program.checks import Check, LabelValues, checks, types
 from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
@@ -69,7 +69,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
             target = replace(target, class_parameters=asked.class_weight != "none")
         plan, catalog = lasting(engine, query, asked, target)
     begun = start(engine, text, training, query.maps)
-    plan = replace(plan, loss=begun.loss)
+    plan = replace(plan, loss=begun.loss, design=_measured_from(plan.design, begun.centre))
     single = engine.abilities.single if is_single(engine, query, target.label) else None
     plan, query = over_own_relations(plan), catalog.query
     checked = checks(plan, rounded_keys(catalog), types(engine, query), values, single)
@@ -90,6 +90,11 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
         begun.stored,
         {name: tuple(map(numbered, part)) for name, part in parts.items()},
     )
+
+
+def _measured_from(design: Design, centre: float) -> Design:
+    target = design.target
+    return replace(design, target=centred_at(target.label, centre)) if isinstance(target, Numeric) else design
 
 
 def _check_training(training: Training) -> None:

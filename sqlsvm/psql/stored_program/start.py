@@ -49,6 +49,8 @@ class Start:
     """The one that was asked for, with pieces near it that are close enough there."""
     width: float
     """Of a soft pass there."""
+    centre: float
+    """From which the label is measured: its mean over the join."""
     slopes: tuple[float, ...]
     """The steepest ones of the loss; if there are none, those at a residual of the usual size."""
 
@@ -82,7 +84,8 @@ def start(engine: Engine, text: str, training: Training, maps: Sequence[Mapped])
         "curvature": local.mean_curvature(point, search.curved),
     }
     loss = problem.plan.loss.finer(value - run.penalty.value(point))
-    return Start(stored, loss, width or dane.WIDTHS[0] * unit, _steepest(local))
+    centre = problem.plan.design.target.centre
+    return Start(stored, loss, width or dane.WIDTHS[0] * unit, centre, _steepest(local))
 
 
 def _steepest(local: LocalProblem) -> tuple[float, ...]:
