@@ -93,20 +93,11 @@ SELECT n.oid IS NOT NULL, has_schema_privilege(n.oid, 'CREATE') AND has_schema_p
   quote_ident(given.name), quote_ident(current_user)
 FROM (SELECT $1::text) AS given (name) LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = given.name"""
 
-# A session trusts its own role, the roles that it can become, superusers, and the roles that the user named. Only a
-# superuser does not trust the owner of the database, because it has more to lose than that database.
+# Membership does not count: a role that may grant itself could make anybody its member.
 _TRUSTED = """\
-WITH RECURSIVE mine (oid) AS (
-  SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user
-  UNION SELECT m.roleid FROM mine JOIN pg_catalog.pg_auth_members AS m ON m.member = mine.oid
-  WHERE coalesce(pg_catalog.to_jsonb(m) ->> 'set_option', 'true') = 'true'
-), trusted (oid, name) AS (
+WITH trusted (oid, name) AS (
   SELECT r.oid, r.rolname FROM pg_catalog.pg_roles AS r
-  WHERE r.rolsuper OR r.rolname = ANY ($1::name[]) OR r.oid IN (SELECT mine.oid FROM mine) OR (
-    (r.rolname = 'pg_database_owner' OR r.oid = (
-      SELECT d.datdba FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database()))
-    AND NOT EXISTS (
-      SELECT FROM pg_catalog.pg_roles AS s WHERE s.rolsuper AND s.rolname IN (current_user, session_user)))
+  WHERE r.rolsuper OR r.rolname = current_user OR r.rolname = ANY ($1::name[])
 )
 """
 

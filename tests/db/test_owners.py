@@ -177,8 +177,7 @@ def test_views_of_others_over_the_models_are_no_part_of_the_schema(postgres: Eng
 
 
 def test_whom_a_role_trusts(postgres: Engine, postgres_dsn: str) -> None:
-    """Itself, the roles that it can become, superusers, the owner of the database, and whom it names. A superuser is a
-    member of every role for PostgreSQL, and the owner of one database is a stranger to it."""
+    """Itself, superusers and whom it names. Not its groups: a role that may grant itself makes anybody its member."""
     names = [f"{kind} {os.getpid()}" for kind in ("user", "group", "above", "owner", "other")]
     user, group, above, owner, other = names
     database = value_of(postgres, "CURRENT_DATABASE()")
@@ -190,19 +189,29 @@ def test_whom_a_role_trusts(postgres: Engine, postgres_dsn: str) -> None:
         try:
             everyone = [*names, me, "pg_database_owner", "pg_monitor", "no such role", None]
             with connect(dsn) as engine:
-                assert [n for n in everyone if engine.trusts(n)] == [user, group, above, owner, me, "pg_database_owner"]
+                assert [n for n in everyone if engine.trusts(n)] == [user, me]
                 engine.trusted = frozenset([other])
                 assert engine.trusts(other)
             assert [n for n in everyone if postgres.trusts(n)] == [me]
             postgres.execute(Text(f'SET ROLE "{user}"'))  # a session that can go back is still a superuser's
-            assert [n for n in everyone if postgres.trusts(n)] == [user, group, above, me]
+            assert [n for n in everyone if postgres.trusts(n)] == [user, me]
         finally:
             postgres.execute(Text("RESET ROLE"))
             postgres.execute(Text(f'ALTER DATABASE {database} OWNER TO "{me}"'))
 
 
-def test_a_database_of_its_owner_is_used_by_all(postgres: Engine, postgres_dsn: str) -> None:
-    """The owner of the database installs. No role needs a flag, except a superuser, who has more to lose."""
+def test_a_role_that_grants_itself_is_a_stranger(postgres: Engine, postgres_dsn: str, mallory: str) -> None:
+    victim, tool = f"victim {os.getpid()}", f"tool {os.getpid()}"
+    with logins(postgres, postgres_dsn, victim, tool) as (dsn, tool_dsn):
+        postgres.execute(Text(f'GRANT {WHO} TO "{tool}" WITH ADMIN OPTION'))
+        run(tool_dsn, f'GRANT {WHO} TO "{victim}"')
+        run(mallory, "CREATE SCHEMA sqlsvm")
+        with connect(dsn) as engine, pytest.raises(EngineError, match=f'role "{MALLORY}" owns schema sqlsvm'):
+            open_store(engine).models()
+
+
+def test_the_owner_of_the_database_is_named(postgres: Engine, postgres_dsn: str) -> None:
+    """From the command line nobody else is trusted unasked."""
     owner, user = (f"{kind} {os.getpid()}" for kind in ("owner", "user"))
     database = value_of(postgres, "CURRENT_DATABASE()")
     me = value_of(postgres, "session_user")
@@ -212,10 +221,12 @@ def test_a_database_of_its_owner_is_used_by_all(postgres: Engine, postgres_dsn: 
             with connect(owner_dsn) as engine:
                 install(engine, readers=[user])
                 open_store(engine).save(model())
-            with connect(user_dsn) as engine:
-                assert len(open_store(engine).models()) == 1
-            with pytest.raises(EngineError, match=re.escape(f'role "{owner}" owns schema sqlsvm')):
-                open_store(postgres).models()
+            for dsn in (user_dsn, postgres_dsn):
+                with connect(dsn) as engine:
+                    with pytest.raises(EngineError, match=re.escape(f'role "{owner}" owns schema sqlsvm')):
+                        open_store(engine).models()
+                    engine.trusted = frozenset([owner])
+                    assert len(open_store(engine).models()) == 1
             said = sqlsvm("models", "--dsn", postgres_dsn)
             assert (said.returncode, f"--trust-owner '{owner}'" in said.stderr) == (1, True)
             assert sqlsvm("models", "--dsn", postgres_dsn, "--trust-owner", owner).returncode == 0

@@ -135,6 +135,7 @@ def places(postgres: Programmable, postgres_dsn: str) -> Iterator[dict[str, str]
             store(owner, "owners", QUERY)
             store(owner, "secret", SECRET)
         with connect(places["other"]) as other:
+            other.trusted = frozenset([NAMES["owner"]])
             store(other, "others", QUERY)
         typed(postgres, f'REVOKE SELECT ON public.secret FROM "{NAMES["owner"]}"')
         yield places

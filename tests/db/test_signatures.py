@@ -222,7 +222,7 @@ def test_nobody_takes_statements_out_of_a_program(place: Place, gone: str) -> No
 
 
 def test_a_reader_runs_what_it_trusts(place: Place) -> None:
-    """A program of a superuser at once, one of a trainer by name, and never by a setting."""
+    """A program of a superuser at once, one of a trainer by name, and never by a setting or as its member."""
     call = "SELECT count(*) FROM sqlsvm.evaluate('late', '{}'"
     compile_as(place.dsn, HARMLESS)
     assert answer(place.reader, f"{call});") == ["10"]
@@ -232,7 +232,7 @@ def test_a_reader_runs_what_it_trusts(place: Place) -> None:
     assert complaint(place.reader, f"{call}, trust => '{MALLORY}');")["SQLSTATE"] == "SV007"
     assert answer(place.reader, f"{call}, trust => '{TRAINER}');") == ["10"]
     typed(place.engine, f'GRANT "{TRAINER}" TO "{READER}"')
-    assert answer(place.reader, f"{call});") == ["10"]
+    assert complaint(place.reader, f"{call});")["SQLSTATE"] == "SV007"
 
 
 def test_the_query_of_a_model_runs_for_those_who_trust_its_owner(place: Place) -> None:
@@ -345,20 +345,15 @@ def test_the_owners_are_made_once(postgres: Programmable) -> None:
 
 
 def test_both_trust_the_same_roles(place: Place) -> None:
-    """The function also trusts the owner of the schema, whom its caller has trusted already: here a superuser."""
+    """The function also trusts the owner of the schema, whom its caller has trusted already."""
     typed(place.engine, f'GRANT "{TRAINER}" TO "{READER}"')
     roles = [MALLORY, TRAINER, READER, "postgres", "pg_monitor", "pg_database_owner", "no such role", None]
-    database = value(place.engine, "SELECT CURRENT_DATABASE() AS v")
-    me = value(place.engine, "SELECT session_user AS v")
-    for owner in (me, MALLORY):
-        typed(place.engine, f'ALTER DATABASE "{database}" OWNER TO "{owner}"')
+    for owner in (str(value(place.engine, "SELECT session_user AS v")), TRAINER):
+        typed(place.engine, f'ALTER SCHEMA sqlsvm OWNER TO "{owner}"')
         for dsn in (place.dsn, place.mallory, place.trainer, place.reader):
             with connect(dsn) as engine:
                 for named in (None, MALLORY):
                     engine.trusted = frozenset([named] if named else [])
                     for role in roles:
-                        if role == "pg_database_owner":
-                            continue  # no row has this name: a role can act as it, but not log in
-                        found = engine.fetch(_TRUSTS, [role, named])["v"][0]
-                        assert bool(found) == engine.trusts(role), (owner, dsn, named, role)
-    typed(place.engine, f'ALTER DATABASE "{database}" OWNER TO "{me}"')
+                        found = bool(engine.fetch(_TRUSTS, [role, named])["v"][0])
+                        assert found == (engine.trusts(role) or role == owner), (owner, dsn, named, role)
