@@ -278,6 +278,10 @@ class Engine(ABC):
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         """Which of these functions can write, or can give another value at each call."""
 
+    def remedy(self, volatile: str) -> str:
+        """What to do with a function that is one of these."""
+        return f"if it only reads, declare that: ALTER FUNCTION {volatile} ... STABLE"
+
     def unpinned_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
         """Which of these functions could mean something else when a statement of ours calls them."""
         return ()

@@ -43,11 +43,13 @@ from sqlsvm.files import is_stream, replacing
 
 T = TypeVar("T")
 
-# Without the first two DuckDB would download a missing extension in the middle of a query. pandas_analyze_sample: the
-# type of a column of Python objects comes from all of them, not from the first thousand.
+# Without the first two DuckDB would download a missing extension in the middle of a query. Without the third a
+# name that is no table would mean a variable of Python, of any caller. pandas_analyze_sample: the type of a column of
+# Python objects comes from all of them, not from the first thousand.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
     "pandas_analyze_sample": str(2**31),
 }
 
@@ -80,9 +82,21 @@ _TABLE_NAMES = """\
 SELECT CASE WHEN table_schema = current_schema() THEN table_name ELSE table_schema || '.' || table_name END
 FROM information_schema.tables ORDER BY 1"""
 
+# The table functions that a query may call: they only read, what the query names, or make rows. All others that DuckDB
+# has are refused, also those of a later version: some write files, or run a text as SQL.
+READING = {
+    "read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto", "read_json_objects",
+    "read_json_objects_auto", "read_ndjson", "read_ndjson_auto", "read_ndjson_objects", "json_each", "json_tree",
+    "generate_series", "range", "repeat", "repeat_row", "unnest", "histogram",
+}  # fmt: skip
+_LISTED = sorted(READING)
+
 _FUNCTIONS = """\
-SELECT lower(function_name), stability = 'VOLATILE' OR has_side_effects, macro_definition FROM duckdb_functions()
-WHERE stability = 'VOLATILE' OR has_side_effects OR (macro_definition IS NOT NULL AND NOT internal)"""
+SELECT lower(function_name), stability = 'VOLATILE' OR has_side_effects, macro_definition,
+    function_type IN ('table', 'table_macro', 'pragma') AND internal
+FROM duckdb_functions()
+WHERE stability = 'VOLATILE' OR has_side_effects OR (macro_definition IS NOT NULL AND NOT internal)
+    OR (function_type IN ('table', 'table_macro', 'pragma') AND internal)"""
 
 _CALLED = re.compile(r"(\w+)\"?\s*\(")
 
@@ -152,11 +166,13 @@ class DuckDB(Engine):
         return tuple(name for (name,) in self._ask(_TABLE_NAMES))
 
     def volatile_functions(self, called: Sequence[Called]) -> tuple[str, ...]:
+        """With those that make a table and are not listed as reading only."""
         volatile, calls = set[str](), defaultdict[str, list[str]](list)
-        for name, is_volatile, macro in self._ask(_FUNCTIONS):
-            if is_volatile:
+        for name, is_volatile, macro, makes_table in self._ask(_FUNCTIONS):
+            if is_volatile or (makes_table and name not in READING):
                 volatile.add(name)
-            calls[name] += _CALLED.findall(macro or "")
+            if not makes_table:
+                calls[name] += _CALLED.findall(macro or "")
         reached, unread = set[str](), [(name, name) for name in {name for _, name in called}]
         while unread:
             name, by = unread.pop()
@@ -164,6 +180,9 @@ class DuckDB(Engine):
                 reached.add(by)
             unread += [(inner, by) for inner in calls.pop(name.lower(), ())]
         return tuple(sorted(reached))
+
+    def remedy(self, volatile: str) -> str:
+        return f"store what it returns in a table; of the functions that make tables, these run: {', '.join(_LISTED)}"
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         """DuckDB does not say what a view reads: this adds every view, of any schema, whose name is in a text."""

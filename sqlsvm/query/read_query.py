@@ -109,7 +109,7 @@ def _check_functions(engine: Engine, called: Sequence[Called], detail: str | Non
         raise QueryError(
             f"function {name} is volatile: it may write, or return another value at each call",
             detail=detail,
-            hint=f"if it only reads, declare that: ALTER FUNCTION {name} ... STABLE",
+            hint=engine.remedy(name),
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import psycopg
@@ -11,6 +12,7 @@ from sqlglot import exp, parse
 from sqlsvm.ask.explain import explain
 from sqlsvm.ask.inspect import Inspection, as_json, inspect
 from sqlsvm.engine.base import Engine, StatementError, Text
+from sqlsvm.engine.duckdb import READING
 from sqlsvm.errors import DataError, QueryError
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog, key_facts
@@ -321,6 +323,54 @@ def test_a_macro_that_says_the_same_each_time(duckdb: Engine) -> None:
     run(duckdb, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (2)")
     duckdb.execute(Text("CREATE MACRO double_it(a) AS 2 * abs(a)"))
     assert inspect(duckdb, "SELECT double_it(x) AS z FROM t").join_rows == 2
+
+
+TABLE_FUNCTIONS = """SELECT DISTINCT lower(function_name) FROM duckdb_functions()
+WHERE function_type IN ('table', 'table_macro', 'pragma')"""
+
+
+def test_a_query_calls_no_table_function_that_is_not_listed(duckdb: Engine) -> None:
+    """All that the installed DuckDB has, so that a new one is refused until somebody has read what it does."""
+    run(duckdb, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (2)")
+    has = duckdb.fetch(Text(TABLE_FUNCTIONS))
+    (names,) = has.values()
+    called = [("", str(name)) for name in names]
+    assert set(duckdb.volatile_functions(called)) == {name for _, name in called} - READING
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "enable_logging(storage := 'file', storage_config := {{'path': '{folder}'}})",
+        "EnAbLe_LoGgInG (storage := 'file', storage_config := {{'path': '{folder}'}})",
+        "\"enable_logging\"(storage := 'file', storage_config := {{'path': '{folder}'}})",
+        "/* a */ enable_logging /* b */ (storage := 'file', storage_config := {{'path': '{folder}'}})",
+        "query('SELECT 1 AS x')",
+        "query_table('t')",
+        "json_execute_serialized_sql(json_serialize_sql('SELECT 1 AS x'))",
+        "read_text('/etc/hostname')",
+        "read_blob('/etc/hostname')",
+        "glob('/etc/*')",
+        "duckdb_secrets()",
+        "indirect('t')",
+    ],
+)
+@pytest.mark.parametrize(
+    "place", ["SELECT x FROM t, (SELECT * FROM {}) AS s", "WITH s AS (FROM {}) SELECT t.x FROM t, s"]
+)
+def test_what_a_query_must_not_call(duckdb: Engine, tmp_path: Path, call: str, place: str) -> None:
+    run(duckdb, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (2)")
+    duckdb.execute(Text("CREATE MACRO indirect(name) AS TABLE SELECT * FROM query_table(name)"))
+    with pytest.raises(QueryError):
+        read_query(duckdb, place.format(call.format(folder=tmp_path / "log")))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_is_no_variable_of_python(duckdb: Engine) -> None:
+    secret = {"x": np.arange(3)}
+    with pytest.raises(QueryError, match="cannot read secret"):
+        inspect(duckdb, "SELECT x FROM secret")
+    assert len(secret) == 1
 
 
 def test_functions_that_a_view_calls(postgres: Engine, postgres_dsn: str) -> None:
