@@ -1,8 +1,6 @@
 """DuckDB, in memory or in a file. The only file that imports duckdb."""
 
 import re
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -10,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary
 
 import duckdb
 import numpy as np
@@ -40,6 +38,7 @@ from sqlsvm.engine.duckdb_sql import ROW, spelled, twice_hashed
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
 from sqlsvm.files import is_stream, replacing
+from sqlsvm.scratch import private_folder
 
 T = TypeVar("T")
 
@@ -131,7 +130,7 @@ class DuckDB(Engine):
         if asked and not settings:
             raise OptionError("a setting in the URL is not NAME=VALUE", hint="duckdb:?memory_limit=4GB&threads=2")
         self.url = f"duckdb:{path}"
-        self._forget_spill: finalize[[str], DuckDB] | None = None
+        self._forget_spill: Callable[[], object] | None = None
         in_memory = path in ("", ":memory:")
         self._connection = self._connect_in_memory(settings) if in_memory else _connect(path, **settings)
         self._worker = Worker()
@@ -333,8 +332,7 @@ class DuckDB(Engine):
     def _connect_in_memory(self, settings: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
         """What does not fit into memory goes to the folder for temporary files, not to the user's folder. There it is
         in a folder that only this user can read: DuckDB would make one that every user can read."""
-        spill = tempfile.mkdtemp(prefix="sqlsvm-")
-        self._forget_spill = finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        spill, self._forget_spill = private_folder(of=self)
         return _connect(":memory:", **{"temp_directory": spill, **settings})
 
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -34,6 +33,7 @@ from sqlsvm.engine.spark_session import Opened, Pinned, Place, Quiet, given, ope
 from sqlsvm.engine.spark_sql import call, spelled
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.scratch import private_folder
 
 T = TypeVar("T")
 
@@ -390,9 +390,9 @@ class Spark(Engine):
         with suppress(*ERRORS):
             self._opened.close()
         if self._scratch:
-            self._scratch.cleanup()
+            self._scratch()
 
-    _scratch: tempfile.TemporaryDirectory[str] | None = None
+    _scratch: Callable[[], object] | None = None
 
     def _working_database(self) -> str:
         """Made when it is first needed. The files of its tables go with the tables, in any file system."""
@@ -415,8 +415,7 @@ class Spark(Engine):
 
     def _working_folder(self) -> str:
         if self._folder is None and self._opened.one_machine:
-            self._scratch = tempfile.TemporaryDirectory(prefix="sqlsvm-")
-            self._folder = self._scratch.name
+            self._folder, self._scratch = private_folder(of=self)
         if self._folder is None:
             hint = "--work-folder FOLDER: it is used for working tables, and all executors must reach it"
             raise OptionError("Spark on a cluster needs a folder for working tables", hint=hint)
