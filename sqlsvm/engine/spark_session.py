@@ -4,12 +4,14 @@ Only what a session in this process and one of Spark Connect have in common is u
 """
 
 import logging
+import os
 import socket
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -19,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from sqlsvm.engine.spark_errors import ERRORS, refused
 from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.scratch import private_folder
 
 _LOCAL = "local"
 _HINT = "write spark:local[*], spark:spark://host:7077, spark:sc://host:15002, or spark: for the configured master"
@@ -26,6 +29,10 @@ _HINT = "write spark:local[*], spark:spark://host:7077, spark:sc://host:15002, o
 _START = "is a Spark Connect server running there? sbin/start-connect-server.sh starts one"
 _MASTER = "is a master running there? sbin/start-master.sh starts one"
 _PORTS = {"sc": 15002, "spark": 7077}
+
+_LOCAL_DIR, _LOCAL_DIRS = "spark.local.dir", "SPARK_LOCAL_DIRS"
+_PLACED = ("yarn", "k8s://")
+"""These give each application folders of its own."""
 
 _DEFAULTS = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.app.name": "sqlsvm"}
 _OF_ONE_MACHINE = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
@@ -156,9 +163,31 @@ def _started(place: Place, settings: Mapping[str, str], log: Any) -> SparkSessio
     if place.master:
         conf.setMaster(place.master)
     launch: Any = java_gateway.launch_gateway
-    if SparkContext._gateway is None:
-        SparkContext._ensure_initialized(gateway=launch(conf, {"stderr": log, "stdout": log}))
+    with _private_files(place, conf):
+        if SparkContext._gateway is None:
+            SparkContext._ensure_initialized(gateway=launch(conf, {"stderr": log, "stdout": log}))
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+@contextmanager
+def _private_files(place: Place, conf: Any) -> Iterator[None]:
+    """Every user can read the folders that Spark makes for its shuffle files, so it makes them in folders of ours. For
+    Java the variable comes before the setting."""
+    given = os.environ.get(_LOCAL_DIRS)
+    if not place.master.startswith(_PLACED):
+        conf.set(_LOCAL_DIR, _private(given or conf.get(_LOCAL_DIR) or tempfile.gettempdir()))
+        os.environ.pop(_LOCAL_DIRS, None)
+    try:
+        yield
+    finally:
+        if given is not None:
+            os.environ[_LOCAL_DIRS] = given
+
+
+@cache
+def _private(places: str) -> str:
+    """They last as long as this process, because Java does."""
+    return ",".join(private_folder(place)[0] for place in places.split(","))
 
 
 def _not_started(place: Place, error: BaseException, log: Any) -> EngineError:

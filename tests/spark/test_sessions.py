@@ -2,6 +2,8 @@
 
 import io
 import itertools
+import stat
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
@@ -70,6 +72,15 @@ def test_a_model_of_files_is_that_of_duckdb(spark: Engine, duckdb: Engine, folde
     assert max(one.lower_bound, other.lower_bound) <= min(one.objective_upper, other.objective_upper) * (1 + 1e-9)
     assert one.join_rows == other.join_rows
     assert left(spark) == []
+
+
+def test_shuffle_files_are_private(spark: Engine) -> None:
+    """Other users can read the files, but cannot enter the folder above them."""
+    session = spark._session  # type: ignore[attr-defined]
+    session.range(0, 100, 1, 2).selectExpr("id % 7 AS k").groupBy("k").count().collect()
+    place = Path(session.sparkContext.getConf().get("spark.local.dir", tempfile.gettempdir()))
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert list(place.rglob("shuffle_*.data"))
 
 
 USED = 400 * 3 + 20 * 2
