@@ -2,14 +2,20 @@
 --     SET sqlsvm.reader = 'analyst'; SET sqlsvm.trainer = 'etl'; \i grants.sql
 DO $$
 DECLARE
-    reader CONSTANT text := nullif(current_setting('sqlsvm.reader', true), '');
-    trainer CONSTANT text := nullif(current_setting('sqlsvm.trainer', true), '');
-    kept_by_training CONSTANT text := (
+    path CONSTANT text := pg_catalog.current_setting('search_path');
+    reader text;
+    trainer text;
+    kept_by_training text;
+    grantee text;
+BEGIN
+    -- The path of the caller may have operators and functions of others.
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    reader := nullif(current_setting('sqlsvm.reader', true), '');
+    trainer := nullif(current_setting('sqlsvm.trainer', true), '');
+    kept_by_training := (
         SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_catalog.pg_class AS c
         WHERE c.relnamespace = 'sqlsvm'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_version'
     );
-    grantee text;
-BEGIN
     -- PUBLIC has EXECUTE unless ALTER DEFAULT PRIVILEGES revoked it. Readers get EXECUTE on all functions, because a function
     -- that reads or writes checks the rights on the tables.
     FOREACH grantee IN ARRAY array_remove(ARRAY[reader, trainer], NULL) LOOP
@@ -20,5 +26,6 @@ BEGIN
     IF trainer IS NOT NULL THEN
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %s TO %I', kept_by_training, trainer);
     END IF;
+    PERFORM set_config('search_path', path, true);
 END
 $$;

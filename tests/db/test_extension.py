@@ -18,6 +18,8 @@ from sqlsvm.psql.install import install, look, own_version, uninstall, upgrade
 from sqlsvm.psql.install.check import check
 from sqlsvm.psql.install.extension import write
 from sqlsvm.store import open_store
+from sqlsvm.store.templates import template
+from tests.db.test_shadows import SHADOWS
 from tests.ground.models import model
 from tests.listing import INSTALLED, listing
 from tests.psql import answer, psql
@@ -92,6 +94,53 @@ def test_the_extension_is_what_install_makes(dsn: str) -> None:
         open_store(engine).save(model())
     assert answer(dsn, f"SELECT sqlsvm.decision_function('late', '{FEATURES}');") == ["-1.799"]
     assert answer(dsn, "DROP EXTENSION sqlsvm; SELECT count(*) FROM pg_proc WHERE proname = 'score_sql';") == ["0"]
+
+
+HERS = """
+    SET client_min_messages = warning; CREATE ROLE mallory; GRANT CREATE ON DATABASE plain TO mallory;
+    SET ROLE mallory; CREATE SCHEMA {schema};
+    CREATE FUNCTION {schema}.evil(name, text) RETURNS text LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'a shadow was called'; END $$;
+    CREATE OPERATOR {schema}.|| (LEFTARG = name, RIGHTARG = text, FUNCTION = {schema}.evil); RESET ROLE;"""
+
+
+@pytest.fixture
+def planting(server: str, dsn: str) -> Iterator[str]:
+    """A superuser in that database, and no mallory afterwards."""
+    superuser = make_conninfo(server, dbname="plain")
+    yield superuser
+    answer(superuser, "DROP OWNED BY mallory CASCADE; DROP ROLE mallory;")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", 'the schema sqlsvm belongs to "mallory"'),
+        ("ALTER SCHEMA sqlsvm OWNER TO owner", "the schema sqlsvm is not empty"),
+        (
+            "DROP SCHEMA sqlsvm CASCADE; CREATE SCHEMA sqlsvm AUTHORIZATION owner; "
+            "GRANT CREATE ON SCHEMA sqlsvm TO mallory",
+            'the schema sqlsvm is open to "mallory"',
+        ),
+    ],
+)
+def test_the_extension_refuses_a_schema_of_others(dsn: str, planting: str, more: str, said: str) -> None:
+    """CREATE EXTENSION takes a schema that is there, and has it on its path."""
+    answer(planting, f"{HERS.format(schema='sqlsvm')} {more};")
+    found = psql(dsn, "CREATE EXTENSION sqlsvm;").err
+    assert "a shadow was called" not in found
+    assert said in found
+
+
+def test_the_extension_and_its_grants_call_no_operator_of_the_path(dsn: str, planting: str) -> None:
+    """A schema that is empty is taken. grants.sql can be run by hand, on any path."""
+    answer(planting, f"{HERS.format(schema='hers')} {SHADOWS}; GRANT USAGE ON SCHEMA hers, evil TO PUBLIC;")
+    path = "SET search_path = hers, evil, pg_catalog;"
+    answer(dsn, f"CREATE SCHEMA sqlsvm; {path} CREATE EXTENSION sqlsvm;")
+    assert (
+        answer(dsn, f"{path} SET sqlsvm.reader = 'mallory'; SET sqlsvm.trainer = 'mallory'; {template('grants')}") == []
+    )
+    assert answer(dsn, "SELECT has_table_privilege('mallory', 'sqlsvm.versions', 'INSERT');") == ["t"]
 
 
 def test_the_verbs_leave_an_extension_to_postgres(dsn: str) -> None:

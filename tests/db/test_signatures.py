@@ -292,6 +292,42 @@ def test_weights_are_never_code(place: Place, key: str) -> None:
         assert not place.is_taken()
 
 
+FORMULAS = (
+    "hers.evil($1)",
+    "e.evil($1)",
+    "$1 FROM $1",
+    "$1($1)",
+    "SIN($1))",
+    "($1",
+    "$1, $1",
+    "$1 / * $1 * /",
+    "$9",
+    "",
+)
+
+
+def test_formulas_are_never_code(place: Place) -> None:
+    """Arithmetic has no names; `e` is a part of numbers, and a schema of that name is anybody's."""
+    run(place.mallory, "ALTER FUNCTION hers.evil(integer) RENAME TO e")
+    place.engine.run_script(f"CREATE SCHEMA e AUTHORIZATION {WHO}; GRANT USAGE ON SCHEMA e TO PUBLIC")
+    run(place.mallory, "ALTER FUNCTION hers.e(integer) SET SCHEMA e")
+    run(place.mallory, "CREATE FUNCTION e.e(x float8) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT e.e(1)::float8'")
+    with connect(place.mallory) as engine:
+        open_store(engine).save(train(engine, "late", HARMLESS, Training.of(label="y", map=("bins:x:3",), lam=0.1)))
+    calls = ("predict('late', '{\"x\": 1}')", "decision_function('late', '{\"x\": 1}')", "score_sql('late')")
+    assert answer(place.dsn, f"SELECT sqlsvm.{calls[0]} IS NULL;") == ["f"]
+    change = """
+        UPDATE sqlsvm.versions SET owner = DEFAULT, body = jsonb_set(body::jsonb, '{maps,0,formulas}', (
+            SELECT jsonb_object_agg(f.key, :'said'::text)
+            FROM jsonb_each(body::jsonb #> '{maps,0,formulas}') AS f))::text;"""
+    for said in ("e.e($1)", *FORMULAS):
+        answer(place.mallory, change, {"said": said})
+        for call in calls:
+            done = psql(place.dsn, f"SELECT sqlsvm.{call} IS NULL;")
+            assert not place.is_taken(), said
+            assert "SV008: this is no formula of a map" in done.err, said
+
+
 # -- older installations -----------------------------------------------------------------------------------------------
 
 
