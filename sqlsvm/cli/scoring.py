@@ -79,6 +79,11 @@ targets = together(
         "--security-invoker", is_flag=True, help="Let the view read with the rights of its reader (PostgreSQL 15)."
     ),
     click.option("--csv", "csv_file", metavar="FILE", help="Write them to this file; - is stdout, the default."),
+    click.option(
+        "--keep-formulas",
+        is_flag=True,
+        help="Write CSV cells such as =1+1 without a ', which keeps a spreadsheet from running them.",
+    ),
     click.option("--parquet", metavar="FILE", help="Write them to this Parquet file (DuckDB) or folder (Spark)."),
     click.option("--overwrite", is_flag=True, help="Replace a table, view or file that exists."),
 )
@@ -113,6 +118,7 @@ def predict(
     view: str | None,
     security_invoker: bool,
     csv_file: str | None,
+    keep_formulas: bool,
     parquet: str | None,
     overwrite: bool,
     probability: bool,
@@ -129,6 +135,8 @@ def predict(
     if security_invoker and view is None:
         raise click.UsageError("--security-invoker needs --view", click.get_current_context())
     _check_targets({"table": table, "view": view, "csv": csv_file, "parquet": parquet}, overwrite, as_sql, rows)
+    if keep_formulas and (as_sql or table or view or parquet):
+        raise click.UsageError("--keep-formulas is for CSV", click.get_current_context())
     kind: Kind = "view" if table is None else "table"
     made = view if table is None else table
     if wanted.dsn and made is not None:
@@ -150,10 +158,10 @@ def predict(
             show_answer(f"the predictions are in {printable(parquet)}")
         elif csv_file is None or is_stdout(csv_file):
             with answering():
-                write_csv(engine, found, sys.stdout)
+                write_csv(engine, found, sys.stdout, keep_formulas=keep_formulas)
                 sys.stdout.flush()
         else:
-            written = _write_file(engine, found, Path(csv_file), overwrite)
+            written = _write_file(engine, found, Path(csv_file), overwrite, keep_formulas)
             show_answer(f"{written:,} predictions are in {printable(csv_file)}")
 
 
@@ -209,11 +217,11 @@ def _print_sql(wanted: Which, probability: bool) -> None:
     show_answer(score_sql(wanted.model(), dialect, probability=probability))
 
 
-def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool) -> int:
+def _write_file(engine: "Engine", found: "exp.Select", path: Path, overwrite: bool, keep_formulas: bool) -> int:
     """Writes all rows or nothing, except to a pipe or a device. Returns the number of rows."""
     from sqlsvm.model.predict import write_csv
 
     if path.exists() and not is_stream(path) and not overwrite:
         raise OptionError(f"{path} exists already", hint="choose another name, or add --overwrite")
     with writing(path) as out:
-        return write_csv(engine, found, out)
+        return write_csv(engine, found, out, keep_formulas=keep_formulas)

@@ -5,6 +5,7 @@ The rows are those of the model's query, or any others whose columns have the na
 
 import csv
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
@@ -267,16 +268,27 @@ def _target(engine: Engine, name: str) -> exp.Table:
     return engine.placed(target)
 
 
-def write_csv(engine: Engine, found: exp.Select, out: TextIO) -> int:
+_FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""With these begins what a spreadsheet runs, as OWASP lists them."""
+
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE | re.ASCII)
+
+
+def _as_text(cell: str | None) -> str | None:
+    """After a ' a spreadsheet shows the cell and does not run it."""
+    return f"'{cell}" if cell and cell[0] in _FORMULA and not _NUMBER.fullmatch(cell) else cell
+
+
+def write_csv(engine: Engine, found: exp.Select, out: TextIO, *, keep_formulas: bool = False) -> int:
     """Write a line of names, then all rows; a NULL is an empty cell. Returns the number of rows."""
     writer = csv.writer(out, lineterminator="\n")
     columns = engine.describe(found)
     with engine.snapshot(), closing(engine.texts(_texts(found, len(columns)))) as rows:
         first = next(rows, None)  # before the names are written, so that an error leaves no output
-        writer.writerow([column.name for column in columns])
-        written = 0
-        for row in chain([first] if first else [], rows):
-            writer.writerow(row)
+        names = [column.name for column in columns]
+        written = -1
+        for row in chain([names], [first] if first else [], rows):
+            writer.writerow(row if keep_formulas else map(_as_text, row))
             written += 1
     return written
 

@@ -23,7 +23,7 @@ from tests.ground.opened import Wish, build, joined
 from tests.ground.reference import naive
 from tests.ground.schemas import random_world
 from tests.ground.trained import training
-from tests.typed import asked, typed
+from tests.typed import asked, run, typed
 
 
 def fetch(engine: Engine, query: exp.Expr) -> dict[str, list[object]]:
@@ -219,6 +219,24 @@ def test_csv(engine: Engine) -> None:
     assert rows[0] == ["bought", "price", "colour", "fresh", "score", "prediction"]
     assert rows[2] == ["no", rows[2][1], "it's blue", "false", "-1.25", "no"]
     assert rows[3] == ["yes", "", "", "", "0.0625", "yes"]
+
+
+def test_a_csv_has_no_formulas(duckdb: Engine) -> None:
+    """Numbers stay numbers, also those with a sign."""
+    formulas = ["=1+1", "+cmd", "-2+3", "@sum(a)", "\t=1", "\r=1", "\n=1", "\uff1d1"]
+    plain = ["-1.5", "+1e-7", "-inf", "nan", "-.5", "a=1", " =1", "'=1", ""]
+    run(duckdb, 'CREATE TABLE t (place INT, c TEXT, "=h" DOUBLE)')
+    duckdb.copy_in(
+        exp.table_("t"), {"place": np.arange(17), "c": np.array([*formulas, *plain], object), "=h": -np.ones(17)}
+    )
+    found = exp.select("c", exp.column("=h", quoted=True)).from_("t").order_by("place")
+    for keep, wanted in ((False, [f"'{cell}" for cell in formulas]), (True, formulas)):
+        out = io.StringIO()
+        assert write_csv(duckdb, found.copy(), out, keep_formulas=keep) == 17
+        rows = list(csv.reader(io.StringIO(out.getvalue(), newline="")))
+        assert rows[0] == ["c", "=h" if keep else "'=h"]
+        assert [row[0] for row in rows[1:]] == wanted + plain
+        assert {row[1] for row in rows[1:]} == {"-1.0"}
 
 
 def test_parquet(duckdb: Engine, tmp_path: Path) -> None:
