@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, TextIO
 
@@ -279,9 +280,20 @@ def _as_text(cell: str | None) -> str | None:
     return f"'{cell}" if cell and cell[0] in _FORMULA and not _NUMBER.fullmatch(cell) else cell
 
 
+@dataclass(frozen=True)
+class _Lines:
+    """Lines end with LF. The writer puts quotes around a cell only if an end of its own lines is in it, and
+    a reader takes a lone CR for one too."""
+
+    out: TextIO
+
+    def write(self, line: str) -> int:
+        return self.out.write(line.removesuffix("\r\n") + "\n")
+
+
 def write_csv(engine: Engine, found: exp.Select, out: TextIO, *, keep_formulas: bool = False) -> int:
     """Write a line of names, then all rows; a NULL is an empty cell. Returns the number of rows."""
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(_Lines(out), lineterminator="\r\n")
     columns = engine.describe(found)
     with engine.snapshot(), closing(engine.texts(_texts(found, len(columns)))) as rows:
         first = next(rows, None)  # before the names are written, so that an error leaves no output
