@@ -39,7 +39,8 @@ _FORM = "SELECT MAX(version) AS version FROM sqlsvm.schema_version"
 # Two sessions that save the same name wait for each other at the row of the model.
 _NEXT_VERSION = """\
 INSERT INTO sqlsvm.models (name, last_version) VALUES ($1, 1)
-ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 RETURNING last_version"""
+ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 WHERE models.last_version < 2147483647
+RETURNING last_version"""
 
 _CHOSEN = " WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"
 _NEWEST = " FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version DESC LIMIT 1"
@@ -150,7 +151,7 @@ class DatabaseStore(Store):
 
     def _insert(self, model: Model) -> int:
         self.make()
-        version = int(self._fetch(_NEXT_VERSION, model.name)["last_version"][0])
+        version = self._next_version(model.name)
         body = {**model.as_json(), "version": version}
         values = [getattr(model, column) for column in _COLUMNS]
         row = self._insertion("versions", ("version", *_COLUMNS, "body"))
@@ -166,8 +167,13 @@ class DatabaseStore(Store):
 
     def _rehearse(self, name: str) -> NoReturn:
         self.make()
-        self._fetch(_NEXT_VERSION, name)
+        self._next_version(name)
         raise _Rehearsed
+
+    def _next_version(self, name: str) -> int:
+        for version in self._fetch(_NEXT_VERSION, name)["last_version"]:
+            return int(version)
+        raise EngineError(f'the model "{name}" has had 2147483647 versions', hint="store it under another name")
 
     def _kept(self, name: str, version: int | None) -> Kept:
         found = self._looked_up(name, version) if self._is_made() else Kept()

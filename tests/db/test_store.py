@@ -172,6 +172,17 @@ def test_a_number_is_not_given_twice(base: Store) -> None:
     assert base.save(model()) == 3
 
 
+def test_the_last_number(base: Store, engine: Engine) -> None:
+    """Before a training it is said too."""
+    base.save(model())
+    typed(engine, parse_one("UPDATE sqlsvm.models SET last_version = 2147483646"))
+    assert base.save(model()) == 2147483647
+    for attempt in (lambda: base.save(model()), lambda: base.check(model().name)):
+        with pytest.raises(EngineError, match='the model "late" has had 2147483647 versions'):
+            attempt()
+    assert base.load("late").version == 2147483647
+
+
 def test_nothing_of_a_dropped_model_is_left(base: Store, engine: Engine) -> None:
     base.save(model())
     base.drop("late")
