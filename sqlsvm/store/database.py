@@ -36,11 +36,12 @@ _SCHEMAS = "SELECT COUNT(*) AS n FROM pg_catalog.pg_namespace WHERE nspname = $1
 _TABLES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'"
 _FORM = "SELECT MAX(version) AS version FROM sqlsvm.schema_version"
 
-# Two sessions that save the same name wait for each other at the row of the model.
+# Two sessions that save the same name wait for each other at the row of the model. After the last number there is no
+# row, and least() because DuckDB adds before it looks at WHERE.
 _NEXT_VERSION = """\
 INSERT INTO sqlsvm.models (name, last_version) VALUES ($1, 1)
-ON CONFLICT (name) DO UPDATE SET last_version = models.last_version + 1 WHERE models.last_version < 2147483647
-RETURNING last_version"""
+ON CONFLICT (name) DO UPDATE SET last_version = least(models.last_version, 2147483646) + 1
+WHERE models.last_version < 2147483647 RETURNING last_version"""
 
 _CHOSEN = " WHERE name = $1 AND (CAST($2 AS INT) IS NULL OR version = CAST($2 AS INT))"
 _NEWEST = " FROM sqlsvm.versions" + _CHOSEN + " ORDER BY version DESC LIMIT 1"
