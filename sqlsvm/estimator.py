@@ -19,7 +19,7 @@ from sqlsvm.ask.intervals import with_intervals_of, with_intervals_of_residuals
 from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts, options_of
-from sqlsvm.ask.validation import Validation
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine import connect
 from sqlsvm.engine.base import Engine, Session, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError, nearest
@@ -52,7 +52,7 @@ from sqlsvm.run.components import Components
 from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation, Saved
-from sqlsvm.run.train import Training, train_each
+from sqlsvm.run.train import Training
 from sqlsvm.solve.loss.custom import given
 
 if TYPE_CHECKING:
@@ -202,19 +202,12 @@ class Relational:
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
         one_loss = len({training.problem.named_loss for training in trainings.values()}) == 1
-        continuation, validation = Continuation(before), Validation(trainings)
+        continuation = Continuation(before)
         try:
             with self._opened(database) as engine:
-                found = train_each(
-                    engine,
-                    query,
-                    trainings,
-                    continuations=dict.fromkeys(trainings, continuation) if one_loss else {},
-                    start=start,
-                    on_fold=validation.measure,
-                )
-                models = [validation.of(model) for model in found]
-                models = list(with_probabilities(engine, models, offload=_as_option("offload", self.offload)))
+                known = dict.fromkeys(trainings, continuation) if one_loss else {}
+                models = trained(engine, query, trainings, continuations=known, start=start)
+                models = with_probabilities(engine, models, offload=_as_option("offload", self.offload))
         except (KeyboardInterrupt, EngineError):
             self._passes = continuation.last or before
             raise

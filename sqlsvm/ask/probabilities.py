@@ -36,7 +36,7 @@ def with_probabilities(engine: Engine, models: Sequence[Model], *, offload: bool
     """The models of one training, each with its probability if that was asked for. The rows held out are read once.
     With folds, the scores there have given it already."""
     method = models[0].options.get("probability")
-    if method is None or models[0].validation:
+    if method is None or models[0].options["folds"]:
         return list(models)
 
     def fitted(problem: Problem) -> list[Model]:

@@ -1,6 +1,6 @@
 """Cross-validation: what the trainings without each fold do on that fold, and the probabilities of the scores there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +9,29 @@ from sqlsvm.ask.of_rows import Measures
 from sqlsvm.ask.probabilities import bins_of_each, fit, with_curves
 from sqlsvm.ask.score_bins import ScoreBins, together
 from sqlsvm.ask.selecting import with_errors
+from sqlsvm.engine.base import Engine
 from sqlsvm.model.model import Model, Validated
+from sqlsvm.rules import Facts
 from sqlsvm.run.problem import Problem
-from sqlsvm.run.train import Training
+from sqlsvm.run.resume import Continuation
+from sqlsvm.run.train import NOTHING, NOTHING_ELSE, Training, train_each
 from sqlsvm.solve.arrays import Array
+from sqlsvm.solve.solution import OnPass
+
+
+def trained(
+    engine: Engine,
+    text: str,
+    trainings: Mapping[str, Training],
+    on_passes: Callable[[str], OnPass | None] = lambda name: None,
+    continuations: Mapping[str, Continuation] = NOTHING,
+    start: Model | None = None,
+    asked: Facts = NOTHING_ELSE,
+) -> list[Model]:
+    """A model for each training, as `train_each` makes it, with what the folds measure."""
+    validation = Validation(trainings)
+    models = train_each(engine, text, trainings, on_passes, continuations, start, validation.measure, asked)
+    return [validation.of(model) for model in models]
 
 
 class Validation:
@@ -34,10 +53,10 @@ class Validation:
                 self._bins[name].append(bins_of_each(problem, thetas))
 
     def of(self, model: Model) -> Model:
-        """The model with what was found; the same if there were no folds."""
+        """The model with what was found; the same if fewer than two folds could be measured."""
         folds, bins = self._measures[model.name], self._bins[model.name]
         method = self._trainings[model.name].probability
-        if not folds:
+        if len(folds) < 2:
             return model
         found = {name: _validated(folds, name) for name in folds[0][0]}
         model = replace(model, validation=found)

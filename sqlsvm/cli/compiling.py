@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from sqlsvm.cli.group import cli, examples, show_answer
-from sqlsvm.cli.options import check_read, declared, models_database, opened, query_wanted
+from sqlsvm.cli.options import declared, models_database, opened, query_wanted, refuse_typed
 from sqlsvm.cli.training import name_wanted, training_of
 
 
@@ -30,10 +30,8 @@ def compile_(dsn: str, query: str, name: str, by: str | None, **options: Any) ->
     """
     from sqlsvm.psql.stored_program import check_place, save_program, stored_program
 
-    if by:
-        raise click.UsageError("a program trains one model: sqlsvm train --by trains one for each group.")
+    refuse_typed(options, by=by, program=True)
     training = training_of(**options)
-    check_read(training.options)
     with opened(dsn) as engine:
         check_place(engine, name)
         program = stored_program(engine, query, training)

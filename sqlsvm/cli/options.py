@@ -53,18 +53,24 @@ def typed(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def check_read(options: Mapping[str, Any]) -> None:
-    """An option that the others leave unread is a mistake, if it was typed."""
+def refuse_typed(options: dict[str, Any], **more: Any) -> None:
+    """Refuse what does not go together, as an error of the command line. What a variable says that the other options
+    leave unread may be meant for other verbs, and counts as not given."""
+    from sqlsvm.rules import refuse
+
     for known in OPTIONS.values():
-        if known.read_by and typed(known.name):
+        if known.read_by and known.name in options and not typed(known.name):
             other, values = known.read_by
-            if options[other] not in values:
-                wanted = " or ".join(values)
-                raise click.UsageError(f"{known.flag} is for --{other} {wanted}", click.get_current_context())
+            if options.get(other, OPTIONS[other].default) not in values:
+                options[known.name] = known.default
+    try:
+        refuse(options | more)
+    except OptionError as error:
+        raise Refused(error.message, error.hint or "", click.get_current_context()) from error
 
 
-class Missing(click.UsageError):
-    """An option is missing. The hint says how to give it."""
+class Refused(click.UsageError):
+    """An option is missing, or does not go with another. The hint says how to go on."""
 
     def __init__(self, message: str, hint: str, context: click.Context) -> None:
         super().__init__(message, context)
@@ -76,7 +82,7 @@ def _needed(hint: str) -> Callable[[click.Context, click.Parameter, str | None],
 
     def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
         if not value and not context.resilient_parsing:
-            raise Missing(f"{parameter.opts[0]} is missing", hint, context)
+            raise Refused(f"{parameter.opts[0]} is missing", hint, context)
         return value
 
     return check

@@ -12,7 +12,7 @@ import click
 from sqlsvm.cli import progress
 from sqlsvm.cli.group import show_either, writing
 from sqlsvm.cli.resuming import say
-from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS, Option
+from sqlsvm.options import OPTIONS, Option
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -78,37 +78,6 @@ def each(option: Option | None, options: Mapping[str, Any]) -> Iterator[tuple[fl
     yield from ((value, {option.name: value}) for value in (sorted(values) if option.name == "quantile" else values))
 
 
-def check(
-    option: Option | None,
-    options: Mapping[str, Any],
-    select: str | None,
-    simplest: bool,
-    model_file: str | None,
-) -> None:
-    """What several values do not go with, before a database is opened."""
-    if simplest and not (select and options["folds"]):
-        raise click.UsageError("--one-standard-error needs --select and --folds: the folds give the error.")
-    if option is None:
-        if select:
-            raise click.UsageError("--select chooses among models: give --lambda or --l1 several values.")
-        return
-    if model_file and not select:
-        raise click.UsageError("--model-file keeps one model, and several values make several: add --select.")
-    if options["solver"] in ("descent", *MACHINES):
-        solver = options["solver"]
-        raise click.UsageError(f"--solver {solver} takes one value of {option.flag}: its steps do not share passes.")
-    if select:
-        of_numbers = options["loss"] in NUMBER_LOSSES
-        measures = MEASURES_OF_NUMBERS if of_numbers else MEASURES_OF_CLASSES
-        if option.name == "quantile":
-            raise click.UsageError("--select compares models of one loss, and each quantile is another.")
-        if options["holdout"] is None and options["folds"] is None:
-            raise click.UsageError("--select measures models on rows that they have not seen: add --folds 5.")
-        if select not in measures:
-            kind = "a number" if of_numbers else "two classes"
-            raise click.UsageError(f"--select {select} is not for a label with {kind}: take {', '.join(measures)}")
-
-
 def name_of(name: str, value: float) -> str:
     """Of the model for one of the values."""
     return f"{name}_{value:.12g}"
@@ -151,14 +120,12 @@ def train_several(
 def _found(engine: "Engine", query: str, run: Several, continuations: "Mapping[str, Continuation]") -> "list[Trained]":
     from sqlsvm.ask.crossings import crossings
     from sqlsvm.ask.probabilities import with_probabilities
-    from sqlsvm.ask.validation import Validation
-    from sqlsvm.run.train import train_each
+    from sqlsvm.ask.validation import trained
     from sqlsvm.show.several import Trained
 
-    offload, validation = run.first.offload, Validation(run.trainings)
-    on_passes = partial(_on_pass, run)
-    trained = train_each(engine, query, run.trainings, on_passes, continuations, on_fold=validation.measure)
-    models = [validation.of(model) for model in trained]
+    offload, on_passes = run.first.offload, partial(_on_pass, run)
+    asked = {"select": run.select.by if run.select else None}
+    models = trained(engine, query, run.trainings, on_passes, continuations, asked=asked)
     measures = _measures(engine, models, run.first)
     above: list[float | None] = [None] * len(models)
     if run.option.name == "quantile":
@@ -204,7 +171,7 @@ def _chosen(
 ) -> int | None:
     from sqlsvm.ask.selecting import best, simplest
 
-    if select is None:
+    if select is None or None in measures:
         return None
     if select.simplest:
         strengths = [float(model.options[option.name]) for model in models]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlsvm.cli.group import cli, examples, show_answer, show_either
-from sqlsvm.cli.options import Missing, json_wanted, opened, option, together, trust_wanted
+from sqlsvm.cli.options import Refused, json_wanted, opened, option, together, trust_wanted
 from sqlsvm.errors import OptionError, SqlsvmError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Which:
     def rows(self, hint: str = "--dsn URL, or set SQLSVM_DSN; the rows are read there") -> Iterator["Engine"]:
         """The database that the model is used on. It keeps the model too, unless a file does."""
         if not self.dsn:
-            raise Missing("--dsn is missing", hint, click.get_current_context())
+            raise Refused("--dsn is missing", hint, click.get_current_context())
         if not self.model_file:
             _check_kept(self.dsn)
         with opened(self.dsn) as engine:
@@ -172,7 +172,7 @@ def weights(wanted: Which, top: int | None, as_json: bool) -> None:
 def _must_be_named(context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
     """A model that is dropped must be named, even if there is only one."""
     if value is None and not context.resilient_parsing:
-        raise Missing("MODEL is missing", "sqlsvm drop MODEL; sqlsvm models lists them", context)
+        raise Refused("MODEL is missing", "sqlsvm drop MODEL; sqlsvm models lists them", context)
     return value
 
 

@@ -10,7 +10,6 @@ import click
 from sqlsvm.cli import progress, several
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
-    check_read,
     declared,
     json_wanted,
     models_database,
@@ -18,12 +17,13 @@ from sqlsvm.cli.options import (
     option,
     place,
     query_wanted,
+    refuse_typed,
     together,
     typed,
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
-from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS, Option
+from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
-    from sqlsvm.run.resume import Continuation, Saved
+    from sqlsvm.run.resume import Saved
     from sqlsvm.run.train import Training
-    from sqlsvm.solve.solution import OnPass, Record
+    from sqlsvm.solve.solution import Record
     from sqlsvm.store import Store
 
 NOT_CONVERGED = 3
@@ -111,17 +111,19 @@ def train(
     from sqlsvm.run.ahead import look_ahead
 
     varied = several.varied(options)
-    several.check(varied, options, select, simplest, model_file)
-    if pictures and not varied:
-        raise click.UsageError("--png draws several models: give --lambda or --l1 several values.")
-    check_start(start, resume, options["solver"], varied)
-    if options["by"] and varied:
-        raise click.UsageError(f"--by takes one value of {varied.flag}: it trains a model for each group already.")
+    refuse_typed(
+        options,
+        several=varied and varied.flag,
+        select=select,
+        one_standard_error=simplest or None,
+        png=pictures,
+        model_file=model_file,
+        resume=resume or None,
+        work_schema=place().get("work_schema"),
+        **{"from": start},
+    )
     trainings = {value: training_of(**options | given) for value, given in several.each(varied, options)}
     training = next(iter(trainings.values()))
-    check_read(training.options)
-    if training.offload and place().get("work_schema"):
-        raise OptionError("--work-schema makes tables on the server, and --offload does not", hint="choose one of them")
     look_ahead(dsn, query, "sqlsvm.show.training")
     with opened(dsn) as engine:
         store = _store(engine, dsn, model_file)
@@ -160,14 +162,15 @@ def train_and_keep(
     start: "Model | None" = None,
 ) -> "Model":
     """The answer is given even where the model could not be stored."""
+    from sqlsvm.ask.probabilities import with_probabilities
+    from sqlsvm.ask.validation import trained
     from sqlsvm.run.resume import Continuation
-    from sqlsvm.run.train import train
 
     store = keeper.store
     continuation = Continuation(before, say)
     with keeper.outliving({name: continuation}):
-        made = _measured if training.folds or training.probability else train
-        model = made(engine, name, query, training, on_pass, continuation, start)
+        models = trained(engine, query, {name: training}, lambda name: on_pass, {name: continuation}, start)
+        (model,) = with_probabilities(engine, models, offload=training.offload)
         try:
             model = replace(model, version=store.save(model)) if store else model
         except SqlsvmError:
@@ -181,26 +184,6 @@ def train_and_keep(
             _warn(model, training)
     finally:  # also if the reader of the answer has gone
         keeper.close({name: continuation})
-    return model
-
-
-def _measured(
-    engine: "Engine",
-    name: str,
-    query: str,
-    training: "Training",
-    on_pass: "OnPass",
-    continuation: "Continuation",
-    start: "Model | None",
-) -> "Model":
-    """With what the rows of folds tell, or those that were held out."""
-    from sqlsvm.ask.probabilities import with_probabilities
-    from sqlsvm.ask.validation import Validation
-    from sqlsvm.run.train import train
-
-    validation = Validation({name: training})
-    model = train(engine, name, query, training, on_pass, continuation, start, validation.measure)
-    (model,) = with_probabilities(engine, [validation.of(model)], offload=training.offload)
     return model
 
 
@@ -231,18 +214,6 @@ def _store(engine: "Engine", dsn: str, model_file: str | None) -> "Store | None"
     if model_file:
         return open_store(model_file)
     return open_store(engine) if lasting(dsn) else None
-
-
-def check_start(start: str | None, resume: bool, solver: str, varied: "Option | None") -> None:
-    """What --from does not go with."""
-    if start and resume:
-        raise click.UsageError("--resume continues from passes, and --from from a model: give one of them.")
-    if start and varied:
-        raise click.UsageError(f"--from begins one training, and several values of {varied.flag} make several.")
-    if start and solver == "descent":
-        raise click.UsageError("--solver descent begins at 0, as in the paper: leave out --from.")
-    if (start or resume) and solver in MACHINES:
-        raise click.UsageError(f"--solver {solver} always begins at 0: leave out --from and --resume.")
 
 
 def _start(store: "Store | None", name: str) -> "Model":

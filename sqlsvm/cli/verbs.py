@@ -8,9 +8,8 @@ import click
 
 from sqlsvm.cli.group import cli, examples, show_either
 from sqlsvm.cli.options import (
-    Missing,
+    Refused,
     beta_wanted,
-    check_read,
     database,
     declared,
     finite,
@@ -20,6 +19,7 @@ from sqlsvm.cli.options import (
     opened,
     option,
     query_wanted,
+    refuse_typed,
     typed,
     weights_of,
 )
@@ -200,8 +200,8 @@ def explain(
     if typed("beta") and not analyze:  # $SQLSVM_BETA may be there for `count`
         raise click.UsageError("--beta needs --analyze", click.get_current_context())
     solver = "descent" if options["counting"] == "sketch" else OPTIONS["solver"].default
+    refuse_typed(options, solver=solver)
     training = training_of(solver=solver, scale=None, buckets=buckets, **options)
-    check_read(training.options)
     with opened(dsn) as engine:
         if analyze:
             found = explaining.analyze(engine, query, training, weights_of(engine, beta))
@@ -261,7 +261,7 @@ def count(
     from sqlsvm.show import counts as answers
 
     if beta is None:
-        raise Missing(
+        raise Refused(
             "--beta is missing", "--beta beta.json, or --beta '{...}', or --beta MODEL", click.get_current_context()
         )
     if generalized and typed("bound"):

@@ -7,7 +7,6 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
 from sqlsvm.options import (
     DEFAULTS,
-    NUMBER_LOSSES,
     ClassWeights,
     Counting,
     Intercept,
@@ -56,10 +55,6 @@ class ProblemOptions:
 
     def __post_init__(self) -> None:
         check(self)
-        if self.loss in NUMBER_LOSSES and self.class_weight != "none":
-            raise OptionError(
-                f"the loss {self.loss} is for numbers, which have no classes", hint="leave out --class-weight"
-            )
         self.named_loss  # noqa: B018 - one that cannot be made is refused here
 
     @property

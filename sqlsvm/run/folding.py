@@ -112,7 +112,7 @@ class Folded:
                 check_rows(plan, moments)
             except DataError as error:
                 which_rows = f"of the rows that fold {fold + 1} of {self.folds.number} {said}"
-                raise DataError(error.message, detail=which_rows, hint="use fewer folds, or another --seed") from error
+                raise DataError(f"{error.message}, {which_rows}", hint="use fewer folds, or another --seed") from error
             yield replace(self.problem, plan=plan, moments=moments)
 
 
@@ -120,8 +120,6 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     """Its own table of the label's node goes: each part of the rows has another. A small join has no tables yet."""
     work, query = problem.work, problem.plan.tree.query
     alias = query.label_relation
-    if query.is_optional(alias):
-        raise OptionError(f"--folds cannot part the rows of {alias}: it is behind a LEFT JOIN")
     relation = query.relation(alias)
     columns = query.used_columns(alias)
     number = _fold(work.engine, query, alias, folds)

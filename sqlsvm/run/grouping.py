@@ -83,7 +83,7 @@ class Grouping:
         return replace(self.known, held_out=rows)
 
     def _each(self, groups: Groups) -> Iterator[tuple[Group, Model | DataError]]:
-        read, others = groups.small(self.training.effort.sample)
+        read, others = groups.small(self.training.effort)
         for group, rows in groups.rows(read):
             try:
                 asked = self.training.problem

@@ -39,6 +39,7 @@ from sqlsvm.run.in_memory import class_weighted, moments_in_memory, moments_of, 
 from sqlsvm.run.measuring import read_moments, with_constants, with_products
 from sqlsvm.run.problem import Problem, balanced, weighted
 from sqlsvm.run.workspace import Workspace
+from sqlsvm.solve.solution import Effort
 
 steps = logging.getLogger(__name__)
 
@@ -83,7 +84,6 @@ class Groups:
 
     @classmethod
     def of(cls, problem: Problem) -> "Groups":
-        problem.plan.design.target.must_be_one("--by trains two, or a number", "train each group alone, with WHERE")
         plan, totals = problem.plan, _totals(problem.work, problem.plan)
         if plan.design.weight is None:
             return cls(problem, totals, totals)
@@ -125,9 +125,12 @@ class Groups:
         target = self.plan.design.target
         return centred_at(target.label, self._centres[group.value]) if group.value in self._centres else target
 
-    def small(self, most: int | None, among: Sequence[Group] | None = None) -> tuple[list[Group], list[Group]]:
+    def small(self, effort: Effort | None, among: Sequence[Group] | None = None) -> tuple[list[Group], list[Group]]:
         """Those that are read, and the others."""
-        limit, among = (most or MOST_ROWS) if is_narrow(self.all.plan) else 0, self.groups if among is None else among
+        most = MOST_ROWS
+        if effort is not None:
+            most = (effort.sample or MOST_ROWS) if effort.in_memory is None else effort.in_memory
+        limit, among = most if is_narrow(self.all.plan) else 0, self.groups if among is None else among
         read = [group for group in among if self.sizes[group.place] <= limit]
         return read, [group for group in among if self.sizes[group.place] > limit]
 

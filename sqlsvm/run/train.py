@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -17,11 +17,12 @@ from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, TrainedOn
 from sqlsvm.model.raw import start_of
 from sqlsvm.model.several import together
-from sqlsvm.options import DEFAULTS, MACHINES, NUMBER_LOSSES, OPTIONS, ProbabilityMethod, Scale, Solver, check
+from sqlsvm.options import DEFAULTS, MACHINES, OPTIONS, ProbabilityMethod, Scale, Solver, check
 from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
+from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import NOTE, Clock
 from sqlsvm.run.forecast import Forecast, usual_rate
 from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
@@ -41,6 +42,7 @@ from sqlsvm.solve.solution import Effort, GoingTogether, OnPass, Record, Solutio
 
 steps = logging.getLogger(__name__)
 NOTHING: Mapping[str, Continuation] = {}
+NOTHING_ELSE: Facts = {}
 
 OnFold = Callable[[Problem, Mapping[str, list[Array]]], None]
 """It gets the rows of a fold, and the raw weights of each training without them: one vector, or one for each class."""
@@ -67,78 +69,7 @@ class Training:
 
     def __post_init__(self) -> None:
         check(self)
-        self._check_machine()
-        if self.solver == "descent" and self.problem.scale == "standard":
-            raise OptionError("descent needs features in [-1, 1]", hint="use --scale maxabs")
-        if self.solver == "descent" and self.problem.counting == "grid":
-            hint = "use --counting sketch, or exact"
-            raise OptionError("descent needs counts within a factor, and the grid gives none", hint=hint)
-        if self.solver == "descent" and self.problem.loss != DEFAULTS["loss"]:
-            raise OptionError(f"descent minimises the hinge, not {self.problem.loss}", hint="use --solver dane")
-        if self.solver == "descent" and not self.penalising.is_plain:
-            what = "neither --l1 nor --constrain, and penalises the intercept"
-            raise OptionError(f"descent has {what}", hint="use --solver dane")
-        if self.probability and self.problem.loss in NUMBER_LOSSES:
-            raise OptionError("--probability is of two classes", hint=f"--loss {self.problem.loss} is for numbers")
-        if self.probability and not (self.holdout or self.folds):
-            hint = "add --folds 5, or --holdout 0.2"
-            raise OptionError("--probability needs rows that the training has not seen", hint=hint)
-        if self.folds and self.holdout:
-            raise OptionError("--folds and --holdout both leave out rows to measure the model", hint="give one of them")
-        if isinstance(self.holdout, str) and (self.is_kernel or self.problem.loss in NUMBER_LOSSES):
-            what = f"kernel {self.machine.kernel or 'machine'}" if self.is_kernel else f"loss {self.problem.loss}"
-            raise OptionError(
-                f"--holdout {self.holdout} is for accuracies of linear models, not for the {what}",
-                hint="say how many rows to keep out: --holdout 0.2",
-            )
-        if self.folds and any(map.startswith("net:") for map in self.problem.map):
-            hint = "measure it with --holdout 0.2: the network then learns without those rows"
-            raise OptionError("--folds takes no --map net, which has learned from the labels of all folds", hint=hint)
-        if self.fold_by and not self.folds:
-            raise OptionError("--fold-by says which rows stay together in --folds", hint="add --folds 5")
-        if self.folds and self.solver == "descent":
-            raise OptionError("descent takes no --folds: it begins each training at 0", hint="use --solver dane")
-        if self.problem.by:
-            self._check_groups()
-        if self.solver != "descent" and self.problem.counting == "sketch":
-            hint = "use --solver descent, or --counting grid"
-            raise OptionError("sketched counts prove nothing: they are no cuts", hint=hint)
-
-    def _check_groups(self) -> None:
-        """What a model for each group does not go with."""
-        if self.solver not in ("dane", "bundle"):
-            raise OptionError(f"{self.solver} trains no groups", hint="use --solver dane, or leave out --by")
-        if self.folds or self.probability:
-            what = "--folds" if self.folds else "--probability"
-            hint = "measure the groups with --holdout 0.2, or train one of them alone, with WHERE"
-            raise OptionError(f"--by takes no {what}", hint=hint)
-        if isinstance(self.holdout, str):
-            raise OptionError(f"--by takes no --holdout {self.holdout}", hint="say how many rows: --holdout 0.2")
-        if audited(self.problem.constrain):
-            hint = "train one group alone, with WHERE"
-            raise OptionError("--by takes no fair: constraint, whose covariance is over all rows", hint=hint)
-
-    def _check_machine(self) -> None:
-        """What kernel machines and Pegasos are not for."""
-        if self.solver not in MACHINES:
-            if self.machine != Machine():
-                hint = "add --solver kernel, or leave out the options of kernels"
-                raise OptionError(f"{self.solver} has no kernel, no gamma and no cache", hint=hint)
-            return
-        if self.problem.loss != DEFAULTS["loss"]:
-            raise OptionError(f"{self.solver} minimises the hinge, not {self.problem.loss}", hint="use --solver dane")
-        if self.l1 or self.problem.constrain:
-            raise OptionError(f"{self.solver} has neither --l1 nor --constrain", hint="use --solver dane")
-        if self.is_kernel and self.problem.map:
-            raise OptionError("a kernel takes no --map: it sees the columns as they are", hint="leave out one of them")
-        if self.folds or self.probability:
-            what = "neither --folds nor --probability: it learns from a sample"
-            raise OptionError(f"{self.solver} takes {what}", hint="measure it with --holdout 0.2")
-        if self.solver == "pegasos" and self.problem.intercept == "free":
-            hint = "use --intercept yes, or --solver kernel"
-            raise OptionError("pegasos penalises the intercept, or has none", hint=hint)
-        if self.solver == "pegasos" and not self.machine.kernel and self.machine != Machine():
-            raise OptionError("pegasos without a kernel makes a linear model", hint="add --kernel rbf")
+        refuse(self.options)
 
     @property
     def is_kernel(self) -> bool:
@@ -193,12 +124,14 @@ def train_each(
     continuations: Mapping[str, Continuation] = NOTHING,
     start: Model | None = None,
     on_fold: OnFold | None = None,
+    asked: Facts = NOTHING_ELSE,
 ) -> list[Model]:
     """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
     one snapshot, moments, working tables and the sample; those with the same loss share their cuts. `on_passes` says
     who is told of the passes of a training, as it begins. Trainings that share their cuts have the same continuation,
     if they have one. The first pass looks at the weights of `start`. `on_fold` measures the weights that each training
-    finds without a fold."""
+    finds without a fold. `asked` is what else is asked of the models, for the rules."""
+    facts = facts_of(trainings, asked, on_fold)
     trainings = with_share(engine, text, trainings, clock := Clock())
     training = next(iter(trainings.values()))
     query = query_of(engine, text, training, maps_before(text, trainings, continuations))
@@ -209,13 +142,12 @@ def train_each(
         if training.problem.by:
             return [groups_model(engine, text, trainings, work, query, continuations, start)]
         problem, left_out = opened(work, query, training)
-        check_classes(problem, training)
-        if training.solver in MACHINES:
-            continuations = NOTHING
+        refuse({**facts, "classes": problem.plan.design.target.classes}, "label known")
+        continuations = NOTHING if training.solver in MACHINES else continuations
         solving, models, laps = Each(problem), dict[str, Model](), dict[str, dict[str, float]]()
-        facts, found = trained_on(engine, text, problem), dict[str, list[Array]]()
+        known, found = trained_on(engine, text, problem), dict[str, list[Array]]()
         if training.is_kernel:
-            return [kernel_model(engine, next(iter(trainings)), text, training, problem, facts, left_out, on_passes)]
+            return [kernel_model(engine, next(iter(trainings)), text, training, problem, known, left_out, on_passes)]
         for name, training in in_order(trainings).items():
             loss = training.problem.named_loss
             problems = solving.of(loss)
@@ -235,15 +167,26 @@ def train_each(
             if keeping:
                 more = len(found) < len(trainings) or any(each.unfinished for each in continuations.values())
                 keeping.ended(solutions, more=(more or bool(training.folds)) and solving.known(loss) > 0)
-            asked = zip(problems, penalties, solutions, strict=True)
-            parts = [model_of(engine, name, text, training, *each, facts, left_out, solving.some) for each in asked]
+            each = zip(problems, penalties, solutions, strict=True)
+            parts = [model_of(engine, name, text, training, *one, known, left_out, solving.some) for one in each]
             if len(trainings) > 1:
                 parts = [_own(*each) for each in zip(parts, solutions, penalties, strict=True)]
-            models[name], laps[name] = together(parts, facts.label_values), clock.lap()
+            models[name], laps[name] = together(parts, known.label_values), clock.lap()
         if on_fold and training.folds:
-            models = _marked(models, in_folds(problem, solving, trainings, found, on_fold), training.folds)
+            models = _marked(models, *in_folds(problem, solving, trainings, found, on_fold), training.folds)
             laps[next(iter(trainings))]["folds"] = sum(clock.lap().values())
     return [replace(models[name], phases=laps[name]) for name in trainings]
+
+
+def facts_of(trainings: Mapping[str, Training], asked: Facts, on_fold: OnFold | None) -> Facts:
+    """What is known before the query is read, if the rules let it pass."""
+    training = next(iter(trainings.values()))
+    facts = {**training.options, "several": several_of({name: t.options for name, t in trainings.items()}), **asked}
+    refuse(facts)
+    if training.folds and on_fold is None:
+        hint = "RelationalSVC and sqlsvm.ask.validation.trained measure folds"
+        raise OptionError("--folds trains models to be measured, and nothing here measures them", hint=hint)
+    return facts
 
 
 def in_order(trainings: Mapping[str, Training]) -> dict[str, Training]:
@@ -279,9 +222,14 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     """With its maps, if they are not known, and with a mark for the rows that are held out."""
     maps, held = known or training.effort.seed, training.held
     query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
-    if training.solver == "descent":
-        check_bounded(query)
+    check_plan(query, training)
     return marked(query, held) if held else query
+
+
+def check_plan(query: FeatureQuery, training: Training) -> None:
+    """What the query itself does not go with."""
+    optional = query.label_relation if query.is_optional(query.label_relation) else None
+    refuse(training.options | {"sums": next(iter(query.sums), None), "optional": optional}, "plan known")
 
 
 def begins_of(problems: Sequence[Problem], training: Training, start: Model | None) -> list[Array | None] | None:
@@ -297,15 +245,6 @@ def begins_of(problems: Sequence[Problem], training: Training, start: Model | No
     if len(parts) != len(problems):
         return [None] * len(problems)
     return [each.scaling.to_scaled(start_of(each.plan, part)) for each, part in zip(problems, parts, strict=True)]
-
-
-def check_classes(problem: Problem, training: Training) -> None:
-    """Refuse what is for two classes, if the label has more."""
-    target = problem.plan.design.target
-    if training.solver == "descent":
-        target.must_be_one("descent trains two", "use --solver dane")
-    if training.solver in MACHINES:
-        target.must_be_one(f"{training.solver} trains two", "use --solver dane")
 
 
 def kernel_model(
@@ -347,11 +286,10 @@ def groups_model(
     from sqlsvm.run.grouping import Grouping
     from sqlsvm.run.groups import Groups, check_number
 
-    if len(trainings) > 1:
-        raise OptionError("--by trains a model for each group already", hint="give one value of each option")
     ((name, training),) = trainings.items()
     check_number(work.engine, query)
     problem, left_out = opened(work, query, replace(training, problem=replace(training.problem, class_weight="none")))
+    refuse(training.options | {"classes": problem.plan.design.target.classes}, "label known")
     known = trained_on(engine, text, problem)
     work.clock.begin("groups")
     if keeping := continuations.get(name):
@@ -370,9 +308,9 @@ def in_folds(
     trainings: Mapping[str, Training],
     found: Mapping[str, list[Array]],
     on_fold: OnFold,
-) -> Counter[str]:
+) -> tuple[Counter[str], list[DataError]]:
     """The same trainings without each fold, from what they found on all rows. Returns in how many folds the training of
-    each name has not converged."""
+    each name has not converged, and why folds were left out."""
     from sqlsvm.run.apart import Made, without
     from sqlsvm.run.folding import Folds, folded
 
@@ -381,13 +319,13 @@ def in_folds(
     by_class = training.problem.intercept == "free"
     rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
     begun: dict[Loss, list[Made]] = {}
-    unproven = Counter[str]()
+    unproven, missed = Counter[str](), list[DataError]()
     for loss in dict.fromkeys(each.problem.named_loss for each in trainings.values()):
         points = [beta for name, each in trainings.items() if each.problem.named_loss == loss for beta in found[name]]
         if state := solving.state(loss):
             begun[loss] = rows.begin(loss, state, points)
-    for fold in range(folds.number):
-        steps.info("training without fold %s of %s", fold + 1, folds.number)
+
+    def one(fold: int) -> None:
         weights: dict[str, list[Array]] = {}
         with rows.without(fold) as rest:
             here = solving.on(rest)
@@ -403,17 +341,31 @@ def in_folds(
                 weights[name] = [problem.scaling.to_raw(solution.beta) for solution in solutions]
         with rows.within(fold) as part:
             on_fold(part, weights)
-    return unproven
+
+    for fold in range(folds.number):
+        steps.info("training without fold %s of %s", fold + 1, folds.number)
+        try:
+            one(fold)
+        except DataError as error:  # the models are proven, and the other folds measure them
+            missed.append(error)
+    return unproven, missed
 
 
-def _marked(models: Mapping[str, Model], unproven: Counter[str], folds: int) -> dict[str, Model]:
-    """With a note, if trainings without a fold have not converged."""
+def _marked(
+    models: Mapping[str, Model], unproven: Counter[str], missed: Sequence[DataError], folds: int
+) -> dict[str, Model]:
+    """With notes, if trainings without a fold have not converged, or folds were left out."""
 
-    def note(name: str) -> str:
-        said = f"the training without a fold has not converged in {unproven[name]} of {folds} folds"
-        return f"{said}: the measures are of what it had reached; try more --max-passes"
+    def notes(name: str) -> Iterator[str]:
+        if unproven[name]:
+            said = f"the training without a fold has not converged in {unproven[name]} of {folds} folds"
+            yield f"{said}: the measures are of what it had reached; try more --max-passes"
+        if missed:
+            few = "" if folds - len(missed) > 1 else ", and there are no measures"
+            said = f"{len(missed)} of {folds} folds could not be measured{few}"
+            yield f"{said}: {missed[0].message}; {missed[0].hint or 'use fewer folds'}"
 
-    return {name: replace(m, notes=(*m.notes, note(name))) if unproven[name] else m for name, m in models.items()}
+    return {name: replace(model, notes=(*model.notes, *notes(name))) for name, model in models.items()}
 
 
 def _own(model: Model, solution: Solution, penalty: Penalty) -> Model:
@@ -455,13 +407,6 @@ def descending(problem: Problem, scale: Scale) -> Problem:
                     hint="use --scale maxabs",
                 )
     return replace(problem, plan=replace(plan, method="sketch") if plan.method == "grid" else plan)
-
-
-def check_bounded(query: FeatureQuery) -> None:
-    """The paper bounds |beta|.|x| from the tables; of a sum only the terms are there."""
-    for name in query.sums:
-        hint = "use --solver dane, or a column for each relation"
-        raise OptionError(f"descent needs features of one relation, and {name} adds up several", hint=hint)
 
 
 def objective(database: str, text: str, training: Training) -> dict[str, Any]:

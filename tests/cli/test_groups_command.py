@@ -87,4 +87,4 @@ def test_groups_go_on(dsn: str) -> None:
 def test_a_program_has_no_groups(dsn: str) -> None:
     done = sqlsvm("compile", "--dsn", dsn, "--query", QUERY, "--label", "y", "--by", "g")
     assert done.returncode == 2
-    assert "a program trains one model" in done.stderr
+    assert "--by is for sqlsvm train: a stored program trains one model" in done.stderr

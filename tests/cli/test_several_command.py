@@ -110,7 +110,10 @@ def test_an_l1_path_shows_how_many_weights_are_left(dsn: str) -> None:
         (("--quantile", "0.1:0.2:3"), "is not a number, a list as 0.1,0.5."),
         (("--select", "auc"), "--select chooses among models"),
         (("--select", "auc", "--lambda", "0.1,0.2"), "add --folds 5"),
-        (("--select", "mae", "--lambda", "0.1,0.2", "--holdout", "0.3"), "not for a label with two classes: take loss"),
+        (
+            ("--select", "mae", "--lambda", "0.1,0.2", "--holdout", "0.3"),
+            "not for a label with two classes\nHINT: take loss",
+        ),
     ],
 )
 def test_what_several_values_do_not_go_with(dsn: str, more: tuple[str, ...], said: str) -> None:

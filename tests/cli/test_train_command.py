@@ -201,14 +201,23 @@ def test_errors_leave_nothing_behind(trained: Trained, more: list[str], query: s
         ["--solver", "newton"],
         ["--lambda", "nan"],
         ["--sample", "0"],
-        ["--sample", "100", "--solver", "bundle"],
-        ["--epsilon", "0.2"],
         ["--class-weight", "1:-1"],
         ["--holdout", "1"],
     ],
 )
 def test_wrong_usage_of_train(more: list[str]) -> None:
     assert "HINT: sqlsvm train --help" in complaint(train("duckdb:", *more), code=2)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--sample", "100", "--solver", "bundle"], "--sample is for --solver dane, kernel or pegasos"),
+        (["--epsilon", "0.2"], "--epsilon is for --solver descent\nHINT: add --solver descent, or leave out --epsilon"),
+    ],
+)
+def test_an_option_that_nothing_reads(more: list[str], said: str) -> None:
+    assert said in complaint(train("duckdb:", *more), code=2)
 
 
 def test_a_variable_may_be_meant_for_another_solver(trained: Trained) -> None:
@@ -420,7 +429,7 @@ def test_a_work_schema_is_for_the_server(postgres: Engine, postgres_dsn: str) ->
     typed(postgres, "CREATE SCHEMA work")
     assert train(postgres_dsn, *place, "--lambda", 0.01).returncode == 0
     assert not any(name.startswith("work.") for name in relations(postgres_dsn))
-    assert "choose one of them" in complaint(train(postgres_dsn, *place, "--offload"))
+    assert "choose one of them" in complaint(train(postgres_dsn, *place, "--offload"), code=2)
 
 
 def test_looking_whether_a_model_can_be_kept_leaves_nothing(engine: Engine) -> None:

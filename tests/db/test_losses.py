@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def same_cuts(found: Opened, loss: LossName, rng: np.random.Generator) -> None:
 def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float, data: Callable[..., Join]) -> None:
     join = data(np.random.default_rng(5))
     with join.created(engine):
-        model = proven(engine, join, training(lam=lam, loss=loss, width=WIDTH, sample=1000))
+        model = proven(engine, join, training(lam=lam, **spelled(loss), sample=1000))
     assert model.converged
     assert model.passes <= 4
     assert model.options["problem"]["loss"] == loss
@@ -144,7 +145,7 @@ def test_a_training_is_proven(engine: Engine, loss: LossName, lam: float, data: 
 def test_a_training_on_the_grid_is_proven(engine: Engine, loss: LossName) -> None:
     join = chain(np.random.default_rng(5))
     with join.created(engine):
-        model = proven(engine, join, training(lam=1e-3, loss=loss, width=WIDTH, sample=1500, counting="grid"))
+        model = proven(engine, join, training(lam=1e-3, **spelled(loss), sample=1500, counting="grid"))
     assert (model.converged, model.counting) == (True, "grid")
     assert model.passes <= 4
 
@@ -154,7 +155,7 @@ def test_a_training_on_the_grid_is_proven(engine: Engine, loss: LossName) -> Non
 @pytest.mark.parametrize("data", [categories, chain], ids=["two bags", "three bags"])
 def test_a_training_over_several_bags_is_proven(engine: Engine, loss: LossName, data: Callable[..., Join]) -> None:
     join = data(np.random.default_rng(5))
-    asked = training(lam=1e-3, loss=loss, width=WIDTH, sample=1500, counting="exact", categorical=join.categorical)
+    asked = training(lam=1e-3, **spelled(loss), sample=1500, counting="exact", categorical=join.categorical)
     with join.created(engine):
         model = proven(engine, join, asked)
     assert model.converged
@@ -219,7 +220,12 @@ def test_the_certificate_of_a_loss_is_never_wrong(shared_engine: Engine, loss: L
         lam, scale = float(rng.choice([1e-1, 1e-3, 1e-5])), str(rng.choice(["standard", "none", "maxabs"]))
         join = problem(rng, kind, fan_out=0)
         with join.created(shared_engine):
-            proven(shared_engine, join, training(lam=lam, scale=scale, loss=loss, width=WIDTH, sample=300))
+            proven(shared_engine, join, training(lam=lam, scale=scale, **spelled(loss), sample=300))
+
+
+def spelled(loss: Any) -> dict[str, Any]:
+    """The options for it."""
+    return {"loss": loss} | ({"width": WIDTH} if loss == "smooth_hinge" else {})
 
 
 def proven(engine: Engine, join: Join, asked: Training, model: Model | None = None) -> Model:
@@ -248,7 +254,7 @@ def test_psql_proves_it_too(
 ) -> None:
     """In at most twice the passes of the driver, although the name has a model of another loss."""
     join = data(np.random.default_rng(6))
-    asked = training(lam=1e-3, loss=loss, width=WIDTH, sample=1000, counting=counting)
+    asked = training(lam=1e-3, **spelled(loss), sample=1000, counting=counting)
     with join.created(installed):
         driven = proven(installed, join, asked)
         compiled(installed, "losses", join.query, asked)
@@ -271,7 +277,7 @@ def test_weights_of_the_rows_count(engine: Engine) -> None:
     )
     join = Join("", {}, "SELECT y, x, w FROM f")
     for loss in FORMULAS:
-        proven(engine, join, training(weight="w", lam=1e-2, loss=loss, width=WIDTH))
+        proven(engine, join, training(weight="w", lam=1e-2, **spelled(loss)))
 
 
 @pytest.mark.parametrize("loss", ["hinge", *FORMULAS])

@@ -14,7 +14,7 @@ from sqlsvm.compile.sketch import sizes
 from sqlsvm.compile.statement import Statement
 from sqlsvm.compile.tally import MIDDLE, rounding
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import DataError, OptionError
+from sqlsvm.errors import DataError
 from sqlsvm.model.plain import plain
 from sqlsvm.options import Scale
 from sqlsvm.plan.at_fault import naming_features
@@ -30,6 +30,7 @@ from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
+from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.pseudo_oracle import far_sums
@@ -56,7 +57,7 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     """Compile a program. This reads names, types, keys and sizes, like `explain`, and a sample of the join. In a heap
     it also makes passes."""
     asked = training.problem
-    _check_training(training)
+    refuse(training.options | {"program": True})
     query = labelled(engine, text, asked, training.effort.seed)
     target = asked.target(engine, query)
     target.must_be_one("a stored program trains two", "train with sqlsvm train: sqlsvm.predict knows its model")
@@ -95,19 +96,6 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
 def _measured_from(design: Design, centre: float) -> Design:
     target = design.target
     return replace(design, target=centred_at(target.label, centre)) if isinstance(target, Numeric) else design
-
-
-def _check_training(training: Training) -> None:
-    if training.solver not in ("dane", "bundle") or training.problem.counting == "sketch":
-        raise OptionError(
-            "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid",
-            hint="--solver dane; sqlsvm.pseudo_gradient has the step of descent",
-        )
-    if training.holdout is not None:
-        raise OptionError(
-            "a stored program trains on all rows of its query",
-            hint="leave rows out in WHERE, or hold them out of sqlsvm train --holdout",
-        )
 
 
 def _check_classes(label: str, values: LabelValues) -> None:

@@ -1,0 +1,275 @@
+"""Which options do not go together: each rule once, in the words of the command line, of Python and of psql.
+
+A rule is checked as early as it can be known: as typed, when the label has been read, or when the plan is made. Besides
+the options, the facts have `several` (the flag of the option with several values), `program` (is it stored in
+PostgreSQL?) and, once known, `classes` (of a label with more than two), and `sums` and `optional` of the query.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlsvm.errors import OptionError
+from sqlsvm.options import MACHINES, MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, NUMBER_LOSSES, OPTIONS
+
+Stage = Literal["typed", "label known", "plan known"]
+Facts = Mapping[str, Any]
+When = Mapping[str, Container[Any]]
+
+
+# -- what an option can be where a rule holds --------------------------------------------------------------------------
+
+
+class Given:
+    def __contains__(self, value: object) -> bool:
+        return bool(value)
+
+    def __str__(self) -> str:
+        return "given"
+
+
+class Missing:
+    def __contains__(self, value: object) -> bool:
+        return not value
+
+    def __str__(self) -> str:
+        return "not given"
+
+
+@dataclass(frozen=True)
+class Is:
+    words: tuple[object, ...]
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.words
+
+    def __str__(self) -> str:
+        return _or(self.words)
+
+
+class Not(Is):
+    def __contains__(self, value: object) -> bool:
+        return value not in self.words
+
+    def __str__(self) -> str:
+        return f"not {super().__str__()}"
+
+
+class Auto:
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, str)
+
+    def __str__(self) -> str:
+        return "auto"
+
+
+@dataclass(frozen=True)
+class Has:
+    """A list with an item that begins so."""
+
+    start: str
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, tuple) and any(item.startswith(self.start) for item in value)
+
+    def __str__(self) -> str:
+        return self.start
+
+
+def _or(words: tuple[object, ...]) -> str:
+    *others, last = map(str, words)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Where all of `when` holds, none of `options` may be given; if it names none, `when` itself is refused. Texts may
+    name facts, and {flag}, the first of the options that is given."""
+
+    when: When
+    options: tuple[str, ...]
+    message: str
+    hint: str
+    stage: Stage = "typed"
+
+    def refusal(self, facts: Facts) -> OptionError | None:
+        if not all(_of(facts, name) in values for name, values in self.when.items()):
+            return None
+        given = [name for name in self.options if _of(facts, name) != _default(name)]
+        if self.options and not given:
+            return None
+        words = {**facts, "flag": flag(given[0]) if given else ""}
+        return OptionError(self.message.format(**words), hint=self.hint.format(**words))
+
+
+def _of(facts: Facts, name: str) -> Any:
+    return facts.get(name, _default(name))
+
+
+def _default(name: str) -> Any:
+    return OPTIONS[name].default if name in OPTIONS else None
+
+
+def flag(name: str) -> str:
+    return OPTIONS[name].flag if name in OPTIONS else f"--{name.replace('_', '-')}"
+
+
+def refuse(facts: Facts, stage: Stage = "typed") -> None:
+    """Raise what the first rule of this stage says that does not let the options pass."""
+    for rule in RULES:
+        if rule.stage == stage and (error := rule.refusal(facts)):
+            raise error
+
+
+def several_of(trainings: Mapping[str, Facts]) -> str | None:
+    """The flag of the option in which they differ."""
+    first, *others = trainings.values()
+    return next((flag(name) for name in OPTIONS for each in others if _of(each, name) != _of(first, name)), None)
+
+
+GIVEN, MISSING, AUTO = Given(), Missing(), Auto()
+CUTS = "dane", "bundle"
+DESCENT, A_MACHINE, NUMBER, NO_CUTS = Is(("descent",)), Is(MACHINES), Is(NUMBER_LOSSES), Not(CUTS)
+DANE, HOLDOUT = "use --solver dane", "measure it with --holdout 0.2"
+UNSEEN = "add --folds 5, or --holdout 0.2"
+
+
+def _read() -> Iterator[Rule]:
+    """An option that the others leave unread is a mistake."""
+    for option in OPTIONS.values():
+        if option.read_by:
+            other, values = option.read_by
+            said = f"{OPTIONS[other].flag} {_or(values)}"
+            hint = f"add {OPTIONS[other].flag} {values[0]}, or leave out {option.flag}"
+            yield Rule({other: Not(values)}, (option.name,), f"{option.flag} is for {said}", hint)
+
+
+def _of_steps() -> Iterator[Rule]:
+    """What kernel machines, Pegasos and descent are not for."""
+    without_kernel: When = {"solver": Is(("pegasos",)), "kernel": MISSING}
+    of_kernels = "gamma", "cache", "cache_mb", "cache_share"
+    yield Rule(without_kernel, of_kernels, "pegasos without a kernel makes a linear model", "add --kernel rbf")
+    yield Rule({"solver": A_MACHINE}, ("loss",), "{solver} minimises the hinge, not {loss}", DANE)
+    yield Rule({"solver": A_MACHINE}, ("l1", "constrain"), "{solver} has neither --l1 nor --constrain", DANE)
+    kernels: tuple[When, ...] = {"solver": Is(("kernel",))}, {"kernel": GIVEN}
+    for kernel in kernels:
+        said = "a kernel takes no --map: it sees the columns as they are"
+        yield Rule(kernel, ("map",), said, "leave out one of them")
+        said = "--holdout auto is for accuracies of linear models, not for kernel machines"
+        yield Rule({**kernel, "holdout": AUTO}, (), said, "say how many rows to keep out: --holdout 0.2")
+    said = "{solver} takes neither --folds nor --probability: it learns from a sample"
+    yield Rule({"solver": A_MACHINE}, ("folds", "probability"), said, HOLDOUT)
+    said = "pegasos penalises the intercept, or has none"
+    yield Rule({"solver": Is(("pegasos",)), "intercept": Is(("free",))}, (), said, "use --solver kernel")
+    standard = {"solver": DESCENT, "scale": Is(("standard",))}
+    yield Rule(standard, (), "descent needs features in [-1, 1]", "use --scale maxabs")
+    said = "descent needs counts within a factor, and the grid gives none"
+    yield Rule({"solver": DESCENT, "counting": Is(("grid",))}, (), said, "use --counting sketch, or exact")
+    yield Rule({"solver": DESCENT}, ("loss",), "descent minimises the hinge, not {loss}", DANE)
+    said = "descent has neither --l1 nor --constrain, and penalises the intercept"
+    yield Rule({"solver": DESCENT}, ("l1", "constrain"), said, DANE)
+    yield Rule({"solver": DESCENT, "intercept": Is(("free",))}, (), said, DANE)
+    yield Rule({"solver": DESCENT}, ("folds",), "descent takes no --folds: it begins each training at 0", DANE)
+    said = "sketched counts prove nothing: they are no cuts"
+    yield Rule({"solver": Not(("descent",)), "counting": Is(("sketch",))}, (), said, "use --solver descent")
+    said = "--solver {solver} always begins at 0: leave out --from and --resume"
+    yield Rule({"solver": A_MACHINE}, ("from", "resume"), said, DANE)
+    said = "--solver descent begins at 0, as in the paper: leave out --from"
+    yield Rule({"solver": DESCENT}, ("from",), said, DANE)
+    said = "--solver {solver} takes one value of {several}: its steps do not share passes"
+    yield Rule({"solver": NO_CUTS, "several": GIVEN}, (), said, "use --solver dane, or train one after the other")
+
+
+def _of_parts() -> Iterator[Rule]:
+    """Of rows that are left out, and of groups."""
+    said = "--probability is of two classes, and --loss {loss} is for numbers"
+    yield Rule({"loss": NUMBER}, ("probability",), said, "leave out --probability")
+    unseen = {"holdout": MISSING, "folds": MISSING}
+    yield Rule(unseen, ("probability",), "--probability needs rows that the training has not seen", UNSEEN)
+    said = "--folds and --holdout both leave out rows to measure the model"
+    yield Rule({"folds": GIVEN}, ("holdout",), said, "give one of them")
+    said = "--holdout {holdout} is for accuracies of linear models, not for the loss {loss}"
+    yield Rule({"holdout": AUTO, "loss": NUMBER}, (), said, "say how many rows to keep out: --holdout 0.2")
+    said = "--folds takes no --map net, which has learned from the labels of all folds"
+    yield Rule({"map": Has("net:")}, ("folds",), said, f"{HOLDOUT}: the network then learns without those rows")
+    yield Rule({"folds": MISSING}, ("fold_by",), "--fold-by says which rows stay together in --folds", "add --folds 5")
+    groups = {"by": GIVEN}
+    yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
+    hint = "measure the groups with --holdout 0.2, or train one of them alone, with WHERE"
+    yield Rule(groups, ("folds", "probability"), "--by takes no {flag}", hint)
+    yield Rule({**groups, "holdout": AUTO}, (), "--by takes no --holdout {holdout}", "say how many rows: --holdout 0.2")
+    said = "--by takes no fair: constraint, whose covariance is over all rows"
+    yield Rule({**groups, "constrain": Has("fair:")}, (), said, "train one group alone, with WHERE")
+    said = "--by takes one value of {several}: it trains a model for each group already"
+    yield Rule({**groups, "several": GIVEN}, (), said, "give one value of each option")
+    said = "the loss {loss} is for numbers, which have no classes"
+    yield Rule({"loss": NUMBER}, ("class_weight",), said, "leave out --class-weight")
+
+
+def _of_sets() -> Iterator[Rule]:
+    """Of several values, and of the place where models are kept."""
+    alone, one = {"several": MISSING}, "give --lambda or --l1 several values"
+    said = "--one-standard-error needs --select and --folds: the folds give the error"
+    for missing in ("select", "folds"):
+        yield Rule({missing: MISSING}, ("one_standard_error",), said, "add --folds 5 --select loss")
+    yield Rule(alone, ("select",), "--select chooses among models", one)
+    yield Rule(alone, ("png",), "--png draws several models", one)
+    said = "--model-file keeps one model, and several values make several"
+    yield Rule({"several": GIVEN, "select": MISSING}, ("model_file",), said, "add --select")
+    said = "--select compares models of one loss, and each quantile is another"
+    yield Rule({"several": Is(("--quantile",))}, ("select",), said, "leave out --select")
+    said = "--select measures models on rows that they have not seen"
+    yield Rule({"holdout": MISSING, "folds": MISSING}, ("select",), said, UNSEEN)
+    for loss, kind, measures in (
+        (NUMBER, "a number", MEASURES_OF_NUMBERS),
+        (Not(NUMBER_LOSSES), "two classes", MEASURES_OF_CLASSES),
+    ):
+        said = f"--select {{select}} is not for a label with {kind}"
+        yield Rule({"loss": loss, "select": Not((None, *measures))}, (), said, f"take {_or(measures)}")
+    said = "--resume continues from passes, and --from from a model"
+    yield Rule({"resume": GIVEN}, ("from",), said, "give one of them")
+    said = "--from begins one training, and several values of {several} make several"
+    yield Rule({"several": GIVEN}, ("from",), said, "leave out --from")
+    said = "--work-schema makes tables on the server, and --offload does not"
+    yield Rule({"offload": GIVEN}, ("work_schema",), said, "choose one of them")
+
+
+def _of_programs() -> Iterator[Rule]:
+    stored = {"program": GIVEN}
+    said = "a stored program trains by cuts: by dane or bundle, counting exactly or on a grid"
+    hint = "--solver dane; sqlsvm.pseudo_gradient has the step of descent"
+    yield Rule({**stored, "solver": NO_CUTS}, (), said, hint)
+    yield Rule({**stored, "counting": Is(("sketch",))}, (), said, hint)
+    hint = "leave rows out in WHERE, or hold them out of sqlsvm train --holdout"
+    yield Rule(stored, ("holdout",), "a stored program trains on all rows of its query", hint)
+    hint = "train with sqlsvm train, and sqlsvm.predict knows its model"
+    said = "{flag} is for sqlsvm train: a stored program trains one model, on all rows"
+    yield Rule(stored, ("by", "folds", "fold_by", "probability", "offload"), said, hint)
+
+
+def _of_label() -> Iterator[Rule]:
+    """With more than two classes."""
+    many, said = {"classes": GIVEN}, "the label {label} has {classes} classes, and "
+    no_steps = said + "{solver} trains two"
+    yield Rule({**many, "solver": NO_CUTS}, (), no_steps, DANE, "label known")
+    no_groups = said + "--by trains two, or a number"
+    yield Rule(many, ("by",), no_groups, "train each group alone, with WHERE", "label known")
+    missing = "there is no {select} of a label with more than two classes"
+    measures = tuple(m for m in MEASURES_OF_CLASSES if m != "auc")
+    yield Rule({**many, "select": Not((None, *measures))}, (), missing, f"take {_or(measures)}", "label known")
+
+
+def _of_plan() -> Iterator[Rule]:
+    """The paper bounds |beta|.|x| from the tables; of a sum only the terms are there."""
+    said = "descent needs features of one relation, and {sums} adds up several"
+    hint = "use --solver dane, or a column for each relation"
+    yield Rule({"solver": DESCENT, "sums": GIVEN}, (), said, hint, "plan known")
+    said = "--folds cannot part the rows of {optional}: it is behind a LEFT JOIN"
+    hint = "read the label from a relation that is not behind a LEFT JOIN"
+    yield Rule({"optional": GIVEN}, ("folds",), said, hint, "plan known")
+
+
+RULES = (*_of_steps(), *_read(), *_of_parts(), *_of_sets(), *_of_programs(), *_of_label(), *_of_plan())
