@@ -48,6 +48,10 @@ _SESSION = (
     # For working tables only: 3,000 sampled rows are enough for a plan, and 30,000 cost a fifth of a pass.
     "SET default_statistics_target = 10",
     "SET standard_conforming_strings = on",
+    # The text of a value is a category, and must not differ between sessions. The order of day and month stays.
+    "SET extra_float_digits = 1",
+    "SET DateStyle = ISO",
+    "SET IntervalStyle = postgres",
 )
 
 

@@ -513,6 +513,14 @@ def test_the_session_says_who_it_is_and_compiles_long_statements_only(postgres: 
     assert postgres.version.startswith("PostgreSQL ")
 
 
+def test_the_text_of_a_value_is_the_same_in_each_session(postgres_dsn: str) -> None:
+    text = "SELECT (0.1::float8 + 0.2)::text AS f, '03/02/2024'::date::text AS d, '-1 day 2:00'::interval::text AS i"
+    odd = "-c extra_float_digits=-15 -c DateStyle=German,DMY -c IntervalStyle=sql_standard"
+    with connect(f"{postgres_dsn} options='{odd}'") as engine:
+        rows = engine.fetch(Text(text))
+    assert [rows[name][0] for name in "fdi"] == ["0.30000000000000004", "2024-02-03", "-1 days +02:00:00"]
+
+
 def test_an_unknown_database_is_named(postgres_server: str) -> None:
     with pytest.raises(EngineError, match="no_such_database") as caught:
         connect(f"{postgres_server} dbname=no_such_database")
