@@ -24,6 +24,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.meeting import check_relied
 from sqlsvm.solve.loss import Loss, named
 
 steps = logging.getLogger(__name__)
@@ -66,7 +67,8 @@ class ProblemOptions:
 
 
 def checked(engine: Engine, query: FeatureQuery) -> Catalog:
-    """The facts of a query, if its joins and keys can be counted."""
+    """The facts of a query, if its joins and keys can be counted. All are about the snapshot that this is called in."""
+    check_relied(engine, query)
     catalog = Catalog(engine, query)
     check_left_joins(catalog)
     check_keys(catalog)

@@ -85,6 +85,13 @@ class Term:
     expression: exp.Expression
 
 
+class Key(NamedTuple):
+    """Terms of a relation, each of whose values occurs once in its rows."""
+
+    relation: Relation
+    terms: tuple[Term, ...]
+
+
 @dataclass(frozen=True)
 class Equality:
     left: Term
@@ -152,6 +159,9 @@ class FeatureQuery:
     decide this are not copied."""
     spanning: tuple[Spanning, ...] = ()
     """Conditions of WHERE that await their relation (query/meeting.py)."""
+    relied: tuple[Key, ...] = ()
+    """The keys along which columns were brought to another relation. They were unique when the query was read, which is
+    before the snapshot."""
     maps: tuple[Any, ...] = ()
     """What has computed some of the features from others (maps/mapped.py)."""
     tells_of: str | None = None

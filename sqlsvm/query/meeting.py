@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine
-from sqlsvm.errors import QueryError
-from sqlsvm.query.ir import Feature, FeatureQuery, Relation, Term
+from sqlsvm.errors import DataError, QueryError
+from sqlsvm.query.ir import Feature, FeatureQuery, Key, Relation, Term
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.variables import inner_variables
 
@@ -139,8 +139,12 @@ class _Meeting:
             equal = [sql.equal(mine.expression.copy(), theirs.expression.copy()) for mine, theirs in step.pairs]
             rows = sql.join(rows, _rows(self.query.relation(step.relation)), equal, "left")
         changed = replace(relation, source=sql.aliased(rows, alias), columns=(*relation.columns, *more))
-        query = replace(self.query, relations=tuple(changed if r.alias == alias else r for r in self.query.relations))
-
+        keys = (Key(self.query.relation(step.relation), tuple(theirs for _, theirs in step.pairs)) for step in path)
+        query = replace(
+            self.query,
+            relations=tuple(changed if r.alias == alias else r for r in self.query.relations),
+            relied=(*self.query.relied, *(key for key in keys if key not in self.query.relied)),
+        )
         return query, [_over(alias, e, names) for e in expressions], alias
 
     def _column(self, column: exp.Column) -> Column:
@@ -173,6 +177,19 @@ def unique_in(engine: Engine) -> Unique:
         return is_declared_unique(engine, keys, terms) or not _repeats(engine, relation, terms)
 
     return unique
+
+
+def check_relied(engine: Engine, query: FeatureQuery) -> None:
+    """Inside the snapshot: the keys that the reading relied on must be unique in these rows too."""
+    unique = unique_in(engine)
+    for key in query.relied:
+        if not unique(*key):
+            terms = ", ".join(t.expression.sql(query.dialect) for t in key.terms)
+            raise DataError(
+                f"the key {terms} is no longer unique: rows of {key.relation.alias} changed while the query was read",
+                detail="an output or a condition over several relations relies on this key",
+                hint="run the command again",
+            )
 
 
 def declared_keys(engine: Engine, relations: Iterable[Relation]) -> dict[str, list[frozenset[str]]]:

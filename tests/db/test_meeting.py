@@ -10,11 +10,14 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import QueryError
+from sqlsvm.errors import DataError, QueryError
 from sqlsvm.model.predict import predict, score_sql
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.opening import open_problem
+from sqlsvm.run.offload import brought
+from sqlsvm.run.opening import labelled, open_problem
+from sqlsvm.run.problem import prepared
 from sqlsvm.run.train import train
+from sqlsvm.run.workspace import workspace
 from tests.db.test_oracle import assert_exact
 from tests.ground import svm
 from tests.ground.joins import Join, chain, left_join
@@ -23,7 +26,7 @@ from tests.ground.schemas import Wishes, random_world
 from tests.ground.sql_program import compiled, trained
 from tests.ground.trained import assert_beside_liblinear, assert_proven, beta_of, training, wish_of
 from tests.ground.world import noted
-from tests.typed import asked
+from tests.typed import asked, typed
 
 
 def shop(rng: np.random.Generator) -> Join:
@@ -136,6 +139,29 @@ def test_across_bags_it_is_refused(engine: Engine) -> None:
         assert raised.value.detail
         assert "meet many-to-many" in raised.value.detail
         assert raised.value.hint
+
+
+@pytest.mark.parametrize("output", ["l.paid * o.year AS q, o.year", "l.paid * r.opened AS q"])
+def test_keys_are_checked_in_the_snapshot(engine: Engine, output: str) -> None:
+    """A key that was unique when the query was read repeats when its rows are: there is no column to trust."""
+    join = shop(np.random.default_rng(1))
+    join.create(engine)
+    text, options = join.query.format(output), ProblemOptions("y", nulls="drop")
+    query = labelled(engine, text, options)
+    with workspace(engine) as work:
+        prepared(work, query, options)
+    typed(engine, "INSERT INTO orders SELECT * FROM orders WHERE id = 1")
+    for offload in {False, not engine.abilities.in_process}:
+        with (
+            pytest.raises(DataError, match="is no longer unique") as raised,
+            brought(engine, query, offload) as (here, found),
+            workspace(here) as work,
+        ):
+            prepared(work, found, options)
+        assert raised.value.hint == "run the command again"
+    with pytest.raises(QueryError) as refused:
+        labelled(engine, text, options)
+    assert "meet many-to-many" in (refused.value.detail or "")
 
 
 def test_dates_can_be_subtracted(engine: Engine) -> None:
