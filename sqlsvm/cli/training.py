@@ -27,11 +27,11 @@ from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
-    from sqlsvm.run.resume import Saved
+    from sqlsvm.run.resume import Continuation, Saved
     from sqlsvm.run.train import Training
     from sqlsvm.solve.solution import Record
     from sqlsvm.store import Store
@@ -162,15 +162,12 @@ def train_and_keep(
     start: "Model | None" = None,
 ) -> "Model":
     """The answer is given even where the model could not be stored."""
-    from sqlsvm.ask.probabilities import with_probabilities
-    from sqlsvm.ask.validation import trained
     from sqlsvm.run.resume import Continuation
 
     store = keeper.store
     continuation = Continuation(before, say)
     with keeper.outliving({name: continuation}):
-        models = trained(engine, query, {name: training}, lambda name: on_pass, {name: continuation}, start)
-        (model,) = with_probabilities(engine, models, offload=training.offload)
+        (model,) = _trained(engine, query, {name: training}, {name: continuation}, start)
         try:
             model = replace(model, version=store.save(model)) if store else model
         except SqlsvmError:
@@ -185,6 +182,26 @@ def train_and_keep(
     finally:  # also if the reader of the answer has gone
         keeper.close({name: continuation})
     return model
+
+
+def _trained(
+    engine: "Engine",
+    query: str,
+    trainings: "Mapping[str, Training]",
+    continuations: "Mapping[str, Continuation]",
+    start: "Model | None",
+) -> "list[Model]":
+    """What measures is imported only where the training asks for it: a small training must be quick."""
+    from sqlsvm.run.train import train_each
+
+    asked = next(iter(trainings.values()))
+    if not (asked.folds or asked.probability):
+        return train_each(engine, query, trainings, lambda name: on_pass, continuations, start)
+    from sqlsvm.ask.probabilities import with_probabilities
+    from sqlsvm.ask.validation import trained
+
+    models = trained(engine, query, trainings, lambda name: on_pass, continuations, start)
+    return with_probabilities(engine, models, offload=asked.offload)
 
 
 def code_of(*models: "Model") -> int:

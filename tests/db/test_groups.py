@@ -29,7 +29,7 @@ from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star
 from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
-from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.ground.trained import assert_beside_liblinear, assert_proven, of_loss, training, wish_of
 from tests.typed import asked as fetched
 from tests.typed import typed
 
@@ -157,7 +157,7 @@ def test_groups_of_a_label_that_is_a_number(engine: Engine, loss: str, sample: i
     """Each is measured from the mean of its own group, which the penalty sees."""
     join = numbers(np.random.default_rng(5), 900)
     join = replace(join, query=join.query.replace("SELECT s.y", "SELECT s.item % 3 AS g, s.y + 10 * (s.item % 3) AS y"))
-    asked = training(by="g", loss=loss, lam=1e-2, quantile=0.7, sample=sample)
+    asked = of_loss(loss, by="g", lam=1e-2, quantile=0.7, sample=sample)
     with join.created(engine):
         model = train(engine, "m", join.query, asked)
         for of, part in zip(model.groups, model.parts, strict=True):

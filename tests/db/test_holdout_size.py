@@ -118,7 +118,7 @@ def test_not_in_a_cycle(duckdb: Engine) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solver": "kernel"}, "not for the kernel machine"),
+        ({"solver": "kernel"}, "not for kernel machines"),
         ({"loss": "huber"}, "not for the loss huber"),
         ({"holdout": "auto:0.0"}, "holdout must be a number between 0 and 1, auto, or auto:ERROR with an error"),
         ({"holdout": "auto:1.5"}, "not 'auto:1.5'"),

@@ -10,6 +10,7 @@ from sqlsvm.ask.of_rows import Measures
 from sqlsvm.ask.selecting import with_errors
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.model.model import Model
+from sqlsvm.options import OPTIONS
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.train import Training, train_each
 from tests.ground import svm
@@ -22,6 +23,13 @@ ROUNDING = 1e-9
 
 def training(label: str = "y", **options: Any) -> Training:
     return Training.of(label=label, **options)
+
+
+def of_loss(loss: str, **options: Any) -> Training:
+    """Of these options, those that this loss reads."""
+    read_by = {name: OPTIONS[name].read_by or ("", ()) for name in options if name in OPTIONS}
+    unread = {name for name, (other, losses) in read_by.items() if other == "loss" and loss not in losses}
+    return training(loss=loss, **{name: value for name, value in options.items() if name not in unread})
 
 
 def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[tuple[Measures, Measures]]]:
