@@ -43,6 +43,7 @@ from sqlsvm.plan.plan import Link, Plan
 from sqlsvm.plan.planner import EXACT_BUDGET, distinct_keys, half_joins, list_sizes, node_rows, why_copied
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import scaling
+from sqlsvm.query.facts import Facts
 from sqlsvm.run.forecast import Outlook, outlook, usual_rate
 from sqlsvm.run.opening import labelled, maps_of
 from sqlsvm.run.problem import Problem, prepared
@@ -181,7 +182,7 @@ def explain(engine: Engine, text: str, options: ProblemOptions, buckets: int = B
     """Explain the plan without making a table."""
     query = labelled(engine, text, options)
     with naming_features(engine, query):
-        plan, catalog = planned(engine, query, options)
+        plan, catalog = planned(Facts(engine), query, options)
     phases = parts(plan, options.scale)
     sent = _together(engine, phases) if engine.inlines else phases
     return explained(engine, plan, catalog, options.counting, buckets, sent)

@@ -92,7 +92,7 @@ def inspect(
     with naming_features(engine, query), workspace(engine) as work:
         steps.info("looking at rows and keys of the tables")
         target = if_classes(engine, query, positive) if query.label else None
-        catalog = checked(engine, query)
+        catalog = checked(work.facts, query)
         tree = join_tree(query, catalog)
         steps.info("comparing the features")
         pairs = alike_in_join(work, tree)
@@ -135,7 +135,7 @@ def inspect_model(engine: Engine, model: Model) -> Inspection:
 def _relation_facts(work: Workspace, catalog: Catalog, tree: JoinTree, alias: str) -> RelationFacts:
     survivors = work.engine.fetch(_survivors(tree, alias))["n"][0]
     table = catalog.query.relation(alias).table or "(sub-query)"
-    return RelationFacts(alias, table, catalog.table_rows(alias), float(survivors))
+    return RelationFacts(alias, table, catalog.of(alias).table_rows, float(survivors))
 
 
 def _survivors(tree: JoinTree, alias: str) -> exp.Select:

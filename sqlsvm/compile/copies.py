@@ -10,9 +10,9 @@ from sqlsvm.compile.moments import counts_of
 from sqlsvm.compile.prepare import codes_table, key, node_table, prepare_matches
 from sqlsvm.compile.scores import outputs, rows, source
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.plan.catalog import met_rows_of
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
+from sqlsvm.query.rows import met_rows_of
 
 
 def working_tables(plan: Plan) -> Iterator[Statement]:

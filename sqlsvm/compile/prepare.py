@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.compile.statement import Statement
-from sqlsvm.plan.catalog import no_match
 from sqlsvm.plan.join_tree import JoinTree
+from sqlsvm.query.rows import no_match
 from sqlsvm.query.variables import Variable
 from sqlsvm.sql import Named
 

@@ -13,8 +13,9 @@ from sqlsvm.errors import QueryError
 from sqlsvm.maps import formula
 from sqlsvm.maps.formula import Values
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.ir import Computed
-from sqlsvm.query.meeting import Unique, brought_together
+from sqlsvm.query.meeting import brought_together
 from sqlsvm.query.names import relations_in
 
 Formula = Annotated[str, formula.read]
@@ -68,7 +69,7 @@ class Mapped:
         return rows, list(operands)
 
 
-def mapped(query: FeatureQuery, maps: Sequence[Mapped], unique: Unique) -> FeatureQuery:
+def mapped(query: FeatureQuery, maps: Sequence[Mapped], facts: Facts) -> FeatureQuery:
     """The query with the new columns in place of those that they replace."""
     if not maps:
         return query
@@ -78,7 +79,7 @@ def mapped(query: FeatureQuery, maps: Sequence[Mapped], unique: Unique) -> Featu
     kept = tuple(f for f in query.features if f.name not in replaced)
     made: list[Feature] = []
     for number, each in enumerate(maps):
-        query, columns, alias = _together(query, each, [by_name[name] for name in each.columns], unique)
+        query, columns, alias = _together(query, each, [by_name[name] for name in each.columns], facts)
         query, values = _values(query, each, columns, alias, f"sqlsvm_map{number}")
         made += (Feature(name, alias, value, "numeric") for name, value in zip(each.formulas, values, strict=True))
     return replace(query, features=(*kept, *made), maps=tuple(maps))
@@ -97,7 +98,7 @@ def _check_names(query: FeatureQuery, maps: Sequence[Mapped]) -> None:
 
 
 def _together(
-    query: FeatureQuery, each: Mapped, columns: Sequence[Feature], unique: Unique
+    query: FeatureQuery, each: Mapped, columns: Sequence[Feature], facts: Facts
 ) -> tuple[FeatureQuery, list[exp.Expression], str]:
     """What the map reads, over one relation, and the name of that relation."""
     values = [c.typed if c.name in query.sums else c.expression for c in columns]
@@ -109,7 +110,7 @@ def _together(
         hint="select only numbers of tables that foreign keys connect; or write each component as a sum, with the "
         "loadings that sqlsvm components prints: 0.7 * a.x + 0.7 * b.y AS first",
     )
-    return brought_together(query, unique, values, refusal)
+    return brought_together(query, facts, values, refusal)
 
 
 def _values(

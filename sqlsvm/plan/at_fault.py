@@ -8,9 +8,9 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import DataError
-from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.scaling import odd_squares
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.rows import rows_of
 
 LARGE, SMALL = 1e100, 1e-150
 """The squares of larger numbers may overflow when they are added up; those of smaller ones are 0 in a double."""

@@ -20,9 +20,11 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Kind, Values
 from sqlsvm.errors import DataError
-from sqlsvm.plan.catalog import EARLY, SMALL, Catalog, met_rows_of
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery, Term
+from sqlsvm.query.facts import EARLY, SMALL
+from sqlsvm.query.rows import met_rows_of
 from sqlsvm.solve.arrays import Array
 
 Role = Literal["intercept", "value", "missing"]
@@ -277,7 +279,7 @@ def _values(catalog: Catalog, feature: Feature) -> Values:
 def _check_collation(catalog: Catalog, feature: Feature) -> None:
     """Where a collation makes texts equal, any of them may be the one that is listed, and outside of this database
     nothing tells which others it stands for. For citext this is known."""
-    collation = catalog.described(Term(feature.relation, feature.expression)).collation
+    collation = catalog.of(feature.relation).described(Term(feature.relation, feature.expression)).collation
     if collation:
         own = feature.expression.sql(catalog.query.dialect)
         raise DataError(

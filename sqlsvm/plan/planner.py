@@ -200,14 +200,14 @@ def places(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
     for child, edge in plan.placeable.items():
         variable = plan.tree.variables[edge.on[0]]
         alias = plan.tree.holder(variable, child)
-        if catalog.subscripts(variable) and (ends := catalog.ends(alias, variable)):
+        if catalog.subscripts(variable) and (ends := catalog.of(alias).ends(variable.at(alias)[0])):
             yield child, Places(*ends)
 
 
 def _shared(plan: Plan, catalog: Catalog, needed: Mapping[int, float]) -> frozenset[int]:
     """Of the children those for which the label's node has as many rows as needed."""
     most = max(needed.values(), default=0.0)
-    rows = max(catalog.rows_up_to(alias, most) for alias in plan.tree.leading(plan.label_node)) if needed else 0.0
+    rows = max(catalog.of(alias).rows_up_to(most) for alias in plan.tree.leading(plan.label_node)) if needed else 0.0
     return frozenset(child for child, least in needed.items() if rows >= least)
 
 
@@ -225,7 +225,7 @@ def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
         return "LEFT JOIN"
     if not isinstance(relation.source, exp.Table):
         return "sub-query"
-    if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * catalog.table_rows(relation.alias):
+    if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * catalog.of(relation.alias).table_rows:
         return "filtered"
     return "maps" if any(f.name in made for f in tree.query.features if f.relation == relation.alias) else None
 

@@ -24,6 +24,7 @@ from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.meeting import check_relied
 from sqlsvm.solve.loss import Loss, named
 
@@ -66,38 +67,38 @@ class ProblemOptions:
         return target_of(engine, query, self.loss, positive=self.positive, centred=bool(self.intercept))
 
 
-def checked(engine: Engine, query: FeatureQuery) -> Catalog:
+def checked(facts: Facts, query: FeatureQuery) -> Catalog:
     """The facts of a query, if its joins and keys can be counted. All are about the snapshot that this is called in."""
-    check_relied(engine, query)
-    catalog = Catalog(engine, query)
+    check_relied(facts, query)
+    catalog = Catalog(facts, query)
     check_left_joins(catalog)
     check_keys(catalog)
     return catalog
 
 
 def planned(
-    engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Target | None = None
+    facts: Facts, query: FeatureQuery, options: ProblemOptions, target: Target | None = None
 ) -> tuple[Plan, Catalog]:
     """The plan for the rows as they are. The target is read from the query's rows, unless it is known already."""
     steps.info("looking at rows and keys of the tables")
-    target = target or options.target(engine, query)
-    catalog = _catalog(engine, query, options)
+    target = target or options.target(facts.engine, query)
+    catalog = _catalog(facts, query, options)
     plan = _chosen(catalog, design(catalog, target, intercept=bool(options.intercept)), options)
     return fitted(plan, catalog), catalog
 
 
-def lasting(engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Target) -> tuple[Plan, Catalog]:
+def lasting(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: Target) -> tuple[Plan, Catalog]:
     """The plan for rows that may change. It is ready for new NULLs and categories, and makes no choice that pays only
     for the rows as they are."""
-    catalog = _catalog(engine, query, options)
+    catalog = _catalog(facts, query, options)
     made = design(catalog, target, intercept=bool(options.intercept), any_nulls=options.nulls == "mean")
     tables = tuple(replace(d, listed=False) for d in made.dictionaries)
     return _chosen(catalog, replace(made, dictionaries=tables), options), catalog
 
 
-def _catalog(engine: Engine, query: FeatureQuery, options: ProblemOptions) -> Catalog:
+def _catalog(facts: Facts, query: FeatureQuery, options: ProblemOptions) -> Catalog:
     check_scale(query, options.scale)
-    return checked(engine, drop_nulls(query) if options.nulls == "drop" else query)
+    return checked(facts, drop_nulls(query) if options.nulls == "drop" else query)
 
 
 def check_scale(query: FeatureQuery, scale: Scale) -> None:

@@ -22,9 +22,9 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.options import NUMBER_LOSSES
-from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.parameters import BOUND, CLASS, LABEL, WEIGHT_NEGATIVE, WEIGHT_POSITIVE
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.rows import rows_of
 from sqlsvm.solve.arrays import Array
 from sqlsvm.sql import Named
 

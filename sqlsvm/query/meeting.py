@@ -7,20 +7,19 @@ So the rest of sqlsvm sees an expression over one relation. The relations stay i
 the rows without a partner.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from sqlsvm import sql
-from sqlsvm.engine.base import Column, Engine
+from sqlsvm.engine.base import Column
 from sqlsvm.errors import DataError, QueryError
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.ir import Feature, FeatureQuery, Key, Relation, Term
 from sqlsvm.query.names import relations_in
 from sqlsvm.query.variables import inner_variables
 
-Unique = Callable[[Relation, tuple[Term, ...]], bool]
-"""Does each value of these terms occur once in the rows of the relation?"""
 Pairs = tuple[tuple[Term, Term], ...]
 
 MET = f"{sql.WORKING}met"
@@ -35,23 +34,27 @@ class Step:
     relation: str
     pairs: Pairs
 
+    @property
+    def key(self) -> tuple[Term, ...]:
+        return tuple(theirs for _, theirs in self.pairs)
 
-def met(query: FeatureQuery, unique: Unique, sums: Mapping[str, QueryError] = _NONE) -> FeatureQuery:
+
+def met(query: FeatureQuery, facts: Facts, sums: Mapping[str, QueryError] = _NONE) -> FeatureQuery:
     """The query without expressions over several relations, except sums. These stay, if they are not among `sums`:
     a sum needs no row in which its relations meet. Each of `sums` has the error if there is no such row."""
     for spanning in query.spanning:
-        query, (condition,), alias = _Meeting(query, unique).of([spanning.expression], spanning.refusal)
+        query, (condition,), alias = _Meeting(query, facts).of([spanning.expression], spanning.refusal)
         query = replace(query, spanning=query.spanning[1:]).where(alias, condition)
     for name in dict.fromkeys(f.name for f in query.outputs if not f.relation or f.name in sums):
-        query = _met_output(query, unique, name, sums.get(name))
+        query = _met_output(query, facts, name, sums.get(name))
     return query
 
 
-def _met_output(query: FeatureQuery, unique: Unique, name: str, refusal: QueryError | None) -> FeatureQuery:
+def _met_output(query: FeatureQuery, facts: Facts, name: str, refusal: QueryError | None) -> FeatureQuery:
     first = next(f for f in query.outputs if f.name == name)
     refusal = refusal or first.refusal
     assert refusal is not None
-    query, (expression,), alias = _Meeting(query, unique).of([first.typed], refusal)
+    query, (expression,), alias = _Meeting(query, facts).of([first.typed], refusal)
     whole = replace(first, relation=alias, expression=expression, own=first.typed, refusal=None)
 
     def one(features: Sequence[Feature]) -> Iterator[Feature]:
@@ -68,16 +71,16 @@ def _met_output(query: FeatureQuery, unique: Unique, name: str, refusal: QueryEr
 
 
 def brought_together(
-    query: FeatureQuery, unique: Unique, expressions: Sequence[exp.Expression], refusal: QueryError
+    query: FeatureQuery, facts: Facts, expressions: Sequence[exp.Expression], refusal: QueryError
 ) -> tuple[FeatureQuery, list[exp.Expression], str]:
     """The query in which the expressions are over one relation, and the name of that relation."""
-    return _Meeting(query, unique).of(expressions, refusal)
+    return _Meeting(query, facts).of(expressions, refusal)
 
 
 @dataclass(frozen=True)
 class _Meeting:
     query: FeatureQuery
-    unique: Unique
+    facts: Facts
 
     def of(
         self, expressions: Sequence[exp.Expression], refusal: QueryError
@@ -98,9 +101,7 @@ class _Meeting:
         while not done and not reached.issuperset(wanted):
             done = True
             for step in [s for alias in reached for s in self._steps(alias) if s.relation not in reached]:
-                if step.relation not in reached and self.unique(
-                    self.query.relation(step.relation), tuple(theirs for _, theirs in step.pairs)
-                ):
+                if step.relation not in reached and self._is_unique(step):
                     reached.add(step.relation)
                     steps[step.relation] = step
                     done = False
@@ -114,6 +115,9 @@ class _Meeting:
                 alias = steps[alias].start
             needed |= {step.relation: step for step in reversed(way)}
         return list(needed.values())
+
+    def _is_unique(self, step: Step) -> bool:
+        return self.facts.is_key(self.query, step.relation, step.key)
 
     def _steps(self, alias: str) -> Iterator[Step]:
         found: dict[str, list[tuple[Term, Term]]] = {}
@@ -139,7 +143,7 @@ class _Meeting:
             equal = [sql.equal(mine.expression.copy(), theirs.expression.copy()) for mine, theirs in step.pairs]
             rows = sql.join(rows, _rows(self.query.relation(step.relation)), equal, "left")
         changed = replace(relation, source=sql.aliased(rows, alias), columns=(*relation.columns, *more))
-        keys = (Key(self.query.relation(step.relation), tuple(theirs for _, theirs in step.pairs)) for step in path)
+        keys = (Key(replace(self.query.relation(step.relation), late_filters=()), step.key) for step in path)
         query = replace(
             self.query,
             relations=tuple(changed if r.alias == alias else r for r in self.query.relations),
@@ -169,53 +173,13 @@ def _rows(relation: Relation) -> exp.Expression:
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
-def unique_in(engine: Engine) -> Unique:
-    """A constraint says so, or the rows do."""
-
-    def unique(relation: Relation, terms: tuple[Term, ...]) -> bool:
-        keys = declared_keys(engine, [relation]).get(relation.alias, [])
-        return is_declared_unique(engine, keys, terms) or not _repeats(engine, relation, terms)
-
-    return unique
-
-
-def check_relied(engine: Engine, query: FeatureQuery) -> None:
+def check_relied(facts: Facts, query: FeatureQuery) -> None:
     """Inside the snapshot: the keys that the reading relied on must be unique in these rows too."""
-    unique = unique_in(engine)
     for key in query.relied:
-        if not unique(*key):
+        if not facts.of(key.relation).is_unique(key.terms):
             terms = ", ".join(t.expression.sql(query.dialect) for t in key.terms)
             raise DataError(
                 f"the key {terms} is no longer unique: rows of {key.relation.alias} changed while the query was read",
                 detail="an output or a condition over several relations relies on this key",
                 hint="run the command again",
             )
-
-
-def declared_keys(engine: Engine, relations: Iterable[Relation]) -> dict[str, list[frozenset[str]]]:
-    """For each table the sets of columns that a constraint declares unique."""
-    sources = [(relation.alias, relation.source) for relation in relations]
-    tables = {a: source for a, source in sources if isinstance(source, exp.Table) and not _renames_columns(source)}
-    return dict(zip(tables, engine.unique_keys([*tables.values()]), strict=True)) if tables else {}
-
-
-def is_declared_unique(engine: Engine, keys: Iterable[frozenset[str]], terms: Sequence[Term]) -> bool:
-    """Do the terms hold all columns of one of these keys of their relation?"""
-    columns = {engine.fold(t.expression.name, True) for t in terms if isinstance(t.expression, exp.Column)}
-    return any(key <= columns for key in keys)
-
-
-def _renames_columns(source: exp.Table) -> bool:
-    """flights AS f(a, b): to the database a and b are columns of f, but not of flights."""
-    alias = source.args.get("alias")
-    return bool(alias and alias.args.get("columns"))
-
-
-def _repeats(engine: Engine, relation: Relation, terms: Sequence[Term]) -> bool:
-    keys = [(t.expression.copy(), f"k{n}") for n, t in enumerate(terms)]
-    there = (sql.not_null(t.expression) for t in terms)
-    rows = sql.where(replace(relation, late_filters=()).rows(keys), *there)
-    groups = sql.grouped(sql.columns(name for _, name in keys), [(sql.count(), "c")], sql.derived(rows, "r"))
-    above = exp.GT(this=sql.column("c"), expression=sql.integer(1))
-    first = sql.where(sql.select([(sql.column("c"), "c")], sql.derived(groups, "g")), above).limit(1)
-    return len(engine.fetch(first)["c"]) > 0

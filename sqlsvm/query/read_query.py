@@ -24,8 +24,9 @@ from sqlsvm.query import (
     with_plain_keys,
 )
 from sqlsvm.query.audited import with_audited
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.kinds import remedy
-from sqlsvm.query.meeting import met, unique_in
+from sqlsvm.query.meeting import met
 from sqlsvm.query.variables import with_implied_filters
 
 READABLE = "is the name right? FROM takes tables and views, and in DuckDB also files of the current folder: 'x.csv'"
@@ -64,8 +65,9 @@ def read_query(
         top=top,
         audited=audited,
     )
-    query = met(query, unique_in(engine))
-    query = met(query, unique_in(engine), dict(_no_sums(engine, query)))
+    facts = Facts(engine)
+    query = met(query, facts)
+    query = met(query, facts, dict(_no_sums(engine, query)))
     query = with_kinds(query, described(query, engine.describe))
     return with_implied_filters(with_plain_keys(query, engine.describe))
 

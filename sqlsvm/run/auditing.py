@@ -82,7 +82,7 @@ class Audit:
 def audit(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None) -> Iterator[Audit]:
     """Its tables are dropped at the end."""
     with work.scratch():
-        plan, _ = planned(work.engine, widened(query), options, target)
+        plan, _ = planned(work.facts, widened(query), options, target)
         work.run(working_tables(plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
         moments = read_moments(work, plan)

@@ -55,7 +55,7 @@ def read_facts(work: Workspace, columns: Columns) -> Facts:
 
 def tree_of(work: Workspace, query: FeatureQuery) -> JoinTree:
     """The tree of a query whose weights are no less than 0 in the join."""
-    tree = join_tree(query, checked(work.engine, query))
+    tree = join_tree(query, checked(work.facts, query))
 
     def weighing(mark: Feature) -> float:
         """The rows of the join if the rows of a relation weigh this."""

@@ -25,12 +25,12 @@ from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import OptionError
 from sqlsvm.model.literals import literal
 from sqlsvm.options import ClassWeights, Nulls, Scale
-from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.design import Dictionary
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.scaling import scaling
 from sqlsvm.plan.target import Target, centred_at, centres
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.rows import rows_of
 from sqlsvm.run.centring import centred, centred_rows
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import read_rows

@@ -143,7 +143,7 @@ def counted_part(
     query = part_of(drop_nulls(query) if options.nulls == "drop" else query, part)
     with _told_of(holdout, part), work.scratch():
         bare = replace(kept(work, query), features=())
-        plan, _ = planned(work.engine, bare, ProblemOptions(options.label, weight=options.weight), target)
+        plan, _ = planned(work.facts, bare, ProblemOptions(options.label, weight=options.weight), target)
         work.run(working_tables(plan))
         found = read_moments(work, plan)
         check_rows(plan, found)

@@ -8,9 +8,10 @@ import numpy as np
 from sqlsvm.compile.joined import CLUSTER, TIMES, values_of
 from sqlsvm.compile.prepare import key
 from sqlsvm.engine.base import Rows, Values
-from sqlsvm.plan.catalog import CLOSE, Catalog
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.join_tree import Edge
 from sqlsvm.plan.plan import Plan
+from sqlsvm.query.facts import CLOSE
 from sqlsvm.solve.arrays import Indices
 
 WORTH = 100_000

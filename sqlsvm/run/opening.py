@@ -15,7 +15,8 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import named
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.by import apart
-from sqlsvm.query.meeting import met, unique_in
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.meeting import met
 from sqlsvm.query.read_query import read_query
 from sqlsvm.reading import made
 from sqlsvm.run.holdout import Holdout
@@ -59,7 +60,7 @@ def labelled(
         from sqlsvm.run.mapping import maps_asked  # it takes as many modules as a training without maps
 
         maps = maps_asked(engine, query, whole, options, maps, offload=offload, held=held)
-    query = mapped(query, () if isinstance(maps, int) else maps, unique_in(engine))
+    query = mapped(query, () if isinstance(maps, int) else maps, Facts(engine))
     return replace(query, features=(*query.features, by)) if by else query
 
 
@@ -67,7 +68,7 @@ def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[
     """The query before its maps, which read some of its columns."""
     roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
     query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
-    return met(query, unique_in(engine), {name: _many(name) for name in read if name in query.sums})
+    return met(query, Facts(engine), {name: _many(name) for name in read if name in query.sums})
 
 
 def _many(name: str) -> QueryError:

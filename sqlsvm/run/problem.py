@@ -66,7 +66,7 @@ def prepared(
     """Balanced class weights need a count of the classes first. If an effort is given, the rows of a join that is small
     for it are read."""
     work.clock.begin("reading")
-    plan, catalog = planned(work.engine, query, options, target)
+    plan, catalog = planned(work.facts, query, options, target)
     covariances = _audited(work, query, options, plan.design.target)
     if isinstance(options.class_weight, tuple):
         if plan.design.target.classes:

@@ -54,7 +54,7 @@ def _most(problem: Problem, t: Terms, shared: Collection[int]) -> float:
 
 def _rows(problem: Problem, rows: Rows, shared: Collection[int]) -> float:
     plan, variables = problem.plan, problem.plan.tree.variables
-    found = problem.catalog.key(rows.relation, tuple(variables[v].at(rows.relation)[0] for v in rows.on)).largest
+    found = problem.catalog.of(rows.relation).key(tuple(variables[v].at(rows.relation)[0] for v in rows.on)).largest
     return (2 if plan.bag_of(plan.tree.node_of(rows.relation)) in shared else 1) * found
 
 

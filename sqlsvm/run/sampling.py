@@ -78,7 +78,7 @@ def _is_little(problem: Problem, size: int) -> bool:
         return False
     left = MUCH * size * len(cores)
     for (alias,) in cores:
-        left -= int(catalog.rows_up_to(alias, left + 1))
+        left -= int(catalog.of(alias).rows_up_to(left + 1))
         if left < 0:
             return False
     return True

@@ -134,7 +134,7 @@ def _join_rows(work: Workspace, catalog: Catalog, plan: Plan, of_a_table: int, m
     root = bare.tree.nodes[bare.core]
     plain = len(root) == 1 and is_plain(bare)
     aliases = root if plain else [relation.alias for relation in bare.tree.query.relations]
-    if any(catalog.rows_up_to(alias, of_a_table + 1) > of_a_table for alias in aliases):
+    if any(catalog.of(alias).rows_up_to(of_a_table + 1) > of_a_table for alias in aliases):
         return inf
     if plain:
         return catalog.rows(root[0])
@@ -154,7 +154,7 @@ def _at_most(plan: Plan, catalog: Catalog) -> float:
         if edge.unique_at(node):
             return 1.0
         known = on and not any(v.match for v in on)
-        return max(1.0, catalog.largest_known(alias, tuple(v.at(alias)[0] for v in on))) if known else inf
+        return max(1.0, catalog.of(alias).largest_known(tuple(v.at(alias)[0] for v in on))) if known else inf
 
     def within(root: int) -> float:
         others = prod(met(node, edge) for node, edge in tree.down(root) if edge)

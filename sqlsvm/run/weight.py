@@ -12,9 +12,9 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.errors import DataError
-from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.plan import Plan
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.rows import rows_of
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.workspace import Workspace
 

@@ -16,6 +16,7 @@ from sqlsvm.compile.statement import statement as numbered
 from sqlsvm.engine.base import Engine, Rows, Texts, Values
 from sqlsvm.errors import DataError, EngineError
 from sqlsvm.plan.plan import PART
+from sqlsvm.query.facts import Facts
 from sqlsvm.run.clock import Clock
 
 Answers = Mapping[str, Rows]
@@ -108,7 +109,7 @@ class Workspace:
     """The working tables of one run. It drops all that it made, also after an error."""
 
     def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
-        self.engine, self.clock = engine, clock or Clock()
+        self.engine, self.clock, self.facts = engine, clock or Clock(), Facts(engine)
         self.on_done: Callable[[Statement, float, float], None] | None = None
         """Called after each statement with the number of rows that it kept or returned, and its seconds."""
         self._tables: list[str] = []

@@ -11,6 +11,7 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.errors import DataError
 from sqlsvm.model.model import Model
 from sqlsvm.plan.preflight import planned
+from sqlsvm.query.facts import Facts
 from sqlsvm.run import join_oracle, lookup, small
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem
@@ -220,7 +221,7 @@ def test_a_join_has_no_more_rows_than_groups_of_keys_allow(shared_engine: Engine
         assert world.label
         with world.created(engine) as live, workspace(engine) as work:
             options = training(label=world.label.name, nulls="mean").problem
-            plan, catalog = planned(engine, labelled(engine, live.query(engine.dialect), options), options)
+            plan, catalog = planned(Facts(engine), labelled(engine, live.query(engine.dialect), options), options)
             most = small._at_most(plan.bare, catalog)
             counted += most < np.inf
             seen += small._size(work, plan.bare) <= most

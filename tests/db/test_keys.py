@@ -9,6 +9,7 @@ from sqlsvm.ask.inspect import inspect
 from sqlsvm.engine.base import Engine, Text
 from sqlsvm.errors import DataError, QueryError, SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.workspace import workspace
@@ -31,14 +32,14 @@ def tables(engine: Engine, ours: str, theirs: str, values: str, own: str = "") -
 def refused(engine: Engine, kind: type[SqlsvmError]) -> SqlsvmError:
     """By training, and by inspect: it would count these as wrongly."""
     with pytest.raises(kind) as found:
-        planned(engine, labelled(engine, JOIN, ProblemOptions("y")), ProblemOptions("y"))
+        planned(Facts(engine), labelled(engine, JOIN, ProblemOptions("y")), ProblemOptions("y"))
     with pytest.raises(kind, match=re.escape(found.value.message)):
         inspect(engine, JOIN, label="y")
     return found.value
 
 
 def assert_counted(engine: Engine, text: str, rows: int) -> None:
-    planned(engine, labelled(engine, text, ProblemOptions("y")), ProblemOptions("y"))
+    planned(Facts(engine), labelled(engine, text, ProblemOptions("y")), ProblemOptions("y"))
     with workspace(engine) as work:
         found = opened(work, text, Wish())
         assert found.problem.moments.n == len(found.truth.y) == rows
@@ -128,12 +129,12 @@ def test_categories_that_a_collation_takes_for_one_another(engine: Engine) -> No
     with pytest.raises(
         DataError, match=rf"categories of t are compared under COLLATE (public\.)?{collation}"
     ) as refused:
-        planned(engine, labelled(engine, "SELECT y, x, t FROM f", ProblemOptions("y")), ProblemOptions("y"))
+        planned(Facts(engine), labelled(engine, "SELECT y, x, t FROM f", ProblemOptions("y")), ProblemOptions("y"))
     assert refused.value.hint
     wanted = 'lower("f"."t") COLLATE "C" AS t'
     assert wanted in refused.value.hint
     problem, _ = planned(
-        engine, labelled(engine, f"SELECT y, x, {wanted} FROM f", ProblemOptions("y")), ProblemOptions("y")
+        Facts(engine), labelled(engine, f"SELECT y, x, {wanted} FROM f", ProblemOptions("y")), ProblemOptions("y")
     )
     assert problem.design.dictionaries[0].categories == ("a", "b")
 
@@ -297,5 +298,5 @@ def test_a_key_of_several_fields(postgres: Engine, join: str) -> None:
     )
     text = JOIN.replace("JOIN", join)
     with pytest.raises(QueryError, match=r"is of the composite type public\.pair") as found:
-        planned(postgres, labelled(postgres, text, ProblemOptions("y")), ProblemOptions("y"))
+        planned(Facts(postgres), labelled(postgres, text, ProblemOptions("y")), ProblemOptions("y"))
     assert "join on its fields" in str(found.value.hint)

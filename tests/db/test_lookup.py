@@ -8,6 +8,7 @@ import pytest
 from sqlsvm.engine.base import Engine, Rows
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.query.facts import Facts
 from sqlsvm.run import lookup
 from sqlsvm.run.lookup import pays
 from sqlsvm.run.opening import labelled
@@ -41,7 +42,7 @@ def sorted_rows(rows: Rows) -> list[tuple[float, ...]]:
 def is_as_joined(engine: Engine, text: str, options: ProblemOptions) -> bool:
     """Can partners be looked up? Then the rows are checked."""
     with workspace(engine) as work:
-        plan, catalog = planned(engine, labelled(engine, text, options), options)
+        plan, catalog = planned(Facts(engine), labelled(engine, text, options), options)
         if not pays(plan, catalog, np.inf):
             return False
         found, wanted = _looked_up(work, plan), _joined(work, plan)
@@ -117,7 +118,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_the_database_joins(tables: Engine, name: str) -> None:
     options = ProblemOptions("y", nulls="mean")
-    plan, catalog = planned(tables, labelled(tables, OTHERS[name], options), options)
+    plan, catalog = planned(Facts(tables), labelled(tables, OTHERS[name], options), options)
     assert not pays(plan, catalog, np.inf)
 
 
@@ -128,6 +129,6 @@ def test_it_has_to_save_numbers(engine: Engine) -> None:
     build(engine, "INSERT INTO d VALUES (0, 1, 2, 3, 4, 5), (1, 2, 3, 4, 5, 6), (2, 3, 4, 5, 6, 7)")
     build(engine, "INSERT INTO f SELECT i % 3, i % 2 FROM generate_series(1, 20000) AS s(i)")
     text, options = "SELECT y, a, b, c, d.d, e FROM f JOIN d ON f.k = d.k", ProblemOptions("y")
-    assert not pays(*planned(engine, labelled(engine, text, options), options), 20_000)
+    assert not pays(*planned(Facts(engine), labelled(engine, text, options), options), 20_000)
     build(engine, "INSERT INTO f SELECT i % 3, i % 2 FROM generate_series(1, 20000) AS s(i)")
-    assert pays(*planned(engine, labelled(engine, text, options), options), 40_000)
+    assert pays(*planned(Facts(engine), labelled(engine, text, options), options), 40_000)

@@ -33,7 +33,7 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
 from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.meeting import unique_in
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
 from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line
@@ -77,7 +77,7 @@ def made(engine: Engine, text: str, maps: Sequence[str], seed: int = 3) -> tuple
     """The maps, and the columns that they make, as the database computes them, in the order of i."""
     query = read_query(engine, text, label="y")
     found = resolved(engine, query, maps, seed, join_of(engine, query))
-    changed = mapped(query, found, unique_in(engine))
+    changed = mapped(query, found, Facts(engine))
     kept = {name for each in found for name in each.formulas}
     outputs = [(f.expression.copy(), f.name) for f in changed.features if f.name in kept]
     named = [exp.alias_(value, name, quoted=True) for value, name in outputs]
@@ -557,7 +557,7 @@ def test_text(postgres: Engine) -> None:
     (d,) = (f for f in query.features if f.name == "b")
     layers = (np.array([[0.5, -1.0]]), np.array([0.25, 0.0])), (np.array([[1.0], [-2.0]]), np.array([0.125]))
     network = compiled_network([d], np.array([3.5]), *layers)
-    plan, _ = planned(postgres, labelled(postgres, text, options, (*query.maps, network)), options)
+    plan, _ = planned(Facts(postgres), labelled(postgres, text, options, (*query.maps, network)), options)
     found = "\n".join(written(statement) for statement in working_tables(plan))
     if os.environ.get("SQLSVM_UPDATE_GOLDEN"):
         GOLDEN.write_text(found, encoding="utf-8")

@@ -11,6 +11,7 @@ from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError
 from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.query.facts import Facts
 from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import Workspace, workspace
@@ -260,7 +261,7 @@ def is_looked_at(engine: Engine, ours: str, theirs: str) -> bool:
     typed(engine, "INSERT INTO f VALUES ('1', 0), ('1', 1), ('1', 0), ('1', 1)")
     typed(engine, "INSERT INTO d VALUES ('1', 5)")
     query = labelled(engine, "SELECT y, z FROM f JOIN d ON f.k = d.k", ProblemOptions("y"))
-    return bool(planned(engine, query, ProblemOptions("y"))[0].looked)
+    return bool(planned(Facts(engine), query, ProblemOptions("y"))[0].looked)
 
 
 def watched(work: Workspace) -> dict[str, exp.Query]:

@@ -17,9 +17,11 @@ from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError
 from sqlsvm.estimator import RelationalSVC
 from sqlsvm.model.evaluation import MEASURES, Evaluation
 from sqlsvm.model.predict import predict
-from sqlsvm.plan.catalog import Catalog, rows_of
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rows import rows_of
 from sqlsvm.run.offload import copies, offloaded
 from sqlsvm.run.offload.export import exports
 from sqlsvm.run.opening import labelled
@@ -235,7 +237,7 @@ def test_text(postgres: Engine, name: str) -> None:
     """`SQLSVM_UPDATE_GOLDEN=1` writes the texts anew: read the difference."""
     text = made(postgres, name)
     query = labelled(postgres, text, ProblemOptions(LABELS[name]))
-    found = exports(Catalog(postgres, query))
+    found = exports(Catalog(Facts(postgres), query))
     written = "\n".join(f"-- {e.relation.alias}\n{folded(e.rows.sql('postgres', pretty=True))};\n" for e in found)
     golden = FOLDER / f"{name}.postgres.sql"
     if os.environ.get("SQLSVM_UPDATE_GOLDEN"):

@@ -12,6 +12,7 @@ from sqlsvm.engine.base import Engine, Text, Values
 from sqlsvm.plan.plan import Places, Plan
 from sqlsvm.plan.planner import LARGEST_ARRAY
 from sqlsvm.plan.preflight import ProblemOptions, planned
+from sqlsvm.query.facts import Facts
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve.oracle import Cut
@@ -43,7 +44,7 @@ def facts(engine: Engine, ours: Values, theirs: Values, types: tuple[str, str] =
 
 
 def plan_of(engine: Engine, text: str = STAR, options: ProblemOptions = CODED) -> Plan:
-    return planned(engine, labelled(engine, text, options), options)[0]
+    return planned(Facts(engine), labelled(engine, text, options), options)[0]
 
 
 # -- what is placed ----------------------------------------------------------------------------------------------------

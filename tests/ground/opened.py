@@ -20,6 +20,7 @@ from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.plan import Link, Method, Places, Plan, links_of
 from sqlsvm.plan.scaling import check_values, scaling
 from sqlsvm.plan.target import target_of
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
@@ -155,7 +156,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     target = replace(target_of(engine, query, "hinge", positive=wish.positive, centred=False), class_weights=weights)
     if wish.nulls == "drop":
         query = drop_nulls(query)
-    catalog = Catalog(engine, query)
+    catalog = Catalog(Facts(engine), query)
     check_left_joins(catalog)
     tree = join_tree(query, catalog, to_count=True)
     if wish.root is not None:
@@ -178,7 +179,8 @@ def _placed(plan: Plan, catalog: Catalog) -> Iterator[tuple[int, Places]]:
     for child, edge in plan.placeable.items():
         variable = plan.tree.variables[edge.on[0]]
         alias = plan.tree.holder(variable, child)
-        if catalog.whole(variable) and (ends := catalog.ends(alias, variable)) and Places(*ends).size <= MOST_PLACES:
+        ends = catalog.of(alias).ends(variable.at(alias)[0]) if catalog.whole(variable) else None
+        if ends and Places(*ends).size <= MOST_PLACES:
             yield child, Places(*ends)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from sqlglot import exp
 
 from sqlsvm.engine.base import Column, Kind
-from sqlsvm.query import Equality, Feature, FeatureQuery, feature_query, parse, sources
+from sqlsvm.query import Equality, Feature, FeatureQuery, Term, feature_query, parse, sources
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.meeting import met
 
 TABLES = {
@@ -58,6 +59,15 @@ def fold_duckdb(name: str, quoted: bool) -> str:
 FOLDS = {"postgres": fold_postgres, "duckdb": fold_duckdb}
 
 
+class NoKeys(Facts):
+    """Without a database no key is known to be unique."""
+
+    def __init__(self) -> None: ...
+
+    def is_key(self, query: FeatureQuery, alias: str, terms: tuple[Term, ...]) -> bool:
+        return False
+
+
 def read(
     text: str,
     dialect: str = "postgres",
@@ -77,7 +87,7 @@ def read(
     query = feature_query(
         text, select, described, fold, dialect=dialect, label=label, weight=weight, categorical=categorical
     )
-    return met(query, lambda relation, terms: False)
+    return met(query, NoKeys())
 
 
 def lines(query: FeatureQuery) -> list[str]:

@@ -7,7 +7,6 @@ from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.moments import category_products_name, covariances, moments, moments_name, products_name
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Engine
 from sqlsvm.plan.design import Coordinate
 from sqlsvm.plan.parameters import SHIFT
 from sqlsvm.plan.plan import Plan
@@ -15,6 +14,7 @@ from sqlsvm.plan.preflight import ProblemOptions, lasting
 from sqlsvm.plan.target import Target
 from sqlsvm.psql.stored_program.relations import over_own_relations
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.facts import Facts
 from sqlsvm.run.auditing import audited_columns, own_coordinates, widened
 
 
@@ -63,11 +63,11 @@ class Audits:
         return audited_columns(self.query, self.plan.design)
 
 
-def audits(engine: Engine, query: FeatureQuery, options: ProblemOptions, target: Target) -> Audits | None:
+def audits(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: Target) -> Audits | None:
     """The classes weigh the same there."""
     if not query.audited:
         return None
-    plan, _ = lasting(engine, widened(query), options, target)
+    plan, _ = lasting(facts, widened(query), options, target)
     return Audits(query, over_own_relations(plan))
 
 

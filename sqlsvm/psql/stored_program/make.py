@@ -30,6 +30,7 @@ from sqlsvm.psql.stored_program.passes import facts_of_loss, passes
 from sqlsvm.psql.stored_program.relations import largest_groups, numbered, over_own_relations, row_counts, sources
 from sqlsvm.psql.stored_program.start import Start, start
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.facts import Facts
 from sqlsvm.rules import refuse
 from sqlsvm.run.modelling import facts
 from sqlsvm.run.opening import labelled
@@ -64,11 +65,12 @@ def stored_program(engine: Engine, text: str, training: Training) -> StoredProgr
     values = read_label_values(engine, query, target, shortest=engine.abilities.shortest)
     if isinstance(target, Binary):
         _check_classes(target.label.name, values)
+    known = Facts(engine)
     with naming_features(engine, query):
-        audited = audits(engine, query, asked, target)
+        audited = audits(known, query, asked, target)
         if isinstance(target, Binary):
             target = replace(target, class_parameters=asked.class_weight != "none")
-        plan, catalog = lasting(engine, query, asked, target)
+        plan, catalog = lasting(known, query, asked, target)
     begun = start(engine, text, training, query.maps)
     plan = replace(plan, loss=begun.loss, design=_measured_from(plan.design, begun.centre))
     single = engine.abilities.single if is_single(engine, query, target.label) else None

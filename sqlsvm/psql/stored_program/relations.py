@@ -8,11 +8,11 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.prepare import key
 from sqlsvm.compile.statement import Statement, statement
-from sqlsvm.plan.catalog import rows_of
 from sqlsvm.plan.parameters import IN_ORDER, family
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.sums import met, terms
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.rows import rows_of
 
 
 def own_relation(number: int) -> str:

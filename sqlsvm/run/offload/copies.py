@@ -19,6 +19,7 @@ from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.preflight import checked
 from sqlsvm.query import Equality, FeatureQuery, LeftJoin, Relation, Term
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.variables import inner_variables
 from sqlsvm.run.offload.export import HELD, KEEP, Carried, Export, exports, match_key, output
 
@@ -34,18 +35,18 @@ def copied(engine: Engine, query: FeatureQuery, offload: bool | None) -> bool:
     if offload is not None or not engine.abilities.slow_to_start:
         return bool(offload)
     with naming_features(engine, query), engine.snapshot():
-        return _is_little(checked(engine, query))
+        return _is_little(checked(Facts(engine), query))
 
 
 def _is_little(catalog: Catalog) -> bool:
     """Rows are counted only where the catalog knows of few bytes: even a few rows take long to find in many files."""
     used = {r.alias: catalog.query.expressions(r.alias) or [sql.integer(1)] for r in catalog.query.relations}
-    rows = [catalog.rows_of(alias, [(e, f"c{n}") for n, e in enumerate(own)]) for alias, own in used.items()]
+    rows = [catalog.of(alias).rows_of([(e, f"c{n}") for n, e in enumerate(own)]) for alias, own in used.items()]
     if any(size > LITTLE * np.dtype(float).itemsize for size in accumulate(map(catalog.engine.size, rows))):
         return False
     left = LITTLE
     for alias, own in used.items():
-        left -= len(own) * int(catalog.rows_up_to(alias, left // len(own) + 1))
+        left -= len(own) * int(catalog.of(alias).rows_up_to(left // len(own) + 1))
     return left >= 0
 
 
@@ -68,7 +69,7 @@ def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, Fea
         raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
     with scratch() as local:
         with engine.snapshot():
-            made = exports(checked(engine, query))
+            made = exports(checked(Facts(engine), query))
             copies = [_copy(engine, local, number, export) for number, export in enumerate(made)]
         yield local, _query_over(copies, query, local.dialect)
 

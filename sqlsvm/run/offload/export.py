@@ -20,9 +20,10 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.prepare import key
 from sqlsvm.engine.base import Column
-from sqlsvm.plan.catalog import Catalog, no_match
+from sqlsvm.plan.catalog import Catalog
 from sqlsvm.plan.planner import KEPT_IN_PLACE
 from sqlsvm.query import Relation, Term
+from sqlsvm.query.rows import no_match
 from sqlsvm.query.variables import Variable, inner_variables
 
 KEEP = "keep"
@@ -119,7 +120,7 @@ class _Exporter:
                 continue
             name, column = output(place), self.types[alias, f.expression]
             if column.kind == "categorical":
-                codes = sql.numbered(self.catalog.rows_of(alias, [(f.expression.copy(), "v")]))
+                codes = sql.numbered(self.catalog.of(alias).rows_of([(f.expression.copy(), "v")]))
                 yield Carried(name, f.expression, exp.DType.BIGINT, codes, spelled=True)
             elif column.type in self.portable:
                 yield Carried(name, f.expression, self.portable[column.type])
@@ -157,7 +158,7 @@ class _Exporter:
     def _codes(self, v: Variable) -> exp.Select:
         """Numbers for the values of the relation with the fewest rows; no join row has another value."""
         alias = min(sorted(v.holders), key=lambda a: (self.query.is_optional(a), self.catalog.rows(a)))
-        return sql.numbered(self.catalog.rows_of(alias, [(v.at(alias)[0].expression.copy(), "v")]))
+        return sql.numbered(self.catalog.of(alias).rows_of([(v.at(alias)[0].expression.copy(), "v")]))
 
     def _reduced(self, alias: str) -> Iterator[exp.Expression]:
         """term IN (SELECT theirs FROM neighbour WHERE ...) for each neighbour whose filters leave few rows: this
@@ -166,14 +167,14 @@ class _Exporter:
             if alias in v.holders and self._alike(v.terms):
                 for other in sorted(v.holders - {alias}):
                     if not self.query.is_optional(other) and self._is_small_beside(other, alias):
-                        theirs = self.catalog.rows_of(other, [(v.at(other)[0].expression.copy(), "v")])
+                        theirs = self.catalog.of(other).rows_of([(v.at(other)[0].expression.copy(), "v")])
                         yield v.at(alias)[0].expression.copy().isin(query=theirs)
 
     def _is_small_beside(self, other: str, alias: str) -> bool:
         if not self.query.relation(other).filters:
             return False
         rows = self.catalog.rows(other)
-        return rows < KEPT_IN_PLACE * self.catalog.table_rows(other) and rows <= self.catalog.rows(alias)
+        return rows < KEPT_IN_PLACE * self.catalog.of(other).table_rows and rows <= self.catalog.rows(alias)
 
 
 def _types(catalog: Catalog) -> dict[tuple[str, exp.Expression], Column]:

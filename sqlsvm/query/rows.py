@@ -1,0 +1,69 @@
+"""A relation -> SELECT over the rows that it brings to the join."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.query.ir import FeatureQuery, Relation
+
+Outputs = Sequence[tuple[exp.Expression, str]]
+
+
+def rows_of(query: FeatureQuery, alias: str, outputs: Outputs) -> exp.Query:
+    """SELECT outputs over the rows that a relation of the query brings to the join."""
+    return brought(query.relation(alias), outputs, optional=query.is_optional(alias))
+
+
+def brought(relation: Relation, outputs: Outputs, *, optional: bool) -> exp.Query:
+    """The optional side of a LEFT JOIN brings one row more, all NULL, which stands for "no match": with it, the LEFT
+    JOIN is an inner join. Conditions of WHERE on that side apply to this row too, as they do after the join."""
+    matched = relation.rows(outputs)
+    if not optional:
+        return matched
+    missing = no_match(relation, outputs).select(*(exp.alias_(e, name) for e, name in outputs))
+    return exp.union(matched, missing.where(*(f.copy() for f in relation.late_filters)), distinct=False)
+
+
+def met_rows_of(
+    query: FeatureQuery, alias: str, through: Collection[str], outputs: Outputs, most: int | None = None
+) -> exp.Query:
+    """The same without rows of which some key has no row in these relations: no row of the join has them. `most`: only
+    that many rows of each neighbour are looked at."""
+    return _met(query, alias, set(through) - {alias}, outputs, most)
+
+
+def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs, most: int | None = None) -> exp.Query:
+    """key IN (SELECT key FROM relation), and so on from there; each relation once. A LEFT JOIN keeps rows without a
+    match, and the row that stands for no match has no key."""
+    inner = [pair for e in query.equalities for pair in ((e.left, e.right), (e.right, e.left))]
+    outer = [(e.right, e.left) for j in query.left_joins for e in j.equalities]
+    conditions: list[exp.Expression] = []
+    for own, other in [*inner, *outer]:
+        if own.relation == alias and other.relation in unseen:
+            unseen.remove(other.relation)
+            through = _first_rows(query, other.relation, most) if most else query
+            keys = _met(through, other.relation, unseen, [(other.expression.copy(), "k")])
+            conditions.append(sql.among(own.expression.copy(), keys.limit(most) if most else keys))
+    met = (replace(r, filters=(*r.filters, *conditions)) if r.alias == alias else r for r in query.relations)
+    return rows_of(replace(query, relations=tuple(met)), alias, outputs)
+
+
+def _first_rows(query: FeatureQuery, alias: str, most: int) -> FeatureQuery:
+    """The same over so many rows of a relation that meet its conditions. Those that they meet are then looked up from
+    these few, where the limit alone would have all of them hashed."""
+    relation = query.relation(alias)
+    if relation.computed:
+        return query
+    conditions = (f.copy() for f in relation.filters)
+    rows = exp.select(sql.everything(alias)).from_(relation.source.copy()).where(*conditions).limit(most)
+    few = replace(relation, source=sql.aliased(rows, alias), filters=())
+    return replace(query, relations=tuple(few if r is relation else r for r in query.relations))
+
+
+def no_match(relation: Relation, outputs: Outputs) -> exp.Select:
+    """FROM one row in which every column of the relation is NULL, with what these outputs read of it."""
+    one = sql.derived(sql.select([(sql.integer(1), "one")]), "sqlsvm_one")
+    source = relation.serving(value for value, _ in outputs)
+    return sql.join(sql.select([], one), source, [exp.false()], "left")
