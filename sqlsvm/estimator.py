@@ -2,9 +2,9 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.ask.validation import trained
-from sqlsvm.engine import connect
-from sqlsvm.engine.base import Engine, Session, Values
+from sqlsvm.engine.base import Engine, Values
+from sqlsvm.engine.given import Database, opened
 from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
@@ -58,7 +58,6 @@ from sqlsvm.solve.loss.custom import given
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Database: TypeAlias = str | Engine | Session
 Found = TypeVar("Found")
 
 
@@ -216,8 +215,7 @@ class Relational:
 
     @contextmanager
     def _opened(self, database: Database) -> Iterator[Engine]:
-        """The caller closes an engine that it has opened."""
-        with nullcontext(database) if isinstance(database, Engine) else connect(database) as engine:
+        with opened(database) as engine:
             engine.place(**{name: getattr(self, name) for name in OF_SESSION})
             yield engine
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import duckdb
 import numpy as np
@@ -99,9 +99,19 @@ WHERE stability = 'VOLATILE' OR has_side_effects OR (macro_definition IS NOT NUL
 
 _CALLED = re.compile(r"(\w+)\"?\s*\(")
 
+_OF_A_QUERY = ("python_enable_replacements", "pandas_analyze_sample")
+_BEFORE = "SELECT name, value FROM duckdb_settings() WHERE list_contains($1, name)"
+_PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+
+_BORROWED = WeakSet[duckdb.DuckDBPyConnection]()
+_BORROWING = Lock()
+
 _STORAGE = "DESCRIBE SELECT * FROM pragma_storage_info($1)"
 
-_VIEWS = "SELECT lower(view_name), sql FROM duckdb_views() WHERE NOT internal"
+_VIEWS = "SELECT lower(view_name), sql, temporary FROM duckdb_views() WHERE NOT internal"
+
+# The text of a registered frame, which is a view of this session alone. The function reads memory of this process.
+_FRAME = re.compile(r"(CREATE TEMP VIEW .+ AS SELECT \* FROM )(?:pandas|python_arrow)_scan\(\) AS (\w+;)", re.DOTALL)
 
 _UNIQUE_KEYS = """\
 SELECT lower(schema_name), lower(current_schema()), lower(table_name), [lower(name) FOR name IN constraint_column_names]
@@ -129,12 +139,16 @@ class DuckDB(Engine):
         settings = dict(parse_qsl(query))
         if asked and not settings:
             raise OptionError("a setting in the URL is not NAME=VALUE", hint="duckdb:?memory_limit=4GB&threads=2")
-        self.url = f"duckdb:{path}"
         self._forget_spill: Callable[[], object] | None = None
         in_memory = path in ("", ":memory:")
-        self._connection = self._connect_in_memory(settings) if in_memory else _connect(path, **settings)
-        self._worker = Worker()
+        self._use(self._connect_in_memory(settings) if in_memory else _connect(path, **settings), path)
         self._private = private
+
+    def _use(self, connection: duckdb.DuckDBPyConnection, path: str) -> None:
+        self.url = f"duckdb:{path}"
+        self._connection = connection
+        self._worker = Worker()
+        self._private = False
         self._in_snapshot = False
         self._stored = set[str]()
         self._parsed: WeakKeyDictionary[Text, duckdb.Statement] = WeakKeyDictionary()
@@ -188,8 +202,9 @@ class DuckDB(Engine):
         if all(map(self._is_stored, tables)):
             return ()
         views = defaultdict[str, list[str]](list)
-        for name, text in self._ask(_VIEWS):
-            views[name].append(text)
+        for name, text, temporary in self._ask(_VIEWS):
+            frame = _FRAME.fullmatch(text) if temporary else None
+            views[name].append("".join(frame.groups()) if frame else text)
         found: list[str] = []
         unread = [table.name.lower() for table in tables]
         while unread:
@@ -317,6 +332,10 @@ class DuckDB(Engine):
         finally:
             self._in_snapshot = False
 
+    def show(self, name: str, frame: object) -> None:
+        """Make a frame of Python a view of this name, without a copy."""
+        self._run(lambda: self._connection.register(name, frame))
+
     def work_in(self, schema: str) -> None:
         raise OptionError("only PostgreSQL has a use for a work schema", hint="leave --work-schema out")
 
@@ -360,6 +379,48 @@ class DuckDB(Engine):
             return self._worker.run(work, self._connection.interrupt)
         except duckdb.Error as error:
             raise _translated(error) from error
+
+
+class Borrowed(DuckDB):
+    """A connection of the caller, with what is registered in it. It stays open, and an open transaction stays open.
+    Only DuckDB itself rolls that back, after an error."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        try:
+            ((path,),) = connection.execute(_PATH).fetchall()
+            self._before = dict(connection.execute(_BEFORE, [list(_OF_A_QUERY)]).fetchall())
+            self._within = len({connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}) == 1
+        except duckdb.Error as error:
+            raise EngineError("this connection cannot be used", detail=str(error)) from error
+        with _BORROWING:
+            if connection in _BORROWED:
+                hint = "give each thread its own: connection.cursor()"
+                raise EngineError("another thread uses this connection", hint=hint)
+            _BORROWED.add(connection)
+        self._use(connection, path or "")
+        self._set({name: _CONFIG[name] for name in _OF_A_QUERY})
+
+    def _set(self, settings: Mapping[str, object]) -> None:
+        for name, value in settings.items():
+            self.execute(exp.Set(expressions=[exp.SetItem(this=sql.equal(exp.column(name), exp.convert(value)))]))
+
+    def _is_stored(self, table: exp.Table) -> bool:
+        """An error would end the caller's transaction."""
+        return not self._within and super()._is_stored(table)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A transaction of DuckDB is a snapshot already."""
+        with nullcontext() if self._within else super().snapshot():
+            yield
+
+    def close(self) -> None:
+        if self._worker.closed:
+            return
+        with suppress(EngineError):  # if the transaction has failed
+            self._set(self._before)
+        self._worker.close()
+        _BORROWED.discard(self._connection)
 
 
 def _connect(path: str, **settings: str) -> duckdb.DuckDBPyConnection:

@@ -1,0 +1,229 @@
+"""What a caller has is what is trained on: connections and frames. All give the model of a DuckDB file."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from sqlsvm import RelationalSVC
+from sqlsvm.engine.given import opened
+from sqlsvm.errors import EngineError, OptionError, QueryError
+from sqlsvm.model.evaluation import Evaluation
+from sqlsvm.run.join_oracle import JoinOracle
+
+QUERY = "SELECT o.late, o.days, o.kind, c.age FROM orders o JOIN customers c ON c.id = o.customer"
+Columns = Mapping[str, Any]
+Tables = Mapping[str, Columns]
+
+
+def _tables() -> Tables:
+    rng = np.random.default_rng(0)
+    days, customer, kind = rng.normal(size=300), rng.integers(0, 20, 300), rng.choice(["gift", "book"], 300)
+    age = rng.normal(size=20)
+    late = days + age[customer] + (kind == "gift") + 0.5 * rng.normal(size=300) > 0
+    orders = {"late": late, "days": days, "kind": kind.astype(object), "customer": customer}
+    return {"orders": orders, "customers": {"id": np.arange(20), "age": age}}
+
+
+TABLES = _tables()
+
+
+def fitted(database: object, **parameters: Any) -> RelationalSVC:
+    return RelationalSVC(1e-2, sample=200, **parameters).fit(database, QUERY, "late")
+
+
+def rows(svc: RelationalSVC, query: str | None = None) -> float:
+    found = svc.evaluate(query=query)
+    assert isinstance(found, Evaluation)
+    return found.negatives + found.positives
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shop") / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for name, columns in TABLES.items():
+            connection.register("columns", columns)
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM columns")
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(shop: Path) -> float:
+    return fitted(f"duckdb:{shop}").objective_
+
+
+@pytest.fixture
+def connection(shop: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(shop)) as opened:
+        yield opened
+
+
+# -- frames ------------------------------------------------------------------------------------------------------------
+
+
+def _pandas(columns: Columns) -> object:
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+def _polars(columns: Columns) -> object:
+    return pytest.importorskip("polars").DataFrame({name: list(values) for name, values in columns.items()})
+
+
+def _lazy(columns: Columns) -> object:
+    frame: Any = _polars(columns)
+    return frame.lazy()
+
+
+def _pyarrow(columns: Columns) -> object:
+    return pytest.importorskip("pyarrow").table({name: list(values) for name, values in columns.items()})
+
+
+def _narwhals(columns: Columns) -> object:
+    frame: object = pytest.importorskip("narwhals").from_native(_pyarrow(columns))
+    return frame
+
+
+def _lists(columns: Columns) -> object:
+    return {name: list(values) for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("frame", [dict, _lists, _pandas, _polars, _lazy, _pyarrow, _narwhals])
+def test_frames_by_name(frame: Callable[[Columns], object], expected: float) -> None:
+    frames = {name: frame(columns) for name, columns in TABLES.items()}
+    svc = fitted(frames)
+    assert svc.objective_ == pytest.approx(expected, rel=1e-3)
+    assert svc.coef_.shape == (1, 4)
+    assert rows(svc, f"{QUERY} WHERE o.days > 0") == (TABLES["orders"]["days"] > 0).sum()
+
+
+def test_a_column_of_objects_has_the_type_of_all_its_cells() -> None:
+    """DuckDB by itself looks at the first thousand: a text after them would be an error."""
+    cells = np.array([None] * 2000 + ["a", "b"] * 500, dtype=object)
+    with opened({"t": {"x": cells}}) as engine:
+        assert engine.describe(_star("t"))[0].kind == "categorical"
+
+
+def _star(table: str) -> Any:
+    from sqlglot import exp
+
+    return exp.select("*").from_(table)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([1], r"type builtins.list is not a database\nHINT: give a URL .*duckdb or psycopg.*SQLAlchemy.*Spark.*frames"),
+        (None, "NoneType is not a database"),
+        (np.zeros(3), "numpy.ndarray is not a database"),
+        ({"t": 3}, "t is an object of the type builtins.int, which is not a frame"),
+        ({1: {"x": [1]}}, "the name of a frame is a text, not 1"),
+    ],
+)
+def test_what_is_no_database_is_told_what_is(given: object, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        fitted(given)
+
+
+def test_a_frame_needs_a_name() -> None:
+    with pytest.raises(OptionError, match=r'DataFrame is not a database\nHINT: name it: {"orders": orders}'):
+        fitted(_pandas(TABLES["orders"]))
+
+
+# -- a connection of duckdb --------------------------------------------------------------------------------------------
+
+
+def held(connection: duckdb.DuckDBPyConnection) -> list[Any]:
+    """Everything that a connection can see, and its settings."""
+    asked = (
+        "SELECT table_name FROM duckdb_tables() ORDER BY ALL",
+        "SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL",
+        "SELECT name, value FROM duckdb_settings() ORDER BY ALL",
+    )
+    return [connection.execute(text).fetchall() for text in asked]
+
+
+def test_a_connection_is_used_and_nothing_is_left_in_it(connection: duckdb.DuckDBPyConnection, expected: float) -> None:
+    before = held(connection)
+    svc = fitted(connection, in_memory=0)
+    assert svc.objective_ == pytest.approx(expected, rel=1e-3)
+    assert rows(svc) == 300
+    assert held(connection) == before
+    assert "_database" not in svc.__getstate__()
+
+
+def test_what_is_registered_is_seen(expected: float) -> None:
+    """A frame, and a view of another. The function that reads them stays out of queries: it reads any memory."""
+    with duckdb.connect() as connection:
+        connection.register("orders", _pandas(TABLES["orders"]))
+        connection.register("everyone", TABLES["customers"])
+        connection.execute("CREATE TEMP VIEW customers AS SELECT * FROM everyone WHERE id >= 0")
+        before = held(connection)
+        assert fitted(connection).objective_ == pytest.approx(expected, rel=1e-3)
+        assert held(connection) == before
+        with pytest.raises(QueryError, match="pandas_scan is volatile"):
+            RelationalSVC().fit(connection, "SELECT t.y, t.x FROM (SELECT * FROM pandas_scan(1)) AS t", "y")
+
+
+def test_an_open_transaction_stays_open(connection: duckdb.DuckDBPyConnection) -> None:
+    """Rows that are not yet committed are seen."""
+    connection.execute("BEGIN")
+    connection.execute("DELETE FROM orders WHERE days < 0")
+    svc = fitted(connection, in_memory=0)
+    left = int((TABLES["orders"]["days"] >= 0).sum())
+    assert rows(svc) == left
+    assert connection.execute("SELECT count(*) FROM orders").fetchall() == [(left,)]
+    connection.execute("ROLLBACK")
+    assert connection.execute("SELECT count(*) FROM orders").fetchall() == [(300,)]
+
+
+def test_a_connection_that_only_reads(shop: Path, expected: float) -> None:
+    with duckdb.connect(str(shop), read_only=True) as connection:
+        assert fitted(connection, in_memory=0).objective_ == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_closed_connection() -> None:
+    connection = duckdb.connect()
+    connection.close()
+    with pytest.raises(EngineError, match=r"this connection cannot be used\nDETAIL: .*closed"):
+        fitted(connection)
+
+
+def test_two_threads_take_turns_or_are_told(connection: duckdb.DuckDBPyConnection) -> None:
+    begun, go_on = Event(), Event()
+
+    def hold() -> None:
+        with opened(connection):
+            begun.set()
+            go_on.wait(60)
+
+    thread = Thread(target=hold)
+    thread.start()
+    begun.wait(60)
+    try:
+        with pytest.raises(EngineError, match="another thread uses this connection\nHINT: give each thread its own"):
+            fitted(connection)
+        assert fitted(connection.cursor()).gap_ <= 1e-3
+    finally:
+        go_on.set()
+        thread.join()
+    assert fitted(connection).gap_ <= 1e-3
+
+
+def test_an_interrupted_cell_leaves_nothing(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = held(connection)
+    with monkeypatch.context() as patched:
+        patched.setattr(JoinOracle, "pass_", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(connection, in_memory=0)
+    assert held(connection) == before
+    assert fitted(connection).gap_ <= 1e-3
