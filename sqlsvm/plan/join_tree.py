@@ -8,10 +8,10 @@ choose among all join trees, and so prefer paths.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from functools import cache, cached_property
+from itertools import combinations, islice, starmap
 from math import prod
 from typing import Literal, Protocol
 
@@ -22,6 +22,11 @@ EdgeKind = Literal["foreign-key", "many-to-many"]
 Block = tuple[str, ...]
 """The aliases of the relations of one node of the tree: one, or several that are joined up front, because they make a
 cycle, or the label says whether a LEFT JOIN has found a row."""
+Pair = tuple[int, int]
+"""Two nodes, the first one first."""
+
+TRIED = 100_000
+"""Edges of the trees that are tried before the best is taken. Fifteen relations that share one key need fewer."""
 
 
 class Facts(Protocol):
@@ -68,10 +73,18 @@ class JoinTree:
     acyclic: bool
 
     def node_of(self, alias: str) -> int:
-        return next(i for i, block in enumerate(self.nodes) if alias in block)
+        return self._homes[alias]
+
+    @cached_property
+    def _homes(self) -> dict[str, int]:
+        return {alias: node for node, block in enumerate(self.nodes) for alias in block}
 
     def variables_of(self, node: int) -> tuple[int, ...]:
-        return tuple(v.index for v in self.variables if v.holders & set(self.nodes[node]))
+        return self._held[node]
+
+    @cached_property
+    def _held(self) -> list[tuple[int, ...]]:
+        return [tuple(sorted(held)) for held in _held(self.nodes, self.variables)]
 
     def holder(self, variable: Variable, node: int) -> str:
         """The first relation of a node that holds a variable."""
@@ -84,7 +97,15 @@ class JoinTree:
         return tuple(alias for alias in block if parents.get(alias) not in block)
 
     def edges_of(self, node: int) -> tuple[Edge, ...]:
-        return tuple(e for e in self.edges if node in (e.left, e.right))
+        return self._ends[node]
+
+    @cached_property
+    def _ends(self) -> list[tuple[Edge, ...]]:
+        ends: list[list[Edge]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            ends[edge.left].append(edge)
+            ends[edge.right].append(edge)
+        return [tuple(edges) for edges in ends]
 
     def rerooted(self, root: int) -> "JoinTree":
         return replace(self, root=root)
@@ -99,10 +120,11 @@ class JoinTree:
 
     def beyond(self, node: int, edge: Edge) -> Iterator[int]:
         """A node, and all others on its side of an edge."""
-        yield node
-        for e in self.edges_of(node):
-            if e != edge:
-                yield from self.beyond(e.other(node), e)
+        todo = [(node, edge)]
+        while todo:
+            node, edge = todo.pop()
+            yield node
+            todo.extend((e.other(node), e) for e in reversed(self.edges_of(node)) if e != edge)
 
     def name(self, node: int) -> str:
         return "+".join(self.nodes[node])
@@ -133,9 +155,19 @@ class JoinTree:
         return tuple(tuple(m) for m in members.values())
 
     def core(self, node: int) -> int:
-        while node in self.folds:
-            node = self.folds[node].other(node)
-        return node
+        """The node that this one folds into at last."""
+        return self._cores[node]
+
+    @cached_property
+    def _cores(self) -> list[int]:
+        cores = list(range(len(self.nodes)))
+        for core in cores.copy():
+            todo = [] if core in self.folds else [core]
+            while todo:
+                node = todo.pop()
+                cores[node] = core
+                todo.extend(e.other(node) for e in self.edges_of(node) if self.folds.get(e.other(node)) is e)
+        return cores
 
 
 def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> JoinTree:
@@ -151,27 +183,33 @@ def join_tree(query: FeatureQuery, facts: Facts, *, to_count: bool = False) -> J
     wanted = query.label.relation if query.label else query.relations[0].alias
     root = next(i for i, block in enumerate(blocks) if wanted in block)
     written = {frozenset((q.left.relation, q.right.relation)) for q in query.equalities}
+    held = _held(blocks, variables)
 
-    def unique(node: int, edge: Edge) -> bool:
-        return _unique(blocks[node], edge.on, variables, facts)
+    @cache
+    def edge(a: int, b: int, unique_left: bool = False, unique_right: bool = False) -> Edge:
+        return Edge(a, b, tuple(sorted(held[a] & held[b])), unique_left, unique_right)
 
-    def tree(edges: Iterable[tuple[int, int]]) -> JoinTree:
-        bare = tuple(Edge(a, b, _shared(blocks[a], blocks[b], variables), False, False) for a, b in sorted(edges))
-        made = JoinTree(query, variables, blocks, bare, root, acyclic)
-        below = {edge: node for node, edge in made.down() if edge}
-        if to_count and all(unique(node, edge) for edge, node in below.items()):
-            marked = (replace(e, unique_left=below[e] == e.left, unique_right=below[e] == e.right) for e in bare)
+    @cache
+    def unique(node: int, a: int, b: int) -> bool:
+        return _unique(blocks[node], edge(a, b).on, variables, facts)
+
+    def tree(edges: Iterable[Pair]) -> JoinTree:
+        pairs = sorted(edges)
+        made = JoinTree(query, variables, blocks, tuple(starmap(edge, pairs)), root, acyclic)
+        below = {(e.left, e.right): node for node, e in made.down() if e}
+        if to_count and all(unique(node, *pair) for pair, node in below.items()):
+            marked = (edge(a, b, below[a, b] == a, below[a, b] == b) for a, b in pairs)
         else:
-            marked = (replace(e, unique_left=unique(e.left, e), unique_right=unique(e.right, e)) for e in bare)
+            marked = (edge(a, b, unique(a, a, b), unique(b, a, b)) for a, b in pairs)
         return replace(made, edges=tuple(marked))
 
-    def cost(edges: frozenset[tuple[int, int]]) -> tuple[int, ...]:
+    def cost(edges: frozenset[Pair]) -> tuple[int, ...]:
         t = tree(edges)
         typed = sum(any(frozenset((p, q)) in written for p in blocks[a] for q in blocks[b]) for a, b in edges)
-        links = ((t.core(e.left), t.core(e.right)) for e in t.edges if e not in t.folds.values())
+        links = ((t.core(e.left), t.core(e.right)) for e in t.edges if t.core(e.left) != t.core(e.right))
         return len(t.bags), _branching(links), _branching(edges), -typed
 
-    return tree(_best_spanning_tree(blocks, variables, cost))
+    return tree(_best_spanning_tree(held, cost))
 
 
 def _with_label(blocks: tuple[Block, ...], query: FeatureQuery) -> tuple[Block, ...]:
@@ -186,8 +224,14 @@ def _with_label(blocks: tuple[Block, ...], query: FeatureQuery) -> tuple[Block, 
     return blocks
 
 
-def _shared(a: Block, b: Block, variables: tuple[Variable, ...]) -> tuple[int, ...]:
-    return tuple(v.index for v in variables if v.holders & set(a) and v.holders & set(b))
+def _held(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> list[set[int]]:
+    """The variables that each block holds."""
+    homes = {alias: i for i, block in enumerate(blocks) for alias in block}
+    held: list[set[int]] = [set() for _ in blocks]
+    for variable in variables:
+        for alias in variable.holders & homes.keys():
+            held[homes[alias]].add(variable.index)
+    return held
 
 
 # -- the tree ----------------------------------------------------------------------------------------------------------
@@ -195,56 +239,95 @@ def _shared(a: Block, b: Block, variables: tuple[Variable, ...]) -> tuple[int, .
 
 def is_acyclic(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> bool:
     """The heaviest spanning tree connects the holders of every variable iff it weighs sum of (holders - 1)."""
-    needed = sum(sum(bool(v.holders & set(b)) for b in blocks) - 1 for v in variables)
-    return sum(len(_shared(blocks[a], blocks[b], variables)) for a, b in _heaviest(blocks, variables)) == needed
+    held = _held(blocks, variables)
+    needed = sum(map(len, held)) - len(set().union(*held))
+    return sum(len(held[a] & held[b]) for a, b in _heaviest(len(blocks), _weights(held))) == needed
 
 
-def _heaviest(blocks: tuple[Block, ...], variables: tuple[Variable, ...]) -> frozenset[tuple[int, int]]:
-    """Kruskal. Pairs that share nothing weigh 0; they are cross products."""
-    component = list(range(len(blocks)))
+def _weights(held: Sequence[set[int]]) -> Counter[Pair]:
+    """The pairs of blocks that share variables, with the number of these."""
+    holders: dict[int, list[int]] = {}
+    for block, variables in enumerate(held):
+        for variable in variables:
+            holders.setdefault(variable, []).append(block)
+    return Counter(pair for blocks in holders.values() for pair in combinations(blocks, 2))
+
+
+def _heaviest(size: int, weights: Counter[Pair]) -> frozenset[Pair]:
+    """Kruskal. What is not connected then is by pairs that share nothing; they are cross products."""
+    leader = list(range(size))
+
+    def find(block: int) -> int:
+        while leader[block] != block:
+            leader[block] = block = leader[leader[block]]
+        return block
+
     chosen = set()
-    pairs = combinations(range(len(blocks)), 2)
-    for a, b in sorted(pairs, key=lambda p: -len(_shared(blocks[p[0]], blocks[p[1]], variables))):
-        if component[a] != component[b]:
+    for a, b in (*sorted(weights, key=lambda pair: (-weights[pair], pair)), *((0, block) for block in range(1, size))):
+        if (first := find(a)) != (second := find(b)):
             chosen.add((a, b))
-            component = [component[a] if c == component[b] else c for c in component]
+            leader[second] = first
     return frozenset(chosen)
 
 
 def _best_spanning_tree(
-    blocks: tuple[Block, ...],
-    variables: tuple[Variable, ...],
-    cost: Callable[[frozenset[tuple[int, int]]], tuple[int, ...]],
-) -> frozenset[tuple[int, int]]:
+    held: Sequence[set[int]], cost: Callable[[frozenset[Pair]], tuple[int, ...]]
+) -> frozenset[Pair]:
     """Exchange an edge for one of equal weight while that lowers the cost. The weight stays the same, so the result is
-    a join tree."""
-    weight = {(a, b): len(_shared(blocks[a], blocks[b], variables)) for a, b in combinations(range(len(blocks)), 2)}
-    best = _heaviest(blocks, variables)
+    a join tree. `TRIED` bounds the work for many blocks that share one variable."""
+    size, weights = len(held), _weights(held)
+    best = _heaviest(size, weights)
+    least, left = cost(best), TRIED // size
+    is_cross = not all(map(weights.__contains__, best))
     while True:
-        pairs = ((new, old) for new in weight.keys() - best for old in _path(best, *new) if weight[old] == weight[new])
-        candidates, least = (best - {old} | {new} for new, old in pairs), cost(best)
-        better = next((candidate for candidate in candidates if cost(candidate) < least), None)
+        pairs = _exchanges(best, weights, combinations(range(size), 2) if is_cross else sorted(weights))
+        better = None
+        for candidate in islice((best - {old} | {new} for new, old in pairs), left):
+            left -= 1
+            if (found := cost(candidate)) < least:
+                better = candidate
+                break
         if better is None:
             return best
-        best = better
+        best, least = better, found
 
 
-def _path(edges: frozenset[tuple[int, int]], start: int, goal: int) -> list[tuple[int, int]]:
+def _exchanges(edges: frozenset[Pair], weights: Counter[Pair], pairs: Iterable[Pair]) -> Iterator[tuple[Pair, Pair]]:
+    """Each pair that is no edge of a tree, with each edge of equal weight that it can replace."""
+    up = _parents(edges)
+    for a, b in pairs:
+        if (a, b) not in edges:
+            for old in _path(up, a, b):
+                if weights[old] == weights[a, b]:
+                    yield (a, b), old
+
+
+def _parents(edges: frozenset[Pair]) -> dict[int, tuple[int, int]]:
+    """Of each node of a tree its depth and its parent; the first node is the root."""
+    neighbours: dict[int, list[int]] = {}
+    for a, b in edges:
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    up, todo = {0: (0, 0)}, [0]
+    for node in todo:
+        below = [other for other in neighbours.get(node, ()) if other not in up]
+        up.update((other, (up[node][0] + 1, node)) for other in below)
+        todo += below
+    return up
+
+
+def _path(up: dict[int, tuple[int, int]], start: int, goal: int) -> list[Pair]:
     """The edges between two nodes of a tree."""
-    todo: list[tuple[int, list[tuple[int, int]]]] = [(start, [])]
-    seen = {start}
-    while todo:
-        node, path = todo.pop()
-        if node == goal:
-            return path
-        for edge in sorted(edges):
-            if node in edge and (other := edge[0] + edge[1] - node) not in seen:
-                seen.add(other)
-                todo.append((other, [*path, edge]))
-    raise AssertionError("a spanning tree connects every pair")
+    before, after = [], []
+    while start != goal:
+        if up[start][0] >= up[goal][0]:
+            before.append((start, start := up[start][1]))
+        else:
+            after.append((goal, goal := up[goal][1]))
+    return [(min(pair), max(pair)) for pair in (*before, *reversed(after))]
 
 
-def _branching(edges: Iterable[tuple[int, int]]) -> int:
+def _branching(edges: Iterable[Pair]) -> int:
     """How far a tree is from a path: the number of neighbours beyond the second. Each costs a product."""
     degrees = Counter(node for edge in edges for node in edge)
     return sum(max(0, d - 2) for d in degrees.values())
@@ -260,12 +343,13 @@ def _unique(block: Block, on: tuple[int, ...], variables: tuple[Variable, ...], 
         if not fixed:
             return False
         open_ = [a for a in open_ if a not in fixed]
-        known |= {v.index for v in variables if v.holders & set(fixed)}
+        if open_:
+            known |= {v.index for v in variables if v.holders & set(fixed)}
     return True
 
 
 def _member_unique(alias: str, known: set[int], variables: tuple[Variable, ...], facts: Facts) -> bool:
-    held = [v for v in variables if v.index in known and alias in v.holders]
+    held = [variables[v] for v in sorted(known) if alias in variables[v].holders]
     if any(v.match and v.match.relation == alias for v in held):
         return True
     key = tuple(v.at(alias)[0] for v in held if not v.match)
@@ -282,11 +366,8 @@ def decompose(blocks: tuple[Block, ...], variables: tuple[Variable, ...], facts:
         groupings = (g for g in _groupings(blocks) if all(_connected(b, variables) for b in g))
         return min((g for g in groupings if is_acyclic(g, variables)), key=lambda g: _total(g, variables, facts))
     while not is_acyclic(blocks, variables):
-        merged = (
-            (*(c for c in blocks if c not in (a, b)), a + b)
-            for a, b in combinations(blocks, 2)
-            if _shared(a, b, variables)
-        )
+        pairs = ((blocks[a], blocks[b]) for a, b in sorted(_weights(_held(blocks, variables))))
+        merged = ((*(c for c in blocks if c not in pair), pair[0] + pair[1]) for pair in pairs)
         blocks = min(merged, key=lambda g: _total(g, variables, facts))
     return blocks
 

@@ -1,6 +1,7 @@
 """Join trees of random hypergraphs, with made-up facts."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise, product
 
@@ -129,6 +130,45 @@ def test_the_label_s_key_may_be_the_only_unique_one() -> None:
     facts = Made({"f": [{"x"}]})
     assert len(join_tree(joined({"f": "x", "a": "x"}), facts, to_count=True).bags) == 1
     assert set(facts.looked) == {"a", "f"}
+
+
+# -- many relations ----------------------------------------------------------------------------------------------------
+
+
+def calls(done: Callable[[], object]) -> int:
+    """How many functions are called: the work, without a clock."""
+    found = 0
+
+    def count(*_: object) -> None:
+        nonlocal found
+        found += 1
+
+    sys.setprofile(count)
+    try:
+        done()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize(
+    "parent", [lambda i: i - 1, lambda i: 0, lambda i: (i - 1) // 8], ids=("chain", "star", "tree")
+)
+def test_the_work_grows_as_the_relations_do(parent: Callable[[int], int]) -> None:
+    def work(size: int) -> int:
+        pairs = [(i, parent(i)) for i in range(1, size)]
+        sources = tuple(Relation(f"t{i}", f"t{i}", exp.to_table(f"t{i}"), ()) for i in range(size))
+        equal = tuple(Equality(term(f"t{i}", "k"), term(f"t{p}", f"k{i}")) for i, p in pairs)
+        query = FeatureQuery("", "postgres", sources, equal, (), (), None)
+        facts = Made({f"t{i}": [{"k"}] for i in range(1, size)})
+        return calls(lambda: join_tree(query, facts, to_count=True).bags)
+
+    assert work(40) < 2.2 * work(20)
+
+
+def test_of_many_relations_on_one_key_some_tree_is_taken() -> None:
+    tree = tree_of(dict.fromkeys([f"t{i}" for i in range(60)], "k"))
+    assert is_join_tree([(e.left, e.right) for e in tree.edges], holders_of(tree))
 
 
 # -- against brute force -----------------------------------------------------------------------------------------------
