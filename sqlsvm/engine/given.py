@@ -55,6 +55,12 @@ def _duckdb(connection: Any) -> Engine:
     return Borrowed(connection)
 
 
+def _psycopg(connection: Any) -> Engine:
+    from sqlsvm.engine.postgres import Borrowed
+
+    return Borrowed(connection)
+
+
 @contextmanager
 def _sqlalchemy(given: Any) -> Iterator[Engine]:
     """The connection of an engine is used if it is one that we know. For another driver of PostgreSQL a session of our
@@ -120,6 +126,7 @@ _KINDS: Mapping[str, Callable[[Any], AbstractContextManager[Engine]]] = {
     "duckdb": _duckdb,
     "_duckdb": _duckdb,
     "duckdb_engine": _wrapped,
+    "psycopg": _psycopg,
     "sqlalchemy": _sqlalchemy,
     "pyspark": connect,
 }

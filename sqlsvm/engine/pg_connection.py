@@ -1,14 +1,16 @@
 """A URL or a connection string -> a connection of psycopg. No error repeats a password."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import psycopg
+from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 
-from sqlsvm.errors import EngineError
+from sqlsvm.errors import EngineError, OptionError
 
 _DSN_HINT = (
     "write postgresql://user:password@host:5432/database, and in it @ / : % as %40 %2F %3A %25; "
@@ -31,6 +33,29 @@ def connected(dsn: str) -> psycopg.Connection[Any]:
         said = str(error).strip()
         error._pgconn = None  # it holds the password, and some logs show the fields of exceptions
         raise EngineError(f"cannot connect to PostgreSQL ({where})", detail=said, hint=_connect_hint(said)) from error
+
+
+@contextmanager
+def shared(theirs: psycopg.Connection[Any]) -> Iterator[psycopg.Connection[Any]]:
+    """A second object over the session of a connection: what is set in one is not set in the other. While it is used,
+    other threads that use the connection wait."""
+    if not isinstance(theirs, psycopg.Connection):
+        raise OptionError("this is no connection of psycopg", hint="psycopg.connect(...) makes one")
+    with theirs.lock:
+        status, pgconn = theirs.info.transaction_status, theirs.pgconn
+        if status not in (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS):
+            hint = "rollback() ends a transaction that has failed; a connection that was closed is made anew"
+            raise EngineError(f"this connection cannot be used: its state is {status.name}", hint=hint)
+        handlers = pgconn.notice_handler, pgconn.notify_handler
+        ours = psycopg.Connection[Any](pgconn)
+        ours.cursor_factory, ours.prepare_threshold = psycopg.RawCursor, None
+        if status == pq.TransactionStatus.IDLE:
+            ours.autocommit = True
+        try:
+            yield ours
+        finally:
+            pgconn.notice_handler, pgconn.notify_handler = handlers
+            del ours.pgconn  # else its end would be that of a connection that nobody closed
 
 
 def _options(dsn: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ from sqlsvm.engine.base import (
 )
 from sqlsvm.engine.inlined import Inlined
 from sqlsvm.engine.pg_catalog import PgCatalog, spelling
-from sqlsvm.engine.pg_connection import connected, safe_url
+from sqlsvm.engine.pg_connection import connected, safe_url, shared
 from sqlsvm.engine.pg_errors import refused
 from sqlsvm.engine.pg_names import Names
 from sqlsvm.engine.unlogged import Unlogged
@@ -53,6 +53,8 @@ _SESSION = (
     "SET DateStyle = ISO",
     "SET IntervalStyle = postgres",
 )
+_LOCAL = tuple(setting.replace("SET", "SET LOCAL", 1) for setting in (pg_names.PIN, *_SESSION))
+_ENCODING = "SET LOCAL client_encoding = UTF8"
 
 
 class _NumbersDumper(Dumper):
@@ -71,18 +73,21 @@ class Postgres(PgCatalog):
     dialect = "postgres"
 
     def __init__(self, dsn: str, *, url: str | None = None) -> None:
-        super().__init__()
-        self._connection = connected(dsn)
-        self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
-        self.url = url or safe_url(self._connection.info)
-        self._places: Unlogged | Inlined | None = None
-        self._rehearsing = False
-        self._pooled = False
+        self._use(connected(dsn), url)
         try:
             self._set_up()
         except BaseException:
             self._connection.close()
             raise
+
+    def _use(self, connection: psycopg.Connection[Any], url: str | None = None) -> None:
+        super().__init__()
+        self._connection = connection
+        self._connection.adapters.register_dumper(np.ndarray, _NumbersDumper)
+        self.url = url or safe_url(self._connection.info)
+        self._places: Unlogged | Inlined | None = None
+        self._rehearsing = False
+        self._pooled = False
 
     def _set_up(self) -> None:
         ((path,),) = self._ask(pg_names.PATH)
@@ -290,8 +295,7 @@ class Postgres(PgCatalog):
     def _begin(self) -> str:
         """Behind a pooler like PgBouncer each transaction may run in another session of the server, which other clients
         use too. So the settings are those of the transaction."""
-        local = (setting.replace("SET", "SET LOCAL", 1) for setting in (pg_names.PIN, *_SESSION))
-        return "; ".join([_BEGIN, *local]) if self._pooled else _BEGIN
+        return "; ".join([_BEGIN, *_LOCAL, _ENCODING]) if self._pooled else _BEGIN
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
@@ -375,6 +379,63 @@ class Postgres(PgCatalog):
                 lost = f"the connection to {self.url} was lost"
                 raise EngineError(lost, detail=str(error).strip()) from error
             raise refused(error, self._connection.info) from error
+
+
+class Borrowed(Postgres):
+    """The session of a connection of the caller. It stays open, with its settings; ours are those of transactions. In
+    an open transaction of the caller all is within a savepoint, which is undone at the end."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        with ExitStack() as opened:
+            self._use(opened.enter_context(shared(connection)))
+            ((path,),) = self._ask(pg_names.PATH)
+            self.look_in(path)
+            self._pooled, self._in_snapshot = True, False
+            if self._connection.info.transaction_status == pq.TransactionStatus.INTRANS:
+                opened.enter_context(self._within())
+            self._end = opened.pop_all()
+
+    @contextmanager
+    def _within(self) -> Iterator[None]:
+        ((level,),) = self._ask("SELECT pg_catalog.current_setting('transaction_isolation')")
+        if level not in ("repeatable read", "serializable"):
+            said = f"the open transaction of this connection is {level}, so its statements do not see the same data"
+            hint = "commit() or rollback() first, or begin it with isolation_level = IsolationLevel.REPEATABLE_READ"
+            raise EngineError(said, hint=hint)
+        self._connection.execute("; ".join(["SAVEPOINT sqlsvm_given", *_LOCAL, _ENCODING]).encode())
+        self._rehearsing = True
+        yield
+        if not self._connection.closed:
+            self._connection.execute(b"ROLLBACK TO SAVEPOINT sqlsvm_given; RELEASE SAVEPOINT sqlsvm_given")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        self._in_snapshot = True
+        try:
+            with super().snapshot():
+                yield
+        finally:
+            self._in_snapshot = False
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """In a transaction of the caller a statement before the snapshot may fail, as it may without one: it names what
+        is not there."""
+        if not self._rehearsing or self._in_snapshot:
+            with super()._settled():
+                yield
+            return
+        self._connection.execute(b"SAVEPOINT sqlsvm_asked")
+        try:
+            yield
+        except BaseException:
+            if not self._connection.closed:
+                self._connection.execute(b"ROLLBACK TO SAVEPOINT sqlsvm_asked")
+            raise
+        self._connection.execute(b"RELEASE SAVEPOINT sqlsvm_asked")
+
+    def close(self) -> None:
+        self._end.close()
 
 
 def _fenced(statement: exp.Expr) -> exp.Expr:

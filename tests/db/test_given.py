@@ -7,13 +7,18 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from sqlsvm import RelationalSVC
+from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import opened
-from sqlsvm.errors import EngineError, OptionError, QueryError
+from sqlsvm.errors import EngineError, OptionError, QueryError, SqlsvmError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.run.join_oracle import JoinOracle
+from tests.ground.opened import build
+from tests.typed import meant
 
 QUERY = "SELECT o.late, o.days, o.kind, c.age FROM orders o JOIN customers c ON c.id = o.customer"
 Columns = Mapping[str, Any]
@@ -61,6 +66,19 @@ def expected(shop: Path) -> float:
 def connection(shop: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(str(shop)) as opened:
         yield opened
+
+
+@pytest.fixture
+def server_shop(postgres: Engine, postgres_dsn: str) -> str:
+    """The same rows on a server; a role and a schema of their own path."""
+    build(
+        postgres,
+        "CREATE TABLE orders (late boolean, days double precision, kind text, customer integer);"
+        "CREATE TABLE customers (id integer, age double precision)",
+    )
+    for name, columns in TABLES.items():
+        postgres.copy_in(meant(postgres, name), columns)
+    return postgres_dsn
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------
@@ -227,3 +245,80 @@ def test_an_interrupted_cell_leaves_nothing(
             fitted(connection, in_memory=0)
     assert held(connection) == before
     assert fitted(connection).gap_ <= 1e-3
+
+
+# -- a connection of psycopg, and what SQLAlchemy has ------------------------------------------------------------------
+
+
+def state(connection: psycopg.Connection[Any]) -> list[Any]:
+    """All that a connection knows, besides its rows, and what psycopg has of it."""
+    asked = (
+        "SELECT name, setting FROM pg_settings WHERE name NOT LIKE 'transaction%' ORDER BY 1",
+        "SELECT relname FROM pg_class WHERE relnamespace = pg_my_temp_schema() ORDER BY 1",
+    )
+    kept = connection.autocommit, connection.prepare_threshold, connection.cursor_factory, connection.row_factory
+    return [*kept, *(connection.execute(text).fetchall() for text in asked)]
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_a_connection_of_psycopg(server_shop: str, expected: float, autocommit: bool) -> None:
+    """Also one that gives rows as dicts and writes Latin-1, with a frame of its session."""
+    with psycopg.connect(server_shop, autocommit=autocommit, client_encoding="latin1") as connection:
+        connection.execute("CREATE TEMP TABLE grown AS SELECT id, age, 'é' AS accent FROM customers")
+        connection.commit()
+        connection.row_factory = psycopg.rows.dict_row  # type: ignore[assignment]
+        before = state(connection)
+        connection.commit()
+        svc = RelationalSVC(1e-2, sample=200, in_memory=0)
+        svc.fit(connection, QUERY.replace("customers", "grown").replace("c.age", "c.age, c.accent"), "late")
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert svc.objective_ <= expected * 1.001
+        assert svc.feature_names_in_[-1] == "accent=é"
+        assert rows(svc) == 300
+        assert state(connection) == before
+
+
+def test_an_open_transaction_of_psycopg_stays_open(server_shop: str) -> None:
+    with psycopg.connect(server_shop) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.execute("DELETE FROM orders WHERE days < 0")
+        before = state(connection)
+        svc = fitted(connection, in_memory=0)
+        assert rows(svc) == (TABLES["orders"]["days"] >= 0).sum()
+        with pytest.raises(SqlsvmError, match=r"nobody.*does not exist"):
+            RelationalSVC().fit(connection, QUERY.replace("customers", "nobody"), "late")
+        assert state(connection) == before
+        connection.rollback()
+        assert connection.execute("SELECT count(*) FROM orders").fetchone() == (300,)
+        connection.rollback()
+        connection.isolation_level = None
+        connection.execute("SELECT 1")
+        with pytest.raises(EngineError, match=r"is read committed, so .*\nHINT: commit\(\) or rollback\(\) first"):
+            fitted(connection)
+        with pytest.raises(psycopg.Error):
+            connection.execute("SELECT nothing")
+        with pytest.raises(EngineError, match=r"its state is INERROR\nHINT: rollback\(\) ends"):
+            fitted(connection)
+    with pytest.raises(EngineError, match="its state is UNKNOWN"):
+        fitted(connection)
+
+
+def test_what_sqlalchemy_has(server_shop: str, expected: float) -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    url = sqlalchemy.make_url("postgresql+psycopg://").set(
+        query={name: str(value) for name, value in conninfo_to_dict(server_shop).items()}
+    )
+    engine = sqlalchemy.create_engine(url)
+    try:
+        with engine.connect() as connection:
+            connection.execute(
+                sqlalchemy.text("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+            )
+            connection.commit()
+            assert fitted(connection).objective_ == pytest.approx(expected, rel=1e-3)
+        assert fitted(engine).objective_ == pytest.approx(expected, rel=1e-3)
+        assert fitted(url).objective_ == pytest.approx(expected, rel=1e-3)
+    finally:
+        engine.dispose()
+    with pytest.raises(OptionError, match="sqlsvm does not know the databases of mysql"):
+        fitted(sqlalchemy.make_url("mysql://host/shop"))
