@@ -12,7 +12,7 @@ from sqlsvm.run.train import Training, train
 from tests.ground.joins import Join
 from tests.ground.opened import truth
 from tests.ground.problems import KINDS, Table, problem, wide
-from tests.ground.trained import assert_beside_liblinear, assert_proven, training, wish_of
+from tests.ground.trained import assert_beside_liblinear, assert_proven, sensible, training, wish_of
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def test_the_certificate_is_never_wrong(shared_engine: Engine, kind: Table) -> N
         rng = np.random.default_rng(1000 * KINDS.index(kind) + number)
         counting: Counting = "grid" if rng.random() < 0.4 else "exact"
         solver: Literal["dane", "bundle"] = "bundle" if rng.random() < 0.2 else "dane"
-        asked = training(
+        asked = sensible(
             lam=float(rng.choice(LAMBDAS)),
             scale=str(rng.choice(SCALES)),
             counting=counting,

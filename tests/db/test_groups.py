@@ -29,7 +29,7 @@ from tests.db.test_numbers import numbers
 from tests.ground.joins import Join, categories, chain, left_join, star
 from tests.ground.opened import build, truth
 from tests.ground.schemas import random_world
-from tests.ground.trained import assert_beside_liblinear, assert_proven, of_loss, training, wish_of
+from tests.ground.trained import assert_beside_liblinear, assert_proven, sensible, training, wish_of
 from tests.typed import asked as fetched
 from tests.typed import typed
 
@@ -130,7 +130,7 @@ def test_each_group_is_a_training_of_its_own(engine: Engine, shape: str, few: bo
     """Read and proven in memory, or, if it has more rows than the sample, by passes in the database."""
     join, _ = made(shape)
     given: dict[str, Any] = {"lam": 1e-2, "categorical": join.categorical, "nulls": "mean", **options}
-    asked = training(by="g", sample=FEW[shape] if few else None, **given)
+    asked = sensible(by="g", sample=FEW[shape] if few else None, **given)
     with join.created(engine):
         model = train(engine, "m", join.query, asked)
         assert len(model.groups) >= 2
@@ -157,7 +157,7 @@ def test_groups_of_a_label_that_is_a_number(engine: Engine, loss: str, sample: i
     """Each is measured from the mean of its own group, which the penalty sees."""
     join = numbers(np.random.default_rng(5), 900)
     join = replace(join, query=join.query.replace("SELECT s.y", "SELECT s.item % 3 AS g, s.y + 10 * (s.item % 3) AS y"))
-    asked = of_loss(loss, by="g", lam=1e-2, quantile=0.7, sample=sample)
+    asked = sensible(loss=loss, by="g", lam=1e-2, quantile=0.7, sample=sample)
     with join.created(engine):
         model = train(engine, "m", join.query, asked)
         for of, part in zip(model.groups, model.parts, strict=True):

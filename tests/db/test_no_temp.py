@@ -9,6 +9,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.postgres import Postgres
 from sqlsvm.errors import OptionError, SqlsvmError
@@ -16,7 +17,7 @@ from sqlsvm.estimator import RelationalSVC
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.run.opening import labelled
-from sqlsvm.run.train import Training, train
+from sqlsvm.run.train import Training
 from tests.ground.joins import JOINS
 from tests.ground.offloaded import Found, found
 from tests.ground.schemas import random_world
@@ -81,7 +82,7 @@ def test_a_training(postgres: Engine, kind: str, options: dict[str, Any]) -> Non
 
 
 def trained_and_measured(engine: Engine, text: str, wished: Training) -> list[float]:
-    model = train(engine, "m", text, wished)
+    (model,) = trained(engine, text, {"m": wished})
     measured = evaluate_model(engine, model)
     assert isinstance(measured, Evaluation)
     assert measured.auc

@@ -34,7 +34,7 @@ from sqlsvm.store import open_store
 from tests.ground.joins import Join, star
 from tests.ground.opened import build
 from tests.ground.sql_program import call, compiled, trained
-from tests.ground.trained import of_loss, training
+from tests.ground.trained import sensible, training
 from tests.psql import complaint
 from tests.typed import asked, meant, typed
 
@@ -70,7 +70,7 @@ def test_every_loss_is_here() -> None:
 
 
 def regression(loss: LossName, **options: Any) -> Training:
-    return of_loss(loss, tube=TUBE, quantile=QUANTILE, delta=DELTA, pieces=PIECES, **options)
+    return sensible(loss=loss, tube=TUBE, quantile=QUANTILE, delta=DELTA, pieces=PIECES, **options)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def test_a_cut_is_that_of_the_joined_rows(engine: Engine, loss: LossName, scale:
     )
     weight = "w" if scale == "weights" else None
     text = f"SELECT y, x{', w' if weight else ''} FROM f"
-    given = of_loss(loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, weight=weight, scale="none")
+    given = sensible(loss=loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, weight=weight, scale="none")
     psi = given.problem.named_loss
     found = asked(engine, parse_one(text, read=engine.dialect))
     share = found["w"].astype(float) if weight else np.ones(200)
@@ -228,7 +228,9 @@ def test_a_cut_over_several_bags_is_that_of_the_joined_rows(engine: Engine, bags
         rows = rows_of(engine, join.query)
         share = rows.w / rows.w.sum()
         for loss in NUMBER_LOSSES:
-            given = of_loss(loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, scale="none", counting="exact")
+            given = sensible(
+                loss=loss, tube=0.5, quantile=0.75, delta=1.0, pieces=PIECES, scale="none", counting="exact"
+            )
             psi = given.problem.named_loss
             with open_problem(engine, join.query, given.problem) as problem:
                 oracle, centre = JoinOracle(problem), problem.plan.design.target.centre
@@ -313,7 +315,7 @@ def test_the_certificate_holds_for_hostile_labels(shared_engine: Engine, loss: L
         )
         for quantile, tube in ((0.001, 0.0), (0.999, 0.5)):
             options: dict[str, Any] = {"tube": tube, "delta": 0.5, "pieces": PIECES, "max_passes": 40}
-            given = of_loss(loss, quantile=quantile, lam=1e-3, **options)
+            given = sensible(loss=loss, quantile=quantile, lam=1e-3, **options)
             checked(shared_engine, "SELECT y, a, b FROM hostile", given)
     finally:
         typed(shared_engine, "DROP TABLE hostile")
@@ -453,7 +455,7 @@ def test_a_constant_target_needs_no_proof(engine: Engine, loss: LossName) -> Non
     """The objective is 0 but for rounding, so no share of it can be proven."""
     build(engine, "CREATE TABLE f (y FLOAT8, x FLOAT8)")
     typed(engine, "INSERT INTO f SELECT 3.1, SIN(i) FROM generate_series(1, 90) AS s (i)")
-    model = train(engine, "m", "SELECT y, x FROM f", of_loss(loss, pieces=PIECES))
+    model = train(engine, "m", "SELECT y, x FROM f", sensible(loss=loss, pieces=PIECES))
     if loss != "custom":  # which costs 0 between its pieces, and so is 0 exactly
         assert model.objective_upper < 1e-9
     assert model.converged
@@ -510,7 +512,7 @@ def test_psql_proves_hostile_labels(installed: Engine, loss: LossName, case: str
     build(installed, "DROP TABLE IF EXISTS hostile; CREATE TABLE hostile (y FLOAT8, a FLOAT8, b INT)")
     rows = {"y": y, "a": y % 5 + rng.normal(size=60), "b": rng.integers(0, 4, 60)}
     installed.copy_in(meant(installed, "hostile"), rows)
-    given = of_loss(loss, quantile=0.001, tube=0.0, lam=1e-3, max_passes=40)
+    given = sensible(loss=loss, quantile=0.001, tube=0.0, lam=1e-3, max_passes=40)
     compiled(installed, "hostile", "SELECT y, a, b FROM hostile", given)
     checked(installed, "SELECT y, a, b FROM hostile", given, lambda: trained_here(installed, "hostile"))
 

@@ -422,7 +422,7 @@ def test_a_training_is_resumed(postgres: Engine) -> None:
     """Another copy of the same rows: what was proven of the first is proven of it."""
     join = JOINS["categories"](np.random.default_rng(3))
     join.create(postgres)
-    asked = training(categorical=join.categorical, sample=500, lam=1e-3, offload=True, solver="bundle", max_passes=2)
+    asked = training(categorical=join.categorical, lam=1e-3, offload=True, solver="bundle", max_passes=2)
     first, said = Continuation(), list[str]()
     assert not train(postgres, "m", join.query, asked, continuation=first).converged
     longer = replace(asked, effort=replace(asked.effort, max_passes=100))

@@ -19,9 +19,10 @@ from sqlsvm.errors import DataError, OptionError, QueryError
 from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.model import Model
 from sqlsvm.options import NUMBER_LOSSES
-from sqlsvm.run.train import Training, train_each
+from sqlsvm.run.train import train_each
 from tests.ground.convex import optimum
 from tests.ground.joins import Join, words
+from tests.ground.trained import sensible
 from tests.typed import asked
 
 LOSSES = ("hinge", "hinge", "squared_hinge", "smooth_hinge", "logistic", "absolute", "squared", "huber", "quantile")
@@ -139,7 +140,7 @@ class Found:
 def run(engine: Engine, case: Case) -> Found:
     """AssertionError, or any error that is no refusal, if something is wrong."""
     with case.join.created(engine):
-        training = Training.of(**case.options)
+        training = sensible(**case.options)
         validation = Validation({"m": training})
         try:
             (model,) = train_each(engine, case.join.query, {"m": training}, on_fold=validation.measure)

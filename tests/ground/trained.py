@@ -25,11 +25,14 @@ def training(label: str = "y", **options: Any) -> Training:
     return Training.of(label=label, **options)
 
 
-def of_loss(loss: str, **options: Any) -> Training:
-    """Of these options, those that this loss reads."""
-    read_by = {name: OPTIONS[name].read_by or ("", ()) for name in options if name in OPTIONS}
-    unread = {name for name, (other, losses) in read_by.items() if other == "loss" and loss not in losses}
-    return training(loss=loss, **{name: value for name, value in options.items() if name not in unread})
+def sensible(**options: Any) -> Training:
+    """With those of the options that the others read."""
+    return training(**{name: value for name, value in options.items() if _is_read(name, options)})
+
+
+def _is_read(name: str, options: Mapping[str, Any]) -> bool:
+    other, values = OPTIONS[name].read_by or ("", ()) if name in OPTIONS else ("", ())
+    return not other or options.get(other, OPTIONS[other].default) in values
 
 
 def measured_both_ways(engine: Engine, join: Join, **options: Any) -> list[list[tuple[Measures, Measures]]]:
