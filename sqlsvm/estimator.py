@@ -48,8 +48,8 @@ from sqlsvm.options import (
     Scale,
     Solver,
 )
+from sqlsvm.query.rewrites.holdout import PARTS, Part
 from sqlsvm.run.components import Components
-from sqlsvm.run.holdout import PARTS, Part
 from sqlsvm.run.problem import Problem
 from sqlsvm.run.resume import Continuation, Saved
 from sqlsvm.run.train import Training

@@ -16,7 +16,7 @@ from sqlsvm.plan.design import as_categories
 from sqlsvm.plan.target import Binary, Classes, Target, if_classes, named, numeric
 from sqlsvm.query import Feature, FeatureQuery
 from sqlsvm.query.read_query import read_query
-from sqlsvm.run.columns import CONSTANT, LABEL, Facts, Joint, members_of, read_facts, read_joint, tree_of
+from sqlsvm.run.columns import CONSTANT, LABEL, JoinFacts, Joint, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.offload import brought
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
@@ -143,7 +143,7 @@ def _described(query: FeatureQuery) -> tuple[Feature, ...]:
     return (*query.features, *([query.label] if query.label else []))
 
 
-def _histogram(work: Workspace, columns: Columns, facts: Facts, i: int) -> Histogram:
+def _histogram(work: Workspace, columns: Columns, facts: JoinFacts, i: int) -> Histogram:
     f = facts.numbers[i]
     width = (f.largest - f.least) / compiled.BINS or 1.0
     asked = compiled.histogram(columns, columns.numbers[i], f.least, width)
@@ -161,7 +161,7 @@ class _Reader:
     work: Workspace
     columns: Columns
     target: Target | None
-    facts: Facts
+    facts: JoinFacts
     members: Mapping[str, tuple[int, ...]]
     top: int
 

@@ -11,7 +11,9 @@ from sqlsvm.model.stored_query import stored_query
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.holdout import PARTS, Holdout, Part, marked, prepared_part
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.holdout import PARTS, Holdout, Part, marked
+from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.problem import Problem, prepared
@@ -61,7 +63,7 @@ def _rows(
     engine: Engine, model: Model, offload: bool | None, holdout: Holdout | None = None
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
     query = labelled(engine, stored_query(engine, model), options_of(model), model.maps)
-    query = marked(query, holdout) if holdout else query
+    query = marked(holdout)(query, Facts(engine))
     with brought(engine, query, offload) as (here, query), workspace(here) as work:
         yield work, query
 

@@ -75,8 +75,8 @@ def _thinned_rows(plan: Plan) -> exp.Select:
     percent = sql.product(sql.number(100), sql.parameter(DENSITY))
     table = table.copy()
     table.set("sample", exp.TableSample(method="BERNOULLI", percent=percent, seed=sql.parameter(SEED)))
-    relations = tuple(replace(r, source=table) if r.alias == alias else r for r in query.relations)
-    thin = replace(plan, tree=replace(plan.tree, query=replace(query, relations=relations)))
+    query = query.with_relation(replace(query.relation(alias), source=table))
+    thin = replace(plan, tree=replace(plan.tree, query=query))
     rows = [*sql.columns(root_columns(plan, plan.core), "l"), (sql.number(1), TIMES)]
     return sql.select(rows, source(thin, plan.core, "l"))
 

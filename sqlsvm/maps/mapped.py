@@ -1,7 +1,7 @@
 """A map with all its constants: what it adds to a query, and what a stored model keeps of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -9,14 +9,9 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
-from sqlsvm.errors import QueryError
 from sqlsvm.maps import formula
 from sqlsvm.maps.formula import Values
-from sqlsvm.query import Feature, FeatureQuery
-from sqlsvm.query.facts import Facts
-from sqlsvm.query.ir import Computed
-from sqlsvm.query.meeting import brought_together
-from sqlsvm.query.names import relations_in
+from sqlsvm.query.ir import Computed, Made
 
 Formula = Annotated[str, formula.read]
 
@@ -68,76 +63,27 @@ class Mapped:
             operands = [sql.column(name, alias) for _, name in named]
         return rows, list(operands)
 
-
-def mapped(query: FeatureQuery, maps: Sequence[Mapped], facts: Facts) -> FeatureQuery:
-    """The query with the new columns in place of those that they replace."""
-    if not maps:
-        return query
-    _check_names(query, maps)
-    by_name = {f.name: f for f in query.features}
-    replaced = {name for each in maps if each.replaces for name in each.columns}
-    kept = tuple(f for f in query.features if f.name not in replaced)
-    made: list[Feature] = []
-    for number, each in enumerate(maps):
-        query, columns, alias = _together(query, each, [by_name[name] for name in each.columns], facts)
-        query, values = _values(query, each, columns, alias, f"sqlsvm_map{number}")
-        made += (Feature(name, alias, value, "numeric") for name, value in zip(each.formulas, values, strict=True))
-    return replace(query, features=(*kept, *made), maps=tuple(maps))
-
-
-def _check_names(query: FeatureQuery, maps: Sequence[Mapped]) -> None:
-    seen = {f.name for f in query.outputs}
-    for each in maps:
-        for name in each.formulas:
-            if name in seen:
-                raise QueryError(
-                    f"two columns are called {name}: one is of --map {each.map}",
-                    hint="rename the column of the query with AS, or leave out one of the maps",
-                )
-            seen.add(name)
-
-
-def _together(
-    query: FeatureQuery, each: Mapped, columns: Sequence[Feature], facts: Facts
-) -> tuple[FeatureQuery, list[exp.Expression], str]:
-    """What the map reads, over one relation, and the name of that relation."""
-    values = [c.typed if c.name in query.sums else c.expression for c in columns]
-    used = list(dict.fromkeys(alias for value in values for alias in relations_in(value)))
-    if len(used) == 1:
-        return query, values, used[0]
-    refusal = QueryError(
-        f"--map {each.map} needs {', '.join(used[:-1])} and {used[-1]} in one row",
-        hint="select only numbers of tables that foreign keys connect; or write each component as a sum, with the "
-        "loadings that sqlsvm components prints: 0.7 * a.x + 0.7 * b.y AS first",
-    )
-    return brought_together(query, facts, values, refusal)
-
-
-def _values(
-    query: FeatureQuery, each: Mapped, columns: Sequence[exp.Expression], alias: str, prefix: str
-) -> tuple[FeatureQuery, list[exp.Expression]]:
-    """The new columns. With steps they are computed columns of their relation, and so is all that they need."""
-    operands = [each.operand(name, value) for name, value in zip(each.columns, columns, strict=True)]
-    present = sql.every(map(sql.not_null, columns))
-    if not each.steps:
-        return query, [sql.case(present.copy(), formula.applied(text, operands)) for text in each.formulas.values()]
-    known, names = sql.named(f"{prefix}_known", alias), [f"{prefix}_{n}" for n in range(len(operands))]
-    layers = [{name: Computed(value, frozenset()) for name, value in zip(names, operands, strict=True)}]
-    layers[0][known.name] = Computed(present, frozenset())
-    for place, step in enumerate((*each.steps, tuple(each.formulas.values()))):
-        read, operands = names, [sql.named(name, alias) for name in names]
-        names = [f"{prefix}_{place}_{n}" for n in range(len(step))]
-        layers.append({name: _computed(text, operands, read) for name, text in zip(names, step, strict=True)})
-    layers[-1] = {
-        name: Computed(sql.case(known.copy(), c.value), c.reads | {known.name}, known.name)
-        for name, c in layers[-1].items()
-    }
-    relation = query.relation(alias)
-    more = [Column(name, "double precision", "numeric") for name in names]
-    more.append(Column(known.name, "boolean", "boolean"))
-    changed = replace(relation, computed=(*relation.computed, *layers), columns=(*relation.columns, *more))
-    relations = tuple(changed if r.alias == alias else r for r in query.relations)
-    return replace(query, relations=relations), [sql.named(name, alias) for name in names]
+    def computed(self, columns: Sequence[exp.Expression], alias: str, prefix: str) -> Made:
+        """The new columns. With steps they are computed columns of their relation, and so is all that they need."""
+        operands = [self.operand(name, value) for name, value in zip(self.columns, columns, strict=True)]
+        present = sql.every(map(sql.not_null, columns))
+        if not self.steps:
+            values = [sql.case(present.copy(), formula.applied(text, operands)) for text in self.formulas.values()]
+            return Made(values)
+        known, names = sql.named(f"{prefix}_known", alias), [f"{prefix}_{n}" for n in range(len(operands))]
+        layers = [{name: Computed(value, frozenset()) for name, value in zip(names, operands, strict=True)}]
+        layers[0][known.name] = Computed(present, frozenset())
+        for place, step in enumerate((*self.steps, tuple(self.formulas.values()))):
+            read, operands = names, [sql.named(name, alias) for name in names]
+            names = [f"{prefix}_{place}_{n}" for n in range(len(step))]
+            layers.append({name: _computed(text, operands, read) for name, text in zip(names, step, strict=True)})
+        layers[-1] = {
+            name: Computed(sql.case(known.copy(), c.value), c.reads | {known.name}, known.name)
+            for name, c in layers[-1].items()
+        }
+        more = [Column(name, "double precision", "numeric") for name in names]
+        more.append(Column(known.name, "boolean", "boolean"))
+        return Made([sql.named(name, alias) for name in names], tuple(layers), tuple(more))
 
 
 def _computed(text: str, operands: Sequence[exp.Expression], names: Sequence[str]) -> Computed:

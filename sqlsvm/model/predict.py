@@ -37,10 +37,11 @@ from sqlsvm.model.score import (
 )
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.query import Feature, parse
-from sqlsvm.query.by import apart
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import read_query
+from sqlsvm.query.rewrites.groups import by_column
 
 steps = logging.getLogger(__name__)
 
@@ -148,7 +149,8 @@ def query_rows(engine: Engine, model: Model) -> exp.Select:
     text = stored_query(engine, model)
     outputs = {feature.name: feature for feature in read_query(engine, text).features}
     if model.by and model.by not in outputs:
-        _, by = apart(read_query(engine, text, label=model.label), model.by, engine.fold)
+        by = by_column(model.by)(read_query(engine, text, label=model.label), Facts(engine)).by
+        assert by
         outputs[by.name] = by
     # Only in a sub-query are the keys of USING and NATURAL checked: training does not compare them in this way.
     bound = engine.bound(exp.select("*").from_(parse(text, engine.dialect).subquery("q", copy=False), copy=False))

@@ -203,13 +203,6 @@ def as_categories(values: Values) -> tuple[object, ...]:
     return tuple(values.tolist())
 
 
-def drop_nulls(query: FeatureQuery) -> FeatureQuery:
-    """The query as `--nulls drop` reads it: without rows in which a feature, the label or the weight is NULL."""
-    for f in query.outputs:
-        query = query.where(f.relation, sql.not_null(query.relation(f.relation).presence(f.expression)))
-    return query
-
-
 def _missing(catalog: Catalog) -> frozenset[Feature]:
     """Features with NULLs. For a LEFT JOINed relation this counts the row that stands for no match too. The columns of
     a map are NULL in the same rows, so one of them is looked at."""

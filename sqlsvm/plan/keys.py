@@ -53,6 +53,18 @@ def check_keys(catalog: Catalog) -> None:
             raise _own_equality(catalog, pair)
 
 
+def check_relied(catalog: Catalog) -> None:
+    """Inside the snapshot: the keys that the reading relied on must be unique in these rows too."""
+    for key in catalog.query.relied:
+        if not catalog.facts.of(key.relation).is_unique(key.terms):
+            terms = ", ".join(t.expression.sql(catalog.query.dialect) for t in key.terms)
+            raise DataError(
+                f"the key {terms} is no longer unique: rows of {key.relation.alias} changed while the query was read",
+                detail="an output or a condition over several relations relies on this key",
+                hint="run the command again",
+            )
+
+
 def rounded_keys(catalog: Catalog) -> Iterator[Rounded]:
     """The keys whose values `check_keys` reads; a stored program checks them again."""
     return filter(None, (_rounded(catalog, _held(catalog, v)) for v in inner_variables(catalog.query)))

@@ -17,15 +17,15 @@ from sqlsvm.options import (
     check,
 )
 from sqlsvm.plan.catalog import Catalog, check_left_joins
-from sqlsvm.plan.design import Design, design, drop_nulls
+from sqlsvm.plan.design import Design, design
 from sqlsvm.plan.join_tree import join_tree
-from sqlsvm.plan.keys import check_keys
+from sqlsvm.plan.keys import check_keys, check_relied
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
 from sqlsvm.plan.target import Target, target_of
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.meeting import check_relied
+from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.solve.loss import Loss, named
 
 steps = logging.getLogger(__name__)
@@ -69,8 +69,8 @@ class ProblemOptions:
 
 def checked(facts: Facts, query: FeatureQuery) -> Catalog:
     """The facts of a query, if its joins and keys can be counted. All are about the snapshot that this is called in."""
-    check_relied(facts, query)
     catalog = Catalog(facts, query)
+    check_relied(catalog)
     check_left_joins(catalog)
     check_keys(catalog)
     return catalog
@@ -98,7 +98,7 @@ def lasting(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: 
 
 def _catalog(facts: Facts, query: FeatureQuery, options: ProblemOptions) -> Catalog:
     check_scale(query, options.scale)
-    return checked(facts, drop_nulls(query) if options.nulls == "drop" else query)
+    return checked(facts, without_nulls(query, facts) if options.nulls == "drop" else query)
 
 
 def check_scale(query: FeatureQuery, scale: Scale) -> None:

@@ -5,8 +5,7 @@ No database is needed here. Facts that only the database knows are passed as val
     select = parse(text, engine.dialect)
     columns = {s.alias: engine.describe(s.probe) for s in sources(select, engine.fold)}
     query = feature_query(text, select, columns, engine.fold, dialect=engine.dialect, label="late")
-    query = with_kinds(query, described(query, engine.describe))
-    query = with_plain_keys(query, engine.describe)
+    query = rewritten(query, Facts(engine), *RULES)
 
 `functions(select, engine.dialect, engine.fold)` names every function called. The caller asks the database whether one
 of them is volatile: only the functions that come with the engine are known here.
@@ -15,10 +14,8 @@ of them is volatile: only the functions that come with the engine are known here
 from sqlsvm.query.assemble import feature_query
 from sqlsvm.query.guards import check_view, functions, functions_in
 from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Fold, LeftJoin, Relation, Term
-from sqlsvm.query.kinds import described, probe, with_kinds, with_plain_keys
 from sqlsvm.query.parse import parse
 from sqlsvm.query.sources import Source, sources
-from sqlsvm.query.sums import check_sum, sum_probes
 
 __all__ = [
     "Equality",
@@ -29,16 +26,10 @@ __all__ = [
     "Relation",
     "Source",
     "Term",
-    "check_sum",
     "check_view",
-    "described",
     "feature_query",
     "functions",
     "functions_in",
     "parse",
-    "probe",
     "sources",
-    "sum_probes",
-    "with_kinds",
-    "with_plain_keys",
 ]

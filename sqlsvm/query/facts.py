@@ -4,7 +4,7 @@ Almost all are read by plain SELECTs over the relations. So tables, views, mater
 tables and sub-queries are treated alike, and SELECT is the only privilege needed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
@@ -25,6 +25,8 @@ CLOSE = 4
 """Whole numbers lie close together, if they span as many places for each of them."""
 
 Terms = tuple[Term, ...]
+Rule = Callable[[FeatureQuery, "Facts"], FeatureQuery]
+"""What query/rewrites/ is made of."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Facts:
     def before_where(self, query: FeatureQuery, alias: str) -> "RowFacts":
         """Of the rows that a LEFT JOIN looks for: the conditions of WHERE on them are applied after the join."""
         return self.of(replace(query.relation(alias), late_filters=()))
+
+    def columns(self, relation: Relation, values: Sequence[exp.Expression]) -> tuple[Column, ...]:
+        """What the database says of values over a relation. Its columns are known."""
+        known = [relation.column(value) for value in values]
+        return tuple(filter(None, known)) if None not in known else self.engine.describe(probe(relation, values))
 
     def is_key(self, query: FeatureQuery, alias: str, terms: Terms) -> bool:
         """Does each value of these terms occur once in the rows that a relation has before WHERE?"""
@@ -239,6 +246,12 @@ def _sizes(keys: Values) -> Values:
 
 
 # -- as statements -----------------------------------------------------------------------------------------------------
+
+
+def probe(relation: Relation, values: Sequence[exp.Expression]) -> exp.Select:
+    """SELECT the values. They get numbers as names: the name of an output can be an expression that is too long."""
+    named = (exp.alias_(value.copy(), f"c{n}", quoted=True) for n, value in enumerate(values))
+    return exp.select(*named).from_(relation.source.copy())
 
 
 def one(engine: Engine, query: exp.Query) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """The parts of a feature query, as small frozen values that every later step reads."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sqlglot import exp
 
@@ -24,6 +24,28 @@ class Computed(NamedTuple):
     """The computed column that is true where this one is not NULL."""
 
 
+class Made(NamedTuple):
+    """What a map adds to a relation: values, and the computed columns that they need, with their descriptions."""
+
+    values: Sequence[exp.Expression]
+    layers: tuple[Mapping[str, Computed], ...] = ()
+    columns: tuple[Column, ...] = ()
+
+
+class Map(Protocol):
+    """What computes columns from others (maps/mapped.py)."""
+
+    @property
+    def map(self) -> str: ...
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def formulas(self) -> Mapping[str, str]: ...
+    @property
+    def replaces(self) -> bool: ...
+    def computed(self, columns: Sequence[exp.Expression], alias: str, prefix: str) -> Made: ...
+
+
 @dataclass(frozen=True)
 class Relation:
     """One item of FROM. `source` is the item with its alias, ready for a FROM clause: an exp.Table for a table, a view
@@ -40,6 +62,8 @@ class Relation:
     """For the optional side of a LEFT JOIN: conjuncts of WHERE. They see the NULLs of a missing match."""
     computed: tuple[Mapping[str, Computed], ...] = ()
     """What maps add to `source`, as sub-queries around it. Each reads the columns of `source` and of those before."""
+    brought: "Brought | None" = field(default=None, compare=False)
+    """What `source` has of other relations."""
 
     def column(self, value: exp.Expression) -> Column | None:
         """The description of a value that is a column of it."""
@@ -83,6 +107,19 @@ class Term:
 
     relation: str
     expression: exp.Expression
+
+
+Pairs = tuple[tuple[Term, Term], ...]
+
+
+class Brought(NamedTuple):
+    """Columns that others have brought to a relation along unique keys (rewrites/meet.py)."""
+
+    source: exp.Expression
+    """Without them."""
+    path: Mapping[str, Pairs]
+    """The relations on the way, each with the terms by which it is found."""
+    names: Mapping[exp.Column, str]
 
 
 class Key(NamedTuple):
@@ -163,7 +200,9 @@ class FeatureQuery:
     """The keys along which columns were brought to another relation. They were unique when the query was read, which is
     before the snapshot."""
     maps: tuple[Any, ...] = ()
-    """What has computed some of the features from others (maps/mapped.py)."""
+    """What has computed some of the features from others: each is a `Map`."""
+    by: Feature | None = None
+    """The column whose values are groups, until it is the last feature."""
     tells_of: str | None = None
     """The alias of `label_relation`, where the label itself does not say it."""
 
@@ -218,16 +257,18 @@ class FeatureQuery:
     def is_optional(self, alias: str) -> bool:
         return alias in self.parents
 
+    def with_relation(self, changed: Relation) -> "FeatureQuery":
+        """With this in place of the relation of its alias."""
+        return replace(self, relations=tuple(changed if r.alias == changed.alias else r for r in self.relations))
+
     def where(self, alias: str, *conjuncts: exp.Expression) -> "FeatureQuery":
         """The query with more conditions of WHERE over one relation. For the optional side of a LEFT JOIN they are
         applied after the join."""
 
-        def narrowed(relation: Relation) -> Relation:
-            if self.is_optional(alias):
-                return replace(relation, late_filters=(*relation.late_filters, *conjuncts))
-            return replace(relation, filters=(*relation.filters, *conjuncts))
-
-        return replace(self, relations=tuple(narrowed(r) if r.alias == alias else r for r in self.relations))
+        relation = self.relation(alias)
+        if self.is_optional(alias):
+            return self.with_relation(replace(relation, late_filters=(*relation.late_filters, *conjuncts)))
+        return self.with_relation(replace(relation, filters=(*relation.filters, *conjuncts)))
 
     def used_columns(self, alias: str) -> tuple[Column, ...]:
         """The columns of a relation that the query mentions, in the order of the relation."""

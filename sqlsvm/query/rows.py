@@ -46,8 +46,9 @@ def _met(query: FeatureQuery, alias: str, unseen: set[str], outputs: Outputs, mo
             through = _first_rows(query, other.relation, most) if most else query
             keys = _met(through, other.relation, unseen, [(other.expression.copy(), "k")])
             conditions.append(sql.among(own.expression.copy(), keys.limit(most) if most else keys))
-    met = (replace(r, filters=(*r.filters, *conditions)) if r.alias == alias else r for r in query.relations)
-    return rows_of(replace(query, relations=tuple(met)), alias, outputs)
+    relation = query.relation(alias)
+    met = replace(relation, filters=(*relation.filters, *conditions))
+    return rows_of(query.with_relation(met), alias, outputs)
 
 
 def _first_rows(query: FeatureQuery, alias: str, most: int) -> FeatureQuery:
@@ -58,8 +59,7 @@ def _first_rows(query: FeatureQuery, alias: str, most: int) -> FeatureQuery:
         return query
     conditions = (f.copy() for f in relation.filters)
     rows = exp.select(sql.everything(alias)).from_(relation.source.copy()).where(*conditions).limit(most)
-    few = replace(relation, source=sql.aliased(rows, alias), filters=())
-    return replace(query, relations=tuple(few if r is relation else r for r in query.relations))
+    return query.with_relation(replace(relation, source=sql.aliased(rows, alias), filters=()))
 
 
 def no_match(relation: Relation, outputs: Outputs) -> exp.Select:

@@ -1,9 +1,8 @@
-"""Equalities -> join variables: a value that several relations share, and the filters that it implies."""
+"""Equalities -> join variables: a value that several relations share."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlsvm import sql
 from sqlsvm.query.ir import FeatureQuery, LeftJoin, Term
 
 
@@ -21,7 +20,7 @@ class Variable:
         return frozenset(t.relation for t in self.terms)
 
     def at(self, alias: str) -> tuple[Term, ...]:
-        """The terms of one relation for this variable. They are equal in every row (`with_implied_filters`)."""
+        """The terms of one relation for this variable. They are equal in every row (`implied_filters`)."""
         return tuple(t for t in self.terms if t.relation == alias)
 
 
@@ -52,14 +51,3 @@ def join_variables(query: FeatureQuery) -> tuple[Variable, ...]:
 def inner_variables(query: FeatureQuery) -> list[Variable]:
     """The variables of inner joins."""
     return [v for v in join_variables(query) if v.match is None]
-
-
-def with_implied_filters(query: FeatureQuery) -> FeatureQuery:
-    """The query with the filters that its equalities imply: a.x = b.k AND a.y = b.k implies a.x = a.y, because a row of
-    a with another y meets no row of b."""
-    for variable in inner_variables(query):
-        for alias in variable.holders:
-            first, *others = variable.at(alias)
-            equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
-            query = query.where(alias, *equal)
-    return query

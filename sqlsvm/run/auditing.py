@@ -16,18 +16,11 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.plan.target import Target
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.rewrites.audit import OUTPUT, widened
 from sqlsvm.run.checks import check_some
 from sqlsvm.run.measuring import read_moments, read_top
 from sqlsvm.run.workspace import Workspace
 from sqlsvm.solve.arrays import Array
-
-OUTPUT = "fair:{}"
-
-
-def widened(query: FeatureQuery) -> FeatureQuery:
-    """The query in which the audited columns are the last numbers among the features."""
-    named = tuple(replace(f, name=OUTPUT.format(f.name)) for f in query.audited)
-    return replace(query, features=(*query.features, *named), audited=())
 
 
 def audited_columns(query: FeatureQuery, design: Design) -> dict[str, Coordinate]:
@@ -82,7 +75,7 @@ class Audit:
 def audit(work: Workspace, query: FeatureQuery, options: ProblemOptions, target: Target | None) -> Iterator[Audit]:
     """Its tables are dropped at the end."""
     with work.scratch():
-        plan, _ = planned(work.facts, widened(query), options, target)
+        plan, _ = planned(work.facts, widened(query, work.facts), options, target)
         work.run(working_tables(plan))
         plan = replace(plan, design=with_top(plan.design, read_top(work, plan)))
         moments = read_moments(work, plan)

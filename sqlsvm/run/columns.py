@@ -32,12 +32,12 @@ class NumberFacts:
 
 
 @dataclass(frozen=True)
-class Facts:
+class JoinFacts:
     rows: float
     numbers: tuple[NumberFacts, ...]
 
 
-def read_facts(work: Workspace, columns: Columns) -> Facts:
+def read_facts(work: Workspace, columns: Columns) -> JoinFacts:
     """This makes the tables of totals and leaves them."""
     counts = compiled.counts_of(columns)
     messages = list(counts.messages())
@@ -50,7 +50,7 @@ def read_facts(work: Workspace, columns: Columns) -> Facts:
             answer = work.run([compiled.measures(columns, node)])[compiled.numbers_name(node)]
             values = {name: float(np.nan if v[0] is None else v[0]) for name, v in answer.items()}
             found |= {c.place: _facts(values, c.place) for c in own}
-    return Facts(rows, tuple(found[c.place] for c in columns.numbers))
+    return JoinFacts(rows, tuple(found[c.place] for c in columns.numbers))
 
 
 def tree_of(work: Workspace, query: FeatureQuery) -> JoinTree:
@@ -189,7 +189,7 @@ class Joint:
 
 
 def read_joint(
-    work: Workspace, columns: Columns, facts: Facts, members: tuple[tuple[int, ...], ...], *, pairwise: bool = True
+    work: Workspace, columns: Columns, facts: JoinFacts, members: tuple[tuple[int, ...], ...], *, pairwise: bool = True
 ) -> Joint:
     """`pairwise`: each pair over the rows where both are known. Without, only the covariance is known."""
     every = range(len(columns.numbers))

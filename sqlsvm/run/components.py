@@ -12,11 +12,12 @@ from sqlsvm.errors import DataError, OptionError
 from sqlsvm.maps.asked import Axes, AxesOf
 from sqlsvm.options import Nulls, Scale
 from sqlsvm.plan.at_fault import naming_features
-from sqlsvm.plan.design import drop_nulls
 from sqlsvm.plan.preflight import ProblemOptions, check_scale
 from sqlsvm.plan.scaling import null_feature
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.columns import Facts, members_of, read_facts, read_joint, tree_of
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.nulls import without_nulls
+from sqlsvm.run.columns import JoinFacts, members_of, read_facts, read_joint, tree_of
 from sqlsvm.run.offload import brought
 from sqlsvm.run.workspace import workspace
 from sqlsvm.solve import eigen
@@ -56,7 +57,7 @@ def components_of(
     check_scale(query, scale)
     if not any(map(is_number, query.features)):
         raise OptionError("the query has no feature that is a number", hint="components are of numbers and booleans")
-    query = drop_nulls(query) if nulls == "drop" else query
+    query = without_nulls(query, Facts(engine)) if nulls == "drop" else query
     with naming_features(engine, query), brought(engine, query, offload) as (here, query), workspace(here) as work:
         columns = columns_of(tree_of(work, query), [f for f in query.features if is_number(f)], None)
         steps.info("reading the products of the columns")
@@ -67,7 +68,7 @@ def components_of(
     return _components(facts, members, joint.covariance, k, scale)
 
 
-def _check(columns: Columns, facts: Facts, nulls: Nulls) -> None:
+def _check(columns: Columns, facts: JoinFacts, nulls: Nulls) -> None:
     if not facts.rows > 0.0:
         raise DataError("the join has no rows", hint="sqlsvm inspect shows which key loses them")
     for c, f in zip(columns.numbers, facts.numbers, strict=True):
@@ -81,7 +82,7 @@ def _check(columns: Columns, facts: Facts, nulls: Nulls) -> None:
 
 
 def _components(
-    facts: Facts, members: Mapping[str, Sequence[int]], covariance: Array, k: int, scale: Scale
+    facts: JoinFacts, members: Mapping[str, Sequence[int]], covariance: Array, k: int, scale: Scale
 ) -> Components:
     widths = _widths(facts, members, covariance, scale)
     usable = np.where(widths > 0.0, widths, np.inf)
@@ -107,7 +108,7 @@ def _components(
     )
 
 
-def _widths(facts: Facts, members: Mapping[str, Sequence[int]], covariance: Array, scale: Scale) -> Array:
+def _widths(facts: JoinFacts, members: Mapping[str, Sequence[int]], covariance: Array, scale: Scale) -> Array:
     """0 for a constant, which has no part in any component."""
     spread = (np.diag(covariance) > 0.0).astype(float)
     if scale == "none":

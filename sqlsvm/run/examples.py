@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.engine.base import Engine
 from sqlsvm.maps.asked import ExamplesOf
 from sqlsvm.neural.training import Examples
 from sqlsvm.options import NUMBER_LOSSES, ClassWeights
@@ -15,8 +14,10 @@ from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Element, Scaling
 from sqlsvm.plan.target import Target
 from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.holdout import Holdout, marked
 from sqlsvm.run.drawn import Drawn
-from sqlsvm.run.holdout import Holdout, marked, prepared_part
+from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.offload import brought
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.sampling import drawn_sample
@@ -28,7 +29,7 @@ HOW: Any = {"nulls": "drop", "scale": "standard", "intercept": True}
 
 
 def examples_of(
-    engine: Engine,
+    facts: Facts,
     query: FeatureQuery,
     options: ProblemOptions,
     seed: int,
@@ -44,7 +45,7 @@ def examples_of(
         return prepared_part(work, rows, asked, held, "train") if held else prepared(work, rows, asked)
 
     def examples(columns: Sequence[Feature], size: int) -> Examples:
-        rows = replace(marked(query, held) if held else query, features=tuple(columns), audited=())
+        rows, engine = replace(marked(held)(query, facts), features=tuple(columns), audited=()), facts.engine
         with naming_features(engine, rows), brought(engine, rows, offload) as (here, rows), workspace(here) as work:
             problem = opened(work, rows)
             return _examples(problem, drawn_sample(problem, int(min(size, problem.rows)), seed), columns)

@@ -130,8 +130,7 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     work.run([Statement(f"rows of {alias} with their folds", rows, ROWS)])
     known = (*columns, Column(FOLD, "integer", "numeric"))
     changed = replace(relation, source=sql.users_table(ROWS, alias), filters=(), columns=known, computed=())
-    relations = tuple(changed if r.alias == alias else r for r in query.relations)
-    tree = replace(problem.plan.tree, query=replace(query, relations=relations))
+    tree = replace(problem.plan.tree, query=query.with_relation(changed))
     plan = replace(problem.plan, tree=tree, split=FOLD)
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:

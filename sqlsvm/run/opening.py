@@ -2,24 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import QueryError
 from sqlsvm.maps.asked import columns_of
-from sqlsvm.maps.mapped import Mapped, mapped
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.target import named
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.by import apart
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.meeting import met
 from sqlsvm.query.read_query import read_query
+from sqlsvm.query.rewrites import rewritten
+from sqlsvm.query.rewrites.groups import by_column, grouped
+from sqlsvm.query.rewrites.holdout import Holdout, marked
+from sqlsvm.query.rewrites.maps import mapped, readable
 from sqlsvm.reading import made
-from sqlsvm.run.holdout import Holdout
 from sqlsvm.run.problem import Problem, prepared
 from sqlsvm.run.workspace import workspace
 
@@ -52,25 +51,17 @@ def labelled(
     """The query as it is trained on. The column that makes groups is its last feature. `offload`: facts about the join
     are read from a copy. What maps learn from the label, they learn without the rows that are `held` out."""
     read = columns_of(options.map) if isinstance(maps, int) else [name for each in maps for name in each.columns]
-    query = whole = unmapped(engine, text, options, read)
-    query, by = apart(query, options.by, engine.fold) if options.by else (query, None)
-    if by:
-        whole = replace(query, features=(*query.features, by))
+    facts, query = Facts(engine), unmapped(engine, text, options, read)
+    query = rewritten(query, facts, *([by_column(options.by)] if options.by else []))
     if isinstance(maps, int) and options.map:
         from sqlsvm.run.mapping import maps_asked  # it takes as many modules as a training without maps
 
-        maps = maps_asked(engine, query, whole, options, maps, offload=offload, held=held)
-    query = mapped(query, () if isinstance(maps, int) else maps, Facts(engine))
-    return replace(query, features=(*query.features, by)) if by else query
+        maps = maps_asked(facts, query, options, maps, offload=offload, held=held)
+    return rewritten(query, facts, mapped(() if isinstance(maps, int) else maps), grouped, marked(held))
 
 
 def unmapped(engine: Engine, text: str, options: ProblemOptions, read: Sequence[str]) -> FeatureQuery:
     """The query before its maps, which read some of its columns."""
     roles = {name: getattr(options, name) for name in ("weight", "categorical", "top")}
     query = read_query(engine, text, label=named(options.label), audited=audited(options.constrain), **roles)
-    return met(query, Facts(engine), {name: _many(name) for name in read if name in query.sums})
-
-
-def _many(name: str) -> QueryError:
-    hint = "give each relation an output column of its own, and a map"
-    return QueryError(f"no map of {name}: it adds up columns of several relations", hint=hint)
+    return readable(read)(query, Facts(engine))

@@ -22,10 +22,11 @@ from sqlsvm.plan.constraints import audited, given
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.rewrites.holdout import Holdout
 from sqlsvm.rules import Facts, refuse, several_of
 from sqlsvm.run.clock import NOTE, Clock
 from sqlsvm.run.forecast import Forecast, usual_rate
-from sqlsvm.run.holdout import Holdout, counted_part, marked, prepared_part
+from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.modelling import database_of, model_of, trained_on
 from sqlsvm.run.offload import brought, copied
@@ -223,7 +224,7 @@ def query_of(engine: Engine, text: str, training: Training, known: tuple[Mapped,
     maps, held = known or training.effort.seed, training.held
     query = labelled(engine, text, training.problem, maps, offload=training.offload, held=held)
     check_plan(query, training)
-    return marked(query, held) if held else query
+    return query
 
 
 def check_plan(query: FeatureQuery, training: Training) -> None:

@@ -17,7 +17,8 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
-from sqlsvm.run.holdout import PARTS, Holdout, Part, counted_part, marked, prepared_part
+from sqlsvm.query.rewrites.holdout import PARTS, Holdout, Part, marked
+from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
@@ -29,6 +30,7 @@ from tests.ground.schemas import random_world
 from tests.ground.trained import training
 from tests.ground.world import World
 from tests.typed import asked, meant, typed
+from tests.unit.queries import NoKeys
 
 TYPES = """
 CREATE TABLE t (id INT, y BOOLEAN, x FLOAT8, n NUMERIC(9, 2), big BIGINT, word TEXT, day DATE, at TIMESTAMP, k INT);
@@ -53,7 +55,7 @@ OF_TYPES = f"SELECT {FEATURES} FROM t JOIN u ON t.k = u.k"
 
 def conjunct(query: FeatureQuery, holdout: Holdout) -> exp.Expression:
     """What holds of the rows held out."""
-    held = marked(query, holdout).held_out
+    held = marked(holdout)(query, NoKeys()).held_out
     assert held
     return held
 
@@ -141,7 +143,7 @@ def compiled_rows(
     """The same without the join; None where it is refused because a class is missing."""
     with workspace(engine) as work:
         try:
-            found = counted_part(work, marked(query, holdout), options, holdout, part)
+            found = counted_part(work, marked(holdout)(query, work.facts), options, holdout, part)
         except DataError:
             return None
     return round(found.n_negative), round(found.n - found.n_negative)
@@ -287,7 +289,7 @@ def test_only_the_label_relation_is_parted(engine: Engine) -> None:
     sent: list[str] = []
     engine.on_statement = sent.append
     options = ProblemOptions("y")
-    query = marked(labelled(engine, join.query, options), Holdout(0.5))
+    query = labelled(engine, join.query, options, held=Holdout(0.5))
     with workspace(engine) as work:
         problem = prepared_part(work, query, options, Holdout(0.5), "train")
         JoinOracle(problem).pass_(np.zeros(problem.scaling.dimension), 16)

@@ -23,7 +23,7 @@ from sqlsvm.engine.base import Engine, Values
 from sqlsvm.errors import DataError, EngineError, OptionError, QueryError, SqlsvmError
 from sqlsvm.maps import formula
 from sqlsvm.maps.asked import Asked, OfJoin
-from sqlsvm.maps.mapped import Mapped, mapped
+from sqlsvm.maps.mapped import Mapped
 from sqlsvm.maps.net import compiled as compiled_network
 from sqlsvm.maps.resolve import resolved
 from sqlsvm.model.confusion import Confusion
@@ -35,12 +35,13 @@ from sqlsvm.plan.preflight import ProblemOptions, planned
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
+from sqlsvm.query.rewrites.holdout import PARTS, Holdout, part_of
+from sqlsvm.query.rewrites.maps import mapped
 from sqlsvm.report import gather_from, html
 from sqlsvm.report.chart import Line
 from sqlsvm.report.effects import effect, effect_charts
 from sqlsvm.run.components import axes_of
 from sqlsvm.run.examples import examples_of
-from sqlsvm.run.holdout import PARTS, Holdout, marked, part_of
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train
 from tests.db.test_golden import written
@@ -70,14 +71,14 @@ def table(engine: Engine) -> tuple[str, dict[str, Values]]:
 
 def join_of(engine: Engine, query: FeatureQuery) -> OfJoin:
     options = ProblemOptions(label="y")
-    return OfJoin(axes_of(engine, query, options), examples_of(engine, query, options, 3))
+    return OfJoin(axes_of(engine, query, options), examples_of(Facts(engine), query, options, 3))
 
 
 def made(engine: Engine, text: str, maps: Sequence[str], seed: int = 3) -> tuple[tuple[Mapped, ...], dict[str, Values]]:
     """The maps, and the columns that they make, as the database computes them, in the order of i."""
     query = read_query(engine, text, label="y")
     found = resolved(engine, query, maps, seed, join_of(engine, query))
-    changed = mapped(query, found, Facts(engine))
+    changed = mapped(found)(query, Facts(engine))
     kept = {name for each in found for name in each.formulas}
     outputs = [(f.expression.copy(), f.name) for f in changed.features if f.name in kept]
     named = [exp.alias_(value, name, quoted=True) for value, name in outputs]
@@ -366,12 +367,12 @@ def test_a_network_learns_from_no_row_that_is_held_out(engine: Engine) -> None:
     engine.copy_in(meant(engine, "crossed"), columns)
     text, held = "SELECT t.y, t.x, t.z, t.n FROM crossed t", Holdout(0.4, 2)
     options = ProblemOptions("y", map=("spline:x:3", "poly2:t", "pca:2"), by="n")
-    final, query = marked(labelled(engine, text, options), held), read_query(engine, text, label="y")
+    final, query = labelled(engine, text, options, held=held), read_query(engine, text, label="y")
     used = [f for f in query.features if f.name in "xz"]
-    found = examples_of(engine, query, ProblemOptions("y"), 2, held=held)(used, 20_000)
+    found = examples_of(Facts(engine), query, ProblemOptions("y"), 2, held=held)(used, 20_000)
     seen = set(map(tuple, np.round(found.x, 2).tolist()))
     for part in PARTS:
-        rows = part_of(final, part).relation("t").rows([(f.expression.copy(), f.name) for f in used])
+        rows = part_of(part)(final, Facts(engine)).relation("t").rows([(f.expression.copy(), f.name) for f in used])
         known = set(map(tuple, np.column_stack(list(engine.fetch(rows).values())).tolist()))
         assert len(known) > 100
         assert seen & known == (seen if part == "train" else set())

@@ -25,9 +25,10 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict, query_rows, score_sql
 from sqlsvm.options import ProbabilityMethod
 from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.holdout import Holdout, marked
 from sqlsvm.report import gather_from
 from sqlsvm.report.plots import charts
-from sqlsvm.run.holdout import Holdout, marked
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.train import train, train_each
 from sqlsvm.store import open_store
@@ -57,7 +58,7 @@ class Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def rows_held_out(engine: Engine, join: Join, model: Model, holdout: float) -> Rows:
     query = labelled(engine, join.query, ProblemOptions("y"))
-    held = marked(query, Holdout(holdout)).held_out
+    held = marked(Holdout(holdout))(query, Facts(engine)).held_out
     assert held
     text = exp.select("*").from_(parse_one(join.query, into=exp.Select).where(held).subquery("q")).sql(engine.dialect)
     return fetched(engine, predict(engine, model, text, probability=True))

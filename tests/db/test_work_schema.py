@@ -15,7 +15,8 @@ from sqlsvm.engine.base import Engine
 from sqlsvm.engine.unlogged import Unlogged
 from sqlsvm.errors import EngineError, OptionError, SqlsvmError
 from sqlsvm.plan.preflight import ProblemOptions
-from sqlsvm.run.holdout import Holdout, marked, prepared_part
+from sqlsvm.query.rewrites.holdout import Holdout
+from sqlsvm.run.holdout import prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.opening import labelled, open_problem
 from sqlsvm.run.train import train
@@ -66,7 +67,7 @@ def test_rows_kept_there_are_thinned(postgres: Engine, statements: list[str]) ->
     build(postgres, "CREATE SCHEMA work")
     postgres.work_in("work")
     options, holdout = ProblemOptions("y"), Holdout(0.5, 0)
-    query = marked(labelled(postgres, "SELECT y, x, i FROM f", options), holdout)
+    query = labelled(postgres, "SELECT y, x, i FROM f", options, held=holdout)
     with workspace(postgres) as work:
         problem = prepared_part(work, query, options, holdout, "train")
         statements.clear()

@@ -15,13 +15,14 @@ from sqlglot import parse, parse_one
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.engine.base import Engine, Rows, Values
 from sqlsvm.plan.catalog import Catalog, check_left_joins
-from sqlsvm.plan.design import design, drop_nulls
+from sqlsvm.plan.design import design
 from sqlsvm.plan.join_tree import join_tree
 from sqlsvm.plan.plan import Link, Method, Places, Plan, links_of
 from sqlsvm.plan.scaling import check_values, scaling
 from sqlsvm.plan.target import target_of
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.read_query import read_query
+from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.run.join_oracle import JoinOracle
 from sqlsvm.run.measuring import read_moments
 from sqlsvm.run.problem import Problem
@@ -155,7 +156,7 @@ def planned(engine: Engine, text: str, wish: Wish) -> tuple[Plan, Catalog]:
     weights = float(wish.class_weights[0]), float(wish.class_weights[1])
     target = replace(target_of(engine, query, "hinge", positive=wish.positive, centred=False), class_weights=weights)
     if wish.nulls == "drop":
-        query = drop_nulls(query)
+        query = without_nulls(query, Facts(engine))
     catalog = Catalog(Facts(engine), query)
     check_left_joins(catalog)
     tree = join_tree(query, catalog, to_count=True)

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlglot import exp
 
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.query import Equality, Feature, FeatureQuery, Term, feature_query, parse, sources
+from sqlsvm.query.audited import with_audited
 from sqlsvm.query.facts import Facts
-from sqlsvm.query.meeting import met
+from sqlsvm.query.rewrites.meet import meet
 
 TABLES = {
     "flights": "year month origin dest tailnum carrier time_hour distance arr_delay",
@@ -68,26 +70,30 @@ class NoKeys(Facts):
         return False
 
 
-def read(
+def read(text: str, dialect: str = "postgres", **roles: Any) -> FeatureQuery:
+    """The query taken apart, without expressions over several relations."""
+    return meet(taken_apart(text, dialect, **roles), NoKeys())
+
+
+def taken_apart(
     text: str,
     dialect: str = "postgres",
     *,
     label: str | None = None,
     weight: str | None = None,
     categorical: Sequence[str] = (),
+    audited: Sequence[str] = (),
     tables: Mapping[str, Sequence[str]] | None = None,
 ) -> FeatureQuery:
     """The query taken apart over TABLES and `tables`; anything else has the columns a, b and k."""
     fold = FOLDS[dialect]
     known = {name: names.split() for name, names in TABLES.items()} | dict(tables or {})
-    select = parse(text, dialect)
+    select = with_audited(parse(text, dialect), audited, dialect, fold)
     described = {
         s.alias: columns(*known.get(s.path[-1] if s.path else s.alias, ["a", "b", "k"])) for s in sources(select, fold)
     }
-    query = feature_query(
-        text, select, described, fold, dialect=dialect, label=label, weight=weight, categorical=categorical
-    )
-    return met(query, NoKeys())
+    roles = {"label": label, "weight": weight, "categorical": categorical, "audited": audited}
+    return feature_query(text, select, described, fold, dialect=dialect, **roles)  # type: ignore[arg-type]
 
 
 def lines(query: FeatureQuery) -> list[str]:

@@ -8,12 +8,13 @@ import pytest
 from sqlsvm.engine.base import Values
 from sqlsvm.errors import DataError
 from sqlsvm.options import Scale
-from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role, drop_nulls
+from sqlsvm.plan.design import Coordinate, Design, Dictionary, Role
 from sqlsvm.plan.scaling import Moments, check_values, means, scaling
 from sqlsvm.plan.target import Binary
 from sqlsvm.query import Feature
+from sqlsvm.query.rewrites.nulls import without_nulls
 from sqlsvm.sql import column, number
-from tests.unit.queries import lines, read
+from tests.unit.queries import NoKeys, lines, read
 
 RAW = np.array([[1.0, 2.0, 0.0, -3.0], [1.0, 0.0, 1.0, 5.0], [1.0, 7.0, 0.0, 5.0], [1.0, -1.0, 0.0, 1.0]])
 """Constant, a with 0 where it is NULL, whether it is, b."""
@@ -175,7 +176,7 @@ def test_dropping_nulls_filters_every_relation_of_a_feature() -> None:
         label="late",
         tables={"flights": ["late", "distance", "tailnum"]},
     )
-    assert lines(drop_nulls(query))[:2] == [
+    assert lines(without_nulls(query, NoKeys()))[:2] == [
         "from flights AS f WHERE NOT f.distance IS NULL AND NOT f.late IS NULL",
         "from planes AS p WHERE NOT (p.seats + 1) IS NULL",
     ]
@@ -188,4 +189,4 @@ def test_dropping_nulls_drops_what_has_no_match() -> None:
         label="late",
         tables={"flights": ["late", "tailnum"]},
     )
-    assert lines(drop_nulls(query))[1] == "from planes AS p LATE NOT p.seats IS NULL"
+    assert lines(without_nulls(query, NoKeys()))[1] == "from planes AS p LATE NOT p.seats IS NULL"

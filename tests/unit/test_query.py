@@ -1,5 +1,6 @@
 """Every supported form of a feature query, and what it comes to."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,10 @@ from sqlglot import exp
 
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.errors import QueryError
-from sqlsvm.query import FeatureQuery, feature_query, functions, parse, probe, sources, with_kinds
-from tests.unit.queries import Case, cases, columns, fold_duckdb, fold_postgres, lines, read
+from sqlsvm.query import Relation, feature_query, functions, parse, sources
+from sqlsvm.query.facts import probe
+from sqlsvm.query.rewrites.kinds import kinds
+from tests.unit.queries import Case, NoKeys, cases, columns, fold_duckdb, fold_postgres, lines, read
 
 SUPPORTED = cases("query_supported.txt")
 
@@ -129,14 +132,11 @@ def test_a_plain_join_calls_nothing(dialect: str) -> None:
     assert functions(parse(text, dialect), dialect, fold_postgres) == ()
 
 
-def described(query: FeatureQuery, types: dict[str, tuple[str, Kind]]) -> dict[str, tuple[Column, ...]]:
-    """What a database would say: the type of each output by the name of the column that it is made of."""
-    return {
-        alias: tuple(
-            Column(e.alias, *types[next(e.find_all(exp.Column)).name]) for e in probe(query, alias).expressions
-        )
-        for alias in {f.relation for f in query.outputs}
-    }
+class Typed(NoKeys):
+    """It says of each output the type in TYPES of the column that it is made of."""
+
+    def columns(self, relation: Relation, values: Sequence[exp.Expression]) -> tuple[Column, ...]:
+        return tuple(Column(f"c{n}", *TYPES[next(e.find_all(exp.Column)).name]) for n, e in enumerate(values))
 
 
 TYPES: dict[str, tuple[str, Kind]] = {
@@ -154,7 +154,8 @@ TYPES: dict[str, tuple[str, Kind]] = {
 
 def test_probes() -> None:
     query = read('SELECT month + 1, seats, dest AS "D" FROM flights f, planes, weather', label="seats")
-    assert {alias: probe(query, alias).sql("postgres") for alias in ("f", "planes")} == {
+    own = {a: [f.expression for f in query.outputs if f.relation == a] for a in ("f", "planes")}
+    assert {alias: probe(query.relation(alias), e).sql("postgres") for alias, e in own.items()} == {
         "f": 'SELECT "f"."month" + 1 AS "c0", "f"."dest" AS "c1" FROM flights AS "f"',
         "planes": 'SELECT "planes"."seats" AS "c0" FROM planes AS "planes"',
     }
@@ -164,7 +165,7 @@ def test_kinds() -> None:
     query = read(
         "SELECT seats, f.year, month, month AS m, dest FROM flights f, planes", label="year", categorical=["m"]
     )
-    kinded = with_kinds(query, described(query, TYPES))
+    kinded = kinds(query, Typed())
     assert [(f.name, f.kind) for f in kinded.features] == [
         ("seats", "numeric"),
         ("month", "numeric"),
@@ -214,9 +215,9 @@ def test_kinds() -> None:
     ],
 )
 def test_refused_kinds(text: str, role: dict[str, str], message: str, hint: str) -> None:
-    query = read(f"SELECT 1 + seats AS one, {text}, planes", **role)  # type: ignore[arg-type]
+    query = read(f"SELECT 1 + seats AS one, {text}, planes", **role)
     with pytest.raises(QueryError) as refused:
-        with_kinds(query, described(query, TYPES))
+        kinds(query, Typed())
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
 

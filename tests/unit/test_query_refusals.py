@@ -36,7 +36,7 @@ def test_refused(case: Case) -> None:
 )
 def test_refused_roles(arguments: dict[str, str], message: str, hint: str) -> None:
     with pytest.raises(QueryError) as refused:
-        read("SELECT month, year FROM flights", **arguments)  # type: ignore[arg-type]
+        read("SELECT month, year FROM flights", **arguments)
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
 

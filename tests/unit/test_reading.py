@@ -25,10 +25,10 @@ from sqlsvm.model.predict import score_sql
 from sqlsvm.model.probability import Probability
 from sqlsvm.model.support import Support, SupportTable
 from sqlsvm.model.weights import Weight
+from sqlsvm.query.rewrites.holdout import Holdout
 from sqlsvm.reading import in_json, parsed
 from sqlsvm.report.gather import Report
 from sqlsvm.report.page import html
-from sqlsvm.run.holdout import Holdout
 from sqlsvm.run.resume import Part, Past, Saved, sealed
 from sqlsvm.show.models import draw_model, draw_weights, weights_as_json
 from sqlsvm.solve.oracle import Cut

@@ -1,8 +1,9 @@
 """Equalities -> variables, and the filters that they imply."""
 
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.variables import join_variables, with_implied_filters
-from tests.unit.queries import read
+from sqlsvm.query.rewrites.implied_filters import implied_filters
+from sqlsvm.query.variables import join_variables
+from tests.unit.queries import NoKeys, read
 
 TABLES = {t: ["a", "b", "k"] for t in ("r", "s", "t", "u")}
 
@@ -21,7 +22,7 @@ def sql(text: str) -> str:
 
 
 def filters(text: str) -> dict[str, list[str]]:
-    relations = with_implied_filters(query(text)).relations
+    relations = implied_filters(query(text), NoKeys()).relations
     return {r.alias: [sql(f.sql("postgres")) for f in (*r.filters, *r.late_filters)] for r in relations}
 
 
@@ -88,6 +89,6 @@ def test_own_filters_stay_first() -> None:
 def test_on_the_optional_side_they_hold_after_the_join() -> None:
     """WHERE t.a = s.a AND t.b = s.a says nothing of which rows of t match, but of which rows are left."""
     text = "SELECT r.a FROM r JOIN s ON r.k = s.k LEFT JOIN t ON t.k = r.k WHERE t.a = s.a AND t.b = s.a"
-    optional = with_implied_filters(query(text)).relation("t")
+    optional = implied_filters(query(text), NoKeys()).relation("t")
     assert optional.filters == ()
     assert [sql(f.sql("postgres")) for f in optional.late_filters] == ["t.a = t.b"]

@@ -15,7 +15,8 @@ from sqlsvm.plan.target import Target
 from sqlsvm.psql.stored_program.relations import over_own_relations
 from sqlsvm.query import FeatureQuery
 from sqlsvm.query.facts import Facts
-from sqlsvm.run.auditing import audited_columns, own_coordinates, widened
+from sqlsvm.query.rewrites.audit import widened
+from sqlsvm.run.auditing import audited_columns, own_coordinates
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def audits(facts: Facts, query: FeatureQuery, options: ProblemOptions, target: T
     """The classes weigh the same there."""
     if not query.audited:
         return None
-    plan, _ = lasting(facts, widened(query), options, target)
+    plan, _ = lasting(facts, widened(query, facts), options, target)
     return Audits(query, over_own_relations(plan))
 
 

@@ -5,27 +5,35 @@ from dataclasses import replace
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError, nearest
+from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import Feature, FeatureQuery, Fold
-from sqlsvm.query.kinds import plain, remedy
+from sqlsvm.query.rewrites.kinds import plain, remedy
 
 
-def apart(query: FeatureQuery, name: str, fold: Fold) -> tuple[FeatureQuery, Feature]:
-    """The query without the column, and the column as a category. It is an output of the query of that name; else a
-    column of the label's relation. An output is no feature then: it is the same in all rows of a group."""
-    assert query.label is not None
-    for role, other in (("label", query.label), ("weight", query.weight)):
-        if other and _same(other.name, name, fold):
-            raise QueryError(f"--by: {other.name} is the {role}", hint="groups are the values of another column")
-    found = [f for f in query.features if _same(f.name, name, fold)]
-    if not found:
-        return query, _of_table(query, name, fold)
-    if {f.relation for f in found} != {query.label.relation}:
-        raise _elsewhere(query, name)
-    return replace(query, features=tuple(f for f in query.features if f not in found)), _as_group(found[0])
+def by_column(name: str) -> Rule:
+    """The column is set apart, as a category. It is an output of the query of that name; else a column of the label's
+    relation. An output is no feature then: it is the same in all rows of a group."""
+
+    def rule(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+        fold = facts.engine.fold
+        assert query.label is not None
+        for role, other in (("label", query.label), ("weight", query.weight)):
+            if other and _same(other.name, name, fold):
+                raise QueryError(f"--by: {other.name} is the {role}", hint="groups are the values of another column")
+        found = [f for f in query.features if _same(f.name, name, fold)]
+        if not found:
+            return replace(query, by=_of_table(query, name, fold))
+        if {f.relation for f in found} != {query.label.relation}:
+            raise _elsewhere(query, name)
+        rest = tuple(f for f in query.features if f not in found)
+        return replace(query, features=rest, by=replace(found[0], kind="categorical", top=None))
+
+    return rule
 
 
-def _as_group(output: Feature) -> Feature:
-    return replace(output, kind="categorical", top=None)
+def grouped(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """The column is the last feature."""
+    return replace(query, features=(*query.features, query.by), by=None) if query.by else query
 
 
 def _same(known: str, typed: str, fold: Fold) -> bool:

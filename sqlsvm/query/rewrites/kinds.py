@@ -1,7 +1,6 @@
 """The kind of each feature, from the type that the database reports for its output."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,7 +9,8 @@ from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
-from sqlsvm.query.ir import Equality, Feature, FeatureQuery, Term
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.ir import Feature, FeatureQuery
 
 _HINTS = {
     r"\]$": "take its elements out one by one: x[1] AS x1, x[2] AS x2",
@@ -30,63 +30,12 @@ def remedy(column: Column, dialect: str) -> str:
     return next((hint for type, hint in hints if re.search(type, column.type.lower())), _ANY_HINT)
 
 
-Describe = Callable[[exp.Query], tuple[Column, ...]]
-
-
-def described(query: FeatureQuery, describe: Describe) -> dict[str, tuple[Column, ...]]:
-    """For each relation with outputs the database's description of them. Columns of the relation are known."""
-    aliases = dict.fromkeys(f.relation for f in query.outputs)
-    return {alias: _known(query, alias) or describe(probe(query, alias)) for alias in aliases}
-
-
-def _known(query: FeatureQuery, alias: str) -> tuple[Column, ...] | None:
-    found = [query.relation(alias).column(f.expression) for f in _outputs(query, alias)]
-    return None if None in found else tuple(filter(None, found))
-
-
-def with_plain_keys(query: FeatureQuery, describe: Describe) -> FeatureQuery:
-    """The query with plain texts where both sides of an equality are of a type that ignores case."""
-    if not any(column.spelling == "caseless" for r in query.relations for column in r.columns):
-        return query
-
-    def column(term: Term) -> Column:
-        value = exp.alias_(term.expression.copy(), "k")
-        return describe(exp.select(value).from_(query.relation(term.relation).source.copy()))[0]
-
-    def plained(equality: Equality) -> Equality:
-        left, right = column(equality.left), column(equality.right)
-        if not left.spelling == right.spelling == "caseless":
-            return equality
-        return Equality(
-            replace(equality.left, expression=plain(equality.left.expression, left)),
-            replace(equality.right, expression=plain(equality.right.expression, right)),
-        )
-
-    def all_plained(equalities: tuple[Equality, ...]) -> tuple[Equality, ...]:
-        return tuple(map(plained, equalities))
-
-    joins = tuple(replace(j, equalities=all_plained(j.equalities)) for j in query.left_joins)
-    return replace(query, equalities=all_plained(query.equalities), left_joins=joins)
-
-
-def _outputs(query: FeatureQuery, alias: str) -> Iterator[Feature]:
-    return (f for f in query.outputs if f.relation == alias)
-
-
-def probe(query: FeatureQuery, alias: str) -> exp.Select:
-    """SELECT the outputs of a relation, in order.
-
-    The columns get numbers as names: the name of an output can be an expression that is too long for a name.
-    """
-    named = [exp.alias_(f.expression.copy(), f"c{n}", quoted=True) for n, f in enumerate(_outputs(query, alias))]
-    return exp.select(*named).from_(query.relation(alias).source.copy())
-
-
-def with_kinds(query: FeatureQuery, described: Mapping[str, tuple[Column, ...]]) -> FeatureQuery:
-    """The query with the kind of every feature. `described` has the outputs of each relation."""
+def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """Of every feature. A category is a text that is the same for all values that are equal."""
     found: dict[Feature, Column] = {}
-    for alias, columns in described.items():
-        found |= dict(zip(_outputs(query, alias), columns, strict=True))
+    for alias in dict.fromkeys(f.relation for f in query.outputs):
+        own = [f for f in query.outputs if f.relation == alias]
+        found |= zip(own, facts.columns(query.relation(alias), [f.expression for f in own]), strict=True)
 
     def kinded(feature: Feature, role: str) -> Feature:
         column = found[feature]

@@ -1,0 +1,22 @@
+"""FeatureQuery -> FeatureQuery: each file is a rule that changes a query and none of its rows.
+
+A rule that does not apply returns the query as it was. A rule that options ask for is made by a function of them, such
+as `by_column("dest")`. What a rule must know of the data it asks of `Facts`.
+"""
+
+from functools import reduce
+
+from sqlsvm.query.facts import Facts, Rule
+from sqlsvm.query.ir import FeatureQuery
+from sqlsvm.query.rewrites.implied_filters import implied_filters
+from sqlsvm.query.rewrites.kinds import kinds
+from sqlsvm.query.rewrites.meet import meet
+from sqlsvm.query.rewrites.plain_keys import plain_keys
+from sqlsvm.query.rewrites.sums import whole_sums
+
+RULES: tuple[Rule, ...] = (meet, whole_sums, kinds, plain_keys, implied_filters)
+"""Those that every query meets after it is taken apart, in this order."""
+
+
+def rewritten(query: FeatureQuery, facts: Facts, *rules: Rule) -> FeatureQuery:
+    return reduce(lambda changed, rule: rule(changed, facts), rules, query)

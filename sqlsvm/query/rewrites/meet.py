@@ -1,0 +1,184 @@
+"""Expressions over several relations that meet in one row: o.day - c.birthday is over the orders, if each order has one
+customer at most. The columns of the others travel to that row along unique keys, in a sub-query:
+
+    FROM (SELECT o.*, c.birthday AS met0 FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.id) AS o
+
+So the rest of sqlsvm sees an expression over one relation. The relations stay in the query, and their join leaves out
+the rows without a partner.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Column
+from sqlsvm.errors import QueryError
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.ir import Brought, Feature, FeatureQuery, Key, Pairs, Relation, Term
+from sqlsvm.query.names import relations_in
+from sqlsvm.query.variables import inner_variables
+
+MET = f"{sql.WORKING}met"
+Names = Mapping[exp.Column, str]
+
+
+class Asked(NamedTuple):
+    """Expressions that must be over one relation, and the error if there is none."""
+
+    expressions: Sequence[exp.Expression]
+    refusal: QueryError
+
+
+class Met(NamedTuple):
+    """The same over that relation."""
+
+    alias: str
+    expressions: list[exp.Expression]
+
+
+class Step(NamedTuple):
+    """From a row of `start` to at most one of `relation`."""
+
+    start: str
+    relation: str
+    pairs: Pairs
+
+    @property
+    def key(self) -> tuple[Term, ...]:
+        return tuple(theirs for _, theirs in self.pairs)
+
+
+def meet(query: FeatureQuery, facts: Facts) -> FeatureQuery:
+    """Conditions and outputs over several relations, except sums: these need no row in which their relations meet."""
+    query, found = brought(query, facts, [Asked([each.expression], each.refusal) for each in query.spanning])
+    for alias, conditions in found:
+        query = query.where(alias, *conditions)
+    return met(replace(query, spanning=()), facts, {f.name: f.refusal for f in query.outputs if f.refusal})
+
+
+def met(query: FeatureQuery, facts: Facts, refusals: Mapping[str, QueryError]) -> FeatureQuery:
+    """The query in which the outputs of these names are over one relation each."""
+    first = {name: next(f for f in query.outputs if f.name == name) for name in refusals}
+    asked = [Asked([f.typed], refusals[name]) for name, f in first.items()]
+    query, found = brought(query, facts, asked)
+    whole = {
+        f: replace(f, relation=alias, expression=expression, own=f.typed, refusal=None)
+        for f, (alias, (expression,)) in zip(first.values(), found, strict=True)
+    }
+
+    def one(features: Iterable[Feature]) -> tuple[Feature, ...]:
+        """The first term becomes the whole, and the others go."""
+        return tuple(whole.get(f, f) for f in features if f in whole or f.name not in refusals)
+
+    label, weight = (f and whole.get(f, f) for f in (query.label, query.weight))
+    return replace(query, features=one(query.features), label=label, weight=weight, audited=one(query.audited))
+
+
+def brought(query: FeatureQuery, facts: Facts, asked: Sequence[Asked]) -> tuple[FeatureQuery, list[Met]]:
+    """The query in which these are over one relation each. All columns that travel to a relation do so in one
+    sub-query, also where others have travelled before."""
+    meeting = _Meeting(query, facts)
+    places = [meeting.place(*each) for each in asked]
+    names: dict[str, Names] = {}
+    for alias in dict.fromkeys(alias for alias, _ in places):
+        own = [(path, each.expressions) for (of, path), each in zip(places, asked, strict=True) if of == alias]
+        steps = {step.relation: step for path, _ in own for step in path}
+        columns = dict.fromkeys(c for _, values in own for e in values for c in e.find_all(exp.Column))
+        names[alias] = {}
+        if foreign := [c for c in columns if c.table != alias]:
+            query, names[alias] = meeting.joined(query, alias, steps.values(), foreign)
+    each = zip(places, asked, strict=True)
+    return query, [Met(alias, [_over(alias, e, names[alias]) for e in values]) for (alias, _), (values, _) in each]
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    query: FeatureQuery
+    facts: Facts
+
+    def place(self, expressions: Sequence[exp.Expression], refusal: QueryError) -> tuple[str, list[Step]]:
+        """A relation of which each row has one row of all others that are used, and the steps to these."""
+        used = list(dict.fromkeys(alias for e in expressions for alias in relations_in(e)))
+        for alias in (*used, *(r.alias for r in self.query.relations if r.alias not in used)):
+            if (path := self._path(alias, used)) is not None:
+                return alias, path
+        raise QueryError(
+            refusal.message,
+            detail=f"{' and '.join(used)} meet many-to-many: none of their rows has one row of the others",
+            hint=refusal.hint,
+        )
+
+    def _path(self, start: str, wanted: Sequence[str]) -> list[Step] | None:
+        """The steps to all wanted relations, and to no others; None if there are none."""
+        reached, steps, done = {start: None}, dict[str, Step](), False
+        while not done and not reached.keys() >= set(wanted):
+            done = True
+            for step in [s for alias in reached for s in self._steps(alias) if s.relation not in reached]:
+                if step.relation not in reached and self.facts.is_key(self.query, step.relation, step.key):
+                    reached[step.relation] = None
+                    steps[step.relation] = step
+                    done = False
+        if not reached.keys() >= set(wanted):
+            return None
+        needed: dict[str, Step] = {}
+        for alias in wanted:
+            way: list[Step] = []
+            while alias != start:
+                way.append(steps[alias])
+                alias = steps[alias].start
+            needed |= {step.relation: step for step in reversed(way)}
+        return list(needed.values())
+
+    def _steps(self, alias: str) -> Iterator[Step]:
+        found: dict[str, list[tuple[Term, Term]]] = {}
+        for variable in inner_variables(self.query):
+            for other in sorted(variable.holders - {alias}) if alias in variable.holders else ():
+                found.setdefault(other, []).append((variable.at(alias)[0], variable.at(other)[0]))
+        for join in self.query.left_joins:
+            if join.parent == alias:
+                found.setdefault(join.relation, []).extend((e.left, e.right) for e in join.equalities)
+        return (Step(alias, other, tuple(pairs)) for other, pairs in found.items())
+
+    def joined(
+        self, query: FeatureQuery, alias: str, steps: Iterable[Step], columns: Iterable[exp.Column]
+    ) -> tuple[FeatureQuery, Names]:
+        """The query in which a relation has these columns of others too, under these names. A relation that has some
+        already gets the others in the same sub-query."""
+        relation = query.relation(alias)
+        old = relation.brought or Brought(relation.source, {}, {})
+        path = {**old.path, **{step.relation: step.pairs for step in steps}}
+        new = {c: f"{MET}{n}" for n, c in enumerate((c for c in columns if c not in old.names), len(old.names))}
+        names = {**old.names, **new}
+        rows = exp.select(sql.everything(alias), *(exp.alias_(c.copy(), n, quoted=True) for c, n in names.items()))
+        rows = rows.from_(old.source.copy())
+        for other, pairs in path.items():
+            equal = [sql.equal(mine.expression.copy(), theirs.expression.copy()) for mine, theirs in pairs]
+            rows = sql.join(rows, _rows(self.query.relation(other)), equal, "left")
+        keys = (Key(replace(self.query.relation(step.relation), late_filters=()), step.key) for step in steps)
+        query = replace(query, relied=(*query.relied, *(key for key in keys if key not in query.relied)))
+        more = (replace(self._column(c), name=name) for c, name in new.items())
+        changed = replace(relation, source=sql.aliased(rows, alias), columns=(*relation.columns, *more))
+        return query.with_relation(replace(changed, brought=Brought(old.source, path, names))), names
+
+    def _column(self, column: exp.Column) -> Column:
+        found = self.query.relation(column.table).column(column)
+        assert found
+        return found
+
+
+def _over(alias: str, expression: exp.Expression, names: Names) -> exp.Expression:
+    """With the columns that were brought."""
+    return expression.transform(
+        lambda node: sql.named(names[node], alias) if isinstance(node, exp.Column) and node in names else node
+    )
+
+
+def _rows(relation: Relation) -> exp.Expression:
+    """The rows that can be a partner. Conditions of WHERE on a LEFT JOINed relation are applied after the join."""
+    if not relation.filters:
+        return relation.source.copy()
+    rows = exp.select(sql.everything(relation.alias)).from_(relation.source.copy())
+    return sql.aliased(rows.where(*(f.copy() for f in relation.filters)), relation.alias)

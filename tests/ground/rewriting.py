@@ -1,0 +1,138 @@
+"""Random queries, whose rows no rule of query/rewrites may change: `python -m tests.queries` runs many, and counts.
+
+What the typed text returns = what the rendered query returns, before the rules and after each; and the join has as many
+rows, of both classes, as the training counts.
+"""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+from sqlglot import exp
+
+from sqlsvm import sql
+from sqlsvm.engine.base import Engine
+from sqlsvm.errors import DataError, OptionError, QueryError
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.query import Feature, FeatureQuery
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.read_query import taken_apart
+from sqlsvm.query.render import render, typed_outputs
+from sqlsvm.query.rewrites import RULES
+from sqlsvm.query.rewrites.groups import by_column, grouped
+from sqlsvm.query.rewrites.holdout import PARTS, Holdout, marked, part_of
+from sqlsvm.query.rewrites.maps import mapped
+from sqlsvm.query.rewrites.nulls import without_nulls
+from sqlsvm.query.rows import Outputs
+from sqlsvm.run.opening import open_problem
+from tests.ground.schemas import Wishes, random_world
+from tests.ground.world import World
+from tests.typed import asked
+
+Rows = Counter[tuple[str, ...]]
+
+
+def drawn(seed: int) -> World:
+    """With cycles, stars, sub-queries, CTEs, views, LEFT JOINs and filters."""
+    wishes: Wishes = {"max_rows": 14, "left_joins": seed % 2 == 0, "nulls": seed % 3 > 0, "min_relations": 2}
+    wishes |= {"many_to_many": None if seed % 5 else False, "acyclic": None}
+    return random_world(np.random.default_rng(seed), **wishes)
+
+
+def text_of(live: World, seed: int, dialect: str) -> str:
+    """The query of a world, with outputs and a condition over several relations."""
+    rng = np.random.default_rng(seed)
+    outputs = [exp.alias_(f.expression.copy(), f.name, quoted=True) for f in live.outputs]
+    more, conditions = [], []
+    for n, (a, b) in enumerate(combinations(_numbers(live.features), 2)):
+        both, above = _over(int(rng.integers(4)), a, b), exp.GT(this=a.copy(), expression=sql.minus(b, sql.number(3)))
+        more += [exp.alias_(both, f"both{n}", quoted=True)] if rng.random() < 0.5 else []
+        conditions += [above] if rng.random() < 0.1 else []
+    return live.select([*outputs, *more[:4]]).where(*conditions[:1]).sql(dialect)
+
+
+def _numbers(features: tuple[Feature, ...]) -> list[exp.Expression]:
+    return [sql.double(e) for e in {f.relation: f.expression.copy() for f in features if f.kind == "numeric"}.values()]
+
+
+def _over(way: int, a: exp.Expression, b: exp.Expression) -> exp.Expression:
+    a, b = a.copy(), b.copy()
+    if way == 0:
+        return exp.Add(this=a, expression=sql.product(sql.number(2), b))
+    if way == 1:
+        return exp.Sub(this=a, expression=b)
+    return exp.Mul(this=a, expression=b) if way == 2 else sql.coalesce(a, b)
+
+
+def check(engine: Engine, seed: int) -> str:
+    """What has become of a query."""
+    with drawn(seed).created(engine) as live:
+        text = text_of(live, seed, engine.dialect)
+        label = live.label.name if live.label else None
+        try:
+            query, facts = taken_apart(engine, text, label=label), Facts(engine)
+        except QueryError:
+            return "refused"
+        names = [name for _, name in typed_outputs(query)]
+        wanted = _rows(asked(engine, text), names)
+        assert _rendered(engine, query) == wanted, "taken apart"
+        for rule in RULES:
+            try:
+                query = rule(query, facts)
+            except QueryError:
+                return "refused by a rule"
+            assert _rendered(engine, query) == wanted, rule.__name__
+        if label is None:
+            return "checked, without a label"
+        _check_options(engine, query, facts, wanted)
+        return _check_counts(engine, text, query, facts, label)
+
+
+def _check_options(engine: Engine, query: FeatureQuery, facts: Facts, wanted: Rows) -> None:
+    """The rules that options ask for."""
+    assert query.label
+    whole = Counter({row: n for row, n in wanted.items() if "None" not in row})
+    assert _rendered(engine, without_nulls(query, facts)) == whole, "nulls"
+    held = marked(Holdout(0.4))(query, facts)
+    parts = (_rendered(engine, part_of(part)(held, facts)) for part in PARTS)
+    assert sum(parts, Rows()) == wanted, "parts"
+    assert mapped(())(query, facts) == query
+    sums = query.sums
+    for name in [f.name for f in query.features if f.relation == query.label.relation and f.name not in sums][:1]:
+        by = grouped(by_column(name)(query, facts), facts)
+        outputs = {n: e for e, n in typed_outputs(by)}
+        same = [(outputs[n], n) for _, n in typed_outputs(query)]
+        assert _rendered(engine, by, same) == wanted, "by"
+
+
+def _check_counts(engine: Engine, text: str, query: FeatureQuery, facts: Facts, label: str) -> str:
+    """N and the rows of each class, as the training counts them."""
+    assert query.label
+    kept = without_nulls(query, facts)
+    counted = render(kept, [(query.label.typed.copy(), "y")])
+    sizes = engine.fetch(sql.grouped(sql.columns(["y"]), [(sql.count(), "n")], sql.derived(counted, "r")))["n"]
+    options = ProblemOptions(label, nulls="drop", scale="none")
+    try:
+        with open_problem(engine, text, options) as problem:
+            found = sorted((problem.moments.n_negative, problem.moments.n - problem.moments.n_negative))
+    except (DataError, OptionError, QueryError):
+        return "checked, no training"
+    assert found == sorted(map(float, sizes)), "counts"
+    return "checked"
+
+
+def _rendered(engine: Engine, query: FeatureQuery, outputs: Outputs | None = None) -> Rows:
+    found = engine.fetch(render(query, outputs))
+    return _rows(found, list(found))
+
+
+def _rows(found: dict[str, np.ndarray] | object, names: list[str]) -> Rows:
+    columns = [found[name].tolist() for name in names]  # type: ignore[index]
+    return Counter(zip(*(map(_text, column) for column in columns), strict=True))
+
+
+def _text(value: object) -> str:
+    """NULL is nan among numbers."""
+    if value is None or value != value:
+        return "None"
+    return repr(float(value)) if isinstance(value, int | float) else str(value)

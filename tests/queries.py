@@ -1,0 +1,32 @@
+"""`python -m tests.queries RUNS FIRST [DSN]`: random queries, whose rows no rule may change. Ctrl-C ends it with the
+counts so far."""
+
+import sys
+import traceback
+from collections import Counter
+
+from sqlsvm.engine import connect
+from tests.ground.rewriting import check
+
+
+def main(runs: int, first: int, dsn: str = "duckdb:") -> int:
+    engine, counts = connect(dsn), Counter[str]()
+    try:
+        for seed in range(first, first + runs):
+            try:
+                counts[check(engine, seed)] += 1
+            except Exception as error:
+                counts["failed"] += 1
+                print(f"seed {seed}: {error!r}")
+                traceback.print_exc(limit=-3, file=sys.stdout)
+                engine.close()
+                engine = connect(dsn)
+    except KeyboardInterrupt:
+        print("interrupted")
+    for name, number in counts.most_common():
+        print(f"{number:6}  {name}")
+    return int(counts["failed"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))
