@@ -381,10 +381,10 @@ def _count_sketched(problem: Problem, beta: Array | None, buckets: int) -> None:
 def pretty(text: str, dialect: str) -> str:
     """A statement on several lines; unchanged if sqlglot cannot read it or does not reproduce it exactly."""
     try:
-        read = parse_one(text, read=dialect)
+        read = sql.without_places(parse_one(text, read=dialect))
     except ParseError:  # of TABLESAMPLE
         return str(text)
-    return read.sql(dialect=dialect, pretty=True) if read.sql(dialect=dialect) == text else str(text)
+    return read.sql(dialect=dialect, pretty=True, copy=False) if read.sql(dialect=dialect) == text else str(text)
 
 
 def script(found: Explanation) -> str:

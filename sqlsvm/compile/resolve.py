@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.compile.categories import by_category, number_column
 from sqlsvm.compile.prepare import key
-from sqlsvm.compile.scores import source, together
+from sqlsvm.compile.scores import source
 from sqlsvm.compile.statement import Statement, statement
 from sqlsvm.plan.design import Coordinate, Dictionary
 from sqlsvm.plan.join_tree import Edge
@@ -57,7 +57,7 @@ def resolve(
     asked = asked or plan.featured
     yield from answer(plan, node, counted)
     for child, edge in plan.folded(node):
-        if any(map(asked, together(plan, child))):
+        if any(map(asked, plan.together(child))):
             yield from _back(plan, child, edge, counted, answer, asked)
 
 
@@ -81,7 +81,7 @@ def _back(plan: Plan, child: int, edge: Edge, counted: exp.Expr, answer: Answer,
 
 def readers(plan: Plan, node: int, answer: Answer, asked: Asked) -> int:
     """How many statements will read what was counted at a node: only that, so from a bare table."""
-    below = sum(any(map(asked, together(plan, child))) for child, _ in plan.folded(node))
+    below = sum(any(map(asked, plan.together(child))) for child, _ in plan.folded(node))
     answers = answer(plan, node, sql.table(counts_table(node), "r"))
     return below + sum(len(sql.narrow(each.query)) for each in answers)
 

@@ -83,11 +83,6 @@ def source(plan: Plan, node: int, alias: str = "r") -> exp.Expr:
     return sql.derived(rows(plan, node), alias)
 
 
-def together(plan: Plan, node: int) -> list[int]:
-    """A node and everything that folds into it."""
-    return [node, *(n for child, _ in plan.folded(node) for n in together(plan, child))]
-
-
 def straight(term: exp.Expression) -> exp.Expression:
     return term
 
@@ -168,7 +163,7 @@ class Scoring:
         homes = dict.fromkeys(self.plan.tree.variables_of(node), ROW)
         for child, _ in self.plan.folded(node):
             if child not in self.placed:
-                found = {v for n in together(self.plan, child) for v in self.plan.tree.variables_of(n)}
+                found = {v for n in self.plan.together(child) for v in self.plan.tree.variables_of(n)}
                 homes = dict.fromkeys(found, _alias(child)) | homes
         return homes
 
@@ -189,7 +184,7 @@ class Scoring:
         return Part(lambda v: [score_in(places, scores, at)], conditions=within(places, at))
 
     def _folded(self, child: int, edge: Edge, keys: Sequence[int]) -> Part:
-        plan, f, nodes = self.plan, _alias(child), together(self.plan, child)
+        plan, f, nodes = self.plan, _alias(child), self.plan.together(child)
         found = replace(self, placed={}).rows(child, keys, carried(plan, child) if self.whole else ())
         meet = sql.same(map(key, edge.on), ROW, f)
         return Part(

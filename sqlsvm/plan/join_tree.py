@@ -146,6 +146,18 @@ class JoinTree:
         return folds
 
     @cached_property
+    def folded(self) -> dict[int, list[tuple[int, Edge]]]:
+        """The nodes that fold directly into each."""
+        folded: dict[int, list[tuple[int, Edge]]] = {}
+        for child, edge in sorted(self.folds.items()):
+            folded.setdefault(edge.other(child), []).append((child, edge))
+        return folded
+
+    @cached_property
+    def bag_numbers(self) -> dict[int, int]:
+        return {node: number for number, nodes in enumerate(self.bags) for node in nodes}
+
+    @cached_property
     def bags(self) -> tuple[tuple[int, ...], ...]:
         """Groups of nodes in which every row of the first, the core, meets at most one row of each other."""
         members: dict[int, list[int]] = {n: [n] for n in range(len(self.nodes)) if n not in self.folds}
@@ -166,7 +178,7 @@ class JoinTree:
             while todo:
                 node = todo.pop()
                 cores[node] = core
-                todo.extend(e.other(node) for e in self.edges_of(node) if self.folds.get(e.other(node)) is e)
+                todo.extend(child for child, _ in self.folded.get(node, ()))
         return cores
 
 

@@ -4,10 +4,10 @@ A bag is a core node with the nodes that fold into it. Links, the many-to-many e
 centre: messages travel towards it from both sides, meet there, and travel back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from sqlsvm.plan.design import Coordinate, Design, Dictionary
 from sqlsvm.plan.join_tree import Edge, JoinTree
@@ -17,6 +17,7 @@ FACTORS = 40
 """There are as many sums as pairs of them. With more factors, passes with a sample take less time."""
 
 Method = Literal["exact", "grid", "sketch"]
+F = TypeVar("F", Coordinate, Dictionary)
 
 PART = "part"
 """The column of working tables with what `Plan.split` says of a row."""
@@ -167,10 +168,24 @@ class Plan:
         )
 
     def coordinates(self, node: int) -> tuple[Coordinate, ...]:
-        return tuple(c for c in self.design.coordinates if c.relation in self.tree.nodes[node])
+        return self._coordinates.get(node, ())
+
+    @cached_property
+    def _coordinates(self) -> dict[int, tuple[Coordinate, ...]]:
+        return self._by_node(self.design.coordinates)
 
     def dictionaries(self, node: int) -> tuple[Dictionary, ...]:
-        return tuple(d for d in self.design.dictionaries if d.relation in self.tree.nodes[node])
+        return self._dictionaries.get(node, ())
+
+    @cached_property
+    def _dictionaries(self) -> dict[int, tuple[Dictionary, ...]]:
+        return self._by_node(self.design.dictionaries)
+
+    def _by_node(self, features: Iterable[F]) -> dict[int, tuple[F, ...]]:
+        found: dict[int, list[F]] = {}
+        for each in features:
+            found.setdefault(self.tree.node_of(each.relation), []).append(each)
+        return {node: tuple(own) for node, own in found.items()}
 
     def featured(self, node: int) -> bool:
         """Is there anything to learn a weight for?"""
@@ -181,11 +196,17 @@ class Plan:
         is_number = not self.design.target.signed and self.label_node in bag.nodes
         return is_number or any(map(self.featured, bag.nodes))
 
-    def folded(self, node: int) -> Iterator[tuple[int, Edge]]:
+    def folded(self, node: int) -> Sequence[tuple[int, Edge]]:
         """The nodes that fold directly into this one."""
-        for child, edge in sorted(self.tree.folds.items()):
-            if edge.other(child) == node:
-                yield child, edge
+        return self.tree.folded.get(node, ())
+
+    def together(self, node: int) -> list[int]:
+        """A node and everything that folds into it."""
+        found, todo = [], [node]
+        while todo:
+            found.append(todo.pop())
+            todo.extend(child for child, _ in reversed(self.folded(found[-1])))
+        return found
 
     def linked(self, bag: int) -> list[int]:
         """The join variables of the links of a bag."""
@@ -206,12 +227,12 @@ def bags_of(tree: JoinTree) -> tuple[Bag, ...]:
 
 
 def bag_number(tree: JoinTree, node: int) -> int:
-    return next(i for i, nodes in enumerate(tree.bags) if node in nodes)
+    return tree.bag_numbers[node]
 
 
 def links_of(tree: JoinTree) -> tuple[Link, ...]:
-    folded = set(tree.folds.values())
-    return tuple(Link(e, (bag_number(tree, e.left), bag_number(tree, e.right))) for e in tree.edges if e not in folded)
+    bags = ((e, (bag_number(tree, e.left), bag_number(tree, e.right))) for e in tree.edges)
+    return tuple(Link(e, (left, right)) for e, (left, right) in bags if left != right)
 
 
 def side_of(tree: JoinTree, link: Link, bag: int) -> tuple[int, ...]:

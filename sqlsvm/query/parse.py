@@ -48,7 +48,7 @@ def _parsed(text: str, dialect: str) -> exp.Select:
         if LANGUAGES[dialect].names_files:
             _name_files(select)
         _name_collations(select)
-        sql.keep_names(select)
+        sql.keep_names(sql.without_places(select))
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
     return select
