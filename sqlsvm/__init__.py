@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlsvm.estimator import (
         ConvergenceWarning,
-        NotFittedError,
         RelationalHuberRegressor,
         RelationalLogisticRegression,
         RelationalQuantileRegressor,
         RelationalRidge,
         RelationalSVC,
         RelationalSVR,
+        load,
     )
+    from sqlsvm.notebook.fitted import NotFittedError, plot_path
+    from sqlsvm.notebook.looking import components, count, describe, explain, inspect
 
 __all__ = [
     "ConvergenceWarning",
@@ -23,13 +25,29 @@ __all__ = [
     "RelationalRidge",
     "RelationalSVC",
     "RelationalSVR",
+    "components",
+    "count",
+    "describe",
+    "explain",
+    "inspect",
+    "load",
+    "plot_path",
 ]
+
+_ELSEWHERE = {
+    **dict.fromkeys(("components", "count", "describe", "explain", "inspect"), "sqlsvm.notebook.looking"),
+    **dict.fromkeys(("NotFittedError", "plot_path"), "sqlsvm.notebook.fitted"),
+}
 
 
 def __getattr__(name: str) -> object:
     """The estimator brings numpy and sqlglot with it, which `sqlsvm --help` need not wait for."""
     if name not in __all__:
         raise AttributeError(f"module 'sqlsvm' has no attribute '{name}'")
-    from sqlsvm import estimator
+    from importlib import import_module
 
-    return getattr(estimator, name)
+    return getattr(import_module(_ELSEWHERE.get(name, "sqlsvm.estimator")), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

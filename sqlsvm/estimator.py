@@ -1,9 +1,9 @@
 """RelationalSVC, RelationalSVR and others have the interface of scikit-learn, which need not be installed."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -20,9 +20,9 @@ from sqlsvm.ask.probabilities import with_probabilities
 from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.ask.validation import trained
-from sqlsvm.engine.base import Engine, Values
-from sqlsvm.engine.given import Database, opened
-from sqlsvm.errors import DataError, EngineError, OptionError, SqlsvmError, nearest
+from sqlsvm.engine.base import Values
+from sqlsvm.engine.given import Database
+from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
 from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
@@ -31,6 +31,8 @@ from sqlsvm.model.model import Model
 from sqlsvm.model.probability import normalised
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.model.weights import Weight
+from sqlsvm.notebook.fitted import Fitted, Place, stored
+from sqlsvm.notebook.told import in_python
 from sqlsvm.options import (
     NUMBER_LOSSES,
     OF_SESSION,
@@ -64,10 +66,6 @@ Found = TypeVar("Found")
 EVALUATES_ONE = "evaluate measures one"
 
 
-class NotFittedError(SqlsvmError, ValueError, AttributeError):
-    """There is no model before `fit`."""
-
-
 class ParameterError(OptionError, ValueError):
     """A parameter is unknown, or its value is."""
 
@@ -77,7 +75,7 @@ class ConvergenceWarning(UserWarning):
 
 
 @dataclass(eq=False, repr=False)
-class Relational:
+class Relational(Fitted):
     """What the estimators share."""
 
     of_numbers: ClassVar[bool]
@@ -181,7 +179,9 @@ class Relational:
         """Train on the rows of the query, inside the database: a URL, or an engine or session of Spark, which
         stays open. With `warm_start` the training goes on from the one before: from its passes, if it was interrupted
         or did not converge, and else from its weights."""
-        (model,) = self._trained(database, query, {label: self._training(label)})
+        with in_python():
+            training = self._training(label)
+        (model,) = self._trained(database, query, {label: training})
         self._fit(database, model)
         return self
 
@@ -191,7 +191,8 @@ class Relational:
         each = _each(values)
         copies = [type(self)(**(self.get_params() | {name: value})) for name, value in each]
         named = {f"{label}_{value:.12g}": copy for (_, value), copy in zip(each, copies, strict=True)}
-        trainings = {name: copy._training(label) for name, copy in named.items()}
+        with in_python():
+            trainings = {name: copy._training(label) for name, copy in named.items()}
         for copy, model in zip(copies, self._trained(database, query, trainings), strict=True):
             copy._fit(database, model)
         return copies
@@ -212,12 +213,6 @@ class Relational:
             raise
         self._passes = continuation.last if continuation.unfinished else None
         return models
-
-    @contextmanager
-    def _opened(self, database: Database) -> Iterator[Engine]:
-        with opened(database) as engine:
-            engine.place(**{name: getattr(self, name) for name in OF_SESSION})
-            yield engine
 
     def _fit(self, database: Database, model: Model) -> None:
         self._database = database
@@ -289,12 +284,6 @@ class Relational:
             roles: dict[str, Any] = {"label": asked.label, "weight": asked.weight, "categorical": asked.categorical}
             return components(engine, text, k=k, **roles, nulls=asked.nulls, scale=scale, offload=offload)
 
-    def score_sql(
-        self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
-    ) -> str:
-        """The score, or the probability of the positive class, as one SQL expression, for use anywhere."""
-        return predicting.score_sql(self._fitted(), dialect, of, probability=probability)
-
     def _measured(
         self,
         measure: Callable[[Problem, Model], Found],
@@ -309,24 +298,9 @@ class Relational:
                 return on_all(engine, model, lambda problem: measure(problem, model), offload=offload)
             return on_parts(engine, model, lambda problem: measure(problem, model), [part], offload=offload)[part]
 
-    @contextmanager
-    def _looking(self, database: Database | None, query: str | None) -> Iterator[tuple[Engine, Model, bool | None]]:
-        """The database, the model, perhaps with another query, and whether its rows are copied."""
-        model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
-        if where is None:
-            raise OptionError("this model came without its database", hint="name it: a URL or an engine")
-        with self._opened(where) as engine:
-            model = model if query is None else replace(model, query=query, dialect=engine.dialect)
-            yield engine, model, None if engine.abilities.in_process else _as_option("offload", self.offload)
-
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
         return {f.name: f.default for f in fields(cls) if f.init}
-
-    def _fitted(self) -> Model:
-        if not hasattr(self, "model_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet", hint="fit(database, query, label)")
-        return self.model_
 
 
 @dataclass(eq=False, repr=False)
@@ -382,6 +356,14 @@ class RelationalSVC(Relational):
         place = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
         return np.asarray(self.classes_[place])
 
+    def score(self, X: Database | Frame = None, y: Any = None) -> float:
+        """The accuracy: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and
+        score() of those that it was trained on."""
+        if y is not None and not isinstance(y, str):
+            return float(np.mean(np.asarray(self.predict(X)) == np.asarray(y)))
+        found = self.evaluate(X, y)
+        return found.measures["accuracy"] if isinstance(found, Confusion) else found.accuracy.value
+
     def predict_proba(self, frame: Frame) -> Values:
         """For each row the probability of each of classes_, if there is one: `probability` asks for it. nan for a row
         with a NULL, if no mean was trained for it. More than two classes are each fitted against all others, and their
@@ -418,6 +400,16 @@ class RelationalSVR(Relational):
     def predict(self, frame: Frame) -> Values:
         """The score of each row; nan for a row with a NULL, if no mean was trained for it."""
         return self.decision_function(frame)
+
+    def score(self, X: Database | Frame = None, y: Any = None) -> float:
+        """R^2: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and score() of
+        those that it was trained on. nan if the label is the same in all rows."""
+        if y is not None and not isinstance(y, str):
+            labels = np.asarray(y, dtype=float)
+            spread = float(np.sum((labels - labels.mean()) ** 2))
+            return 1.0 - float(np.sum((labels - self.predict(X)) ** 2)) / spread if spread else np.nan
+        found = self.evaluate(X, y).r2
+        return np.nan if found is None else found
 
     def evaluate(
         self, database: Database | None = None, query: str | None = None, part: Part | None = None
@@ -456,6 +448,21 @@ class RelationalRidge(RelationalSVR):
     """RelationalSVR with the squared loss. With `l1` above 0 it is an elastic net."""
 
     loss: LossName = "squared"
+
+
+def load(place: Place, name: str | None = None, version: int | None = None) -> RelationalSVC | RelationalSVR:
+    """A fitted estimator from a model that was kept: load("late.json"), or load("postgresql://...", "late") for its
+    newest version. The parameters are those of the training."""
+    model = stored(place, name, version)
+    kinds = RelationalSVR if model.of_numbers else RelationalSVC
+    options = {**model.options, **model.options.get("problem", {}), **model.options.get("effort", {})}
+    options |= {**model.options.get("machine", {}), "lam": model.lam}
+    known = {name: value for name, value in options.items() if name in kinds._defaults()}
+    made = kinds().set_params(**{name: _as_parameter(name, value) for name, value in known.items()})
+    made._take(model)
+    if not (isinstance(place, PathLike) or str(place).endswith(".json")):
+        made._database = place
+    return made
 
 
 def _evaluated(problem: Problem, model: Model) -> Evaluation:
@@ -506,6 +513,11 @@ def _as_option(name: str, value: Any) -> Any:
             listed = (f"{column}:{number}" for column, number in value.items()) if isinstance(value, Mapping) else value
             return value if isinstance(value, str) else tuple(listed or ())
     return value
+
+
+def _as_parameter(name: str, value: Any) -> Any:
+    """The value that JSON has for an option."""
+    return "auto" if value is None and OPTIONS[name].auto else tuple(value) if isinstance(value, list) else value
 
 
 def _name(weight: Weight) -> str:

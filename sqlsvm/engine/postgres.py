@@ -55,6 +55,10 @@ _SESSION = (
 )
 _LOCAL = tuple(setting.replace("SET", "SET LOCAL", 1) for setting in (pg_names.PIN, *_SESSION))
 _ENCODING = "SET LOCAL client_encoding = UTF8"
+_SETTINGS = """\
+SELECT name, pg_catalog.current_setting(name) FROM unnest($1::text[]) WITH ORDINALITY AS given (name, n) ORDER BY n"""
+_PUT_BACK = """\
+SELECT pg_catalog.set_config(name, value, true) FROM unnest($1::text[], $2::text[]) AS before (name, value)"""
 
 
 class _NumbersDumper(Dumper):
@@ -383,7 +387,7 @@ class Postgres(PgCatalog):
 
 class Borrowed(Postgres):
     """The session of a connection of the caller. It stays open, with its settings; ours are those of transactions. In
-    an open transaction of the caller all is within a savepoint, which is undone at the end."""
+    an open transaction of the caller all is within a savepoint, and at the end the settings are put back."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         with ExitStack() as opened:
@@ -402,11 +406,17 @@ class Borrowed(Postgres):
             said = f"the open transaction of this connection is {level}, so its statements do not see the same data"
             hint = "commit() or rollback() first, or begin it with isolation_level = IsolationLevel.REPEATABLE_READ"
             raise EngineError(said, hint=hint)
+        before = self._ask(_SETTINGS, [[setting.split()[2] for setting in (*_LOCAL, _ENCODING)]])
         self._connection.execute("; ".join(["SAVEPOINT sqlsvm_given", *_LOCAL, _ENCODING]).encode())
         self._rehearsing = True
         yield
-        if not self._connection.closed:
-            self._connection.execute(b"ROLLBACK TO SAVEPOINT sqlsvm_given; RELEASE SAVEPOINT sqlsvm_given")
+        if self._connection.closed:
+            return
+        if self._connection.info.transaction_status == pq.TransactionStatus.INERROR:
+            self._connection.execute(b"ROLLBACK TO SAVEPOINT sqlsvm_given")
+        else:
+            self._ask(_PUT_BACK, [*map(list, zip(*before, strict=True))])
+        self._connection.execute(b"RELEASE SAVEPOINT sqlsvm_given")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

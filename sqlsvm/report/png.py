@@ -28,12 +28,30 @@ steps = logging.getLogger(__name__)
 
 def draw(chart: Chart, out: BinaryIO, dots_per_inch: int = 200) -> None:
     steps.info("drawing the chart: %s", chart.title)
-    figure = _matplotlib()(figsize=(5.2, 5.2 if chart.square else 3.4), layout="constrained", dpi=dots_per_inch)
-    axes = figure.subplots()
+    figure = _matplotlib()(figsize=_size(chart.square), layout="constrained", dpi=dots_per_inch)
+    plot(chart, figure.subplots())
+    figure.savefig(out, format="png", metadata={"Software": "sqlsvm", "Title": chart.title})
+
+
+def plot(chart: Chart, axes: "Axes | None" = None) -> "Axes":
+    """The chart on these axes, or on those of a new figure that a notebook shows."""
+    axes = axes or new_axes(chart.square)
     for mark in chart.marks:
         _mark(axes, chart, mark)
     _axes(axes, chart)
-    figure.savefig(out, format="png", metadata={"Software": "sqlsvm", "Title": chart.title})
+    return axes
+
+
+def new_axes(square: bool = False) -> "Axes":
+    check()
+    from matplotlib import pyplot
+
+    axes: Axes = pyplot.subplots(figsize=_size(square), layout="constrained")[1]
+    return axes
+
+
+def _size(square: bool) -> tuple[float, float]:
+    return 5.2, 5.2 if square else 3.4
 
 
 def check() -> None:
@@ -45,7 +63,7 @@ def _matplotlib() -> Callable[..., Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise OptionError("--png needs matplotlib", hint="pip install 'sqlsvm[plots]'") from error
+        raise OptionError("a chart needs matplotlib", hint="pip install 'sqlsvm[plots]'") from error
     return Figure
 
 

@@ -161,4 +161,4 @@ def test_pictures_without_matplotlib(dsn: str, tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ImportError")
     done = sqlsvm("report", "--dsn", dsn, "--png", "roc.png", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: --png needs matplotlib\nHINT: pip install 'sqlsvm[plots]'\n"
+    assert done.stderr == "error: a chart needs matplotlib\nHINT: pip install 'sqlsvm[plots]'\n"

@@ -31,7 +31,7 @@ def rows(duckdb: Engine) -> Engine:
 @pytest.mark.parametrize("solver", ["pegasos", "kernel"])
 def test_no_path_of_steps(rows: Engine, solver: Any) -> None:
     """The second model had the weights of the first."""
-    with pytest.raises(OptionError, match=f"--solver {solver} takes one value of --lambda"):
+    with pytest.raises(OptionError, match=f"solver='{solver}' takes one value of lam"):
         RelationalSVC(solver=solver).fit_path(rows, QUERY, "y", lam=[1e-1, 1e-3])
 
 
@@ -73,11 +73,11 @@ def test_a_stored_program_ignores_nothing(rows: Engine, options: dict[str, Any])
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"quantile": 0.9}, "--quantile is for --loss quantile"),
-        ({"delta": 2.0}, "--delta is for --loss huber"),
-        ({"loss": "huber", "tube": 0.5}, "--tube is for --loss epsilon_insensitive or squared_epsilon_insensitive"),
-        ({"width": 0.1}, "--width is for --loss smooth_hinge"),
-        ({"epsilon": 0.5}, "--epsilon is for --solver descent"),
+        ({"quantile": 0.9}, "quantile is for loss='quantile'"),
+        ({"delta": 2.0}, "delta is for loss='huber'"),
+        ({"loss": "huber", "tube": 0.5}, "tube is for loss='epsilon_insensitive' or squared_epsilon_insensitive"),
+        ({"width": 0.1}, "width is for loss='smooth_hinge'"),
+        ({"epsilon": 0.5}, "epsilon is for solver='descent'"),
     ],
     ids=str,
 )
@@ -88,5 +88,5 @@ def test_an_option_that_nothing_reads(rows: Engine, options: dict[str, Any], sai
 
 def test_a_path_of_what_nothing_reads(rows: Engine) -> None:
     """It was the same model twice."""
-    with pytest.raises(OptionError, match="--quantile is for --loss quantile"):
+    with pytest.raises(OptionError, match="quantile is for loss='quantile'"):
         RelationalSVR().fit_path(rows, "SELECT n, x FROM r", "n", quantile=[0.1, 0.9])

@@ -34,6 +34,7 @@ LAYERS = (
     "psql",
     "show",
     "report",
+    "notebook",
     "estimator",
     "demo",
     "cli",

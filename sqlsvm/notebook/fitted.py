@@ -1,0 +1,242 @@
+"""What can be done with the model of an estimator: keep it, export it, report on it, draw it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlsvm.engine.base import Engine
+from sqlsvm.engine.given import Database, opened
+from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.model import predict as predicting
+from sqlsvm.model.model import Model
+from sqlsvm.notebook import cells
+from sqlsvm.notebook.frames import frame
+from sqlsvm.notebook.told import in_python
+from sqlsvm.options import OF_SESSION, OPTIONS
+from sqlsvm.store import Store, open_store
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sqlsvm.report.gather import Report
+
+Place = Database | PathLike[str]
+"""Where a model is kept: a file that ends in .json, or a database."""
+
+
+class NotFittedError(SqlsvmError, ValueError, AttributeError):
+    """There is no model before `fit`."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """objective <= F(model) <= objective_upper, and no weights have an F below lower_bound."""
+
+    objective: float
+    objective_upper: float
+    lower_bound: float
+    gap: float
+    converged: bool
+    passes: int
+    seconds: float
+
+
+class Fitted:
+    model_: Model
+    offload: Any
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet", hint="fit(database, query, label)")
+        return self.model_
+
+    @contextmanager
+    def _opened(self, database: Database) -> Iterator[Engine]:
+        with in_python(), opened(database) as engine:
+            engine.place(**{name: getattr(self, name) for name in OF_SESSION})
+            yield engine
+
+    @contextmanager
+    def _looking(self, database: Database | None, query: str | None) -> Iterator[tuple[Engine, Model, bool | None]]:
+        """The database, the model, perhaps with another query, and whether its rows are copied."""
+        model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
+        if where is None:
+            raise OptionError("this model came without its database", hint="name it: a URL or an engine")
+        with self._opened(where) as engine:
+            model = model if query is None else replace(model, query=query, dialect=engine.dialect)
+            own = None if self.offload == "auto" else self.offload
+            yield engine, model, None if engine.abilities.in_process else own
+
+    # -- what is known of it -------------------------------------------------------------------------------------------
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proven of the model."""
+        model = self._fitted()
+        return Certificate(**{name: getattr(model, name) for name in Certificate.__dataclass_fields__})
+
+    @property
+    def weights_(self) -> Any:
+        """The weights as a frame, the most influential first: feature, category, weight, and the weight of the feature
+        as it was scaled for the training. With several classes or groups, a column says whose they are."""
+        model = self._fitted().linear()
+        whose = [[of.value] for of in model.family] or [[]]
+        rows = [
+            (*of, w.feature, w.category, w.weight, w.scaled_weight)
+            for of, part in zip(whose, model.parts, strict=True)
+            for w in part.weights.heaviest()
+        ]
+        names = [*([model.by or "class"] if model.family else []), "feature", "category", "weight", "scaled_weight"]
+        return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+    def __str__(self) -> str:
+        return f"{self!r}\n\n{cells.text(self.model_)}" if hasattr(self, "model_") else repr(self)
+
+    def _repr_html_(self) -> str:
+        return cells.preformatted(str(self))
+
+    # -- keeping it ----------------------------------------------------------------------------------------------------
+
+    def save(self, place: Place, name: str | None = None) -> int:
+        """Keep the model in a file, save("late.json"), or as a new version in a database, save("postgresql://...",
+        "late"). `name` is by default that of the label. Returns the number of the version."""
+        model = self._fitted()
+        with _store(place) as store:
+            return store.save(replace(model, name=name or model.name))
+
+    def report(self, path: str | PathLike[str], database: Database | None = None, *, overwrite: bool = False) -> Path:
+        """Write the proof, the join tree, the weights and the scores as one page of HTML."""
+        from sqlsvm.files import replacing
+        from sqlsvm.report import html
+
+        page = Path(path).expanduser()
+        if page.exists() and not overwrite:
+            raise OptionError(f"{page} exists already", hint="overwrite=True replaces it")
+        text = html(self._gathered(database), datetime.now())
+        try:
+            with replacing(page) as out:
+                out.write(text)
+        except OSError as error:
+            raise OptionError(f"cannot write {page}", detail=str(error)) from error
+        return page
+
+    def _gathered(self, database: Database | None = None) -> "Report":
+        from sqlsvm.report import gather_from
+
+        with self._looking(database, None) as (engine, model, offload):
+            return gather_from(engine, model.linear(), offload=offload)
+
+    # -- exports -------------------------------------------------------------------------------------------------------
+
+    def score_sql(
+        self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
+    ) -> str:
+        """The score, or the probability of the positive class, as one SQL expression, for use anywhere."""
+        return predicting.score_sql(self._fitted(), dialect, of, probability=probability)
+
+    def to_sklearn(self) -> Any:
+        """A pipeline of scikit-learn for data frames with the columns of the features. Its scores are the same."""
+        from sqlsvm.model.to_sklearn import pipeline
+
+        return pipeline(self._fitted())
+
+    def to_onnx(self) -> Any:
+        """A graph of ONNX, with an input for each feature; onnx.save(svc.to_onnx(), "late.onnx") writes it."""
+        from sqlsvm.model.to_onnx import graph
+
+        return graph(self._fitted())
+
+    # -- charts, on axes of matplotlib ---------------------------------------------------------------------------------
+
+    def plot_gap(self, axes: "Axes | None" = None) -> "Axes":
+        """The gap after each pass."""
+        return self._plotted("gap", axes)
+
+    def plot_convergence(self, axes: "Axes | None" = None) -> "Axes":
+        """The objective and its lower bound after each pass."""
+        return self._plotted("convergence", axes)
+
+    def plot_reliability(self, axes: "Axes | None" = None, database: Database | None = None) -> "Axes":
+        """The probabilities, and how often rows with such a probability are positive."""
+        return self._plotted("reliability", axes, lambda: self._gathered(database))
+
+    def plot_roc(self, axes: "Axes | None" = None, database: Database | None = None) -> "Axes":
+        """The ROC curve on the rows held out, or on all."""
+        return self._plotted("roc", axes, lambda: self._gathered(database))
+
+    def plot_weights(self, top: int = 20, axes: "Axes | None" = None) -> "Axes":
+        """The weights with the most influence, for the features as they were scaled."""
+        from sqlsvm.report.png import new_axes
+
+        model = self._fitted().linear()
+        model.must_be_one("plot_weights draws those of one")
+        heaviest, axes = model.weights.heaviest(top)[::-1], axes or new_axes()
+        axes.barh(
+            [w.feature if w.category is None else f"{w.feature} = {w.category}" for w in heaviest],
+            [w.scaled_weight for w in heaviest],
+        )
+        axes.set_xlabel("weight of the scaled feature")
+        return axes
+
+    def plot_effects(self, database: Database | None = None) -> "list[Axes]":
+        """What each column that a map reads adds to the score, a chart each."""
+        from sqlsvm.report.effects import effect_charts
+        from sqlsvm.report.png import plot
+
+        drawn = [plot(chart) for chart in effect_charts(self._gathered(database))]
+        if not drawn:
+            raise OptionError("no map of this model reads one number", hint="train with map=['spline:COLUMN']")
+        return drawn
+
+    def _plotted(self, name: str, axes: "Axes | None", report: "Callable[[], Report] | None" = None) -> "Axes":
+        from sqlsvm.report.gather import Report
+        from sqlsvm.report.plots import PLOTS
+        from sqlsvm.report.png import plot
+
+        chart = PLOTS[name](report() if report else Report(self._fitted()))
+        if chart is None:
+            raise OptionError(f"this model has no {name} to draw", hint=_LACKS.get(name))
+        return plot(chart, axes)
+
+
+_LACKS = {"reliability": "train with probability='sigmoid', and holdout=0.2 or folds=5"}
+
+
+def plot_path(path: "Sequence[Fitted]", axes: "Axes | None" = None) -> "Axes":
+    """The objectives of the estimators of a `fit_path`, with their lower bounds."""
+    from sqlsvm.report.path import path_charts
+    from sqlsvm.report.png import plot
+    from sqlsvm.show.several import Trained
+
+    for name, option in OPTIONS.items():
+        values = [getattr(each, name) for each in path] if option.several else []
+        if len(set(values)) > 1:
+            found = [Trained(v, each._fitted(), None, None, False) for v, each in zip(values, path, strict=True)]
+            if drawn := path_charts(found, option):
+                return plot(drawn["path"], axes)
+    raise OptionError("there is no path to draw", hint="give what fit_path(..., lam=[1e-1, 1e-2]) returns")
+
+
+@contextmanager
+def _store(place: Place) -> Iterator[Store]:
+    if isinstance(place, PathLike) or (isinstance(place, str) and place.endswith(".json")):
+        yield open_store(place)
+        return
+    with in_python(), opened(place) as engine:
+        yield open_store(engine)
+
+
+def stored(place: Place, name: str | None = None, version: int | None = None) -> Model:
+    """A model that was kept. If there is only one, its name may be left out."""
+    with _store(place) as store:
+        if name is None:
+            names = sorted({each.name for each in store.models()})
+            if len(names) != 1:
+                hint = f"there are {', '.join(names)}" if names else "save() keeps one; is the place right?"
+                raise OptionError("which model?" if names else "no model is stored here", hint=hint)
+            (name,) = names
+        return store.load(name, version)

@@ -1,0 +1,104 @@
+"""What can be asked of a query before a training: the functions `inspect`, `describe`, `components`, `explain` and
+`count`. Their results print as the command line shows them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlsvm.ask import components as of_components
+from sqlsvm.ask import counting
+from sqlsvm.ask import describe as of_columns
+from sqlsvm.ask import explain as explaining
+from sqlsvm.ask import inspect as of_joins
+from sqlsvm.ask.describe import Description
+from sqlsvm.ask.explain import Explanation
+from sqlsvm.ask.inspect import Inspection
+from sqlsvm.engine.given import Database, opened
+from sqlsvm.notebook import cells
+from sqlsvm.notebook.frames import frame
+from sqlsvm.notebook.told import in_python
+from sqlsvm.options import Nulls, Scale
+from sqlsvm.plan.by_name import read_beta
+from sqlsvm.plan.preflight import ProblemOptions
+from sqlsvm.run.components import Components
+from sqlsvm.run.opening import open_problem
+from sqlsvm.run.train import Training
+
+__all__ = ["components", "count", "describe", "explain", "inspect"]
+assert cells
+
+
+def inspect(
+    database: Database,
+    query: str,
+    label: str | None = None,
+    *,
+    weight: str | None = None,
+    positive: str | None = None,
+    categorical: Sequence[str] = (),
+    heavy: int = 0,
+) -> Inspection:
+    """What a query joins: the rows of each table, keys, rows without a partner, the size of the join, the classes.
+
+    `heavy` lists so many keys of each many-to-many join that make the most rows. Nothing is changed, and the join is
+    counted, not made."""
+    roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
+    with in_python(), opened(database) as engine:
+        return of_joins.inspect(engine, query, **roles, heavy=heavy)
+
+
+def describe(
+    database: Database,
+    query: str,
+    label: str | None = None,
+    *,
+    weight: str | None = None,
+    positive: str | None = None,
+    categorical: Sequence[str] = (),
+    values: int = 5,
+) -> Description:
+    """What is in the columns of the join: NULLs, mean, deviation, range and quantiles of numbers, the `values` most
+    frequent categories, and how each column goes with the label. All of it is exact."""
+    roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
+    with in_python(), opened(database) as engine:
+        return of_columns.describe(engine, query, **roles, top=values)
+
+
+def components(
+    database: Database,
+    query: str,
+    k: int = 5,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    categorical: Sequence[str] = (),
+    nulls: Nulls = "error",
+    scale: Scale = "standard",
+) -> Components:
+    """The first `k` principal components of the numbers of the join, from their exact covariance. The label is no
+    feature."""
+    roles: dict[str, Any] = {"label": label, "weight": weight, "categorical": tuple(categorical)}
+    with in_python(), opened(database) as engine:
+        return of_components.components(engine, query, k=k, **roles, nulls=nulls, scale=scale)
+
+
+def explain(database: Database, query: str, label: str, *, analyze: bool = False, **parameters: Any) -> Explanation:
+    """How a training would go, and why. With `analyze` the first pass is made, and all of it is forecast. The
+    parameters are those of the estimators."""
+    with in_python(), opened(database) as engine:
+        training = Training.of(label=label, **parameters)
+        if analyze:
+            return explaining.analyze(engine, query, training)
+        return explaining.explain(engine, query, training.problem)
+
+
+def count(
+    database: Database, query: str, label: str, weights: Mapping[str, Any], bound: float = 1.0, **parameters: Any
+) -> Any:
+    """How many rows of the join have label * score below a bound, for each feature, value and label, as a frame:
+    count(..., {"intercept": 0.1, "weights": {"distance": 0.3, "carrier": {"UA": -0.2}}})."""
+    options = ProblemOptions(label=label, scale="none", **parameters)
+    with in_python(), opened(database) as engine, open_problem(engine, query, options) as problem:
+        problem.plan.design.target.must_be_one("rows are counted for two", "make two of them in the query")
+        found = list(counting.row_counts(problem, read_beta(problem.scaling, weights), bound))
+    names = ("feature", "value", "label", "count")
+    return frame({name: [getattr(each, name) for each in found] for name in names})

@@ -1,0 +1,60 @@
+"""Messages name options as the command line does. In Python they name parameters: `add --folds 5` is `add folds=5`."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlsvm.errors import SqlsvmError
+from sqlsvm.options import OPTIONS, Choice, Truth
+
+_NAMES = {option.said.replace("_", "-"): name for name, option in OPTIONS.items()} | {"from": "warm_start"}
+_FLAG = re.compile(r"(?:sqlsvm train )?--(no-)?([a-z][a-z0-9-]*[a-z0-9])(?: ([\w.:+-]*\w))?")
+_VERB = re.compile(r"\bsqlsvm (evaluate|describe|components|report)(?: [\w-]+)?\b")
+_SET = re.compile(r"\b(use|add|with|need|needs) $")
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    try:
+        yield
+    except SqlsvmError as error:
+        error.message, error.args = (said := reworded(error.message)), (said,)
+        error.hint = reworded(error.hint) if error.hint else None
+        raise
+
+
+def reworded(text: str) -> str:
+    """
+    >>> reworded("--by takes no --folds"), reworded("add --lambda 0.1, or leave out --no-temp")
+    ('by takes no folds', 'add lam=0.1, or leave out no_temp')
+    >>> reworded("use --solver dane, or train one"), reworded("use --no-temp"), reworded("--no-offload forbids it")
+    ("use solver='dane', or train one", 'use no_temp=True', 'offload=False forbids it')
+    """
+    return _VERB.sub(r"\1()", _FLAG.sub(_parameter, text))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    no, flag, value = found.groups()
+    after = f" {value}" if value else ""
+    if no and f"no-{flag}" in _NAMES:
+        no, flag = None, f"no-{flag}"
+    name = _NAMES.get(flag)
+    if name is None:
+        return found[0]
+    if no:
+        return f"{name}=False{after}"
+    if value and (given := _given(name, value)):
+        return f"{name}={given}"
+    is_truth = name in OPTIONS and isinstance(OPTIONS[name].domain, Truth)
+    return f"{name}{'=True' if is_truth and _SET.search(found.string[: found.start()]) else ''}{after}"
+
+
+def _given(name: str, word: str) -> str | None:
+    """The word after a flag as a value, if it is one."""
+    try:
+        float(word)
+    except ValueError:
+        domain = OPTIONS[name].domain if name in OPTIONS else None
+        known = (*domain.words, *domain.also) if isinstance(domain, Choice) else getattr(domain, "words", ())
+        return repr(word) if word in known or ":" in word or word == "auto" else word if word.isupper() else None
+    return word

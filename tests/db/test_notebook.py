@@ -1,0 +1,196 @@
+"""What a notebook does with a model: keeps it, exports it, draws it, prints it. One training serves most tests."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import matplotlib
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+
+import sqlsvm
+from sqlsvm import NotFittedError, RelationalRidge, RelationalSVC
+from sqlsvm.errors import OptionError
+from sqlsvm.estimator import Relational
+from sqlsvm.notebook.told import reworded
+from tests.db.test_given import QUERY, TABLES
+
+matplotlib.use("agg")
+
+
+@pytest.fixture(scope="module")
+def svc() -> RelationalSVC:
+    how: dict[str, Any] = {"class_weight": (1.0, 2.0), "probability": "sigmoid", "holdout": 0.2}
+    return RelationalSVC(1e-2, sample=200, **how).fit(TABLES, QUERY, "late")
+
+
+def joined() -> pd.DataFrame:
+    tables = {name: pd.DataFrame(columns) for name, columns in TABLES.items()}
+    return tables["orders"].merge(tables["customers"], left_on="customer", right_on="id")
+
+
+# -- keeping and exporting ---------------------------------------------------------------------------------------------
+
+
+def same(one: Relational, other: Relational) -> bool:
+    return bool(np.all(one.coef_ == other.coef_)) and one.get_params() == other.get_params()
+
+
+def test_a_file_and_a_database_keep_it(svc: RelationalSVC, tmp_path: Path) -> None:
+    file, database = tmp_path / "late.json", f"duckdb:{tmp_path / 'models.duckdb'}"
+    assert [svc.save(file), svc.save(str(file)), svc.save(database, "late"), svc.save(database, "late")] == [1, 2, 1, 2]
+    for place in (file, str(file), database):
+        found = sqlsvm.load(place)
+        assert same(found, svc)
+        assert found.model_.version == 2
+    assert sqlsvm.load(database, "late", 1).model_.version == 1
+    svc.save(database, "later")
+    with pytest.raises(OptionError, match=r"which model\?\nHINT: there are late, later"):
+        sqlsvm.load(database)
+    with pytest.raises(OptionError, match="no model is stored here"):
+        sqlsvm.load("duckdb:")
+    with pytest.raises(NotFittedError):
+        RelationalSVC().save(file)
+
+
+def test_an_open_transaction_keeps_it(svc: RelationalSVC, postgres_dsn: str) -> None:
+    """It is a part of the caller's transaction."""
+    with psycopg.connect(postgres_dsn) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.execute("SELECT 1")
+        asked = "SELECT name, setting FROM pg_settings WHERE name NOT LIKE 'plpgsql%' ORDER BY 1"
+        before = connection.execute(asked).fetchall()
+        assert svc.save(connection, "late") == 1
+        assert connection.execute(asked).fetchall() == before
+        assert same(sqlsvm.load(connection), svc)
+        connection.rollback()
+        with pytest.raises(OptionError, match="no model is stored here"):
+            sqlsvm.load(connection)
+
+
+def test_a_regressor_comes_back_as_one(tmp_path: Path) -> None:
+    query = QUERY.replace("o.late, o.days", "o.days")
+    ridge = RelationalRidge(1e-2, sample=200, top={"kind": 1}).fit(TABLES, query, "days")
+    ridge.save(tmp_path / "days.json")
+    found = sqlsvm.load(tmp_path / "days.json")
+    assert isinstance(found, sqlsvm.RelationalSVR)
+    assert (found.loss, found.top) == ("squared", ("kind:1",))
+    assert np.all(found.coef_ == ridge.coef_)
+    frame = joined()
+    expected = 1 - np.mean((frame["days"] - ridge.predict(frame)) ** 2) / np.var(frame["days"])
+    assert ridge.score() == pytest.approx(expected)
+    assert ridge.score(frame, frame["days"]) == pytest.approx(expected)
+
+
+def test_scores_and_exports_agree(svc: RelationalSVC, tmp_path: Path) -> None:
+    frame = joined()
+    right = svc.predict(frame) == frame["late"]
+    assert svc.score() == svc.score(frame, frame["late"]) == pytest.approx(right.mean())
+    assert svc.score(TABLES, f"{QUERY} WHERE o.days > 0") == pytest.approx(right[frame["days"] > 0].mean())
+    scores = svc.decision_function(frame)
+    assert np.all(svc.to_sklearn().predict(frame) == svc.predict(frame))
+    np.testing.assert_allclose(svc.to_sklearn().decision_function(frame), scores, rtol=1e-12)
+    assert {each.name for each in svc.to_onnx().graph.input} == {"days", "kind", "age"}
+    for again in (pickle.loads(pickle.dumps(svc)), joblib.load(joblib.dump(svc, tmp_path / "late.joblib")[0])):
+        assert np.all(again.decision_function(frame) == scores)
+
+
+def test_a_report(svc: RelationalSVC, tmp_path: Path) -> None:
+    page = svc.report(tmp_path / "late.html")
+    assert "ROC curve" in page.read_text()
+    with pytest.raises(OptionError, match=r"exists already\nHINT: overwrite=True"):
+        svc.report(page)
+    assert svc.report(page, overwrite=True) == page
+
+
+# -- what is printed and drawn -----------------------------------------------------------------------------------------
+
+
+def test_what_is_known_of_it(svc: RelationalSVC) -> None:
+    weights = svc.weights_
+    assert list(weights.columns) == ["feature", "category", "weight", "scaled_weight"]
+    assert sorted(weights["weight"]) == sorted(svc.coef_[0])
+    assert (svc.certificate_.gap, svc.certificate_.objective) == (svc.gap_, svc.objective_)
+    assert "gap           " in str(svc)
+    assert str(RelationalSVC()) == "RelationalSVC()"
+
+
+def test_results_print_as_the_command_line_shows_them(svc: RelationalSVC) -> None:
+    found: dict[str, object] = {
+        "no weights have a lower objective": svc.model_,
+        "balanced accuracy": svc.evaluate(),
+        "foreign key on o.customer = c.id": sqlsvm.inspect(TABLES, QUERY, "late"),
+        "with label": sqlsvm.describe(TABLES, QUERY, "late"),
+        "variance": sqlsvm.components(TABLES, QUERY, label="late"),
+        "folds c into o": sqlsvm.explain(TABLES, QUERY, "late"),
+        "model         late": svc,
+    }
+    for said, result in found.items():
+        assert said in str(result)
+        page = result._repr_html_()  # type: ignore[attr-defined]
+        assert said in page
+        assert "color: inherit" in page
+    assert "&lt;b&gt;" in sqlsvm.inspect({"t": {"<b>": [1.0, 2.0]}}, 'SELECT t."<b>" FROM t')._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_counts_are_a_frame() -> None:
+    found = sqlsvm.count(TABLES, QUERY, "late", {"intercept": 0.5, "weights": {"days": 1.0}})
+    frame = joined()
+    below = np.where(frame["late"], 1, -1) * (0.5 + frame["days"]) < 1.0
+    kinds = found[found["feature"] == "kind"].groupby("value")["count"].sum()
+    assert kinds.to_dict() == frame["kind"][below].value_counts().to_dict()
+
+
+def test_charts(svc: RelationalSVC) -> None:
+    """On axes of their own, or on those of the caller."""
+    from matplotlib import pyplot
+
+    own = pyplot.subplots()[1]
+    assert svc.plot_gap(own) is own
+    assert svc.plot_convergence().get_title(loc="left") == "Objective between its bounds"
+    assert svc.plot_roc().get_title(loc="left") == "ROC curve"
+    assert svc.plot_reliability().get_title(loc="left") == "Reliability"
+    assert [text.get_text() for text in svc.plot_weights(2).get_yticklabels()][-1] == svc.weights_["feature"][0]
+    path = RelationalSVC(sample=200).fit_path(TABLES, QUERY, "late", lam=[1e-1, 1e-2])
+    assert sqlsvm.plot_path(path).get_xscale() == "log"
+    for undrawn in (lambda: svc.plot_effects(), lambda: sqlsvm.plot_path([svc])):
+        with pytest.raises(OptionError, match="HINT: "):
+            undrawn()
+    pyplot.close("all")
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (
+            {"tube": 3.0},
+            "tube is for loss='epsilon_insensitive' .*\nHINT: add loss='epsilon_insensitive', or leave",
+        ),
+        ({"probability": "sigmoid"}, "probability needs rows .*\nHINT: add folds=5, or holdout=0.2"),
+        ({"solver": "descent"}, "descent needs features in .*\nHINT: use scale='maxabs'"),
+        ({"by": "kind", "folds": 5}, "by takes no folds\nHINT: measure the groups with holdout=0.2"),
+        ({"work_schema": "x"}, "leave work_schema out"),
+    ],
+)
+def test_hints_name_parameters(parameters: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        RelationalSVC(**parameters).fit(TABLES, QUERY, "late")
+
+
+def test_no_rule_names_a_flag_in_python() -> None:
+    """Apart from those that only the command line has."""
+    from sqlsvm.rules import RULES
+
+    left = {word for rule in RULES for word in (reworded(f"{rule.message}; {rule.hint}")).split() if "--" in word}
+    assert {word.strip("-:,.;") for word in left} <= {"select", "png", "model-file", "resume", "one-standard-error"}
+
+
+def test_all_public_names_are_there() -> None:
+    assert [name for name in sqlsvm.__all__ if not hasattr(sqlsvm, name) or name not in dir(sqlsvm)] == []
+    assert (Path(sqlsvm.__file__).parent / "py.typed").exists()
