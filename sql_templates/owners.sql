@@ -1,4 +1,5 @@
--- Each of these rows says who wrote it, and what is in it runs only for those who trust that role. The check is made by
+-- Each of these rows says who wrote it. What is in it runs only for those who trust that role, and a training rests only on
+-- passes, and training_info shows only those, of a role that may say so. The check is made by
 -- every INSERT, UPDATE and COPY: no role can write another name, or change a row and leave its name. A superuser can, because a
 -- restore has to: it is a member of all roles, also of the first superuser, whose oid is 10. The setting is_superuser would be
 -- that of the session: also while an ANALYZE of a superuser runs the functions of an index as the owner of its table.
@@ -14,7 +15,8 @@ BEGIN
         FROM pg_catalog.pg_class AS c
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         JOIN pg_catalog.pg_roles AS r ON r.oid = c.relowner
-        WHERE n.nspname = 'sqlsvm' AND c.relname IN ('versions', 'programs', 'statements') AND NOT EXISTS (
+        WHERE n.nspname = 'sqlsvm' AND c.relname IN ('versions', 'iterations', 'states', 'programs', 'statements')
+            AND pg_catalog.pg_has_role(c.relowner, 'USAGE') AND NOT EXISTS (
             SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'owner')
     LOOP
         EXECUTE pg_catalog.format('ALTER TABLE sqlsvm.%I ADD COLUMN owner name', signed.name);

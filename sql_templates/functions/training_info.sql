@@ -10,8 +10,8 @@ AS $$
     WITH stored AS MATERIALIZED (SELECT sqlsvm._body(training_info.model, training_info.version) ->> 'version' AS version)
     SELECT i.pass, i.objective, i.objective_upper, i.lower_bound, i.gap, i.buckets, i.seconds
     FROM stored AS s CROSS JOIN LATERAL (
-        SELECT t.* FROM sqlsvm.iterations AS t
-        WHERE t.name = training_info.model AND t.version = s.version::integer
+        SELECT t.* FROM sqlsvm.iterations AS t JOIN sqlsvm.versions AS v USING (name, version)
+        WHERE t.name = training_info.model AND t.version = s.version::integer AND t.owner IS NOT DISTINCT FROM v.owner
         OFFSET 0
     ) AS i
     ORDER BY i.pass

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp, parse_one
@@ -57,14 +58,15 @@ _COUNT_PROGRAMS = "SELECT COUNT(*) AS n FROM sqlsvm.programs WHERE name = $1"
 _DROP_PROGRAM = "DELETE FROM sqlsvm.programs WHERE name = $1"
 _HAS_OWNERS = """\
 SELECT COUNT(*) AS n FROM information_schema.columns
-WHERE table_schema = $1 AND table_name = 'versions' AND column_name = 'owner'"""
+WHERE table_schema = $1 AND table_name = $2 AND column_name = 'owner'"""
 _HAS_STATES = "SELECT COUNT(*) AS n FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'states'"
 
 _SAVE_STATE = """\
 INSERT INTO sqlsvm.states (name, body) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET body = EXCLUDED.body, saved_at = EXCLUDED.saved_at"""
-
-_LOAD_STATE = "SELECT body FROM sqlsvm.states WHERE name = $1"
+_SIGNED = ", owner = EXCLUDED.owner"
+_LOAD_STATE = "SELECT body, owner FROM sqlsvm.states WHERE name = $1"
+_LOAD_STATE_UNSIGNED = "SELECT body, CAST(NULL AS TEXT) AS owner FROM sqlsvm.states WHERE name = $1"
 _COUNT_STATES = "SELECT COUNT(*) AS n FROM sqlsvm.states WHERE name = $1"
 _DROP_STATE = "DELETE FROM sqlsvm.states WHERE name = $1"
 
@@ -96,8 +98,7 @@ class DatabaseStore(Store):
     def load(self, name: str, version: int | None = None) -> Model:
         with self._denials("SELECT"):
             if self._is_made():
-                signed = self._fetch(_HAS_OWNERS, SCHEMA)["n"][0]
-                found = self._fetch(_LOAD if signed else _LOAD_UNSIGNED, name, version)
+                found = self._fetch(_LOAD if self._are_signed("versions") else _LOAD_UNSIGNED, name, version)
                 if len(found["body"]):
                     model = _understood(name, int(found["version"][0]), found["body"][0], Model.from_json)
                     return replace(model, owner=found["owner"][0])
@@ -126,8 +127,12 @@ class DatabaseStore(Store):
         with self._denials("SELECT"):
             if not self._has_states():
                 return None
-            found = self._fetch(_LOAD_STATE, name)["body"].tolist()
-        return parsed(found[0], f'unfinished training of "{name}"', ANEW) if found else None
+            found = self._fetch(_LOAD_STATE if self._are_signed("states") else _LOAD_STATE_UNSIGNED, name)
+        for body, owner in zip(found["body"], found["owner"], strict=True):
+            if not self._engine.trusts(owner):
+                raise _not_trusted(name, owner)
+            return parsed(body, f'unfinished training of "{name}"', ANEW)
+        return None
 
     def drop_state(self, name: str) -> None:
         with self._denials(_CHANGE):
@@ -164,7 +169,7 @@ class DatabaseStore(Store):
 
     def _insert_state(self, name: str, body: str) -> None:
         self.make_all()
-        self._fetch_nothing(_SAVE_STATE, name, body)
+        self._fetch_nothing(_SAVE_STATE + (_SIGNED if self._are_signed("states") else ""), name, body)
 
     def _rehearse(self, name: str) -> NoReturn:
         self.make()
@@ -229,14 +234,22 @@ class DatabaseStore(Store):
         # The schema may exist already: an administrator can make it for a role that may not make schemas.
         names = [] if self._fetch(_SCHEMAS, SCHEMA)["n"][0] else ["schema"]
         self._run(*names, "tables", "states", *(["references"] if self._engine.abilities.foreign_keys else []))
-        if isinstance(self._engine, Programmable):
-            self._engine.run_script(template("owners"))
+        self._sign()
 
     def make_all(self) -> None:
         """The same, with the table of states, which older stores do not have."""
         self.make()
         if not self._has_states():
             self._run("states")
+            self._sign()
+
+    def _sign(self) -> None:
+        """From now on each row says who wrote it."""
+        if isinstance(self._engine, Programmable):
+            self._engine.run_script(template("owners"))
+
+    def _are_signed(self, table: str) -> bool:
+        return bool(self._fetch(_HAS_OWNERS, SCHEMA, table)["n"][0])
 
     def _run(self, *names: str) -> None:
         for statement in (statement for name in names for statement in statements(name)):
@@ -295,6 +308,16 @@ class DatabaseStore(Store):
             return f"the owner of the database can allow it: GRANT CREATE ON DATABASE {database} TO {role}"
         allow = f"GRANT USAGE ON SCHEMA {SCHEMA} TO {role}; GRANT {rights} ON ALL TABLES IN SCHEMA {SCHEMA} TO {role}"
         return f"the owner of the schema can allow it: {allow}"
+
+
+def _not_trusted(name: str, owner: str | None) -> EngineError:
+    """Lower bounds that somebody made up would be proven."""
+    if owner is None:
+        who, hint = f'it is not known who left the passes of "{name}"', "leave out --resume to train anew"
+    else:
+        who = f'role "{owner}" has left the passes of "{name}", and you do not trust that role'
+        hint = f"leave out --resume to train anew, or add --trust-owner {quote(owner)}"
+    return EngineError(who, detail="The certificate of your model would rest on them.", hint=hint)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -105,9 +106,17 @@ FORGED = (
 )
 TABLES = {
     "versions": ("body = '{}'", "name, version"),
+    "iterations": ("lower_bound = 0.9", "name, version, pass"),
+    "states": ("body = '{}'", "name"),
     "programs": ("query = 'SELECT 1'", "name"),
     "statements": ("texts = ARRAY['SELECT 1']", "program, part, place"),
 }
+
+
+def train_a_little(dsn: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """Two passes of a training that has not finished are kept."""
+    given = ("--query", HARMLESS, "--label", "y", "--name", "begun", "--lambda", "1e-4", "--in-memory", 0)
+    return sqlsvm("train", "--dsn", dsn, *given, "--tol", 0, "--max-passes", 2, *more)
 
 
 def copy_in(session: psycopg.Connection, table: str, rows: str) -> None:
@@ -121,6 +130,7 @@ def copy_in(session: psycopg.Connection, table: str, rows: str) -> None:
 def test_nobody_writes_under_another_name(place: Place) -> None:
     compile_as(place.trainer, HARMLESS)
     train_as(place.trainer, HARMLESS)
+    assert train_a_little(place.trainer).returncode == 3
     with psycopg.connect(place.mallory, autocommit=True) as session:
         for table, (text, key) in TABLES.items():
             before = session.execute(f"SELECT * FROM sqlsvm.{table} ORDER BY {key}".encode()).fetchall()
@@ -166,12 +176,47 @@ def test_what_a_trainer_writes_has_its_name(place: Place) -> None:
     compile_as(place.trainer, HARMLESS)
     train_as(place.trainer, HARMLESS)
     answer(place.trainer, "SET client_min_messages = warning; SELECT version FROM sqlsvm.train('late');")
+    train_a_little(place.trainer)
     for table in TABLES:
         owners = f"SELECT DISTINCT owner AS o FROM sqlsvm.{table}"
         assert value(place.engine, owners) == TRAINER
     compile_as(place.mallory, HARMLESS)
     assert value(place.engine, "SELECT DISTINCT owner AS o FROM sqlsvm.programs") == MALLORY
     assert value(place.engine, "SELECT DISTINCT owner AS o FROM sqlsvm.statements") == MALLORY
+
+
+# -- what a certificate rests on ---------------------------------------------------------------------------------------
+
+
+def test_no_certificate_rests_on_passes_of_somebody_else(place: Place) -> None:
+    """A lower bound that mallory makes up would be signed by the trainer."""
+    assert train_a_little(place.trainer).returncode == 3
+    run(
+        place.mallory,
+        r"""UPDATE sqlsvm.states SET owner = DEFAULT, body = pg_catalog.regexp_replace(
+            body, '"lower_bound": [0-9.e-]+', '"lower_bound": 0.4999', 'g')""",
+    )
+    for dsn in (place.trainer, place.dsn):
+        refused = train_a_little(dsn, "--resume")
+        assert refused.returncode == 1
+        assert refused.stderr.startswith(
+            f'error: role "{MALLORY}" has left the passes of "begun", and you do not trust'
+        )
+        assert "leave out --resume to train anew" in refused.stderr
+    assert train_a_little(place.trainer).returncode == 3  # anew, over the row of mallory, which is then the trainer's
+    assert train_a_little(place.trainer, "--resume").returncode == 3
+
+
+def test_passes_of_somebody_else_are_not_shown(place: Place) -> None:
+    train_as(place.trainer, HARMLESS)
+    info = "SELECT pass FROM sqlsvm.training_info('late')"
+    before = answer(place.reader, info)
+    assert before
+    run(
+        place.mallory,
+        "INSERT INTO sqlsvm.iterations SELECT name, version, 99, 1, 1, 1, 0, NULL, 1 FROM sqlsvm.versions",
+    )
+    assert answer(place.reader, info) == before
 
 
 # -- what runs, and for whom -------------------------------------------------------------------------------------------
@@ -374,7 +419,7 @@ def test_the_owners_are_made_once(postgres: Programmable) -> None:
     postgres.run_script(template("owners"))
     # NOT VALID: pg_dump restores the rows first, so that the owner of a database can restore those of others
     checks = "SELECT COUNT(*) AS n FROM pg_catalog.pg_constraint WHERE conname LIKE '%_signed' AND NOT convalidated"
-    assert value(postgres, checks) == 3
+    assert value(postgres, checks) == len(TABLES)
 
 
 # -- one rule, in Python and in SQL ------------------------------------------------------------------------------------
