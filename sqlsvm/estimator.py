@@ -21,7 +21,7 @@ from sqlsvm.ask.residuals import residuals
 from sqlsvm.ask.rows import on_all, on_parts, options_of
 from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Values
-from sqlsvm.engine.given import Database
+from sqlsvm.engine.given import Database, query_of
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
@@ -32,7 +32,8 @@ from sqlsvm.model.probability import normalised
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.model.weights import Weight
 from sqlsvm.notebook.fitted import Fitted, Place, stored
-from sqlsvm.notebook.told import in_python
+from sqlsvm.notebook.progress import Verbose, watched
+from sqlsvm.notebook.told import described, in_python
 from sqlsvm.options import (
     NUMBER_LOSSES,
     OF_SESSION,
@@ -123,6 +124,7 @@ class Relational(Fitted):
     no_temp: bool = False
     work_folder: str | None = None
     warm_start: bool = False
+    verbose: Verbose = "auto"
 
     coef_: Values = field(init=False)
     groups_: Values = field(init=False)
@@ -175,20 +177,34 @@ class Relational(Fitted):
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def fit(self, database: Database, query: str, label: str) -> Self:
-        """Train on the rows of the query, inside the database: a URL, or an engine or session of Spark, which
-        stays open. With `warm_start` the training goes on from the one before: from its passes, if it was interrupted
-        or did not converge, and else from its weights."""
+    def fit(self, database: Database, query: str | None = None, label: str | None = None) -> Self:
+        """Train on the rows of a query, inside the database. With `warm_start` the training goes on from the one
+        before: from its passes, if it was interrupted or did not converge, and else from its weights.
+
+        Parameters
+        ----------
+        database : what you have
+            A URL, such as duckdb:shop.duckdb; a connection of DuckDB or psycopg, which stays open; an engine, a
+            connection or a URL of SQLAlchemy; a table or an expression of ibis; a session of Spark; or frames by name:
+            {"orders": orders, "customers": customers}.
+        query : SQL
+            One row for each training example. It is read, and not run. That of an expression of ibis is its own.
+        label : the name of a column
+            The output of the query to predict. All others are features.
+        """
+        label = self._label(label)
         with in_python():
             training = self._training(label)
         (model,) = self._trained(database, query, {label: training})
         self._fit(database, model)
         return self
 
-    def fit_path(self, database: Database, query: str, label: str, **values: Sequence[float]) -> list[Self]:
+    def fit_path(
+        self, database: Database, query: str | None = None, label: str | None = None, **values: Sequence[float]
+    ) -> list[Self]:
         """A fitted copy for each value of lam, l1 or quantile: fit_path(database, query, label, lam=[1e-1, 1e-2]). It
         is one training, which shares the sample and, apart from quantiles, the passes."""
-        each = _each(values)
+        each, label = _each(values), self._label(label)
         copies = [type(self)(**(self.get_params() | {name: value})) for name, value in each]
         named = {f"{label}_{value:.12g}": copy for (_, value), copy in zip(each, copies, strict=True)}
         with in_python():
@@ -197,16 +213,22 @@ class Relational(Fitted):
             copy._fit(database, model)
         return copies
 
-    def _trained(self, database: Database, query: str, trainings: Mapping[str, Training]) -> list[Model]:
+    def _label(self, label: str | None) -> str:
+        if label is None:
+            raise ParameterError("which column of the query is the label?", hint="fit(database, query, label)")
+        return label
+
+    def _trained(self, database: Database, query: str | None, trainings: Mapping[str, Training]) -> list[Model]:
         """If something ends it, its passes are kept for another `fit` with `warm_start`."""
         before: Saved | None = getattr(self, "_passes", None) if self.warm_start else None
         start = getattr(self, "model_", None) if self.warm_start and not before else None
         one_loss = len({training.problem.named_loss for training in trainings.values()}) == 1
         continuation = Continuation(before)
         try:
-            with self._opened(database) as engine:
-                known = dict.fromkeys(trainings, continuation) if one_loss else {}
-                models = trained(engine, query, trainings, continuations=known, start=start)
+            with self._opened(database) as engine, watched(self.verbose, self.tol) as told:
+                known, text = dict.fromkeys(trainings, continuation) if one_loss else {}, query_of(database, query)
+                alone = len(trainings) == 1
+                models = trained(engine, text, trainings, lambda name: told(name, alone), known, start)
                 models = with_probabilities(engine, models, offload=_as_option("offload", self.offload))
         except (KeyboardInterrupt, EngineError):
             self._passes = continuation.last or before
@@ -448,6 +470,19 @@ class RelationalRidge(RelationalSVR):
     """RelationalSVR with the squared loss. With `l1` above 0 it is an elastic net."""
 
     loss: LossName = "squared"
+
+
+ESTIMATORS: tuple[type[Relational], ...] = (
+    *(RelationalSVC, RelationalSVR, RelationalLogisticRegression),
+    *(RelationalQuantileRegressor, RelationalHuberRegressor, RelationalRidge),
+)
+_OTHERS = {
+    "warm_start": "Whether `fit` goes on from the one before.",
+    "verbose": "Whether to show the passes. auto: in a notebook and on a terminal.",
+}
+for _each_estimator in ESTIMATORS:
+    _listed = described(_each_estimator._defaults(), _OTHERS)
+    _each_estimator.__doc__ = f"{_each_estimator.__doc__}\n\n    Parameters\n    ----------\n{_listed}\n"
 
 
 def load(place: Place, name: str | None = None, version: int | None = None) -> RelationalSVC | RelationalSVR:

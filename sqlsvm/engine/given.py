@@ -17,7 +17,8 @@ Database: TypeAlias = Any
 
 _ACCEPTED = (
     "a URL such as duckdb:shop.duckdb; a connection of duckdb or psycopg; an engine, a connection or a URL of "
-    'SQLAlchemy; a session of Spark; or frames by name: {"orders": orders} of pandas, polars or pyarrow'
+    "SQLAlchemy; a table or an expression of ibis; a session of Spark; or frames of pandas, polars or pyarrow by name: "
+    '{"orders": orders}'
 )
 
 
@@ -34,6 +35,23 @@ def opened(given: Database) -> AbstractContextManager[Engine]:
             return _KINDS[module](given)
     hint = 'name it: {"orders": orders}' if hasattr(given, "columns") else f"give {_ACCEPTED}"
     raise OptionError(f"{_named(given)} is not a database", hint=hint)
+
+
+def query_of(given: Database, query: str | None) -> str:
+    """An expression of ibis is a query and a database in one."""
+    if query is not None:
+        return query
+    if _module(type(given)) != "ibis" or not hasattr(given, "op"):
+        raise OptionError("there is no query", hint="give its SQL; only an expression of ibis has its own")
+    from ibis import to_sql  # type: ignore[import-not-found,unused-ignore]
+
+    return str(to_sql(given))
+
+
+def _ibis(given: Any) -> AbstractContextManager[Engine]:
+    """The connection of its backend."""
+    backend = given.get_backend() if hasattr(given, "op") else given
+    return opened(backend.con)
 
 
 def _module(kind: type) -> str:
@@ -126,6 +144,7 @@ _KINDS: Mapping[str, Callable[[Any], AbstractContextManager[Engine]]] = {
     "duckdb": _duckdb,
     "_duckdb": _duckdb,
     "duckdb_engine": _wrapped,
+    "ibis": _ibis,
     "psycopg": _psycopg,
     "sqlalchemy": _sqlalchemy,
     "pyspark": connect,

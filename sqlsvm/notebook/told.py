@@ -1,8 +1,10 @@
 """Messages name options as the command line does. In Python they name parameters: `add --folds 5` is `add folds=5`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from textwrap import fill
+from typing import Any
 
 from sqlsvm.errors import SqlsvmError
 from sqlsvm.options import OPTIONS, Choice, Truth
@@ -58,3 +60,18 @@ def _given(name: str, word: str) -> str | None:
         known = (*domain.words, *domain.also) if isinstance(domain, Choice) else getattr(domain, "words", ())
         return repr(word) if word in known or ":" in word or word == "auto" else word if word.isupper() else None
     return word
+
+
+def described(defaults: Mapping[str, Any], others: Mapping[str, str]) -> str:
+    """Parameters as the docstrings of Python list them. `others` has those that are no options."""
+    return "\n\n".join(_one(name, default, others) for name, default in defaults.items())
+
+
+def _one(name: str, default: Any, others: Mapping[str, str]) -> str:
+    option = OPTIONS.get(name)
+    said = others.get(name) or reworded(option.help if option else "")
+    must = f" : {option.must.removeprefix('must be ')}" if option and name not in others else ""
+    return f"    {name}{must}, default {default!r}\n{fill(said, 100, initial_indent=INDENT, subsequent_indent=INDENT)}"
+
+
+INDENT = 8 * " "

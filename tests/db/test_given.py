@@ -135,7 +135,10 @@ def _star(table: str) -> Any:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([1], r"type builtins.list is not a database\nHINT: give a URL .*duckdb or psycopg.*SQLAlchemy.*Spark.*frames"),
+        (
+            [1],
+            r"type builtins.list is not a database\nHINT: give a URL .*duckdb or psycopg.*SQLAlchemy.*ibis.*Spark",
+        ),
         (None, "NoneType is not a database"),
         (np.zeros(3), "numpy.ndarray is not a database"),
         ({"t": 3}, "t is an object of the type builtins.int, which is not a frame"),
@@ -322,3 +325,20 @@ def test_what_sqlalchemy_has(server_shop: str, expected: float) -> None:
         engine.dispose()
     with pytest.raises(OptionError, match="sqlsvm does not know the databases of mysql"):
         fitted(sqlalchemy.make_url("mysql://host/shop"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_expression_of_ibis_is_database_and_query(shop: Path, expected: float) -> None:
+    ibis = pytest.importorskip("ibis")
+    with duckdb.connect(str(shop)) as connection:
+        backend = ibis.duckdb.from_connection(connection)
+        orders, customers = backend.table("orders"), backend.table("customers")
+        joined = orders.inner_join(customers, orders.customer == customers.id)
+        svc = RelationalSVC(1e-2, sample=200).fit(joined[["late", "days", "kind", "age"]], label="late")
+        assert svc.objective_ == pytest.approx(expected, rel=1e-3)
+        assert rows(svc) == 300
+        assert fitted(backend).objective_ == pytest.approx(expected, rel=1e-3)
+    with pytest.raises(OptionError, match="there is no query"):
+        RelationalSVC().fit(f"duckdb:{shop}", label="late")
+    with pytest.raises(OptionError, match="which column of the query is the label"):
+        RelationalSVC().fit(f"duckdb:{shop}", QUERY)

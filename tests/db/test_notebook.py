@@ -1,8 +1,9 @@
 """What a notebook does with a model: keeps it, exports it, draws it, prints it. One training serves most tests."""
 
+import logging
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import joblib
 import matplotlib
@@ -14,8 +15,10 @@ import pytest
 import sqlsvm
 from sqlsvm import NotFittedError, RelationalRidge, RelationalSVC
 from sqlsvm.errors import OptionError
-from sqlsvm.estimator import Relational
+from sqlsvm.estimator import ESTIMATORS, Relational
+from sqlsvm.notebook.progress import on_screen
 from sqlsvm.notebook.told import reworded
+from sqlsvm.solve.solution import Record
 from tests.db.test_given import QUERY, TABLES
 
 matplotlib.use("agg")
@@ -162,6 +165,34 @@ def test_charts(svc: RelationalSVC) -> None:
     pyplot.close("all")
 
 
+def test_a_pass_is_a_line_where_there_is_no_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    how: dict[bool | Literal["auto"], bool] = {True: True, False: False, "auto": False}
+    for verbose, wanted in how.items():
+        svc = RelationalSVC(1e-2, sample=200, in_memory=0, verbose=verbose).fit(TABLES, QUERY, "late")
+        shown = capsys.readouterr().err.splitlines()
+        assert len(shown) == wanted * svc.n_iter_
+        assert all(line.startswith("pass ") and "   gap " in line for line in shown)
+
+
+def test_a_screen_shows_the_steps_and_the_gap() -> None:
+    """The same line again and again; at the end it is gone, and the logger is as it was."""
+    shown: list[str] = []
+
+    class Screen:
+        def show(self, line: str) -> None:
+            shown.append(line)
+
+    with on_screen(Screen(), 1e-3) as told:
+        logging.getLogger("sqlsvm.run.train").info("reading")
+        passed = told("late", True)
+        for number, gap in enumerate((0.1, 0.01, 0.0005), 1):
+            passed(Record(number, 0.5, 0.5, 0.5 - gap, gap, None, 0.01))
+    logging.getLogger("sqlsvm.run.train").info("not shown")
+    assert shown[0] == "reading ..."
+    assert [line[:24].count("█") for line in shown[1:4]] == [0, 12, 24]
+    assert shown[4:] == [""]
+
+
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
@@ -181,6 +212,13 @@ def test_charts(svc: RelationalSVC) -> None:
 def test_hints_name_parameters(parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         RelationalSVC(**parameters).fit(TABLES, QUERY, "late")
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_help_has_every_parameter(kind: type[Relational]) -> None:
+    said = kind.__doc__ or ""
+    assert [name for name in kind().get_params() if f"\n    {name}" not in said] == []
+    assert "--" not in said.replace("----------", "")
 
 
 def test_no_rule_names_a_flag_in_python() -> None:

@@ -22,7 +22,7 @@ from tests.ground.modelled import category, modelled, number
 PARAMETERS = {
     *("lam", "tol", "solver", "counting", "epsilon", "max_passes", "scale", "intercept", "class_weight", "nulls"),
     *("loss", "width", "positive", "categorical", "top", "weight", "sample", "holdout", "seed", "offload"),
-    *("tube", "quantile", "delta", "pieces", "l1", "constrain", "work_schema", "probability", "warm_start"),
+    *("tube", "quantile", "delta", "pieces", "l1", "constrain", "work_schema", "probability", "warm_start", "verbose"),
     *(
         "folds",
         "fold_by",
