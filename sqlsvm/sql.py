@@ -458,7 +458,7 @@ def suffixed(node: exp.Expr, suffix: str) -> exp.Expr:
 def without_places(tree: E) -> E:
     """The same tree, whose nodes no longer know where they were in a text. Copies would take twice as long."""
     for node in tree.walk():
-        node.meta.clear()
+        node._meta = None
     return tree
 
 

@@ -88,13 +88,13 @@ def _member(tree: JoinTree, alias: str) -> str:
 
 
 def relation_keys(tree: JoinTree, alias: str) -> list[str]:
-    return [key(v.index) for v in tree.variables if alias in v.holders]
+    return [key(v.index) for v in tree.held(alias)]
 
 
 def relation_rows(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> exp.Query:
     """SELECT k0, ..., outputs over one relation."""
     relation = tree.query.relation(alias)
-    own = next((v for v in tree.variables if v.match and v.match.relation == alias), None)
+    own = next((v for v in tree.held(alias) if v.match and v.match.relation == alias), None)
     if own is None:
         found = _from_source(tree, alias, _columns(tree, alias, outputs))
         return sql.where(found, *(f.copy() for f in (*relation.filters, *relation.late_filters)))
@@ -126,7 +126,7 @@ def _from_source(tree: JoinTree, alias: str, outputs: Named) -> exp.Select:
 
 def _with_matches(tree: JoinTree, alias: str, rows: exp.Select, outputs: Named) -> exp.Select:
     """The rows with the numbers of their matches in the relations that are LEFT JOINed to them."""
-    for v in tree.variables:
+    for v in tree.held(alias):
         if v.match and v.match.parent == alias:
             name, sides = match_table(v), (e.left.expression.copy() for e in v.match.equalities)
             on = [sql.equal(side, sql.column(f"m{i}", name)) for i, side in enumerate(sides)]
@@ -138,10 +138,10 @@ def _columns(tree: JoinTree, alias: str, outputs: Sequence[Output]) -> Named:
     """The join variables as this relation spells them, then its outputs. The number of its own match is not here: it is
     not spelled but given."""
     keys: Named = []
-    for v in tree.variables:
+    for v in tree.held(alias):
         if v.match and v.match.parent == alias:
             number = sql.column(key(v.index), match_table(v))
             keys.append((sql.coalesce(number, sql.integer(0)), key(v.index)))
-        elif not v.match and alias in v.holders:
+        elif not v.match:
             keys.append((v.at(alias)[0].expression.copy(), key(v.index)))
     return keys + [(o.expression.copy(), o.name) for o in outputs if o.relation == alias]

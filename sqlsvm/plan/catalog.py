@@ -18,6 +18,8 @@ from sqlsvm.query.variables import Variable, inner_variables
 
 FEW = 3
 """To group the small keys of so many relations takes PostgreSQL no longer than to list their constraints."""
+AT_ONCE = 100
+"""A union of so many takes DuckDB half as long as each alone; one of 2,000 takes seven times as long."""
 
 
 @dataclass(frozen=True)
@@ -169,14 +171,15 @@ class Catalog:
 
 
 def _each(engine: Engine, queries: Sequence[exp.Select]) -> list[dict[str, float]]:
-    """The one row of each of these, which have the same columns, in one statement."""
-    if not queries:
-        return []
-    placed: list[exp.Query] = [
-        query.select(exp.alias_(sql.integer(place), "place"), copy=False) for place, query in enumerate(queries)
-    ]
-    found = engine.fetch(reduce(sql.union_all, placed))
-    rows = [dict(zip(found, map(float, row), strict=True)) for row in zip(*found.values(), strict=True)]
+    """The one row of each of these, which have the same columns, in as few statements as engines read fast."""
+    rows: list[dict[str, float]] = []
+    for at in range(0, len(queries), AT_ONCE):
+        placed: list[exp.Query] = [
+            query.select(exp.alias_(sql.integer(place), "place"), copy=False)
+            for place, query in enumerate(queries[at : at + AT_ONCE], at)
+        ]
+        found = engine.fetch(reduce(sql.union_all, placed))
+        rows += [dict(zip(found, map(float, row), strict=True)) for row in zip(*found.values(), strict=True)]
     return sorted(rows, key=itemgetter("place"))
 
 

@@ -79,6 +79,18 @@ class JoinTree:
     def _homes(self) -> dict[str, int]:
         return {alias: node for node, block in enumerate(self.nodes) for alias in block}
 
+    def held(self, alias: str) -> Sequence[Variable]:
+        """The variables of a relation."""
+        return self._by_alias.get(alias, ())
+
+    @cached_property
+    def _by_alias(self) -> dict[str, list[Variable]]:
+        found: dict[str, list[Variable]] = {}
+        for variable in self.variables:
+            for alias in variable.holders:
+                found.setdefault(alias, []).append(variable)
+        return found
+
     def variables_of(self, node: int) -> tuple[int, ...]:
         return self._held[node]
 
@@ -415,7 +427,7 @@ def estimated_rows(block: Block, variables: tuple[Variable, ...], facts: Facts) 
     """The textbook estimate: the product of the rows, divided for every shared variable by all distinct counts but the
     smallest. It assumes uniform values, and that each smaller set of values is part of the larger ones."""
     size = prod(max(1.0, facts.rows(alias)) for alias in block)
-    for v in variables:
+    for v in variables if len(block) > 1 else ():
         holders = [alias for alias in block if alias in v.holders]
         if len(holders) > 1:  # else nothing has to be counted
             for d in sorted(_distinct(v, alias, facts) for alias in holders)[1:]:

@@ -227,7 +227,7 @@ def why_copied(tree: JoinTree, catalog: Catalog, node: int) -> str | None:
         return "sub-query"
     if relation.filters and catalog.rows(relation.alias) < KEPT_IN_PLACE * catalog.of(relation.alias).table_rows:
         return "filtered"
-    return "maps" if any(f.name in made for f in tree.query.features if f.relation == relation.alias) else None
+    return "maps" if made and any(f.name in made for f in tree.query.features if f.relation == relation.alias) else None
 
 
 def is_discrete(tree: JoinTree, node: int) -> bool:

@@ -44,16 +44,17 @@ class Facts:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._known: list[RowFacts] = []
+        self._known: dict[str, list[RowFacts]] = {}
+        """By alias."""
 
     def of(self, relation: Relation, *, optional: bool = False) -> "RowFacts":
         """A working table is not remembered: it may be made again, with other rows."""
-        for known in self._known:
+        for known in self._known.get(relation.alias, ()):
             if known.optional == optional and known.relation == relation:
                 return known
         made = RowFacts(self.engine, relation, optional)
         if not any(table.name.startswith(sql.WORKING) for table in relation.source.find_all(exp.Table)):
-            self._known.append(made)
+            self._known.setdefault(relation.alias, []).append(made)
         return made
 
     def before_where(self, query: FeatureQuery, alias: str) -> "RowFacts":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from sqlglot import exp
@@ -211,7 +212,7 @@ class FeatureQuery:
         """Features, label, weight and audited columns."""
         return tuple(f for f in (*self.features, self.label, self.weight, *self.audited) if f)
 
-    @property
+    @cached_property
     def sums(self) -> dict[str, tuple[Feature, ...]]:
         """The outputs that use several relations, as their terms by name."""
         found: dict[str, tuple[Feature, ...]] = {}
@@ -232,10 +233,21 @@ class FeatureQuery:
 
     def expressions(self, alias: str) -> list[exp.Expression]:
         """Those of a relation that have a value in each of its rows."""
-        return list(dict.fromkeys(o.expression for o in self.valued if o.relation == alias))
+        return list(self._expressions.get(alias, ()))
+
+    @cached_property
+    def _expressions(self) -> Mapping[str, Mapping[exp.Expression, None]]:
+        found: dict[str, dict[exp.Expression, None]] = {}
+        for each in self.valued:
+            found.setdefault(each.relation, {}).setdefault(each.expression)
+        return found
 
     def relation(self, alias: str) -> Relation:
-        return next(r for r in self.relations if r.alias == alias)
+        return self._relations[alias]
+
+    @cached_property
+    def _relations(self) -> Mapping[str, Relation]:
+        return {r.alias: r for r in self.relations}
 
     @property
     def label_relation(self) -> str:
@@ -273,6 +285,6 @@ class FeatureQuery:
     def used_columns(self, alias: str) -> tuple[Column, ...]:
         """The columns of a relation that the query mentions, in the order of the relation."""
         relation = self.relation(alias)
-        mentioned = [*(o.expression for o in self.valued), *relation.filters, *relation.late_filters]
+        mentioned = [*self.expressions(alias), *relation.filters, *relation.late_filters]
         names = {c.name for e in mentioned for c in e.find_all(exp.Column) if c.table == alias}
         return tuple(column for column in relation.columns if column.name in names)

@@ -1,8 +1,9 @@
 """Take FROM and WHERE apart: which conjunct filters one relation, which joins two, which belongs to a LEFT JOIN."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -14,6 +15,10 @@ from sqlsvm.query.ir import Equality, LeftJoin, Spanning, Term
 from sqlsvm.query.names import Scope, Visible, relations_in
 from sqlsvm.query.sources import Source
 
+T = TypeVar("T")
+Once = dict[T, None]
+"""Values in order, each once."""
+
 _EQUALITIES = "join on equalities whose sides each use one relation: a.k = b.k"
 
 
@@ -24,9 +29,9 @@ class Joins:
     scope: Scope
     filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
     late_filters: dict[str, list[exp.Expression]] = field(default_factory=lambda: defaultdict(list))
-    equalities: list[Equality] = field(default_factory=list)
+    equalities: Once[Equality] = field(default_factory=dict)
     spanning: list[Spanning] = field(default_factory=list)
-    optional: dict[str, list[Equality]] = field(default_factory=dict)
+    optional: dict[str, Once[Equality]] = field(default_factory=dict)
     """The LEFT JOINed relations, each with the equalities of its ON. Right terms are over the relation itself."""
 
     def condition(self, conjunct: exp.Expr, scope: Scope) -> None:
@@ -41,7 +46,7 @@ class Joins:
 
     def _join_or_filter(self, resolved: exp.Expression, conjunct: exp.Expr, scope: Scope) -> None:
         try:
-            self._add(self.equalities, _equality(resolved, conjunct, scope))
+            self.equalities.setdefault(_equality(resolved, conjunct, scope))
         except QueryError as refusal:
             self.spanning.append(Spanning(resolved, refusal))
 
@@ -55,19 +60,14 @@ class Joins:
                 hint="move it to WHERE to drop the other rows",
             )
         if len(used) > 1:
-            self._add(self.optional[alias], _oriented(_equality(resolved, conjunct, scope), conjunct, scope, alias))
+            self.optional[alias].setdefault(_oriented(_equality(resolved, conjunct, scope), conjunct, scope, alias))
         elif not _is_true(resolved):
             self.filters[alias].append(resolved)
 
     def merge(self, left: Visible, right: Visible) -> None:
         """One column of USING or NATURAL."""
         equality = Equality(Term(left.alias, left.reference), Term(right.alias, right.reference))
-        self._add(self.optional.get(right.alias, self.equalities), equality)
-
-    @staticmethod
-    def _add(equalities: list[Equality], equality: Equality) -> None:
-        if equality not in equalities:
-            equalities.append(equality)
+        self.optional.get(right.alias, self.equalities).setdefault(equality)
 
 
 def joins_of(select: exp.Select, sources: tuple[Source, ...], empty: Scope) -> Joins:
@@ -99,7 +99,7 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
     alias = right.sources[0].alias
     is_left = join.args.get("side") == "LEFT"
     if is_left:
-        joins.optional[alias] = []
+        joins.optional[alias] = {}
     merged = _merged(join, left, right)
     for mine, other in merged.values():
         joins.merge(mine, other)
@@ -120,8 +120,8 @@ def _join(joins: Joins, join: exp.Join, left: Scope, right: Scope) -> Scope:
 def _merged(join: exp.Join, left: Scope, right: Scope) -> dict[str, tuple[Visible, Visible]]:
     """The columns that USING lists, or that NATURAL finds on both sides, by name."""
     if str(join.args.get("method")).upper() == "NATURAL":
-        others = {right.name(v) for v in right.visible}
-        shared = dict.fromkeys(v.column.name for v in left.visible if left.name(v) in others)
+        others = right.shown.by_name
+        shared = dict.fromkeys(v.column.name for v in left.visible if v.name in others)
         names = [exp.to_identifier(name, quoted=True) for name in shared]
     else:
         names = [n.this if isinstance(n, exp.Column) else n for n in join.args.get("using") or []]
@@ -130,7 +130,7 @@ def _merged(join: exp.Join, left: Scope, right: Scope) -> dict[str, tuple[Visibl
 
 def _merging(name: exp.Expr, side: Scope) -> Visible:
     """The column of one side. USING cannot tell several columns of the same name apart."""
-    owners = [v.alias for v in side.visible if side.name(v) == side.meaning(name)]
+    owners = [v.alias for v in side.shown.by_name.get(side.meaning(name), ())]
     if len(owners) > 1:
         raise QueryError(
             f"USING or NATURAL cannot tell {name.name} of {' and '.join(owners)} apart",
@@ -218,7 +218,7 @@ def left_joins(joins: Joins) -> tuple[LeftJoin, ...]:
     return tuple(_left_join(joins, alias, own) for alias, own in joins.optional.items())
 
 
-def _left_join(joins: Joins, alias: str, own: list[Equality]) -> LeftJoin:
+def _left_join(joins: Joins, alias: str, own: Iterable[Equality]) -> LeftJoin:
     """The LEFT JOIN with all left terms over one relation, its parent, which must come before it in FROM.
 
     In `a JOIN b ON a.k = b.k LEFT JOIN c ON c.x = a.x AND c.k = b.k` the parent of c is a: c.k = b.k can be read as
@@ -238,7 +238,7 @@ def _left_join(joins: Joins, alias: str, own: list[Equality]) -> LeftJoin:
     )
 
 
-def _equal_terms(start: Term, equalities: list[Equality], allowed: list[str]) -> dict[str, Term]:
+def _equal_terms(start: Term, equalities: Iterable[Equality], allowed: list[str]) -> dict[str, Term]:
     """For each allowed relation a term that is equal to `start`. For the relation of `start` this is `start` itself."""
     found, pending = {start.relation: start}, [start]
     seen = {start}

@@ -6,7 +6,8 @@ meaning of an identifier, columns are looked up among those that the database de
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -23,6 +24,8 @@ class Visible:
 
     alias: str
     column: Column
+    name: str
+    """What its name means."""
 
     @property
     def reference(self) -> exp.Column:
@@ -30,30 +33,55 @@ class Visible:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """Columns, also by what their names mean."""
+
+    columns: tuple[Visible, ...] = ()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[Visible]]:
+        found: dict[str, list[Visible]] = {}
+        for each in self.columns:
+            found.setdefault(each.name, []).append(each)
+        return found
+
+
+@dataclass(frozen=True)
 class Scope:
-    """The relations that a condition or an output can use. `visible` has the columns of `*`: a column merged by USING
-    or NATURAL appears once, as the one of the left side."""
+    """The relations that a condition or an output can use. `shown` has the columns of `*`: a column merged by USING or
+    NATURAL appears once, as the one of the left side."""
 
     dialect: str
     fold: Fold
     columns: Mapping[str, tuple[Column, ...]]
     sources: tuple[Source, ...] = ()
-    visible: tuple[Visible, ...] = ()
+    shown: Shown = field(default_factory=Shown)
+    known: dict[str, Shown] = field(default_factory=dict)
+    """The columns of each relation, for all scopes of a query."""
+
+    @property
+    def visible(self) -> tuple[Visible, ...]:
+        return self.shown.columns
 
     def of(self, source: Source) -> "Scope":
         """The scope of one item of FROM."""
-        own = tuple(Visible(source.alias, column) for column in self.columns[source.alias])
-        return replace(self, sources=(source,), visible=own)
+        return replace(self, sources=(source,), shown=self.own(source.alias))
+
+    def own(self, alias: str) -> Shown:
+        """The columns of one relation."""
+        if alias not in self.known:
+            columns = (Visible(alias, column, self.fold(column.name, True)) for column in self.columns[alias])
+            self.known[alias] = Shown(tuple(columns))
+        return self.known[alias]
 
     def with_(self, other: "Scope", merged: Iterable[str] = ()) -> "Scope":
         """Both sides of a join. The `merged` names come from this side, the left one."""
         names = set(merged)
-        left = sorted(self.visible, key=lambda v: self.name(v) not in names)
-        right = [v for v in other.visible if self.name(v) not in names]
-        return replace(self, sources=self.sources + other.sources, visible=(*left, *right))
-
-    def name(self, visible: Visible) -> str:
-        return self.fold(visible.column.name, True)
+        left, right = self.visible, other.visible
+        if names:
+            left = tuple(sorted(left, key=lambda v: v.name not in names))
+            right = tuple(v for v in right if v.name not in names)
+        return replace(self, sources=self.sources + other.sources, shown=Shown(left + right))
 
     def meaning(self, identifier: exp.Expr) -> str:
         return self.fold(identifier.name, bool(identifier.args.get("quoted")))
@@ -66,10 +94,7 @@ class Scope:
         """The one column that a name means."""
         if not isinstance(column.this, exp.Identifier):
             raise QueryError(f"{Fragment(column, self.dialect)} inside an expression", hint="name one column")
-        if column.args.get("table"):
-            alias = self.relation(column)
-            return self._only(column, tuple(Visible(alias, c) for c in self.columns[alias]))
-        return self._only(column, self.visible)
+        return self._only(column, self.own(self.relation(column)) if column.args.get("table") else self.shown)
 
     def relation(self, column: exp.Column) -> str:
         """The alias that the text before the last dot means: `f`, `flights`, `air.flights`."""
@@ -85,7 +110,7 @@ class Scope:
 
     def _as_field(self, column: exp.Column, path: tuple[str, ...]) -> str | None:
         """The hint for `addr.city` where addr is a column: without parentheses addr is read as a relation."""
-        is_column = any(self.name(v) == path[-1] and path[:-1] in ((), (v.alias,)) for v in self.visible)
+        is_column = any(path[:-1] in ((), (v.alias,)) for v in self.shown.by_name.get(path[-1], ()))
         if not is_column or not isinstance(column.this, exp.Identifier):
             return None
         owner = column.args.get("db")
@@ -93,11 +118,10 @@ class Scope:
         field = exp.Dot(this=exp.paren(whole), expression=column.this.copy())
         return f"a field of a column is written {Fragment(field, self.dialect)}"
 
-    def _only(self, column: exp.Column, candidates: tuple[Visible, ...]) -> Visible:
-        wanted, shown = self.meaning(column.this), Fragment(column, self.dialect)
-        found = [v for v in candidates if self.name(v) == wanted]
+    def _only(self, column: exp.Column, candidates: Shown) -> Visible:
+        shown, found = Fragment(column, self.dialect), candidates.by_name.get(self.meaning(column.this), [])
         if not found:
-            raise QueryError(f"unknown column {shown}", hint=self._instead_of(column, candidates))
+            raise QueryError(f"unknown column {shown}", hint=self._instead_of(column, candidates.columns))
         if len(found) > 1:
             owners = [v.alias for v in found]
             own = f"give the columns of {owners[0]} different names"

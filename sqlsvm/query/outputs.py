@@ -91,8 +91,7 @@ def _expanded(item: exp.Expression, star: exp.Star, scope: Scope) -> Iterator[Vi
         raise QueryError(f"a star that renames: {Fragment(item, scope.dialect)}", hint="name the columns one by one")
     shown = scope.visible
     if isinstance(item, exp.Column):
-        alias = scope.relation(item)
-        shown = tuple(Visible(alias, column) for column in scope.columns[alias])
+        shown = scope.own(scope.relation(item)).columns
     without = {scope.find(_column(e)) for e in star.args.get("except_") or []}
     return (visible for visible in shown if visible not in without)
 

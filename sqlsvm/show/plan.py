@@ -36,7 +36,7 @@ def _edge(found: Explanation, edge: Edge) -> Text:
     on = condition(tree, edge) if edge.on else "no condition: a cross product"
     if link is not None:
         return _link(found, link, on)
-    child = next(node for node, fold in tree.folds.items() if fold == edge)
+    child = next(node for node in (edge.left, edge.right) if tree.folds.get(node) == edge)
     text = Text("  ").append("folds ", "cyan")
     by = ", scores by place in an array" if child in found.plan.placed else ""
     return text.append(f"{node_name(tree, child)} into {node_name(tree, edge.other(child))} on {on}{by}")

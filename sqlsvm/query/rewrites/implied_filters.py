@@ -11,6 +11,7 @@ def implied_filters(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     for variable in inner_variables(query):
         for alias in variable.holders:
             first, *others = variable.at(alias)
-            equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
-            query = query.where(alias, *equal)
+            if others:
+                equal = (sql.equal(first.expression.copy(), other.expression.copy()) for other in others)
+                query = query.where(alias, *equal)
     return query

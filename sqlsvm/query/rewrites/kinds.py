@@ -33,8 +33,10 @@ def remedy(column: Column, dialect: str) -> str:
 def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     """Of every feature. A category is a text that is the same for all values that are equal."""
     found: dict[Feature, Column] = {}
-    for alias in dict.fromkeys(f.relation for f in query.outputs):
-        own = [f for f in query.outputs if f.relation == alias]
+    by_relation: dict[str, list[Feature]] = {}
+    for feature in query.outputs:
+        by_relation.setdefault(feature.relation, []).append(feature)
+    for alias, own in by_relation.items():
         found |= zip(own, facts.columns(query.relation(alias), [f.expression for f in own]), strict=True)
 
     def kinded(feature: Feature, role: str) -> Feature:
