@@ -20,6 +20,7 @@ def on_paper(stream: TextIO, *parts: RenderableType) -> str:
     console = Console(
         file=paper,
         force_terminal=terminal,
+        force_jupyter=False,  # it would display in the cell, and write nothing
         color_system="auto" if in_colour(stream) else None,
         width=None if terminal else UNBOUNDED,
         highlight=False,

@@ -1,5 +1,6 @@
 """What a notebook does with a model: keeps it, exports it, draws it, prints it. One training serves most tests."""
 
+import builtins
 import logging
 import pickle
 from pathlib import Path
@@ -121,7 +122,14 @@ def test_what_is_known_of_it(svc: RelationalSVC) -> None:
     assert str(RelationalSVC()) == "RelationalSVC()"
 
 
-def test_results_print_as_the_command_line_shows_them(svc: RelationalSVC) -> None:
+@pytest.mark.parametrize("in_a_notebook", [False, True])
+def test_results_print_as_the_command_line_shows_them(
+    svc: RelationalSVC, in_a_notebook: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook rich displays what it is to write, if it is not told to write it."""
+    if in_a_notebook:
+        shell = type("ZMQInteractiveShell", (), {})()
+        monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
     found: dict[str, object] = {
         "no weights have a lower objective": svc.model_,
         "balanced accuracy": svc.evaluate(),
