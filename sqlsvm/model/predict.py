@@ -36,11 +36,12 @@ from sqlsvm.model.score import (
     score,
 )
 from sqlsvm.model.stored_query import stored_query
-from sqlsvm.query import Feature, parse
+from sqlsvm.query import parse
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.parse import statements
-from sqlsvm.query.read_query import read_query
+from sqlsvm.query.read_query import taken_apart
+from sqlsvm.query.render import render, typed_outputs
 from sqlsvm.query.rewrites.groups import by_column
 
 steps = logging.getLogger(__name__)
@@ -147,21 +148,13 @@ def _own_expressions(model: Model) -> dict[str, exp.Expression]:
 def query_rows(engine: Engine, model: Model) -> exp.Select:
     """The model's query, with each output under the name of its feature, and with the column that makes groups."""
     text = stored_query(engine, model)
-    outputs = {feature.name: feature for feature in read_query(engine, text).features}
+    query = taken_apart(engine, text)
+    outputs = {name: value for value, name in typed_outputs(query)}
     if model.by and model.by not in outputs:
-        by = by_column(model.by)(read_query(engine, text, label=model.label), Facts(engine)).by
+        by = by_column(model.by)(taken_apart(engine, text, label=model.label), Facts(engine)).by
         assert by
-        outputs[by.name] = by
-    # Only in a sub-query are the keys of USING and NATURAL checked: training does not compare them in this way.
-    bound = engine.bound(exp.select("*").from_(parse(text, engine.dialect).subquery("q", copy=False), copy=False))
-    select = bound.args["from_"].this.this
-    assert isinstance(select, exp.Select)
-    select.set("expressions", [_output(feature) for feature in outputs.values()])
-    return select
-
-
-def _output(feature: Feature) -> exp.Expr:
-    return exp.alias_(feature.typed.copy(), feature.name, quoted=True)
+        outputs[by.name] = by.typed
+    return render(query, [(value, name) for name, value in outputs.items()])
 
 
 def input_rows(engine: Engine, text: str) -> exp.Query:
