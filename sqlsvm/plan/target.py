@@ -315,9 +315,9 @@ def named(label: T | None) -> T:
 
 
 def is_single(engine: Engine, query: FeatureQuery, label: Feature) -> bool:
-    column = query.relation(label.relation).column(label.typed)
+    column = query.relation(label.relation).column(label.value)
     if column is None:
-        (column,) = engine.describe(rows_of(query, label.relation, [(label.typed.copy(), "v")]))
+        (column,) = engine.describe(rows_of(query, label.relation, [(label.value.copy(), "v")]))
     return column.type == engine.abilities.single
 
 
@@ -330,7 +330,7 @@ def read_label_values(
         return None, None
     found = target.values if isinstance(target, Binary) else None
     if found is None:
-        columns = [(target.code.copy(), "s"), (target.label.typed.copy(), "v")]
+        columns = [(target.code.copy(), "s"), (target.label.value.copy(), "v")]
         rows = sql.derived(rows_of(query, target.label.relation, columns), "r")
         if target.classes:
             return _values_of_codes(engine, rows)

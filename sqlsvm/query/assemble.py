@@ -55,9 +55,9 @@ def _roles(
     """The features, the label and the weight. Label and weight are not features."""
     target = find(label, "label", found, scope) if label is not None else None
     mass = find(weight, "weight", found, scope) if weight is not None else None
-    if target and target is mass:
+    if target and mass and target.name == mass.name:
         raise QueryError(f"{target.name} is both label and weight", hint="name two columns")
-    features = tuple(feature for feature in found if feature not in (target, mass))
+    features = tuple(f for f in found if f.name not in [role.name for role in (target, mass) if role])
     if not features:
         raise QueryError("the query returns no feature", hint="select at least one column besides label and weight")
     return features, target, mass

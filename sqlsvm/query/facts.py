@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Engine, Values
 from sqlsvm.query.ir import FeatureQuery, Relation, Term
-from sqlsvm.query.rows import Outputs, brought
+from sqlsvm.query.rows import Outputs, brought, no_match
 
 EARLY = 5000
 """Most keys that are not unique repeat among this many rows."""
@@ -65,6 +65,11 @@ class Facts:
         """What the database says of values over a relation. Its columns are known."""
         known = [relation.column(value) for value in values]
         return tuple(filter(None, known)) if None not in known else self.engine.describe(probe(relation, values))
+
+    def is_known_without_match(self, relation: Relation, value: exp.Expression) -> bool:
+        """Has a value over the optional side of a LEFT JOIN a value where no row is found?"""
+        row = no_match(relation, [(value, "v")]).select(exp.alias_(exp.Count(this=value.copy()), "n"))
+        return one(self.engine, row)["n"] > 0
 
     def is_key(self, query: FeatureQuery, alias: str, terms: Terms) -> bool:
         """Does each value of these terms occur once in the rows that a relation has before WHERE?"""

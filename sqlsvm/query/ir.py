@@ -157,7 +157,9 @@ class Feature:
     kind: Kind
     spelling: Spelling = "exact"
     own: exp.Expression | None = None
-    """What the query has, if the expression is a text that is the same for equal values of it, or a term."""
+    """What the query has, if the expression is a term of it, or over columns that others have brought."""
+    exact: exp.Expression | None = None
+    """The value, if the expression is a text that is the same for all that are equal to it."""
     top: int | None = None
     """How many of its categories have a weight of their own; None if all have."""
     refusal: QueryError | None = field(default=None, compare=False)
@@ -167,7 +169,12 @@ class Feature:
     @property
     def typed(self) -> exp.Expression:
         """The expression as the query has it."""
-        return self.own or self.expression
+        return self.own or self.value
+
+    @property
+    def value(self) -> exp.Expression:
+        """Of its own type, over its relation."""
+        return self.exact or self.expression
 
 
 @dataclass(frozen=True)
@@ -205,7 +212,7 @@ class FeatureQuery:
     by: Feature | None = None
     """The column whose values are groups, until it is the last feature."""
     tells_of: str | None = None
-    """The alias of `label_relation`, where the label itself does not say it."""
+    """The alias of `label_relation`, if it is not that of the label (rewrites/told.py)."""
 
     @property
     def outputs(self) -> tuple[Feature, ...]:
@@ -251,15 +258,9 @@ class FeatureQuery:
 
     @property
     def label_relation(self) -> str:
-        """The relation whose rows the label tells of: its own; or, if it says whether a LEFT JOIN has found a row, the
-        one that this hangs from."""
+        """The relation whose rows the label tells of."""
         assert self.label is not None
-        if self.tells_of:
-            return self.tells_of
-        alias, asks = self.label.relation, self.label.expression.find(exp.Is)
-        while asks and alias in self.parents:
-            alias = self.parents[alias]
-        return alias
+        return self.tells_of or self.label.relation
 
     @property
     def parents(self) -> dict[str, str]:

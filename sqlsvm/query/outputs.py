@@ -1,13 +1,14 @@
 """The SELECT list: each column is a feature over one relation, or a sum of terms that are."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.ir import Feature
-from sqlsvm.query.names import Scope, Visible, relations_in
+from sqlsvm.query.names import Scope, Shown, Visible, relations_in
 from sqlsvm.query.sums import terms_of
 
 
@@ -43,9 +44,14 @@ def _features(item: exp.Expression, scope: Scope) -> Iterator[tuple[list[Feature
     """The terms of each output with the text that they come from; a column of `*` with its own name."""
     star = item.this if isinstance(item, exp.Column) else item
     if isinstance(star, exp.Star):
-        for visible in _expanded(item, star, scope):
+        shown = Shown(tuple(_expanded(item, star, scope)))
+        instead = {v: e for e in star.args.get("replace") or [] for v in _named(e.args["alias"], shown, scope)}
+        for visible in shown.columns:
             name = visible.column.name
-            yield [Feature(name, visible.alias, visible.reference, "other")], f"{visible.alias}.{name}"
+            if other := instead.get(visible):
+                yield _terms(other, scope), Fragment(other, scope.dialect)
+            else:
+                yield [Feature(name, visible.alias, visible.reference, "other")], f"{visible.alias}.{name}"
     else:
         yield _terms(item, scope), Fragment(item, scope.dialect)
 
@@ -87,17 +93,20 @@ def _spelling(identifier: exp.Expression, scope: Scope) -> str:
 
 
 def _expanded(item: exp.Expression, star: exp.Star, scope: Scope) -> Iterator[Visible]:
-    if star.args.get("replace") or star.args.get("rename"):
+    if star.args.get("rename"):
         raise QueryError(f"a star that renames: {Fragment(item, scope.dialect)}", hint="name the columns one by one")
-    shown = scope.visible
-    if isinstance(item, exp.Column):
-        shown = scope.own(scope.relation(item)).columns
-    without = {scope.find(_column(e)) for e in star.args.get("except_") or []}
-    return (visible for visible in shown if visible not in without)
+    shown = scope.own(scope.relation(item)) if isinstance(item, exp.Column) else scope.shown
+    without = [v for e in star.args.get("except_") or [] for v in _named(e, shown, scope)]
+    return (visible for visible in shown.columns if visible not in without)
 
 
-def _column(node: exp.Expression) -> exp.Column:
-    return node if isinstance(node, exp.Column) else exp.Column(this=node.copy())
+def _named(node: exp.Expression, shown: Shown, scope: Scope) -> list[Visible]:
+    """The columns of a star that a name means: all of this name."""
+    if isinstance(node, exp.Column) and node.args.get("table"):
+        return [scope.find(node)]
+    name = node.this if isinstance(node, exp.Column) else node
+    found = shown.by_name.get(scope.meaning(name))
+    return found or [replace(scope, shown=shown).find(exp.Column(this=name.copy()))]  # which says that there is none
 
 
 def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Feature:
@@ -106,11 +115,14 @@ def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Fea
     by_meaning = {scope.fold(n, True): feature for n, feature in by_name.items()}
     if feature := by_name.get(name) or by_meaning.get(scope.fold(name, False)):
         used = [f.relation for f in features if f.name == feature.name]
-        if len(used) > 1:
-            raise QueryError(
-                f"the {role} {feature.name} uses {' and '.join(used)}",
-                hint=f"only a feature adds up columns of several relations; a {role} uses one",
-            )
-        return feature
+        if len(used) == 1:
+            return feature
+        refusal = QueryError(
+            f"the {role} {feature.name} uses {' and '.join(used)}",
+            hint=f"only a feature adds up columns of several relations; a {role} uses one",
+        )
+        if role not in ("label", "weight"):
+            raise refusal
+        return Feature(feature.name, "", feature.typed, "other", refusal=refusal)  # its relations may meet in a row
     hint = nearest(name, by_name) or f"the query returns {', '.join(by_name)}"
     raise QueryError(f"{role} {name} is not a column of the query", hint=hint)

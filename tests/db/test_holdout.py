@@ -29,7 +29,7 @@ from tests.ground.reference import naive
 from tests.ground.schemas import random_world
 from tests.ground.trained import training
 from tests.ground.world import World
-from tests.typed import asked, meant, typed
+from tests.typed import asked, meant, run, typed
 from tests.unit.queries import NoKeys
 
 TYPES = """
@@ -294,3 +294,13 @@ def test_only_the_label_relation_is_parted(engine: Engine) -> None:
         problem = prepared_part(work, query, options, Holdout(0.5), "train")
         JoinOracle(problem).pass_(np.zeros(problem.scaling.dimension), 16)
     assert len([text for text in sent if "MD5" in text]) == 1
+
+
+def test_a_label_with_a_value_where_a_left_join_finds_nothing(engine: Engine) -> None:
+    """It tells of the rows that look for a partner. Those without one are not all on one side."""
+    run(engine, "CREATE TABLE f AS SELECT g AS id, g % 40 AS k, g AS x FROM GENERATE_SERIES(1, 1000) AS r(g)")
+    run(engine, "CREATE TABLE c AS SELECT g AS k, g % 2 = 0 AS flag FROM GENERATE_SERIES(0, 9) AS r(g)")
+    text = "SELECT f.x, COALESCE(c.flag, FALSE) AS y FROM f LEFT JOIN c ON c.k = f.k"
+    rows = train(engine, "m", text, training(holdout=0.3, max_passes=1)).trained_on.held_out
+    assert 200 < sum(rows.values()) < 400
+    assert min(rows.values()) > 20

@@ -198,3 +198,47 @@ def test_terms_of_a_sum_are_numbers(engine: Engine) -> None:
     query = "SELECT a.y, a.x + CAST(b.x AS TEXT) AS s FROM calls a JOIN calls b ON b.k = a.k"
     with pytest.raises(QueryError, match="the term of s over b is of type"):
         train(engine, "m", query, training())
+
+
+def test_many_outputs_over_two_tables_are_one_sub_query(engine: Engine, statements: list[str]) -> None:
+    """Statements do not grow with the outputs, nor do a condition and a map add a sub-query."""
+    join = shop(np.random.default_rng(1))
+    join.create(engine)
+    numbers = []
+    for outputs, maps in ((1, ()), (6, ("spline:q5:4",))):
+        more = ", ".join(f"l.paid / (p.price + {n}) AS q{n}" for n in range(outputs))
+        statements.clear()
+        query = labelled(engine, join.query.format(more) + " WHERE l.paid < 3 * p.price", ProblemOptions("y", map=maps))
+        numbers.append(sum("AS k0" in s for s in statements))
+        assert len(list(query.relation("l").source.find_all(exp.Join))) == 1
+    assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize(
+    ("output", "options"),
+    [
+        ("o.year > c.born + 30 AS late, l.paid", {}),
+        ("o.year > c.born + 30 AS late, l.paid", {"holdout": 0.3}),
+        ("CASE WHEN o.year > c.born + 30 THEN 'old' ELSE 'young' END AS late, l.kind", {"positive": "old"}),
+        ("l.paid - p.price AS late, o.year", {"loss": "squared"}),
+        ("o.year - c.born AS late, l.paid", {"loss": "squared", "nulls": "drop"}),
+    ],
+)
+def test_a_label_over_several_tables(engine: Engine, output: str, options: dict[str, Any]) -> None:
+    """It is a column of a row in which they meet."""
+    join = shop(np.random.default_rng(1))
+    join.create(engine)
+    wanted = training("late", **options, lam=1e-2)
+    model = train(engine, "m", join.query.format(output).replace("l.y, l.paid, ", ""), wanted)
+    assert model.converged
+    if not options:
+        rows = truth(engine, join.query.format(output).replace("l.y, l.paid, ", ""), wish_of(wanted))
+        assert_proven(engine, model, rows)
+
+
+def test_a_label_over_tables_that_do_not_meet(engine: Engine) -> None:
+    join = chain(np.random.default_rng(0))
+    join.create(engine)
+    with pytest.raises(QueryError, match="the label s uses m and l") as refused:
+        train(engine, "m", join.query.replace("m.u,", "m.u - l.a AS s,"), training("s", loss="squared"))
+    assert "meet many-to-many" in (refused.value.detail or "")

@@ -298,7 +298,7 @@ def test_what_the_server_holds_out_is_held_out_here(postgres: Engine, owner: str
         INSERT INTO f VALUES (1, 0, 'a'), (2, 1, 'b'), (3, 1, 'c'), (4, 0, 'a');
         INSERT INTO p VALUES (1, 1, 'a'), (2, 0, 'b')""",
     )
-    text = f"SELECT COALESCE({owner}.y, 1) AS y, f.k FROM f LEFT JOIN p ON f.k = p.k"
+    text = f"SELECT {owner}.y AS y, f.k FROM f LEFT JOIN p ON f.k = p.k"
     held = parse_one(f"COALESCE({owner}.note, 'a') = 'a'", read="postgres")
     assert isinstance(held, exp.Expression)
     query = replace(labelled(postgres, text, ProblemOptions("y")), held_out=held)

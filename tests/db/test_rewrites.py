@@ -1,8 +1,14 @@
 """No rule changes the rows of a query: random queries, rendered before and after each. `python -m tests.queries` runs
 many more."""
 
+import pytest
+
 from sqlsvm.engine.base import Engine
+from sqlsvm.errors import QueryError
+from sqlsvm.query.read_query import read_query
+from sqlsvm.query.render import render
 from tests.ground.rewriting import check
+from tests.typed import asked, run
 
 FEW = 24
 
@@ -18,3 +24,30 @@ def test_random_queries(shared_engine: Engine) -> None:
             error.add_note(f"seed {seed}")
             raise
     assert found.count("checked") >= FEW // 4
+
+
+@pytest.mark.parametrize(
+    ("star", "expected"),
+    [
+        ("f.* EXCLUDE (k)", "x y"),
+        ("* EXCLUDE (k)", "x y b"),
+        ("* EXCLUDE (f.k)", "x y k b"),
+        ("f.* EXCLUDE (k) REPLACE (-x AS x)", "x y"),
+        ("f.* REPLACE (f.x / d.b AS x)", "k x y"),
+    ],
+)
+def test_stars(duckdb: Engine, star: str, expected: str) -> None:
+    for made in ("CREATE TABLE f AS SELECT 1 AS k, 2.0 AS x, TRUE AS y", "CREATE TABLE d AS SELECT 1 AS k, 4.0 AS b"):
+        run(duckdb, made)
+    text = f"SELECT {star} FROM f JOIN d ON d.k = f.k"
+    query = read_query(duckdb, text)
+    assert [f.name for f in query.outputs] == expected.split()
+    found, wanted = duckdb.fetch(render(query)), asked(duckdb, text)
+    assert [found[name].tolist() for name in found] == [values.tolist() for values in wanted.values()]
+
+
+def test_a_star_that_leaves_out_what_it_has_not(duckdb: Engine) -> None:
+    run(duckdb, "CREATE TABLE f AS SELECT 1 AS key, 2 AS x")
+    with pytest.raises(QueryError, match="unknown column keys") as refused:
+        read_query(duckdb, "SELECT * EXCLUDE (keys) FROM f")
+    assert "key" in (refused.value.hint or "")

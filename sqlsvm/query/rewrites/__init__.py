@@ -13,8 +13,9 @@ from sqlsvm.query.rewrites.kinds import kinds
 from sqlsvm.query.rewrites.meet import meet
 from sqlsvm.query.rewrites.plain_keys import plain_keys
 from sqlsvm.query.rewrites.sums import whole_sums
+from sqlsvm.query.rewrites.told import told
 
-RULES: tuple[Rule, ...] = (meet, whole_sums, kinds, plain_keys, implied_filters)
+RULES: tuple[Rule, ...] = (meet, whole_sums, kinds, plain_keys, implied_filters, told)
 """Those that every query meets after it is taken apart, in this order."""
 
 

@@ -52,7 +52,7 @@ def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
         raise QueryError(f"--by: {alias}, which has the label, has no column {name}", hint=hint)
     _check(column, query.dialect)
     own = sql.named(column.name, alias)
-    return Feature(column.name, alias, plain(own, column), "categorical", column.spelling, own=own)
+    return Feature(column.name, alias, plain(own, column), "categorical", column.spelling, exact=own)
 
 
 def _check(column: Column, dialect: str) -> None:

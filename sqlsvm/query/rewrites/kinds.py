@@ -44,7 +44,7 @@ def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         feature = replace(feature, kind=_kind(feature, column, role, query.dialect), spelling=column.spelling)
         if feature.kind != "categorical" or (role != "feature" and column.spelling != "caseless"):
             return feature
-        return replace(feature, expression=plain(feature.expression, column), own=feature.typed)
+        return replace(feature, expression=plain(feature.expression, column), exact=feature.value)
 
     return replace(
         query,
