@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -25,13 +25,16 @@ from sqlsvm.engine.given import Database, query_of
 from sqlsvm.errors import DataError, EngineError, OptionError, nearest
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.confusion import Confusion
-from sqlsvm.model.evaluation import ByGroup, Evaluation, Residuals
+from sqlsvm.model.evaluation import ByGroup, Evaluation, Named, Residuals
 from sqlsvm.model.memory import Frame, scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.probability import normalised
+from sqlsvm.model.score import PREDICTION, PROBABILITY, SCORE
 from sqlsvm.model.stored_query import stored_query
 from sqlsvm.model.weights import Weight
 from sqlsvm.notebook.fitted import Fitted, Place, stored
+from sqlsvm.notebook.frames import columns_of, kind_of, like
+from sqlsvm.notebook.frames import frame as frame_of
 from sqlsvm.notebook.progress import Verbose, watched
 from sqlsvm.notebook.told import described, in_python
 from sqlsvm.options import (
@@ -276,13 +279,33 @@ class Relational(Fitted):
 
     # -- use -----------------------------------------------------------------------------------------------------------
 
-    def decision_function(self, frame: Frame) -> Values:
+    def decision_function(self, X: Frame) -> Any:
         """intercept + the sum of weight * column; nan for a row with a NULL, if no mean was trained for it. With more
-        than two classes, one column for each of classes_."""
-        model = self._fitted()
+        than two classes, one column for each of classes_. Frames of pandas, polars and pyarrow give their own kind."""
+        return like(X, self._scores(X), SCORE, getattr(self, "classes_", ()))
+
+    def _scores(self, X: Frame) -> Values:
+        model, rows = self._fitted(), columns_of(X)
         if not model.classes:
-            return scores(model, frame)
-        return np.column_stack([scores(part, frame) for part in model.parts])
+            return scores(model, rows)
+        return np.column_stack([scores(part, rows) for part in model.parts])
+
+    def predict(self, X: Frame | Database, query: str | None = None) -> Any:
+        """predict(frame): the prediction for each row in memory, in the kind of the frame: the label's own value, or
+        the score if the label is a number; nan for a row with a NULL, if no mean was trained for it.
+
+        predict(database, query): the rows of a table or a query in the database, as a frame with the columns score and
+        prediction, and the probability if the model has one. Frames by name give their own kind."""
+        if query is None:
+            return like(X, self._predicted(X), PREDICTION)
+        model = self._fitted()
+        likely = all(part.probability for part in model.parts)
+        with self._opened(X) as engine, engine.snapshot():
+            found = engine.fetch(predicting.predict(engine, model, query, probability=likely))
+        return frame_of(found, next(map(kind_of, X.values()), None) if isinstance(X, Mapping) else None)
+
+    def _predicted(self, X: Frame) -> Values:
+        return self._scores(X)
 
     def evaluate_groups(
         self, database: Database | None = None, query: str | None = None, part: Part | None = None
@@ -316,9 +339,15 @@ class Relational(Fitted):
         if part not in (None, *PARTS):
             raise ParameterError(f"part is {part!r}", hint=f"it can be {', '.join(PARTS)}")
         with self._looking(database, query) as (engine, model, offload):
+
+            def measured(problem: Problem) -> Found:
+                found: Any = measure(problem, model)
+                named: Found = replace(found, of=Named(model.label, model.trained_on.label_values, model.weighted))
+                return named
+
             if part is None:
-                return on_all(engine, model, lambda problem: measure(problem, model), offload=offload)
-            return on_parts(engine, model, lambda problem: measure(problem, model), [part], offload=offload)[part]
+                return on_all(engine, model, measured, offload=offload)
+            return on_parts(engine, model, measured, [part], offload=offload)[part]
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -364,10 +393,9 @@ class RelationalSVC(Relational):
         super()._take(model)
         self.classes_ = np.array(model.trained_on.label_values)
 
-    def predict(self, frame: Frame) -> Values:
-        """The label's own value for each row: the positive one where the score is above 0; of more classes, that with
-        the largest score."""
-        found = self.decision_function(frame)
+    def _predicted(self, X: Frame) -> Values:
+        """The positive value where the score is above 0; of more classes, that with the largest score."""
+        found = self._scores(X)
         if self._fitted().groups:
             predicted = self.classes_[(found > 0).astype(int)].astype(object)
             predicted[np.isnan(found)] = None
@@ -382,19 +410,22 @@ class RelationalSVC(Relational):
         """The accuracy: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and
         score() of those that it was trained on."""
         if y is not None and not isinstance(y, str):
-            return float(np.mean(np.asarray(self.predict(X)) == np.asarray(y)))
+            return float(np.mean(self._predicted(X) == np.asarray(y)))
         found = self.evaluate(X, y)
         return found.measures["accuracy"] if isinstance(found, Confusion) else found.accuracy.value
 
-    def predict_proba(self, frame: Frame) -> Values:
+    def predict_proba(self, X: Frame) -> Any:
         """For each row the probability of each of classes_, if there is one: `probability` asks for it. nan for a row
         with a NULL, if no mean was trained for it. More than two classes are each fitted against all others, and their
         probabilities divided by the sum."""
-        curves, found = predicting.probabilities_of(self._fitted()), self.decision_function(frame)
+        with in_python():
+            curves, found = predicting.probabilities_of(self._fitted()), self._scores(X)
         if found.ndim == 2:
-            return normalised(np.column_stack([p(own) for p, own in zip(curves, found.T, strict=True)]))
-        positive = curves[0](found)
-        return np.column_stack([1.0 - positive, positive])
+            chances = normalised(np.column_stack([p(own) for p, own in zip(curves, found.T, strict=True)]))
+        else:
+            positive = curves[0](found)
+            chances = np.column_stack([1.0 - positive, positive])
+        return like(X, chances, PROBABILITY, self.classes_)
 
     def evaluate(
         self, database: Database | None = None, query: str | None = None, part: Part | None = None
@@ -419,17 +450,13 @@ class RelationalSVR(Relational):
 
     of_numbers = True
 
-    def predict(self, frame: Frame) -> Values:
-        """The score of each row; nan for a row with a NULL, if no mean was trained for it."""
-        return self.decision_function(frame)
-
     def score(self, X: Database | Frame = None, y: Any = None) -> float:
         """R^2: score(frame, labels) of rows in memory, score(database, query) of the rows of a query, and score() of
         those that it was trained on. nan if the label is the same in all rows."""
         if y is not None and not isinstance(y, str):
             labels = np.asarray(y, dtype=float)
             spread = float(np.sum((labels - labels.mean()) ** 2))
-            return 1.0 - float(np.sum((labels - self.predict(X)) ** 2)) / spread if spread else np.nan
+            return 1.0 - float(np.sum((labels - self._scores(X)) ** 2)) / spread if spread else np.nan
         found = self.evaluate(X, y).r2
         return np.nan if found is None else found
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sqlsvm.model.evaluation import Clusters, intervals_as_json
+from sqlsvm.model.evaluation import Clusters, Named, intervals_as_json
 from sqlsvm.model.interval import Interval
 from sqlsvm.solve.arrays import Array
 
@@ -30,6 +30,7 @@ class Confusion:
     clusters: Clusters | None = None
     no_intervals: str = ""
     """Why there are none of the rows held out, or not of all measures."""
+    of: Named = field(default=Named(), compare=False, repr=False)
 
     @property
     def exact(self) -> bool:

@@ -16,6 +16,16 @@ OF_PROBABILITIES = "brier", "log_loss"
 
 
 @dataclass(frozen=True)
+class Named:
+    """Of what it is measured, for a table of it."""
+
+    label: str = "label"
+    values: tuple[object, ...] = (-1, 1)
+    """Of the label, the negative one first."""
+    weighted: bool = False
+
+
+@dataclass(frozen=True)
 class Bounded:
     """A number with a lower and an upper bound."""
 
@@ -113,6 +123,7 @@ class Evaluation:
     clusters: Clusters | None = None
     no_intervals: str = ""
     """Why there are none of the rows held out."""
+    of: Named = field(default=Named(), compare=False, repr=False)
 
     @property
     def true_negative(self) -> Bounded:
@@ -226,9 +237,10 @@ class Residuals:
     clusters: Clusters | None = None
     no_intervals: str = ""
     """Why there are none of the rows held out."""
+    of: Named = field(default=Named(), compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        apart = ("edges", "counts", "fairness", "intervals", "clusters", "no_intervals")
+        apart = ("edges", "counts", "fairness", "intervals", "clusters", "no_intervals", "of")
         found = {name: value for name, value in vars(self).items() if name not in apart}
         found |= {"exact": not self.blur, "histogram": {"edges": list(self.edges), "rows": list(self.counts)}}
         return found | intervals_as_json(self) | _fairness(self.fairness)
@@ -272,6 +284,7 @@ class ByGroup:
     """Over all groups together, without what compares scores; None if no row is in a group with a model."""
     missed: float
     """The rows of the join that are in no group with a model."""
+    of: Named = field(default=Named(), compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         each = [{"value": one.value, **_short(one.found)} for one in self.groups]

@@ -1,6 +1,6 @@
 """Frames of the caller's kind. No library is imported that is not there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,19 +28,23 @@ def kind_of(given: object) -> str | None:
     return module if module in ("pandas", "polars", "pyarrow") else None
 
 
-def like(given: Any, values: Values, name: str) -> Any:
-    """A column for the rows of a frame: a series of pandas with its index or one of polars, an array of pyarrow."""
-    match kind_of(given):
-        case "pandas":
-            import pandas
+def columns_of(given: Any) -> Any:
+    """The columns by name of a frame that has another way to give them."""
+    if kind_of(given) == "pyarrow":
+        return {name: given[name].to_numpy() for name in given.column_names}
+    return given.collect() if kind_of(given) == "polars" and hasattr(given, "collect") else given
 
-            return pandas.Series(values, index=given.index, name=name)
-        case "polars":
-            import polars  # type: ignore[import-not-found,unused-ignore]
 
-            return polars.Series(name, values.tolist())
-        case "pyarrow":
-            import pyarrow
-
-            return pyarrow.array(values.tolist())
-    return values
+def like(given: Any, values: Values, name: str, columns: Iterable[object] = ()) -> Any:
+    """Values for the rows of a frame, in its kind: a series or an array, and a frame if there are several columns."""
+    kind = kind_of(given)
+    if kind is None:
+        return values
+    named = dict(zip(map(str, columns), values.T, strict=True)) if values.ndim == 2 else {name: values}
+    found = frame(named, kind)
+    if kind == "pandas":
+        found.index = given.index
+        found.columns = list(columns) if values.ndim == 2 else [name]
+    if values.ndim == 2:
+        return found
+    return found[name].combine_chunks() if kind == "pyarrow" else found[name]

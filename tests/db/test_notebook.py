@@ -102,6 +102,38 @@ def test_scores_and_exports_agree(svc: RelationalSVC, tmp_path: Path) -> None:
         assert np.all(again.decision_function(frame) == scores)
 
 
+def test_frames_give_frames(svc: RelationalSVC) -> None:
+    """Of their own kind, with the index of pandas."""
+    rows = joined()[["days", "kind", "age"]][::2]
+    scores = svc.decision_function(rows.to_dict("list"))
+    assert isinstance(scores, np.ndarray)
+    predicted, chances = svc.predict(rows), svc.predict_proba(rows)
+    assert (predicted.name, list(chances.columns)) == ("prediction", [False, True])
+    assert predicted.index.equals(rows.index)
+    assert chances.index.equals(rows.index)
+    assert (svc.decision_function(rows) == scores).all()
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(rows.reset_index(drop=True))
+    assert svc.predict(table).to_pylist() == predicted.tolist()
+    assert svc.predict_proba(table).column_names == ["False", "True"]
+    pl = pytest.importorskip("polars")
+    frame = pl.from_arrow(table)
+    for given in (frame, frame.lazy()):
+        assert isinstance(svc.predict(given), pl.Series)
+        assert svc.predict(given).to_list() == predicted.tolist()
+        assert svc.predict_proba(given)["True"].to_list() == chances[True].tolist()
+        assert svc.decision_function(given).to_list() == scores.tolist()
+
+
+def test_rows_in_a_database_are_predicted_there(svc: RelationalSVC) -> None:
+    frames = {name: pd.DataFrame(columns) for name, columns in TABLES.items()}
+    found = svc.predict(frames, f"{QUERY} WHERE o.days > 0")
+    assert list(found.columns) == ["late", "days", "kind", "age", "score", "prediction", "probability"]
+    np.testing.assert_allclose(found["score"], svc.decision_function(found), rtol=1e-12)
+    assert (found["prediction"] == svc.predict(found)).all()
+    assert isinstance(svc.predict({n: dict(c) for n, c in TABLES.items()}, QUERY), pd.DataFrame)
+
+
 def test_a_report(svc: RelationalSVC, tmp_path: Path) -> None:
     page = svc.report(tmp_path / "late.html")
     assert "ROC curve" in page.read_text()
@@ -132,7 +164,7 @@ def test_results_print_as_the_command_line_shows_them(
         monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
     found: dict[str, object] = {
         "no weights have a lower objective": svc.model_,
-        "balanced accuracy": svc.evaluate(),
+        "predicted True": svc.evaluate(),
         "foreign key on o.customer = c.id": sqlsvm.inspect(TABLES, QUERY, "late"),
         "with label": sqlsvm.describe(TABLES, QUERY, "late"),
         "variance": sqlsvm.components(TABLES, QUERY, label="late"),
