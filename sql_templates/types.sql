@@ -1,7 +1,7 @@
 -- What the helpers hand to each other. An upgrade drops them first, like the helpers.
 DO $$
 BEGIN
-    IF to_regtype('sqlsvm._given') IS NULL THEN
+    IF pg_catalog.to_regtype('sqlsvm._given') IS NULL THEN
         -- The order is that of IN_ORDER in plan/parameters.py: $1 is theta, $2 is bound, and so on.
         CREATE TYPE sqlsvm._given AS (
             theta float8[], bound float8, buckets float8, label float8, levels float8[], slack float8,

@@ -2,8 +2,10 @@
 -- result type.
 DO $$
 DECLARE
+    path CONSTANT text := pg_catalog.current_setting('search_path');
     command text;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);  -- the caller's may have operators of others
     FOR command IN
         SELECT 'DROP FUNCTION ' || string_agg(p.oid::regprocedure::text, ', ') FROM pg_catalog.pg_proc AS p
         WHERE p.pronamespace = 'sqlsvm'::regnamespace AND starts_with(p.proname, '_') HAVING count(*) > 0
@@ -14,5 +16,6 @@ BEGIN
     LOOP
         EXECUTE command;
     END LOOP;
+    PERFORM pg_catalog.set_config('search_path', path, true);
 END
 $$;

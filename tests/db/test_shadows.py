@@ -6,6 +6,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from sqlsvm.engine.base import Engine
+from sqlsvm.psql.install.found import function_templates
+from sqlsvm.store.templates import template
 from tests.cli.command import sqlsvm
 from tests.psql import answer, psql
 from tests.typed import typed
@@ -123,6 +125,15 @@ def test_the_driver_calls_no_shadow(shadowed: str, query: str) -> None:
     run(shadowed, "predict", "m", "--input", "SELECT f.*, x AS t, x AS a, x AS z, x AS w FROM f", "--view", "viewed")
     run(shadowed, "drop", "m", "--yes")
     run(shadowed, "train", *asked, "--name", "n", "--solver", "descent", "--max-passes", "3", code=3)
+
+
+def test_no_file_that_is_run_by_hand_calls_a_shadow(shadowed: str) -> None:
+    """All of sql_templates that installs, upgrades, gives rights and removes, on the path of the session."""
+    made = ("schema", "tables", "states", "references", "programs", "owners", "starts", "types")
+    again = ("upgrade", "owners", "starts", "types", *function_templates(), "grants", "uninstall")
+    for name in (*made, *function_templates(), *again):
+        said = psql(shadowed, f"{QUIET} SET check_function_bodies = off; BEGIN; {template(name)}; COMMIT;")
+        assert (said.code, said.err) == (0, ""), (name, said.err)
 
 
 @pytest.mark.slow
