@@ -22,7 +22,9 @@ BEGIN
         p.weight_positive := p.n / (2 * (p.n - p.n_negative));
         p := sqlsvm._counted(p);
     END IF;
-    RETURN sqlsvm._scaled(p, scale);
+    p := sqlsvm._scaled(p, scale);
+    PERFORM sqlsvm._check_read();
+    RETURN p;
 END
 $$;
 

@@ -16,12 +16,19 @@ BEGIN
     LOOP
         IF in_place THEN
             EXECUTE format('CREATE TEMPORARY VIEW %I AS %s', source.name, source.query);
+            BEGIN
+                EXECUTE format('LOCK TABLE pg_temp.%I IN ACCESS SHARE MODE', source.name);
+            EXCEPTION WHEN insufficient_privilege THEN
+                NULL;  -- the rights to some columns are enough to read them
+            END;
         ELSE
             EXECUTE format('CREATE TEMPORARY TABLE %I AS %s WITH NO DATA', source.name, source.query);
             copies := copies || format('c%s AS (INSERT INTO pg_temp.%I %s)', source.place, source.name, source.query);
         END IF;
     END LOOP;
-    IF NOT in_place THEN
+    IF in_place THEN
+        PERFORM sqlsvm._check_read();
+    ELSE
         EXECUTE format('WITH %s SELECT', array_to_string(copies, ', '));
         FOR source IN
             SELECT s.working_table AS name FROM pg_temp.sqlsvm_statements AS s WHERE s.part = 'sources'

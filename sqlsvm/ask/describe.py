@@ -93,7 +93,7 @@ def describe(
 ) -> Description:
     """From one snapshot of the tables. A row of weight w counts as w rows."""
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
-    with brought(engine, query, offload) as (here, query), workspace(here) as work:
+    with brought(engine, query, offload) as (here, query), workspace(here, reads=query.tables) as work:
         steps.info("looking at rows and keys of the tables")
         columns, target = _columns(work, query, positive)
         steps.info("reading the columns of the join")
@@ -111,7 +111,7 @@ def histograms(engine: Engine, query: FeatureQuery, names: Sequence[str]) -> dic
     if not wanted:
         return {}
     query = replace(query, features=wanted, label=None, audited=())
-    with workspace(engine) as work:
+    with workspace(engine, reads=query.tables) as work:
         columns, _ = _columns(work, query, None)
         facts = read_facts(work, columns)
         places = {c.name: i for i, c in enumerate(columns.numbers) if facts.numbers[i].known > 0.0}

@@ -195,7 +195,7 @@ def analyze(engine: Engine, text: str, training: Training, beta: Given | None = 
     scores are equal, a pass may take a fifth of the time."""
     done: list[tuple[Phase, Statement, float, float]] = []
     query = labelled(engine, text, training.problem, maps_of(beta) or training.effort.seed)
-    with naming_features(engine, query), workspace(engine) as work:
+    with naming_features(engine, query), workspace(engine, reads=query.tables) as work:
         work.on_done = lambda *about: done.append((PHASES[work.clock.phase], *about))
         problem = prepared(work, query, training.problem)
         first = _first_pass(problem, training, beta)

@@ -89,7 +89,7 @@ def inspect(
     if approximate and not engine.abilities.frequent:
         raise OptionError("this database has no sketch of frequent values", hint="leave --approximate out")
     query = read_query(engine, text, label=label, weight=weight, categorical=categorical)
-    with naming_features(engine, query), workspace(engine) as work:
+    with naming_features(engine, query), workspace(engine, reads=query.tables) as work:
         steps.info("looking at rows and keys of the tables")
         target = if_classes(engine, query, positive) if query.label else None
         catalog = checked(work.facts, query)

@@ -64,7 +64,7 @@ def _rows(
 ) -> Iterator[tuple[Workspace, FeatureQuery]]:
     query = labelled(engine, stored_query(engine, model), options_of(model), model.maps)
     query = marked(holdout)(query, Facts(engine))
-    with brought(engine, query, offload) as (here, query), workspace(here) as work:
+    with brought(engine, query, offload) as (here, query), workspace(here, reads=query.tables) as work:
         yield work, query
 
 

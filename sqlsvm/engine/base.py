@@ -218,7 +218,7 @@ class Engine(ABC):
 
     def create(self, made: exp.Create, *, overwrite: bool = False) -> None:
         """Make a table or view of a query. With `overwrite` it replaces one of that name, if nothing fails."""
-        with self.snapshot():
+        with self.snapshot(made.expression.find_all(exp.Table)):
             if overwrite:
                 self.execute(exp.Drop(tables=[made.this.copy()], kind=made.kind, exists=True))
             self.execute(made)
@@ -355,8 +355,8 @@ class Engine(ABC):
     # -- the session ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def snapshot(self) -> AbstractContextManager[None]:
-        """A transaction: all statements inside see the same data."""
+    def snapshot(self, reads: Iterable[exp.Table] = ()) -> AbstractContextManager[None]:
+        """A transaction: all statements inside see the same data. `reads` are the tables of the user that they read."""
 
     @contextmanager
     def bracket(self, begin: str, undo: str, end: str) -> Iterator[None]:

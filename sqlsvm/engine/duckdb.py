@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
@@ -320,7 +320,7 @@ class DuckDB(Engine):
             self.execute(exp.Copy(this=query.subquery(), kind=False, files=files, params=params))
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, reads: Iterable[exp.Table] = ()) -> Iterator[None]:
         if self._in_snapshot:
             raise EngineError("a snapshot is already open in this session")
         self._in_snapshot = True
@@ -409,7 +409,7 @@ class Borrowed(DuckDB):
         return not self._within and super()._is_stored(table)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, reads: Iterable[exp.Table] = ()) -> Iterator[None]:
         """A transaction of DuckDB is a snapshot already."""
         with nullcontext() if self._within else super().snapshot():
             yield

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlsvm.engine import wire
 from sqlsvm.engine.base import Abilities, Called, Column, Kind, Parameters, Programmable, Spelling, Stranger
 from sqlsvm.engine.pg_names import Names
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import EngineError, OptionError
 
 OLDEST = 14
 """The oldest PostgreSQL that sqlsvm works with."""
@@ -53,6 +53,23 @@ WITH RECURSIVE read (oid) AS (
     ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass)
 SELECT pg_get_viewdef(c.oid) FROM read JOIN pg_catalog.pg_class AS c ON c.oid = read.oid AND c.relkind = 'v'
 ORDER BY c.oid"""
+
+# LOCK takes no foreign table and no materialised view, and wants the right to all columns.
+_LOCKABLE = """\
+SELECT given.name FROM unnest($1::text[]) AS given (name)
+JOIN pg_catalog.pg_class AS c ON c.oid = to_regclass(given.name)
+WHERE c.relkind IN ('r', 'p', 'v') AND has_table_privilege(c.oid, 'SELECT')"""
+
+# A session keeps the locks of all that it has read. What TRUNCATE, REFRESH or a new table of the same name has put
+# there since the snapshot is in another file than the one that the snapshot knows. An index may be new: it has the rows
+# of its table.
+_REWRITTEN = """\
+SELECT l.relation::regclass::text
+FROM pg_catalog.pg_locks AS l LEFT JOIN pg_catalog.pg_class AS c ON c.oid = l.relation
+WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relkind IS DISTINCT FROM 't'
+  AND pg_get_indexdef(l.relation) IS NULL AND c.relfilenode IS DISTINCT FROM 0
+  AND pg_relation_filenode(l.relation) <> coalesce(c.relfilenode, 0)
+ORDER BY 1 LIMIT 1"""
 
 # A unique index on an inheritance parent does not cover its children; on a partitioned table it does. An index under
 # another collation, or with the operators of another type, does not compare as = does.
@@ -197,6 +214,17 @@ class PgCatalog(Programmable):
 
     def view_texts(self, tables: Sequence[exp.Table]) -> tuple[str, ...]:
         return tuple(text for (text,) in self._ask(_VIEW_TEXTS, [[self._name(table) for table in tables]]))
+
+    def _lockable(self, names: Sequence[str]) -> list[str]:
+        return [name for (name,) in self._ask(_LOCKABLE, [names])] if names else []
+
+    def _check_read(self, names: Sequence[str]) -> None:
+        if names and (rewritten := self._ask(_REWRITTEN)):
+            raise EngineError(
+                f"{rewritten[0][0]} was truncated, refreshed or made anew after this transaction had begun",
+                detail="The transaction sees other tables as they were before that.",
+                hint="end the transaction, and do this again",
+            )
 
     def unique_keys(self, tables: Sequence[exp.Table]) -> list[list[frozenset[str]]]:
         found: list[list[frozenset[str]]] = [[] for _ in tables]

@@ -20,6 +20,7 @@ from sqlsvm.engine.base import (
     Q,
     Rows,
     Sent,
+    StatementError,
     Text,
     Texts,
     Values,
@@ -239,16 +240,36 @@ class Postgres(PgCatalog):
             yield from copy.rows()
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, reads: Iterable[exp.Table] = ()) -> Iterator[None]:
+        read = [self._name(table) for table in reads if table.db]
+        tables = self._lockable(read)
         if self._rehearsing:
             with self.bracket("SAVEPOINT sqlsvm", "ROLLBACK TO SAVEPOINT sqlsvm", "RELEASE SAVEPOINT sqlsvm"):
+                self._lock(tables, "ROLLBACK TO SAVEPOINT sqlsvm")
+                self._check_read(read)
                 yield
+                self._check_read(read)
             return
         self._check_idle()
         with self.bracket(self._begin, "ROLLBACK", "COMMIT"):
+            self._lock(tables, "ROLLBACK", self._begin)
             yield
+            self._check_read(read)
             if self._connection.info.transaction_status == pq.TransactionStatus.INERROR:
                 raise EngineError("the transaction was rolled back", detail="a statement in it had failed before")
+
+    def _lock(self, tables: Sequence[str], *undo: str) -> None:
+        """TRUNCATE removes rows also from snapshots that are older. LOCK takes no snapshot, so the one that comes after
+        it is younger. It wants the right to a whole table, which a view may lack where it reads a few columns."""
+        if not tables:
+            return
+        try:
+            self._send(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
+        except StatementError as error:
+            if error.kind != "denied":
+                raise
+            for text in undo:
+                self._send(text)
 
     def work_in(self, schema: str) -> None:
         self._check_work_schema(schema)
@@ -419,10 +440,10 @@ class Borrowed(Postgres):
         self._connection.execute(b"RELEASE SAVEPOINT sqlsvm_given")
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, reads: Iterable[exp.Table] = ()) -> Iterator[None]:
         self._in_snapshot = True
         try:
-            with super().snapshot():
+            with super().snapshot(reads):
                 yield
         finally:
             self._in_snapshot = False

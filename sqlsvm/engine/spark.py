@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import inf
@@ -339,7 +339,7 @@ class Spark(Engine):
     # -- the session ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, reads: Iterable[exp.Table] = ()) -> Iterator[None]:
         """A table is looked up once: files that are added later are not read. If files are replaced, a statement
         fails."""
         if self._in_snapshot:

@@ -290,7 +290,7 @@ def write_csv(engine: Engine, found: exp.Select, out: TextIO, *, keep_formulas: 
     """Write a line of names, then all rows; a NULL is an empty cell. Returns the number of rows."""
     writer = csv.writer(_Lines(out), lineterminator="\r\n")
     columns = engine.describe(found)
-    with engine.snapshot(), closing(engine.texts(_texts(found, len(columns)))) as rows:
+    with engine.snapshot(found.find_all(exp.Table)), closing(engine.texts(_texts(found, len(columns)))) as rows:
         first = next(rows, None)  # before the names are written, so that an error leaves no output
         names = [column.name for column in columns]
         written = -1

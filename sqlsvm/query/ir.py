@@ -228,6 +228,13 @@ class FeatureQuery:
         return {name: terms for name, terms in found.items() if len(terms) > 1}
 
     @property
+    def tables(self) -> tuple[exp.Table, ...]:
+        """Those that its statements read, also in sub-queries."""
+        parts = [part for r in self.relations for part in (r.source, *r.filters, *r.late_filters)]
+        parts += [computed.value for r in self.relations for layer in r.computed for computed in layer.values()]
+        return tuple(t for part in (*parts, *(o.expression for o in self.valued)) for t in part.find_all(exp.Table))
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """Both sides of every equality, including those of LEFT JOINs."""
         equalities = (*self.equalities, *(e for j in self.left_joins for e in j.equalities))

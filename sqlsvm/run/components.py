@@ -58,7 +58,11 @@ def components_of(
     if not any(map(is_number, query.features)):
         raise OptionError("the query has no feature that is a number", hint="components are of numbers and booleans")
     query = without_nulls(query, Facts(engine)) if nulls == "drop" else query
-    with naming_features(engine, query), brought(engine, query, offload) as (here, query), workspace(here) as work:
+    with (
+        naming_features(engine, query),
+        brought(engine, query, offload) as (here, query),
+        workspace(here, reads=query.tables) as work,
+    ):
         columns = columns_of(tree_of(work, query), [f for f in query.features if is_number(f)], None)
         steps.info("reading the products of the columns")
         facts = read_facts(work, columns)

@@ -46,7 +46,11 @@ def examples_of(
 
     def examples(columns: Sequence[Feature], size: int) -> Examples:
         rows, engine = replace(marked(held)(query, facts), features=tuple(columns), audited=()), facts.engine
-        with naming_features(engine, rows), brought(engine, rows, offload) as (here, rows), workspace(here) as work:
+        with (
+            naming_features(engine, rows),
+            brought(engine, rows, offload) as (here, rows),
+            workspace(here, reads=rows.tables) as work,
+        ):
             problem = opened(work, rows)
             return _examples(problem, drawn_sample(problem, int(min(size, problem.rows)), seed), columns)
 

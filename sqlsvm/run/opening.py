@@ -30,7 +30,7 @@ MapsOrSeed = Sequence[Mapped] | int
 def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsOrSeed = 0) -> Iterator[Problem]:
     """Names and types are read before the snapshot, rows inside. At the end the working tables are dropped."""
     query = labelled(engine, text, options, maps)
-    with naming_features(engine, query), workspace(engine) as work:
+    with naming_features(engine, query), workspace(engine, reads=query.tables) as work:
         yield prepared(work, query, options)
 
 

@@ -139,7 +139,7 @@ def train_each(
     clock.begin("reading")
     if offload := copied(engine, query, training.offload):
         clock.begin("copying")
-    with brought(engine, query, offload) as (here, query), workspace(here, clock) as work:
+    with brought(engine, query, offload) as (here, query), workspace(here, clock, query.tables) as work:
         if training.problem.by:
             return [groups_model(engine, text, trainings, work, query, continuations, start)]
         problem, left_out = opened(work, query, training)
@@ -206,7 +206,7 @@ def with_share(engine: Engine, text: str, trainings: Mapping[str, Training], clo
     from sqlsvm.run.holdout_size import chosen_share
 
     query = labelled(engine, text, training.problem, (), offload=training.offload)
-    with brought(engine, query, training.offload) as (here, query), workspace(here, clock) as work:
+    with brought(engine, query, training.offload) as (here, query), workspace(here, clock, query.tables) as work:
         share = chosen_share(work, query, training.problem, training.holdout)
     return {name: replace(each, holdout=share) for name, each in trainings.items()}
 

@@ -231,9 +231,10 @@ class Workspace:
 
 
 @contextmanager
-def workspace(engine: Engine, clock: Clock | None = None) -> Iterator[Workspace]:
-    """One snapshot of the data for all statements inside. At its end the working tables are dropped."""
-    with engine.snapshot():
+def workspace(engine: Engine, clock: Clock | None = None, reads: Iterable[exp.Table] = ()) -> Iterator[Workspace]:
+    """One snapshot of the data for all statements inside, which read these tables. At its end the working tables are
+    dropped."""
+    with engine.snapshot(reads):
         made = Workspace(engine, clock)
         try:
             yield made

@@ -34,7 +34,7 @@ def copied(engine: Engine, query: FeatureQuery, offload: bool | None) -> bool:
     """Is it offloaded? If the user does not say, then where statements take long and there is little to copy."""
     if offload is not None or not engine.abilities.slow_to_start:
         return bool(offload)
-    with naming_features(engine, query), engine.snapshot():
+    with naming_features(engine, query), engine.snapshot(query.tables):
         return _is_little(checked(Facts(engine), query))
 
 
@@ -68,7 +68,7 @@ def offloaded(engine: Engine, query: FeatureQuery) -> Iterator[tuple[Engine, Fea
     if engine.abilities.in_process:
         raise OptionError("--offload copies into DuckDB, and this is DuckDB", hint="leave --offload out")
     with scratch() as local:
-        with engine.snapshot():
+        with engine.snapshot(query.tables):
             made = exports(checked(Facts(engine), query))
             copies = [_copy(engine, local, number, export) for number, export in enumerate(made)]
         yield local, _query_over(copies, query, local.dialect)
