@@ -127,6 +127,19 @@ def test_the_driver_calls_no_shadow(shadowed: str, query: str) -> None:
     run(shadowed, "train", *asked, "--name", "n", "--solver", "descent", "--max-passes", "3", code=3)
 
 
+def test_an_exported_expression_is_looked_up_on_the_path_of_its_reader(shadowed: str) -> None:
+    """docs/security.md says so: it is text for a statement of the reader. On the path of the system it is the score."""
+    run(shadowed, "install")
+    run(shadowed, "train", "--query", STAR, "--label", "y", "--name", "m")
+    (from_psql,) = answer(shadowed, "SELECT sqlsvm.score_sql('m');")
+    rows = "FROM (SELECT 1::float8 AS x, 1::float8 AS t, 1::float8 AS a, 'c1' AS c, 0::float8 AS z) AS r;"
+    score = """SELECT sqlsvm.decision_function('m', '{"x": 1, "t": 1, "a": 1, "c": "c1", "z": 0}');"""
+    for text in (from_psql, run(shadowed, "predict", "m", "--sql").strip().rstrip(";")):
+        assert "a shadow was called" in psql(shadowed, f"SELECT {text} {rows}").err
+        (found,) = answer(shadowed, f"SET search_path = pg_catalog; SELECT {text} {rows}")
+        assert float(found) == pytest.approx(float(answer(shadowed, score)[0]), rel=1e-12)
+
+
 def test_no_file_that_is_run_by_hand_calls_a_shadow(shadowed: str) -> None:
     """All of sql_templates that installs, upgrades, gives rights and removes, on the path of the session."""
     made = ("schema", "tables", "states", "references", "programs", "owners", "starts", "types")
