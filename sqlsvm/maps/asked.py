@@ -259,8 +259,9 @@ def is_named(map: str) -> bool:
 
 
 def columns_of(maps: Sequence[str]) -> list[str]:
-    """The columns, or tables, that are named."""
-    return [map.split(":")[1] for map in maps if is_named(map)]
+    """What may be the columns, or tables, that are named: the names may have colons."""
+    parts = [map.split(":")[1:] for map in maps if is_named(map)]
+    return [":".join(part[:n]) for part in parts for n in range(1, len(part) + 1)]
 
 
 def numbers_of(query: FeatureQuery, alias: str) -> list[Feature]:

@@ -12,6 +12,8 @@ from sqlsvm.errors import OptionError, nearest
 from sqlsvm.plan.by_name import read_beta
 from sqlsvm.plan.design import OTHER
 from sqlsvm.plan.scaling import Element, Scaling
+from sqlsvm.query import Fold
+from sqlsvm.query.names import meant
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.constraint import Constraint
 
@@ -38,9 +40,11 @@ def audited(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict(fair(texts)))
 
 
-def constraint(texts: Sequence[str], scaling: Scaling, centre: float, covariances: Covariances) -> Constraint:
+def constraint(
+    texts: Sequence[str], scaling: Scaling, centre: float, covariances: Covariances, fold: Fold
+) -> Constraint:
     """`centre` is what was subtracted from the label: the user's intercept is that plus the one of beta."""
-    rows = [row for text in texts for row in _Rows(scaling, centre, covariances).of(text)]
+    rows = [row for text in texts for row in _Rows(scaling, centre, covariances, fold).of(text)]
     if len(rows) > MOST:
         raise OptionError(
             f"the constraints are {len(rows):,} rows, and there can be {MOST:,}",
@@ -91,6 +95,7 @@ class _Rows:
     scaling: Scaling
     centre: float
     covariances: Covariances
+    fold: Fold
 
     def of(self, text: str) -> Iterator[_Row]:
         kind, _, rest = text.partition(":")
@@ -113,9 +118,10 @@ class _Rows:
 
     def _named(self, column: str) -> list[Element]:
         """The weight of a number, or those of all categories."""
-        found = [e for e in self._weights() if e.feature == column]
+        names = list(dict.fromkeys(e.feature for e in self._weights()))
+        own = meant(column, names, self.fold)
+        found = [e for e in self._weights() if e.feature == own]
         if not found:
-            names = list(dict.fromkeys(e.feature for e in self._weights()))
             hint = nearest(column, names) or f"there are {', '.join(names[:20])}"
             raise OptionError(f"{column} is no feature of the query, so it has no weight to constrain", hint=hint)
         return found

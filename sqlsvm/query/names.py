@@ -144,6 +144,13 @@ def _is_tail(path: tuple[str, ...], source: Source) -> bool:
     return shorter > 0 and source.alias == path[-1] and path[-shorter:] == source.path[-shorter:]
 
 
+def meant(typed: str, known: Iterable[str], fold: Fold) -> str | None:
+    """The name that a user means: as spelled, else as the engine reads the unquoted name."""
+    names = list(known)
+    meanings = {fold(name, True): name for name in names}
+    return typed if typed in names else meanings.get(fold(typed, False))
+
+
 def relations_in(resolved: exp.Expr) -> list[str]:
     """The aliases that a resolved expression uses, in order of appearance."""
     return list(dict.fromkeys(column.table for column in resolved.find_all(exp.Column)))

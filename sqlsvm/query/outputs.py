@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query.guards import Fragment, as_typed
 from sqlsvm.query.ir import Feature
-from sqlsvm.query.names import Scope, Shown, Visible, relations_in
+from sqlsvm.query.names import Scope, Shown, Visible, meant, relations_in
 from sqlsvm.query.sums import terms_of
 
 
@@ -112,8 +112,8 @@ def _named(node: exp.Expression, shown: Shown, scope: Scope) -> list[Visible]:
 def find(name: str, role: str, features: Sequence[Feature], scope: Scope) -> Feature:
     """The feature called `name`: as spelled, else as the engine reads the unquoted name."""
     by_name = {feature.name: feature for feature in features}
-    by_meaning = {scope.fold(n, True): feature for n, feature in by_name.items()}
-    if feature := by_name.get(name) or by_meaning.get(scope.fold(name, False)):
+    if own := meant(name, by_name, scope.fold):
+        feature = by_name[own]
         used = [f.relation for f in features if f.name == feature.name]
         if len(used) == 1:
             return feature

@@ -24,6 +24,7 @@ from sqlsvm.engine.base import Column, Engine, Rows
 from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.names import meant
 from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
@@ -153,9 +154,10 @@ def _fold(engine: Engine, query: FeatureQuery, alias: str, folds: Folds) -> exp.
     """ABS(hash(seed, values) % number)"""
     columns = query.used_columns(alias)
     if folds.by is not None:
-        columns = tuple(c for c in query.relation(alias).columns if c.name == folds.by)
+        known = {c.name: c for c in query.relation(alias).columns}
+        columns = tuple(known[name] for name in [meant(folds.by, known, engine.fold)] if name)
         if not columns:
-            hint = nearest(folds.by, (c.name for c in query.relation(alias).columns))
+            hint = nearest(folds.by, known)
             raise OptionError(f"--fold-by: {alias}, which has the label, has no column {folds.by}", hint=hint)
 
     def hashable(column: Column) -> exp.Expression:

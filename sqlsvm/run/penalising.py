@@ -30,7 +30,9 @@ class Penalising:
         if self.is_plain:
             return L2(self.strength)
         scaling, centre = problem.scaling, problem.plan.design.target.centre
-        rows = constraint(self.constrain, scaling, centre, problem.covariances) if self.constrain else None
+        fold, rows = problem.work.engine.fold, None
+        if self.constrain:
+            rows = constraint(self.constrain, scaling, centre, problem.covariances, fold)
         place = next((e.place for e in scaling.numbers if not e.feature), None)
         free = Free(place, problem.plan.loss, tuple(sides(problem))) if self.free and place is not None else None
         return Elastic(self.strength, self.l1, rows or Constraint.none(scaling.dimension), place, free)

@@ -1,13 +1,17 @@
 """No rule changes the rows of a query: random queries, rendered before and after each. `python -m tests.queries` runs
 many more."""
 
+from typing import Any
+
 import pytest
 
+from sqlsvm.ask.validation import trained
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import QueryError
 from sqlsvm.query.read_query import read_query
 from sqlsvm.query.render import render
 from tests.ground.rewriting import check
+from tests.ground.trained import training
 from tests.typed import asked, run
 
 FEW = 24
@@ -51,3 +55,27 @@ def test_a_star_that_leaves_out_what_it_has_not(duckdb: Engine) -> None:
     with pytest.raises(QueryError, match="unknown column keys") as refused:
         read_query(duckdb, "SELECT * EXCLUDE (keys) FROM f")
     assert "key" in (refused.value.hint or "")
+
+
+def test_names_are_found_in_one_way(engine: Engine) -> None:
+    """As spelled, else as the engine reads the unquoted name. A name may have a colon, also that of a sum."""
+    columns = "g % 5 AS k, g % 7 AS x, g % 3 AS z, g % 2 = 0 AS y"
+    run(engine, f"CREATE TABLE f AS SELECT {columns} FROM GENERATE_SERIES(1, 400) AS r(g)")
+    run(engine, "CREATE TABLE d AS SELECT g AS k, g * g AS b FROM GENERATE_SERIES(0, 4) AS r(g)")
+    text = 'SELECT f.y, f.x, f.z, f.x + d.b AS "p:q" FROM f JOIN d ON d.k = f.k'
+    options: dict[str, Any] = {
+        "constrain": ("increasing:X",),
+        "map": ("spline:p:q:4",),
+        "folds": 2,
+        "fold_by": "K",
+        "max_passes": 2,
+    }
+    (model,) = trained(engine, text, {"m": training(**options)})
+    assert {w.feature for w in model.weights} >= {"p:q_spline1", "x"}
+
+
+def test_all_types_that_cannot_be_used_are_named(engine: Engine) -> None:
+    run(engine, "CREATE TABLE f AS SELECT 1 AS x, CAST('2020-01-01' AS DATE) AS d, CAST('12:00' AS TIME) AS t")
+    with pytest.raises(QueryError, match=r"feature d is of type (date|DATE)") as refused:
+        read_query(engine, "SELECT x, d, t FROM f")
+    assert "and feature t is of type " in (refused.value.detail or "")

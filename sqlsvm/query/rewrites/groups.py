@@ -7,6 +7,7 @@ from sqlsvm.engine.base import Column
 from sqlsvm.errors import QueryError, nearest
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import Feature, FeatureQuery, Fold
+from sqlsvm.query.names import meant
 from sqlsvm.query.rewrites.kinds import plain, remedy
 
 
@@ -18,9 +19,10 @@ def by_column(name: str) -> Rule:
         fold = facts.engine.fold
         assert query.label is not None
         for role, other in (("label", query.label), ("weight", query.weight)):
-            if other and _same(other.name, name, fold):
+            if other and meant(name, [other.name], fold):
                 raise QueryError(f"--by: {other.name} is the {role}", hint="groups are the values of another column")
-        found = [f for f in query.features if _same(f.name, name, fold)]
+        own = meant(name, [f.name for f in query.features], fold)
+        found = [f for f in query.features if f.name == own]
         if not found:
             return replace(query, by=_of_table(query, name, fold))
         if {f.relation for f in found} != {query.label.relation}:
@@ -36,19 +38,15 @@ def grouped(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     return replace(query, features=(*query.features, query.by), by=None) if query.by else query
 
 
-def _same(known: str, typed: str, fold: Fold) -> bool:
-    return known == typed or fold(known, True) == fold(typed, False)
-
-
 def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
     assert query.label is not None
     alias = query.label.relation
-    columns = [c for c in query.relation(alias).columns if not c.name.startswith(sql.WORKING)]
-    column = next((c for c in columns if _same(c.name, name, fold)), None)
+    columns = {c.name: c for c in query.relation(alias).columns if not c.name.startswith(sql.WORKING)}
+    column = columns.get(meant(name, columns, fold) or "")
     if column is None:
-        if any(_same(c.name, name, fold) for r in query.relations for c in r.columns):
+        if meant(name, (c.name for r in query.relations for c in r.columns), fold):
             raise _elsewhere(query, name)
-        hint = nearest(name, (c.name for c in columns))
+        hint = nearest(name, columns)
         raise QueryError(f"--by: {alias}, which has the label, has no column {name}", hint=hint)
     _check(column, query.dialect)
     own = sql.named(column.name, alias)

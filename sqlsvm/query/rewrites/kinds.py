@@ -1,6 +1,7 @@
 """The kind of each feature, from the type that the database reports for its output."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -39,6 +40,8 @@ def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     for alias, own in by_relation.items():
         found |= zip(own, facts.columns(query.relation(alias), [f.expression for f in own]), strict=True)
 
+    _check_types(query, found)
+
     def kinded(feature: Feature, role: str) -> Feature:
         column = found[feature]
         feature = replace(feature, kind=_kind(feature, column, role, query.dialect), spelling=column.spelling)
@@ -55,9 +58,18 @@ def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
     )
 
 
+def _check_types(query: FeatureQuery, found: Mapping[Feature, Column]) -> None:
+    """All that cannot be used are named at once."""
+    roles = {query.label: "label", query.weight: "weight"} | dict.fromkeys(query.audited, "audited column")
+    unusable = [(f"{roles.get(f, 'feature')} {f.name}", c) for f, c in found.items() if c.kind == "other"]
+    if unusable:
+        (first, column), *others = unusable
+        more = "; ".join(f"{name} is of type {c.type}: {remedy(c, query.dialect)}" for name, c in others)
+        hint = remedy(column, query.dialect)
+        raise QueryError(f"{first} is of type {column.type}", detail=f"and {more}" if more else None, hint=hint)
+
+
 def _kind(feature: Feature, column: Column, role: str, dialect: str) -> Kind:
-    if column.kind == "other":
-        raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=remedy(column, dialect))
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
     if role == "audited column" and column.kind not in ("numeric", "boolean"):
