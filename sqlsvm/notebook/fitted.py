@@ -44,6 +44,12 @@ class Certificate:
     passes: int
     seconds: float
 
+    def __str__(self) -> str:
+        return (
+            f"objective {self.objective:.6g}, at most {self.objective_upper:.6g}; lower bound {self.lower_bound:.6g}; "
+            f"gap {self.gap:.2g}, {'converged' if self.converged else 'not converged'}"
+        )
+
 
 class Fitted:
     model_: Model
@@ -98,6 +104,10 @@ class Fitted:
 
     def _repr_html_(self) -> str:
         return cells.preformatted(str(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """In the terminal of IPython."""
+        printer.text(str(self))
 
     # -- keeping it ----------------------------------------------------------------------------------------------------
 
@@ -170,17 +180,13 @@ class Fitted:
 
     def plot_weights(self, top: int = 20, axes: "Axes | None" = None) -> "Axes":
         """The weights with the most influence, for the features as they were scaled."""
-        from sqlsvm.report.png import new_axes
+        from sqlsvm.report.png import bars
 
         model = self._fitted().linear()
         model.must_be_one("plot_weights draws those of one")
-        heaviest, axes = model.weights.heaviest(top)[::-1], axes or new_axes()
-        axes.barh(
-            [w.feature if w.category is None else f"{w.feature} = {w.category}" for w in heaviest],
-            [w.scaled_weight for w in heaviest],
-        )
-        axes.set_xlabel("weight of the scaled feature")
-        return axes
+        heaviest = model.weights.heaviest(top)
+        named = {w.feature if w.category is None else f"{w.feature} = {w.category}": w.scaled_weight for w in heaviest}
+        return bars(named, "weight of the scaled feature", axes)
 
     def plot_effects(self, database: Database | None = None) -> "list[Axes]":
         """What each column that a map reads adds to the score, a chart each."""

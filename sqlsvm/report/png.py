@@ -1,7 +1,7 @@
 """Chart -> PNG, for slides and documents, with matplotlib (the extra `plots`)."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sqlsvm.errors import OptionError
@@ -39,6 +39,18 @@ def plot(chart: Chart, axes: "Axes | None" = None) -> "Axes":
     for mark in chart.marks:
         _mark(axes, chart, mark)
     _axes(axes, chart)
+    return axes
+
+
+def bars(values: Mapping[str, float], said: str, axes: "Axes | None" = None) -> "Axes":
+    """A bar for each name, the first at the top. The colour repeats the sign."""
+    axes = axes or new_axes()
+    colours = [COLOURS["first" if value > 0 else "second"] for value in values.values()]
+    axes.barh(list(map(_plain, values)), list(values.values()), color=colours)
+    axes.invert_yaxis()
+    axes.axvline(0, color=COLOURS["aside"], linewidth=1)
+    axes.set_xlabel(_plain(said))
+    axes.spines[["top", "right", "left"]].set_visible(False)
     return axes
 
 

@@ -196,7 +196,7 @@ def test_charts(svc: RelationalSVC) -> None:
     assert svc.plot_convergence().get_title(loc="left") == "Objective between its bounds"
     assert svc.plot_roc().get_title(loc="left") == "ROC curve"
     assert svc.plot_reliability().get_title(loc="left") == "Reliability"
-    assert [text.get_text() for text in svc.plot_weights(2).get_yticklabels()][-1] == svc.weights_["feature"][0]
+    assert svc.plot_weights(2).get_yticklabels()[0].get_text() == svc.weights_["feature"][0]
     path = RelationalSVC(sample=200).fit_path(TABLES, QUERY, "late", lam=[1e-1, 1e-2])
     assert sqlsvm.plot_path(path).get_xscale() == "log"
     for undrawn in (lambda: svc.plot_effects(), lambda: sqlsvm.plot_path([svc])):
