@@ -114,7 +114,7 @@ class Relational(Fitted):
     in_memory: int | Literal["auto"] = "auto"
     holdout: float | str | None = None
     folds: int | None = None
-    fold_by: str | None = None
+    split_by: str | None = None
     probability: ProbabilityMethod | None = None
     seed: int = 0
     kernel: KernelName | None = None

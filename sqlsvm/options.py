@@ -547,12 +547,11 @@ _TABLE = (
         ("train",),
     ),
     Option(
-        "fold_by",
+        "split_by",
         None,
         Name("column"),
-        "The column of the label's table that decides the fold, so that rows with the same value stay together.",
-        ("train",),
-        changes=None,
+        "The column of the label's table that decides in which part of --holdout or --folds a row is, so that rows "
+        "with the same value stay together.",
     ),
     Option(
         "probability",

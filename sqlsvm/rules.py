@@ -195,7 +195,10 @@ def _of_parts() -> Iterator[Rule]:
     yield Rule({"holdout": AUTO, "loss": NUMBER}, (), said, "say how many rows to keep out: --holdout 0.2")
     said = "--folds takes no --map net, which has learned from the labels of all folds"
     yield Rule({"map": Has("net:")}, ("folds",), said, f"{HOLDOUT}: the network then learns without those rows")
-    yield Rule({"folds": MISSING}, ("fold_by",), "--fold-by says which rows stay together in --folds", "add --folds 5")
+    said = "--split-by says which rows stay together in --holdout and --folds"
+    yield Rule(unseen, ("split_by",), said, UNSEEN)
+    said = "--holdout {holdout} takes each row of the label's table for itself, and --split-by keeps them together"
+    yield Rule({"holdout": AUTO, "split_by": GIVEN}, (), said, "say how many rows to keep out: --holdout 0.2")
     groups = {"by": GIVEN}
     yield Rule({**groups, "solver": NO_CUTS}, (), "{solver} trains no groups", "use --solver dane, or leave out --by")
     hint = "measure the groups with --holdout 0.2, or train one of them alone, with WHERE"
@@ -247,7 +250,7 @@ def _of_programs() -> Iterator[Rule]:
     yield Rule(stored, ("holdout",), "a stored program trains on all rows of its query", hint)
     hint = "train with sqlsvm train, and sqlsvm.predict knows its model"
     said = "{flag} is for sqlsvm train: a stored program trains one model, on all rows"
-    yield Rule(stored, ("by", "folds", "fold_by", "probability", "offload"), said, hint)
+    yield Rule(stored, ("by", "folds", "split_by", "probability", "offload"), said, hint)
 
 
 def _of_label() -> Iterator[Rule]:

@@ -20,11 +20,12 @@ from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.prepare import node_table
 from sqlsvm.compile.statement import Statement
-from sqlsvm.engine.base import Column, Engine, Rows
-from sqlsvm.errors import DataError, OptionError, nearest
+from sqlsvm.engine.base import Column, Rows
+from sqlsvm.errors import DataError
 from sqlsvm.plan.plan import PART, Plan
 from sqlsvm.query import FeatureQuery
-from sqlsvm.query.names import meant
+from sqlsvm.query.facts import Facts
+from sqlsvm.query.rewrites.holdout import deciding
 from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
 from sqlsvm.run.drawn import Drawn, read_rows
@@ -123,7 +124,7 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     alias = query.label_relation
     relation = query.relation(alias)
     columns = query.used_columns(alias)
-    number = _fold(work.engine, query, alias, folds)
+    number = _fold(query, work.facts, alias, folds)
     values = [*(sql.named(c.name, alias) for c in columns), exp.alias_(number, FOLD)]
     rows = exp.select(*values).from_(relation.serving(values)).where(*(f.copy() for f in relation.filters))
     work.run(missing_tables(work, problem.plan))
@@ -150,19 +151,12 @@ def in_place(plan: Plan) -> Plan:
     return replace(plan, copied=plan.copied - own, merged=plan.merged - own)
 
 
-def _fold(engine: Engine, query: FeatureQuery, alias: str, folds: Folds) -> exp.Expression:
+def _fold(query: FeatureQuery, facts: Facts, alias: str, folds: Folds) -> exp.Expression:
     """ABS(hash(seed, values) % number)"""
-    columns = query.used_columns(alias)
-    if folds.by is not None:
-        known = {c.name: c for c in query.relation(alias).columns}
-        columns = tuple(known[name] for name in [meant(folds.by, known, engine.fold)] if name)
-        if not columns:
-            hint = nearest(folds.by, known)
-            raise OptionError(f"--fold-by: {alias}, which has the label, has no column {folds.by}", hint=hint)
 
     def hashable(column: Column) -> exp.Expression:
         own = sql.named(column.name, alias)
         return sql.double(own) if column.kind == "numeric" else sql.text(own)
 
-    found = engine.hashed([sql.integer(folds.seed), *map(hashable, columns)])
+    found = facts.engine.hashed([sql.integer(folds.seed), *map(hashable, deciding(query, folds.by, facts))])
     return exp.cast(exp.Abs(this=exp.Mod(this=found, expression=sql.integer(folds.number))), exp.DType.INT)

@@ -64,7 +64,7 @@ class Training:
     probability: ProbabilityMethod | None = DEFAULTS["probability"]
     folds: int | None = DEFAULTS["folds"]
     """`effort.seed` makes them, too."""
-    fold_by: str | None = DEFAULTS["fold_by"]
+    split_by: str | None = DEFAULTS["split_by"]
     offload: bool | None = DEFAULTS["offload"]
     machine: Machine = field(default_factory=Machine)
 
@@ -98,7 +98,7 @@ class Training:
 
     @property
     def held(self) -> Holdout | None:
-        return None if self.holdout is None else Holdout(float(self.holdout), self.effort.seed)
+        return None if self.holdout is None else Holdout(float(self.holdout), self.effort.seed, self.split_by)
 
 
 def train(
@@ -316,7 +316,7 @@ def in_folds(
     from sqlsvm.run.folding import Folds, folded
 
     training = next(iter(trainings.values()))
-    folds = Folds(training.folds or 0, training.effort.seed, training.fold_by)
+    folds = Folds(training.folds or 0, training.effort.seed, training.split_by)
     by_class = training.problem.intercept == "free"
     rows = folded(problem, folds, needed(problem.plan, training.problem.scale, by_class=by_class))
     begun: dict[Loss, list[Made]] = {}

@@ -20,6 +20,7 @@ from sqlsvm.errors import DataError, EngineError, OptionError
 from sqlsvm.model.model import Model, Validated
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.plan.scaling import Moments
+from sqlsvm.query.facts import Facts
 from sqlsvm.run import lookup
 from sqlsvm.run.apart import without as left_out
 from sqlsvm.run.folding import Folded, Folds, _fold, folded
@@ -58,7 +59,7 @@ def made(engine: Engine, join: Join, trainings: Mapping[str, Training]) -> tuple
 
 def fold_of(engine: Engine, join: Join, folds: Folds) -> exp.Expression:
     query = labelled(engine, join.query, ProblemOptions("y", categorical=join.categorical))
-    return _fold(engine, query, query.label_relation, folds)
+    return _fold(query, Facts(engine), query.label_relation, folds)
 
 
 def rows_of(engine: Engine, join: Join, folds: Folds, *more: str) -> Rows:
@@ -257,7 +258,7 @@ def test_rows_with_one_value_stay_together(engine: Engine) -> None:
         rows = rows_of(
             engine, replace(join, query=join.query.replace("s.y,", "s.y, s.store AS k,")), Folds(5, by="store")
         )
-        (model,), found = made(engine, join, {"m": training(lam=1e-2, folds=5, fold_by="store")})
+        (model,), found = made(engine, join, {"m": training(lam=1e-2, folds=5, split_by="store")})
     folds = {k: set(rows["fold"][rows["k"] == k].tolist()) for k in rows["k"].tolist()}
     assert all(len(found) == 1 for found in folds.values())
     assert sorted(n for n, _ in found) == sorted(np.bincount(rows["fold"].astype(int)).tolist())
@@ -328,7 +329,7 @@ def test_an_estimator_has_folds(duckdb: Engine) -> None:
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"folds": 5, "holdout": 0.2}, "--folds and --holdout both"),
     ({"folds": 1}, "folds must be a whole number of at least 2 and at most 100, not 1"),
-    ({"fold_by": "store"}, "--fold-by says which rows stay together"),
+    ({"split_by": "store"}, "--split-by says which rows stay together"),
     ({"folds": 2, "solver": "descent", "scale": "maxabs"}, "descent takes no --folds"),
 )
 
@@ -347,4 +348,4 @@ def test_folds_that_do_not_fit_the_rows(engine: Engine) -> None:
     assert "40 of 40 folds could not be measured, and there are no measures" in model.notes[-1]
     assert not model.validation
     with pytest.raises(OptionError, match="f, which has the label, has no column z"):
-        made(engine, Join("", {}, query), {"m": training(lam=0.1, folds=2, fold_by="z")})
+        made(engine, Join("", {}, query), {"m": training(lam=0.1, folds=2, split_by="z")})

@@ -17,6 +17,7 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.model.predict import predict
 from sqlsvm.plan.preflight import ProblemOptions
 from sqlsvm.query import FeatureQuery
+from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.holdout import PARTS, Holdout, Part, marked
 from sqlsvm.run.holdout import counted_part, prepared_part
 from sqlsvm.run.join_oracle import JoinOracle
@@ -53,9 +54,9 @@ FEATURES = "t.y, t.x, t.n, t.big, t.word, EXTRACT(EPOCH FROM t.day) AS day, EXTR
 OF_TYPES = f"SELECT {FEATURES} FROM t JOIN u ON t.k = u.k"
 
 
-def conjunct(query: FeatureQuery, holdout: Holdout) -> exp.Expression:
+def conjunct(query: FeatureQuery, holdout: Holdout, facts: Facts | None = None) -> exp.Expression:
     """What holds of the rows held out."""
-    held = marked(holdout)(query, NoKeys()).held_out
+    held = marked(holdout)(query, facts or NoKeys()).held_out
     assert held
     return held
 
@@ -76,7 +77,7 @@ def test_the_hash_is_the_same_everywhere(engine: Engine) -> None:
 
 def held_out(engine: Engine, query: FeatureQuery, holdout: Holdout) -> set[int]:
     rows = exp.select(exp.column("id", "t")).from_(query.relation("t").source.copy())
-    return set(asked(engine, rows.where(conjunct(query, holdout)))["id"].tolist())
+    return set(asked(engine, rows.where(conjunct(query, holdout, Facts(engine))))["id"].tolist())
 
 
 def test_the_split_is_uniform_seeded_and_nested(engine: Engine) -> None:
@@ -204,6 +205,36 @@ def test_both_sides_are_evaluated(engine: Engine) -> None:
     assert replace(held, intervals={}, clusters=None) == parts["holdout"]
     with pytest.raises(OptionError, match="it can be train, holdout"):
         svc.evaluate(part="test")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("offload", [False, True])
+def test_rows_of_one_entity_stay_on_one_side(engine: Engine, offload: bool) -> None:
+    """By a column that the query does not have. Evaluation finds the same rows again."""
+    if offload and engine.dialect != "postgres":
+        pytest.skip("DuckDB is not offloaded")
+    number = np.arange(1200)
+    build(engine, "CREATE TABLE t (id INT, who TEXT, k INT, y BOOLEAN, x FLOAT8); CREATE TABLE u (k INT, z FLOAT8)")
+    who, x = np.array([f"driver {n % 60}" for n in number], dtype=object), np.sin(number)
+    rows = {"id": number, "who": who, "k": number % 9, "y": x + np.cos(7 * number) > 0, "x": x}
+    engine.copy_in(meant(engine, "t"), rows)
+    engine.copy_in(meant(engine, "u"), {"k": np.arange(18) % 9, "z": np.arange(18) / 3})
+    text = "SELECT t.y, t.x, u.z FROM t JOIN u ON u.k = t.k"
+    query = labelled(engine, text, ProblemOptions("y"))
+    held = np.isin(number, list(held_out(engine, query, Holdout(0.3, by="who"))))
+    assert 0.1 < held.mean() < 0.5
+    assert all(len(set(held[who == each])) == 1 for each in set(who))
+    svc = RelationalSVC(lam=1e-2, holdout=0.3, split_by="who", offload=offload, in_memory=0, sample=200)
+    svc.fit(engine, text, "y")
+    assert sum(svc.model_.trained_on.held_out.values()) == 2 * held.sum()
+    assert svc.model_.join_rows == 2 * (~held).sum()
+    ids = engine.fetch(predict(engine, replace(svc.model_, query=text.replace("SELECT", "SELECT t.id,", 1))))
+    right = ids["y"] == ids["prediction"]
+    unseen = held[ids["id"].astype(int)]
+    parts = evaluate_parts(engine, svc.model_)
+    assert parts["holdout"].accuracy.value == pytest.approx(right[unseen].mean())
+    assert parts["train"].accuracy.value == pytest.approx(right[~unseen].mean())
+    with pytest.raises(OptionError, match="t, which has the label, has no column whom"):
+        train(engine, "m", text, training(holdout=0.3, split_by="whom"))
 
 
 MUST = "holdout must be a number between 0 and 1, auto, or auto:ERROR with an error between 0 and 1"

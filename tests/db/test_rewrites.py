@@ -67,7 +67,7 @@ def test_names_are_found_in_one_way(engine: Engine) -> None:
         "constrain": ("increasing:X",),
         "map": ("spline:p:q:4",),
         "folds": 2,
-        "fold_by": "K",
+        "split_by": "K",
         "max_passes": 2,
     }
     (model,) = trained(engine, text, {"m": training(**options)})

@@ -40,7 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "frequent categories": {"top": ("town:2",), "categorical": ("card",)},
     "kernel": {"solver": "kernel", "kernel": "rbf", "gamma": 0.5},
     "kernel of each table": {"solver": "kernel", "kernel": "additive", "gamma": 0.5, "cache": "local"},
-    "folds by a column": {"folds": 3, "fold_by": "town"},
+    "folds by a column": {"folds": 3, "split_by": "town"},
 }
 
 

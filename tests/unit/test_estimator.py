@@ -25,7 +25,7 @@ PARAMETERS = {
     *("tube", "quantile", "delta", "pieces", "l1", "constrain", "work_schema", "probability", "warm_start", "verbose"),
     *(
         "folds",
-        "fold_by",
+        "split_by",
         "by",
         "map",
         "kernel",

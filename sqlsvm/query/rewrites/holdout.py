@@ -2,8 +2,8 @@
 
 A row is held out iff the MD5 of a seed and of its values, as text, is below the fraction. Only the columns count that
 the query uses: rows that are equal there are in the same part, and a column that is added later changes nothing.
-Numbers and times have the same text for any type, engine and session, except non-integers beyond 1e15. Other values
-are cast to text by the database.
+`--split-by` names one column instead, which need not be in the query. Numbers and times have the same text for any
+type, engine and session, except non-integers beyond 1e15. Other values are cast to text by the database.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,10 @@ from sqlglot import exp
 
 from sqlsvm import sql
 from sqlsvm.engine.base import Column
+from sqlsvm.errors import OptionError, nearest
 from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import FeatureQuery
+from sqlsvm.query.names import meant
 
 Part = Literal["train", "holdout"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -30,12 +32,14 @@ WHOLE = 1e16
 class Holdout:
     fraction: float
     seed: int = 0
+    by: str | None = None
+    """The column of the label's relation that decides."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Holdout | None":
         """From the options of a training, or those stored with a model."""
         fraction = options.get("holdout")
-        return cls(float(fraction), int(options["effort"]["seed"])) if fraction else None
+        return cls(float(fraction), int(options["effort"]["seed"]), options.get("split_by")) if fraction else None
 
 
 def marked(holdout: Holdout | None) -> Rule:
@@ -46,10 +50,24 @@ def marked(holdout: Holdout | None) -> Rule:
             return query
         alias = query.label_relation
         end = exp.Literal.string(threshold(holdout.fraction))
-        own = (c for c in query.used_columns(alias) if not c.name.startswith(sql.WORKING))  # without the steps of maps
-        return replace(query, held_out=exp.LT(this=digest(own, alias, holdout.seed), expression=end))
+        without_maps = (c for c in deciding(query, holdout.by, facts) if not c.name.startswith(sql.WORKING))
+        return replace(query, held_out=exp.LT(this=digest(without_maps, alias, holdout.seed), expression=end))
 
     return rule
+
+
+def deciding(query: FeatureQuery, by: str | None, facts: Facts) -> tuple[Column, ...]:
+    """The columns of the label's relation that say in which part a row is: all that the query uses, or the one that
+    `--split-by` names."""
+    alias = query.label_relation
+    if by is None:
+        return query.used_columns(alias)
+    columns = {c.name: c for c in query.relation(alias).columns}
+    own = meant(by, columns, facts.engine.fold)
+    if own is None:
+        hint = nearest(by, columns)
+        raise OptionError(f"--split-by: {alias}, which has the label, has no column {by}", hint=hint)
+    return (columns[own],)
 
 
 def part_of(part: Part) -> Rule:
