@@ -3,16 +3,24 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from urllib.parse import quote, quote_plus, unquote
 
 _A_PORT = r"(?:sc|spark)://[\w.-]+:\d{1,5}(?=$|[\s,:)])(?!.*@)"
+_NAME = r"[\w.%-]*"
+_SECRET = rf"{_NAME}(?:passw|pwd|token|secret){_NAME}|(?:(?<=[?&;])|spark\.){_NAME}key{_NAME}"
 _BEFORE_A_PASSWORD = (
     rf"(?!{_A_PORT})[a-z][\w+.-]*:/+[^:/@\n]*:",  # postgresql://user:
     r"[a-z][\w+.-]*:/+[^:@\n]*:(?=.*@)",  # also postgresql://us/er:...@host
     r"postgres(?:ql)?:[^:/@\s]*:",
     r"\w*(?:passw\w*|pwd)\s*=",
+    rf"(?:{_SECRET})=",  # duckdb:?motherduck_token=
     r"(?<![?&])(?:host|hostaddr|port|user|dbname)=",  # libpq's form, in which a part of a password may be anywhere
 )
 _PASSWORD = re.compile(rf"\b({'|'.join(_BEFORE_A_PASSWORD)}).*", re.DOTALL | re.IGNORECASE)
+_SETTING = re.compile(rf"\b(?:{_SECRET})=([^&;\s]*)", re.IGNORECASE)
+_SECRET_NAME = re.compile("key|token|secret|passw|pwd|credential", re.IGNORECASE)
+_SHORTEST = 6
+_SECRETS = set[str]()
 
 
 class SqlsvmError(Exception):
@@ -22,7 +30,7 @@ class SqlsvmError(Exception):
     def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
         self.message = redacted(message)
         self.detail = redacted(detail) if detail else None
-        self.hint = hint
+        self.hint = masked(hint) if hint else None
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -75,10 +83,31 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {by_fold[close[0]]}?" if close else None
 
 
+def hide(settings: Iterable[tuple[str, str]]) -> None:
+    """From now on nothing that sqlsvm says has the values of those of these settings that are secret by their names."""
+    found = (value for name, value in settings if _SECRET_NAME.search(name) and len(value) >= _SHORTEST)
+    _SECRETS.update(spelled for value in found for spelled in (value, quote(value), quote_plus(value)))
+
+
+def hide_typed(texts: Iterable[str]) -> None:
+    """The same for what looks like such settings in what a user has typed."""
+    for text in texts:
+        hide(("secret", unquote(value)) for value in _SETTING.findall(text))
+
+
+def masked(text: str) -> str:
+    """The text without the values that are known to be secret."""
+    for secret in sorted(_SECRETS, key=len, reverse=True):
+        text = text.replace(secret, "...")
+    return text
+
+
 def redacted(text: str) -> str:
     """The text up to where a password may begin. Where it ends cannot be known: it may hold any character.
 
     >>> redacted("there is no file postgresql://me:se cret@host/db"), redacted("host=db password=secret dbname=x")
     ('there is no file postgresql://me:...', 'host=...')
+    >>> redacted("there is no database in duckdb:shop?threads=2&motherduck_token=abc")
+    'there is no database in duckdb:shop?threads=2&motherduck_token=...'
     """
-    return _PASSWORD.sub(r"\1...", text)
+    return _PASSWORD.sub(r"\1...", masked(text))

@@ -3,18 +3,20 @@
 import os
 from typing import TextIO
 
+from sqlsvm.errors import masked
+
 
 def in_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def printable(text: str) -> str:
-    r"""The text with escapes in place of characters that a terminal would act on or not show.
+    r"""The text without secrets, and with escapes in place of characters that a terminal would act on or not show.
 
     >>> print(printable("a\x1b[31m\nb"))
     a\x1b[31m\nb
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in masked(text))
 
 
 def amount(n: float) -> str:

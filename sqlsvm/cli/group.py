@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import click
 
 from sqlsvm.cli.progress import rest
-from sqlsvm.errors import OptionError, SqlsvmError
+from sqlsvm.errors import OptionError, SqlsvmError, masked
 from sqlsvm.files import replacing
 
 READER_GONE = 141  # the exit code that a shell gives a program that SIGPIPE ended
@@ -44,7 +44,7 @@ def examples(*lines: str) -> str:
 def show_answer(text: str) -> None:
     """Print a verb's answer."""
     with answering():
-        print(text, flush=True)
+        print(masked(text), flush=True)
 
 
 def show_either(as_json: bool, found: Callable[[], Any], drawn: Callable[[], str]) -> None:

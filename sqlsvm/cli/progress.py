@@ -19,6 +19,7 @@ from weakref import finalize
 
 import click
 
+from sqlsvm.errors import masked
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Lines:
             self._begun.put("")
 
     def say(self, line: str) -> None:
-        click.echo(line, err=True)
+        click.echo(masked(line), err=True)
 
 
 def _wait(begun: "SimpleQueue[str | None]") -> None:
@@ -109,7 +110,7 @@ class Spinner:
         self._live = None
 
     def say(self, line: str) -> None:
-        self._console.print(line, soft_wrap=True, markup=False)
+        self._console.print(masked(line), soft_wrap=True, markup=False)
 
     def _drawn(self) -> "RenderableType":
         from rich.text import Text

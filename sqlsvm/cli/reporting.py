@@ -11,7 +11,7 @@ from sqlsvm.cli.group import answering, cli, examples, show_answer, writing
 from sqlsvm.cli.options import declared, opened
 from sqlsvm.cli.scoring import rows_database
 from sqlsvm.cli.stored import Which, file_wanted, which
-from sqlsvm.errors import OptionError, nearest
+from sqlsvm.errors import OptionError, masked, nearest
 from sqlsvm.files import is_stdout, is_stream
 from sqlsvm.terminal import printable
 
@@ -66,7 +66,7 @@ def write(found: "Report", output: str) -> None:
 
     from sqlsvm.report import html
 
-    page = html(found, datetime.now())
+    page = masked(html(found, datetime.now()))
     for missing in found.missing:
         click.echo(f"note: the report has no {missing.part}: {printable(missing.why)}", err=True)
     write_page(page, output, "report")

@@ -16,7 +16,7 @@ from click.exceptions import NoSuchCommand
 
 from sqlsvm.cli.group import cli
 from sqlsvm.cli.progress import watching
-from sqlsvm.errors import OptionError, SqlsvmError, is_out_of_memory, nearest
+from sqlsvm.errors import OptionError, SqlsvmError, hide_typed, is_out_of_memory, nearest
 from sqlsvm.terminal import in_colour, printable
 
 INTERRUPTED = 130
@@ -39,6 +39,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """One command line -> its exit code. An error is a message on stderr, never a traceback."""
     _prepare()
+    hide_typed([*arguments, *(value for name, value in os.environ.items() if name.startswith("SQLSVM_"))])
     try:
         # Without standalone_mode click hands over exit codes, and raises instead of printing and exiting.
         with watching():

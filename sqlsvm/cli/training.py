@@ -22,7 +22,7 @@ from sqlsvm.cli.options import (
     typed,
 )
 from sqlsvm.cli.resuming import Keeper, finished, say, state_of, states_of
-from sqlsvm.errors import EngineError, OptionError, SqlsvmError
+from sqlsvm.errors import EngineError, OptionError, SqlsvmError, masked, redacted
 from sqlsvm.options import MEASURES_OF_CLASSES, MEASURES_OF_NUMBERS, OPTIONS
 from sqlsvm.terminal import printable
 
@@ -131,7 +131,9 @@ def train(
             for kept in [several.name_of(name, value) for value in trainings] if varied and not select else [name]:
                 _check(store, kept)
         else:
-            click.echo(f"note: the model will not be kept: {dsn} does not last; --model-file keeps one", err=True)
+            click.echo(
+                f"note: the model will not be kept: {redacted(dsn)} does not last; --model-file keeps one", err=True
+            )
         keeper = Keeper(store, model_file or engine.url, dsn)
         if varied:
             wanted = several.Select(select, name, simplest) if select else None
@@ -272,7 +274,7 @@ def _say_next(model: "Model", model_file: str | None, url: str) -> None:
     options = [word for option, place in places.items() if place for word in (option, place)]
     named = shlex.join([model.name, *options])
     drawn = "" if model.groups or model.support else f", sqlsvm report {named} draws it"
-    click.echo(f"next: sqlsvm evaluate {named} measures it{drawn}", err=True)
+    click.echo(masked(f"next: sqlsvm evaluate {named} measures it{drawn}"), err=True)
 
 
 def _warn(model: "Model", training: "Training", which: str = "") -> None:

@@ -36,7 +36,7 @@ from sqlsvm.engine.base import (
 )
 from sqlsvm.engine.duckdb_sql import ROW, spelled, twice_hashed
 from sqlsvm.engine.worker import Worker
-from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.errors import EngineError, OptionError, hide
 from sqlsvm.files import is_stream, replacing
 from sqlsvm.scratch import private_folder
 
@@ -136,7 +136,7 @@ class DuckDB(Engine):
     def __init__(self, path: str = "", *, private: bool = False) -> None:
         """Only this session uses a private database, and drops what it makes. The path may have settings after it."""
         path, asked, query = path.partition("?")
-        settings = dict(parse_qsl(query))
+        hide((settings := dict(parse_qsl(query))).items())
         if asked and not settings:
             raise OptionError("a setting in the URL is not NAME=VALUE", hint="duckdb:?memory_limit=4GB&threads=2")
         self._forget_spill: Callable[[], object] | None = None

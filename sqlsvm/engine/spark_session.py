@@ -13,14 +13,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from sqlsvm.engine.spark_errors import ERRORS, refused
-from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.errors import EngineError, OptionError, hide
 from sqlsvm.scratch import private_folder
 
 _LOCAL = "local"
@@ -69,6 +69,7 @@ class Place:
             if not equals or not name.startswith("spark."):
                 raise OptionError("a setting in the URL is not spark.NAME=VALUE", hint="spark:?spark.driver.memory=4g")
             settings[unquote(name)] = unquote(value)
+        hide([*settings.items(), *parse_qsl(master.replace(";", "&"))])
         if master and not master.startswith((_LOCAL, "spark://", "sc://", "yarn", "k8s://")):
             raise OptionError("this is no master of Spark", hint=_HINT)
         return cls(master, settings)

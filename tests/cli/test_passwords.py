@@ -4,10 +4,13 @@ import traceback
 from pathlib import Path
 from random import Random
 
+import click
+import duckdb
 import pytest
 
+from sqlsvm.cli import cli
 from sqlsvm.engine import connect
-from sqlsvm.errors import EngineError, OptionError, SqlsvmError, redacted
+from sqlsvm.errors import EngineError, OptionError, SqlsvmError, hide_typed, masked, redacted
 from tests.cli.command import sqlsvm
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
@@ -168,3 +171,69 @@ def test_what_holds_no_password_is_said_as_it_is(text: str) -> None:
 @pytest.mark.parametrize("text", ["spark:sc://host:15002/;token=abc", "sc://me:15002@host/abc", "spark://me:15002abc"])
 def test_what_follows_a_port_of_spark_may_be_secret(text: str) -> None:
     assert "abc" not in redacted(text)
+
+
+CANARY = "Qx7Zk9vCanary"
+SETTINGS = ("motherduck_token", "s3_secret_access_key", "s3_access_key_id", "http_proxy_password", "API-KEY")
+OPTIONS = {
+    f"{verb} {option.name}": (verb, command, option)
+    for verb, command in cli.commands.items()
+    for option in command.params
+    if not getattr(option, "is_flag", False)
+}
+
+
+@pytest.mark.slow
+def test_a_setting_that_was_typed_into_any_option(tmp_path: Path) -> None:
+    """Each is refused in its own words, or repeated in the answer."""
+    known = {"dsn": f"duckdb:{tmp_path / 'x.duckdb'}", "query": "SELECT 1 AS a, 2 AS b", "label": "a"}
+    connect(known["dsn"]).close()
+    for place, (verb, command, wrong) in enumerate(OPTIONS.values()):
+        typed = f"duckdb:shop?threads=1&{SETTINGS[place % len(SETTINGS)]}={CANARY}"
+        values = known | {o.name: "late" for o in command.params if isinstance(o, click.Argument) and o.required}
+        words = [verb]
+        for option in command.params:
+            if value := typed if option is wrong else values.get(option.name or ""):
+                words += [value] if isinstance(option, click.Argument) else [option.opts[0], value]
+        done = sqlsvm(*words, cwd=tmp_path)
+        assert CANARY not in done.stdout + done.stderr, words
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    "url", ["duckdb:{}?{}={}", "spark:local[*]?threads=1&{1}={2}", "host=localhost {1}={2} port=1"]
+)
+def test_a_setting_that_the_engine_refuses(url: str, setting: str, tmp_path: Path) -> None:
+    done = sqlsvm("models", "--dsn", url.format(tmp_path / "none" / "x", setting, CANARY), cwd=tmp_path)
+    assert done.returncode == 1
+    assert CANARY not in done.stdout + done.stderr
+
+
+def test_a_setting_is_in_nothing_that_is_kept(tmp_path: Path) -> None:
+    """The model, its file, its report, notes, and the answer of each verb."""
+    shop = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(shop)) as connection:
+        connection.execute("CREATE TABLE f AS SELECT i % 2 AS y, i * i % 7 AS x FROM range(40) AS r(i)")
+    training = ("train", "--query", "SELECT y, x FROM f", "--label", "y", "--name", "late", "--max-passes", "2")
+    secret = f"?http_proxy_password={CANARY}&threads=1"
+    for dsn, *more in (
+        (f"duckdb:{shop}{secret}", *training),
+        (f"duckdb:{shop}{secret}", *training, "--resume", "--json"),
+        (f"duckdb:{shop}{secret}", *training, "--model-file", "late.json"),
+        (f"duckdb:{secret}", "train", "--query", "SELECT 1 AS y", "--label", "y"),
+        (f"duckdb:{shop}{secret}", "report", "late", "-o", "late.html"),
+        (f"duckdb:{shop}{secret}", "report", "late", "-o", "-"),
+        (f"duckdb:{shop}{secret}", "evaluate", "late"),
+        (f"duckdb:{shop}{secret}", "show", "late"),
+        (f"duckdb:{shop}{secret}", "predict", "late", "--query", f"SELECT '{CANARY}' FROM nowhere"),
+    ):
+        done = sqlsvm(*more, "--dsn", dsn, cwd=tmp_path)
+        assert CANARY not in done.stdout + done.stderr, (more, done.stdout, done.stderr)
+        assert "internal" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} >= {"shop.duckdb", "late.json", "late.html"}
+    assert not [path for path in tmp_path.iterdir() if CANARY.encode() in path.read_bytes()]
+
+
+def test_each_secret_of_a_url_is_hidden() -> None:
+    hide_typed([f"duckdb:?a_token={CANARY}1&b_secret={CANARY}%202"])
+    assert masked(f"{CANARY}1, {CANARY} 2, {CANARY}%202") == "..., ..., ..."
