@@ -140,6 +140,14 @@ class Fitted:
         with self._looking(database, None) as (engine, model, offload):
             return gather_from(engine, model.linear(), offload=offload)
 
+    def _evaluated(self, database: Database | None) -> "Report":
+        """Without what the charts of an evaluation do not need."""
+        from sqlsvm.report.gather import Report, measured
+
+        with self._looking(database, None) as (engine, model, offload):
+            evaluation, seen = measured(engine, model.ungrouped_only("a chart draws one").linear(), offload)
+            return Report(model, evaluation=evaluation, seen=seen)
+
     # -- exports -------------------------------------------------------------------------------------------------------
 
     def score_sql(
@@ -172,11 +180,11 @@ class Fitted:
 
     def plot_reliability(self, axes: "Axes | None" = None, database: Database | None = None) -> "Axes":
         """The probabilities, and how often rows with such a probability are positive."""
-        return self._plotted("reliability", axes, lambda: self._gathered(database))
+        return self._plotted("reliability", axes, lambda: self._evaluated(database))
 
     def plot_roc(self, axes: "Axes | None" = None, database: Database | None = None) -> "Axes":
         """The ROC curve on the rows held out, or on all."""
-        return self._plotted("roc", axes, lambda: self._gathered(database))
+        return self._plotted("roc", axes, lambda: self._evaluated(database))
 
     def plot_weights(self, top: int = 20, axes: "Axes | None" = None) -> "Axes":
         """The weights with the most influence, for the features as they were scaled."""

@@ -90,7 +90,7 @@ def gather_from(engine: Engine, model: Model, *, offload: bool | None = None) ->
             return None
 
     inspection = attempt(TREE, lambda: inspect_model(engine, model))
-    evaluation, seen = attempt(_quality(model), lambda: _evaluated(engine, model, offload)) or (None, None)
+    evaluation, seen = attempt(_quality(model), lambda: measured(engine, model, offload)) or (None, None)
     mapped = model.maps and not model.classes
     spread = (attempt(EFFECTS, lambda: _spread(engine, model)) if mapped else None) or {}
     return Report(model, inspection, evaluation, seen, spread, tuple(missing))
@@ -101,14 +101,14 @@ def _spread(engine: Engine, model: Model) -> Mapping[str, Histogram]:
     return histograms(engine, unmapped(engine, stored_query(engine, model), options_of(model), read), read)
 
 
-def _evaluated(engine: Engine, model: Model, offload: bool | None) -> tuple[Measured, Measured | None]:
+def measured(engine: Engine, model: Model, offload: bool | None) -> tuple[Measured, Measured | None]:
     def by(how: Callable[..., Measured | ByGroup]) -> Callable[[Problem], Measured]:
-        def measured(problem: Problem) -> Measured:
+        def drawn(problem: Problem) -> Measured:
             found = how(problem, model, buckets=PLACES, bins=BINS)
             assert not isinstance(found, ByGroup)  # no report has groups
             return found
 
-        return measured
+        return drawn
 
     if not Holdout.of(model.options):
         return on_all(engine, model, by(measure), offload=offload), None
