@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqlsvm.errors import OptionError, nearest
+from sqlsvm.errors import DataError, OptionError, nearest
 from sqlsvm.model.memory import category_weights
 from sqlsvm.model.model import Model
 from sqlsvm.plan.plan import Plan
@@ -12,6 +12,11 @@ from sqlsvm.solve.arrays import Array
 def theta_of(plan: Plan, model: Model) -> Array:
     """A category that the model does not know weighs 0. It has to know each number, and the rows need an intercept if
     it has one."""
+    for feature, here in _kinds(plan).items():
+        there = {("a number" if term.number else "text") for term in model.linear().terms if term.feature == feature}
+        if there and here not in there:
+            said = f"the feature {feature} is {here}, and was {there.pop()} when the model {model.name} was trained"
+            raise DataError(said, hint="train it again, or cast the column in a view to what it was")
     if unknown := _unknown(plan, model.linear()):
         hint = nearest(unknown[0], [term.feature for term in model.terms])
         raise OptionError(f"model {model.name} has no weight for the number {unknown[0]}", hint=hint)
@@ -39,6 +44,11 @@ def start_of(plan: Plan, model: Model) -> Array:
             weigh = category_weights(categories[d.feature], spellings[d.feature])
             theta[d.offset : d.offset + len(d.categories)] = [weigh(category) for category in d.categories]
     return design.moved(theta, -1.0)
+
+
+def _kinds(plan: Plan) -> dict[str, str]:
+    numbers = {c.feature: "a number" for c in plan.design.coordinates if c.feature}
+    return numbers | {d.feature: "text" for d in plan.design.dictionaries}
 
 
 def _unknown(plan: Plan, model: Model) -> list[str]:

@@ -1,12 +1,14 @@
 """Queries at the edge of what can be trained on: each of them has ended in an internal error once."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sqlsvm.ask.components import as_json, components
+from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.ask.measure import measure_held_out
 from sqlsvm.ask.rows import on_parts
 from sqlsvm.engine.base import Engine
@@ -15,7 +17,9 @@ from sqlsvm.model.evaluation import Evaluation
 from sqlsvm.run.train import train, train_each
 from sqlsvm.solve.interior import Limits, Split, minimise
 from tests.ground.joins import Join, words
+from tests.ground.opened import build
 from tests.ground.trained import measured_both_ways, training
+from tests.typed import meant
 
 TABLES = """
     CREATE TABLE o (id INT, k INT, g INT, y INT, part INT, class TEXT, v FLOAT8, x FLOAT8, s INT);
@@ -138,3 +142,19 @@ def test_constraints_along_a_direction_without_curvature() -> None:
     found = minimise(flat, np.zeros(2), cuts, offsets, np.zeros(2), limits)
     assert found.x.sum() == pytest.approx(1.0)
     assert found.x[0] - found.x[1] >= -1e-9
+
+
+@pytest.mark.parametrize(("column", "now", "said"), [("a", "TEXT", "text, and was a number"), ("b", "INT", "a number")])
+def test_a_column_that_has_changed_its_type_is_no_other_feature(
+    engine: Engine, column: str, now: str, said: str
+) -> None:
+    """All its values would weigh 0, and the measures would be those of another model."""
+    build(engine, "CREATE TABLE f (y BOOLEAN, a INT, b TEXT)")
+    number = np.arange(60)
+    rows = {"y": number % 3 == 0, "a": number % 7, "b": np.array([str(n % 4) for n in number], dtype=object)}
+    engine.copy_in(meant(engine, "f"), rows)
+    model = train(engine, "m", "SELECT y, a, b FROM f", training(lam=0.1))
+    other = "b" if column == "a" else "a"
+    build(engine, f"CREATE TABLE g AS SELECT y, CAST({column} AS {now}) AS {column}, {other} FROM f")
+    with pytest.raises(DataError, match=f"the feature {column} is {said}"):
+        evaluate_model(engine, replace(model, query="SELECT y, a, b FROM g"))
