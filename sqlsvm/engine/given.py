@@ -37,11 +37,16 @@ def opened(given: Database) -> AbstractContextManager[Engine]:
     raise OptionError(f"{_named(given)} is not a database", hint=hint)
 
 
+def is_query(given: Database) -> bool:
+    """Is it an expression of ibis, and not only a backend of it?"""
+    return _module(type(given)) == "ibis" and hasattr(given, "op")
+
+
 def query_of(given: Database, query: str | None) -> str:
     """An expression of ibis is a query and a database in one."""
     if query is not None:
         return query
-    if _module(type(given)) != "ibis" or not hasattr(given, "op"):
+    if not is_query(given):
         raise OptionError("there is no query", hint="give its SQL; only an expression of ibis has its own")
     from ibis import to_sql  # type: ignore[import-not-found,unused-ignore]
 
@@ -50,7 +55,7 @@ def query_of(given: Database, query: str | None) -> str:
 
 def _ibis(given: Any) -> AbstractContextManager[Engine]:
     """The connection of its backend."""
-    backend = given.get_backend() if hasattr(given, "op") else given
+    backend = given.get_backend() if is_query(given) else given
     return opened(backend.con)
 
 

@@ -56,6 +56,7 @@ _SESSION = (
 )
 _LOCAL = tuple(setting.replace("SET", "SET LOCAL", 1) for setting in (pg_names.PIN, *_SESSION))
 _ENCODING = "SET LOCAL client_encoding = UTF8"
+_READS = "SELECT pg_catalog.current_setting('transaction_read_only')"
 _SETTINGS = """\
 SELECT name, pg_catalog.current_setting(name) FROM unnest($1::text[]) WITH ORDINALITY AS given (name, n) ORDER BY n"""
 _PUT_BACK = """\
@@ -415,10 +416,16 @@ class Borrowed(Postgres):
             self._use(opened.enter_context(shared(connection)))
             ((path,),) = self._ask(pg_names.PATH)
             self.look_in(path)
-            self._pooled, self._in_snapshot = True, False
+            self._pooled, self._in_snapshot, self._reads = True, False, bool(connection.read_only)
             if self._connection.info.transaction_status == pq.TransactionStatus.INTRANS:
                 opened.enter_context(self._within())
+            if self._reads or self._ask(_READS) == [("on",)]:
+                self.work_without_tables()
             self._end = opened.pop_all()
+
+    @property
+    def _begin(self) -> str:
+        return f"{super()._begin}; SET TRANSACTION READ ONLY" if self._reads else super()._begin
 
     @contextmanager
     def _within(self) -> Iterator[None]:

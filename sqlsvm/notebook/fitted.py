@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.engine.given import Database, opened
+from sqlsvm.engine.given import Database, is_query, opened, query_of
 from sqlsvm.errors import OptionError, SqlsvmError
 from sqlsvm.model import predict as predicting
 from sqlsvm.model.model import Model
@@ -70,6 +70,8 @@ class Fitted:
     def _looking(self, database: Database | None, query: str | None) -> Iterator[tuple[Engine, Model, bool | None]]:
         """The database, the model, perhaps with another query, and whether its rows are copied."""
         model, where = self._fitted(), database if database is not None else getattr(self, "_database", None)
+        if database is not None and is_query(database):
+            query = query_of(database, query)
         if where is None:
             raise OptionError("this model came without its database", hint="name it: a URL or an engine")
         with self._opened(where) as engine:
@@ -98,6 +100,18 @@ class Fitted:
         ]
         names = [*([model.by or "class"] if model.family else []), "feature", "category", "weight", "scaled_weight"]
         return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+    @property
+    def validation_(self) -> Any:
+        """What the folds have measured as a frame: a row for each measure, with the mean, its error and each fold."""
+        found = self._fitted().validation
+        if not found:
+            raise OptionError("this model was not measured in folds", hint="train with folds=5")
+        folds = max(len(each.folds) for each in found.values())
+        columns = {"measure": list(found), "mean": [each.mean for each in found.values()]}
+        columns["standard_error"] = [each.standard_error for each in found.values()]
+        columns |= {f"fold_{n + 1}": [each.folds[n] for each in found.values()] for n in range(folds)}
+        return frame(columns)
 
     def __str__(self) -> str:
         return f"{self!r}\n\n{cells.text(self.model_)}" if hasattr(self, "model_") else repr(self)

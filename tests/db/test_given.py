@@ -306,6 +306,20 @@ def test_an_open_transaction_of_psycopg_stays_open(server_shop: str) -> None:
         fitted(connection)
 
 
+def test_a_connection_of_psycopg_that_only_reads(server_shop: str) -> None:
+    """No table is made, and no model is kept; also in an open transaction."""
+    with psycopg.connect(server_shop) as connection:
+        connection.read_only, connection.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
+        for within in (False, True):
+            if within:
+                connection.execute("SELECT 1")
+            svc = fitted(connection, in_memory=0)
+            assert svc.gap_ <= 1e-3
+            with pytest.raises(SqlsvmError, match="read-only transaction"):
+                svc.save(connection, "late")
+            assert (connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS) is within
+
+
 def test_what_sqlalchemy_has(server_shop: str, expected: float) -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy")
     url = sqlalchemy.make_url("postgresql+psycopg://").set(
@@ -337,6 +351,8 @@ def test_an_expression_of_ibis_is_database_and_query(shop: Path, expected: float
         svc = RelationalSVC(1e-2, sample=200).fit(joined[["late", "days", "kind", "age"]], label="late")
         assert svc.objective_ == pytest.approx(expected, rel=1e-3)
         assert rows(svc) == 300
+        fewer = joined.filter(joined.days > 0)[["late", "days", "kind", "age"]]
+        assert svc.score(fewer) == svc.score(None, f"{QUERY} WHERE o.days > 0")
         assert fitted(backend).objective_ == pytest.approx(expected, rel=1e-3)
     with pytest.raises(OptionError, match="there is no query"):
         RelationalSVC().fit(f"duckdb:{shop}", label="late")

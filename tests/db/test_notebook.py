@@ -154,6 +154,14 @@ def test_what_is_known_of_it(svc: RelationalSVC) -> None:
     assert str(RelationalSVC()) == "RelationalSVC()"
 
 
+def test_folds_are_a_frame() -> None:
+    svc = RelationalSVC(1e-2, sample=200, folds=3).fit(TABLES, QUERY, "late")
+    found = svc.validation_.set_index("measure")
+    assert found.loc["accuracy", "mean"] == pytest.approx(found.loc["accuracy", ["fold_1", "fold_2", "fold_3"]].mean())
+    with pytest.raises(OptionError, match="not measured in folds"):
+        RelationalSVC(sample=200).fit(TABLES, QUERY, "late").validation_  # noqa: B018
+
+
 @pytest.mark.parametrize("in_a_notebook", [False, True])
 def test_results_print_as_the_command_line_shows_them(
     svc: RelationalSVC, in_a_notebook: bool, monkeypatch: pytest.MonkeyPatch
