@@ -19,7 +19,6 @@ from sqlsvm import sql
 from sqlsvm.compile.copies import working_tables
 from sqlsvm.compile.joined import TIMES
 from sqlsvm.compile.prepare import node_table
-from sqlsvm.compile.statement import Statement
 from sqlsvm.engine.base import Column, Rows
 from sqlsvm.errors import DataError
 from sqlsvm.plan.plan import PART, Plan
@@ -28,6 +27,7 @@ from sqlsvm.query.facts import Facts
 from sqlsvm.query.rewrites.holdout import deciding
 from sqlsvm.run.apart import Made, again, can_share
 from sqlsvm.run.checks import check_rows
+from sqlsvm.run.derived import derived
 from sqlsvm.run.drawn import Drawn, read_rows
 from sqlsvm.run.in_memory import without_class_weights
 from sqlsvm.run.measuring import asked_moments, moments_of
@@ -122,17 +122,10 @@ def folded(problem: Problem, folds: Folds, measured: frozenset[str]) -> Folded:
     """Its own table of the label's node goes: each part of the rows has another. A small join has no tables yet."""
     work, query = problem.work, problem.plan.tree.query
     alias = query.label_relation
-    relation = query.relation(alias)
-    columns = query.used_columns(alias)
-    number = _fold(query, work.facts, alias, folds)
-    values = [*(sql.named(c.name, alias) for c in columns), exp.alias_(number, FOLD)]
-    rows = exp.select(*values).from_(relation.serving(values)).where(*(f.copy() for f in relation.filters))
+    number = {Column(FOLD, "integer", "numeric"): _fold(query, work.facts, alias, folds)}
     work.run(missing_tables(work, problem.plan))
     work.drop([t for t in work.tables if t == node_table(problem.plan.label_node)])
-    work.run([Statement(f"rows of {alias} with their folds", rows, ROWS)])
-    known = (*columns, Column(FOLD, "integer", "numeric"))
-    changed = replace(relation, source=sql.users_table(ROWS, alias), filters=(), columns=known, computed=())
-    tree = replace(problem.plan.tree, query=query.with_relation(changed))
+    tree = replace(problem.plan.tree, query=derived(work, query, alias, ROWS, "with their folds", number))
     plan = replace(problem.plan, tree=tree, split=FOLD)
     counted = alone = asked_moments(work, in_place(plan), measured)
     if plan.design.target.weighted:

@@ -391,8 +391,9 @@ def opened(work: Workspace, query: FeatureQuery, training: Training) -> tuple[Pr
     if holdout is None:
         problem = prepared(work, query, training.problem, effort=effort)
     else:
-        left_out = counted_part(work, query, training.problem, holdout, "holdout")
-        problem = prepared_part(work, query, training.problem, holdout, "train", effort)
+        target = training.problem.target(work.engine, query)
+        left_out = counted_part(work, query, training.problem, holdout, "holdout", target)
+        problem = prepared_part(work, query, training.problem, holdout, "train", effort, target)
     return descending(problem, training.problem.scale) if training.solver == "descent" else problem, left_out
 
 
