@@ -2,6 +2,7 @@
 
 A kind is known by the module of the type, so no library is imported that the caller has not imported."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, TypeAlias
@@ -21,13 +22,16 @@ _ACCEPTED = (
     '{"orders": orders}'
 )
 
+_DRIVER = re.compile(r"^postgres(ql)?\+\w+://")
+"""With these SQLAlchemy begins a URL."""
+
 
 def opened(given: Database) -> AbstractContextManager[Engine]:
     """An engine for as long as it is needed. What the caller has opened stays open, with nothing of ours in it."""
     if isinstance(given, Engine):
         return _as_it_is(given)
     if isinstance(given, str):
-        return connect(given)
+        return connect(_DRIVER.sub("postgresql://", given))
     if isinstance(given, Mapping):
         return _frames(given)
     for module in (_module(kind) for kind in type(given).__mro__):
@@ -75,6 +79,8 @@ def _as_it_is(engine: Engine) -> Iterator[Engine]:
 def _duckdb(connection: Any) -> Engine:
     from sqlsvm.engine.duckdb import Borrowed
 
+    if not hasattr(connection, "register"):
+        raise OptionError(f"{_named(connection)} is not a database", hint="give the connection, and its SQL as query")
     return Borrowed(connection)
 
 
@@ -134,7 +140,10 @@ def _readable(name: str, frame: Any) -> Any:
     """What DuckDB does not read itself, narwhals may know."""
     if isinstance(frame, Mapping):
         return {column: np.asarray(values) for column, values in frame.items()}
-    if _module(type(frame)) in ("pandas", "polars", "pyarrow", "_duckdb") or hasattr(frame, "__arrow_c_stream__"):
+    module = _module(type(frame))
+    if module in ("pandas", "polars", "pyarrow") or (
+        module not in ("duckdb", "_duckdb") and hasattr(frame, "__arrow_c_stream__")
+    ):
         return frame
     try:
         import narwhals

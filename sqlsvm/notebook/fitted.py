@@ -88,6 +88,7 @@ class Fitted:
         return Certificate(**{name: getattr(model, name) for name in Certificate.__dataclass_fields__})
 
     @property
+    @in_python()
     def weights_(self) -> Any:
         """The weights as a frame, the most influential first: feature, category, weight, and the weight of the feature
         as it was scaled for the training. With several classes or groups, a column says whose they are."""
@@ -164,18 +165,21 @@ class Fitted:
 
     # -- exports -------------------------------------------------------------------------------------------------------
 
+    @in_python()
     def score_sql(
         self, dialect: str | None = None, of: predicting.Of = "features", *, probability: bool = False
     ) -> str:
         """The score, or the probability of the positive class, as one SQL expression, for use anywhere."""
         return predicting.score_sql(self._fitted(), dialect, of, probability=probability)
 
+    @in_python()
     def to_sklearn(self) -> Any:
         """A pipeline of scikit-learn for data frames with the columns of the features. Its scores are the same."""
         from sqlsvm.model.to_sklearn import pipeline
 
         return pipeline(self._fitted())
 
+    @in_python()
     def to_onnx(self) -> Any:
         """A graph of ONNX, with an input for each feature; onnx.save(svc.to_onnx(), "late.onnx") writes it."""
         from sqlsvm.model.to_onnx import graph
@@ -200,6 +204,7 @@ class Fitted:
         """The ROC curve on the rows held out, or on all."""
         return self._plotted("roc", axes, lambda: self._evaluated(database))
 
+    @in_python()
     def plot_weights(self, top: int = 20, axes: "Axes | None" = None) -> "Axes":
         """The weights with the most influence, for the features as they were scaled."""
         from sqlsvm.report.png import bars

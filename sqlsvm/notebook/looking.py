@@ -12,7 +12,7 @@ from sqlsvm.ask import inspect as of_joins
 from sqlsvm.ask.describe import Description
 from sqlsvm.ask.explain import Explanation
 from sqlsvm.ask.inspect import Inspection
-from sqlsvm.engine.given import Database, opened
+from sqlsvm.engine.given import Database, opened, query_of
 from sqlsvm.notebook import cells
 from sqlsvm.notebook.frames import frame
 from sqlsvm.notebook.told import in_python
@@ -29,7 +29,7 @@ assert cells
 
 def inspect(
     database: Database,
-    query: str,
+    query: str | None = None,
     label: str | None = None,
     *,
     weight: str | None = None,
@@ -43,12 +43,12 @@ def inspect(
     counted, not made."""
     roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
     with in_python(), opened(database) as engine:
-        return of_joins.inspect(engine, query, **roles, heavy=heavy)
+        return of_joins.inspect(engine, query_of(database, query), **roles, heavy=heavy)
 
 
 def describe(
     database: Database,
-    query: str,
+    query: str | None = None,
     label: str | None = None,
     *,
     weight: str | None = None,
@@ -60,12 +60,12 @@ def describe(
     frequent categories, and how each column goes with the label. All of it is exact."""
     roles: dict[str, Any] = {"label": label, "weight": weight, "positive": positive, "categorical": tuple(categorical)}
     with in_python(), opened(database) as engine:
-        return of_columns.describe(engine, query, **roles, top=values)
+        return of_columns.describe(engine, query_of(database, query), **roles, top=values)
 
 
 def components(
     database: Database,
-    query: str,
+    query: str | None = None,
     k: int = 5,
     *,
     label: str | None = None,
@@ -78,17 +78,19 @@ def components(
     feature."""
     roles: dict[str, Any] = {"label": label, "weight": weight, "categorical": tuple(categorical)}
     with in_python(), opened(database) as engine:
-        return of_components.components(engine, query, k=k, **roles, nulls=nulls, scale=scale)
+        return of_components.components(engine, query_of(database, query), k=k, **roles, nulls=nulls, scale=scale)
 
 
-def explain(database: Database, query: str, label: str, *, analyze: bool = False, **parameters: Any) -> Explanation:
+def explain(
+    database: Database, query: str | None = None, label: str | None = None, *, analyze: bool = False, **parameters: Any
+) -> Explanation:
     """How a training would go, and why. With `analyze` the first pass is made, and all of it is forecast. The
     parameters are those of the estimators."""
     with in_python(), opened(database) as engine:
         training = Training.of(label=label, **parameters)
         if analyze:
-            return explaining.analyze(engine, query, training)
-        return explaining.explain(engine, query, training.problem)
+            return explaining.analyze(engine, query_of(database, query), training)
+        return explaining.explain(engine, query_of(database, query), training.problem)
 
 
 def count(

@@ -12,6 +12,7 @@ from sqlsvm.options import OPTIONS, Choice, Truth
 _NAMES = {option.said.replace("_", "-"): name for name, option in OPTIONS.items()} | {"from": "warm_start"}
 _FLAG = re.compile(r"(?:sqlsvm train )?--(no-)?([a-z][a-z0-9-]*[a-z0-9])(?: ([\w.:+-]*\w))?")
 _VERB = re.compile(r"\bsqlsvm (evaluate|describe|components|report)(?: [\w-]+)?\b")
+_NO_TABLES = "is it the right one?"
 _SET = re.compile(r"\b(use|add|with|need|needs) $")
 
 
@@ -32,7 +33,8 @@ def reworded(text: str) -> str:
     >>> reworded("use --solver dane, or train one"), reworded("use --no-temp"), reworded("--no-offload forbids it")
     ("use solver='dane', or train one", 'use no_temp=True', 'offload=False forbids it')
     """
-    return _VERB.sub(r"\1()", _FLAG.sub(_parameter, text))
+    said = _VERB.sub(r"\1()", _FLAG.sub(_parameter, text))
+    return f'{said} Frames are given by name: {{"orders": orders}}' if said.endswith(_NO_TABLES) else said
 
 
 def _parameter(found: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+import sqlsvm
 from sqlsvm import RelationalSVC
 from sqlsvm.engine.base import Engine
 from sqlsvm.engine.given import opened
@@ -148,6 +149,20 @@ def _star(table: str) -> Any:
 def test_what_is_no_database_is_told_what_is(given: object, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         fitted(given)
+
+
+def test_a_relation_of_duckdb_is_a_frame(connection: duckdb.DuckDBPyConnection, expected: float) -> None:
+    """By name; alone it is no database."""
+    pytest.importorskip("pyarrow")
+    relations = {name: connection.sql(f"SELECT * FROM {name}") for name in TABLES}
+    assert fitted(relations).objective_ == pytest.approx(expected, rel=1e-3)
+    with pytest.raises(OptionError, match=r"DuckDBPyRelation is not a database\nHINT: give the connection"):
+        fitted(relations["orders"])
+
+
+def test_frames_that_are_nowhere() -> None:
+    with pytest.raises(QueryError, match=r"no tables .* Frames are given by name"):
+        fitted("duckdb:")
 
 
 def test_a_frame_needs_a_name() -> None:
@@ -334,6 +349,8 @@ def test_what_sqlalchemy_has(server_shop: str, expected: float) -> None:
             connection.commit()
             assert fitted(connection).objective_ == pytest.approx(expected, rel=1e-3)
         assert fitted(engine).objective_ == pytest.approx(expected, rel=1e-3)
+        text = url.render_as_string(hide_password=False)
+        assert fitted(text).objective_ == pytest.approx(expected, rel=1e-3)
         assert fitted(url).objective_ == pytest.approx(expected, rel=1e-3)
     finally:
         engine.dispose()
@@ -352,6 +369,7 @@ def test_an_expression_of_ibis_is_database_and_query(shop: Path, expected: float
         assert svc.objective_ == pytest.approx(expected, rel=1e-3)
         assert rows(svc) == 300
         fewer = joined.filter(joined.days > 0)[["late", "days", "kind", "age"]]
+        assert sqlsvm.inspect(fewer).join_rows == rows(svc, f"{QUERY} WHERE o.days > 0")
         assert svc.score(fewer) == svc.score(None, f"{QUERY} WHERE o.days > 0")
         assert fitted(backend).objective_ == pytest.approx(expected, rel=1e-3)
     with pytest.raises(OptionError, match="there is no query"):
