@@ -102,12 +102,17 @@ class StatementFacts:
     phase: Phase
     name: str
     statement: Statement
-    texts: tuple[str, ...]
+    sent: Texts
+    dialect: str
     marks: tuple[str, ...]
     """Of the parameters, in the texts."""
     estimated_rows: float | None
     rows: float | None = None
     seconds: float | None = None
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(pretty(text, self.dialect) for text in self.sent)
 
 
 @dataclass(frozen=True)
@@ -301,12 +306,12 @@ def _statements(
     expected, spoken = estimates(plan, catalog, buckets), dict(_spoken(plan))
     for phase, statements in phases:
         for statement, sent in zip(statements, _sent(engine, phase, statements), strict=True):
-            texts = tuple(pretty(text, engine.dialect) for text in sent)
             name = spoken.get(statement.name, statement.name)
             marks = tuple(
                 engine.text(exp.Parameter(this=sql.integer(n))) for n, _ in enumerate(statement.parameters, 1)
             )
-            yield StatementFacts(phase, name, statement, texts, marks, expected.get(statement.table or ""))
+            expects = expected.get(statement.table or "")
+            yield StatementFacts(phase, name, statement, tuple(sent), engine.dialect, marks, expects)
 
 
 def _together(engine: Engine, phases: Iterable[Part]) -> list[Part]:

@@ -127,7 +127,7 @@ class Counts:
         return self.total(node, but, from_above="neg")
 
     def _arriving(self, node: int, but: str | None = None) -> list[tuple[Edge, str]]:
-        parent = dict(self.tree.down())[node]
+        parent = self.tree.above[node]
         found = [(e, up_table(e.other(node))) for e in self.tree.edges_of(node) if e is not parent]
         found += [(parent, down_table(node))] if parent else []
         return [(edge, table) for edge, table in found if table != but and table not in self.needless]

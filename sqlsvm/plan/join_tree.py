@@ -25,8 +25,10 @@ cycle, or the label says whether a LEFT JOIN has found a row."""
 Pair = tuple[int, int]
 """Two nodes, the first one first."""
 
-TRIED = 100_000
-"""Edges of the trees that are tried before the best is taken. Fifteen relations that share one key need fewer."""
+TRIED = 50_000
+"""Edges of the trees that are tried before the best is taken. Twelve relations that share one key need fewer."""
+DEEPEST = 250
+"""Relations in a row, each of which hangs from the one before: a statement has one sub-query in another for each."""
 
 
 class Facts(Protocol):
@@ -129,6 +131,19 @@ class JoinTree:
             node, parent = todo.pop()
             yield node, parent
             todo.extend((e.other(node), e) for e in reversed(self.edges_of(node)) if e is not parent)
+
+    @cached_property
+    def depth(self) -> int:
+        """The longest way from the root."""
+        depth = dict.fromkeys(range(len(self.nodes)), 0)
+        for node, parent in self.down():
+            depth[node] = depth[parent.other(node)] + 1 if parent else 1
+        return max(depth.values())
+
+    @cached_property
+    def above(self) -> dict[int, Edge | None]:
+        """The edge of each node towards its parent."""
+        return dict(self.down())
 
     def beyond(self, node: int, edge: Edge) -> Iterator[int]:
         """A node, and all others on its side of an edge."""

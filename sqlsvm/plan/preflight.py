@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from sqlsvm.engine.base import Engine
-from sqlsvm.errors import OptionError
+from sqlsvm.errors import OptionError, QueryError
 from sqlsvm.options import (
     DEFAULTS,
     ClassWeights,
@@ -18,7 +18,7 @@ from sqlsvm.options import (
 )
 from sqlsvm.plan.catalog import Catalog, check_left_joins
 from sqlsvm.plan.design import Design, design
-from sqlsvm.plan.join_tree import join_tree
+from sqlsvm.plan.join_tree import DEEPEST, join_tree
 from sqlsvm.plan.keys import check_keys, check_relied
 from sqlsvm.plan.plan import Plan
 from sqlsvm.plan.planner import choose, fitted
@@ -112,5 +112,9 @@ def check_scale(query: FeatureQuery, scale: Scale) -> None:
 
 
 def _chosen(catalog: Catalog, made: Design, options: ProblemOptions) -> Plan:
-    plan = choose(join_tree(catalog.query, catalog, to_count=True), made, catalog, options.counting)
+    tree = join_tree(catalog.query, catalog, to_count=True)
+    if tree.depth > DEEPEST:
+        said = f"{tree.depth:,} tables are joined in a chain, each to the one before; at most {DEEPEST} can be"
+        raise QueryError(said, hint="join some of them in a table of your own")
+    plan = choose(tree, made, catalog, options.counting)
     return replace(plan, loss=options.named_loss)

@@ -11,7 +11,7 @@ from sqlsvm.query.audited import apart
 from sqlsvm.query.ir import Feature, FeatureQuery, Fold, Relation
 from sqlsvm.query.joins import Joins, joins_of, left_joins
 from sqlsvm.query.names import Scope
-from sqlsvm.query.outputs import find, outputs
+from sqlsvm.query.outputs import check_features, find, outputs
 from sqlsvm.query.sources import Source, sources
 
 
@@ -58,6 +58,7 @@ def _roles(
     if target and mass and target.name == mass.name:
         raise QueryError(f"{target.name} is both label and weight", hint="name two columns")
     features = tuple(f for f in found if f.name not in [role.name for role in (target, mass) if role])
+    check_features(len(features))
     if not features:
         raise QueryError("the query returns no feature", hint="select at least one column besides label and weight")
     return features, target, mass

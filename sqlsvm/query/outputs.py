@@ -11,6 +11,17 @@ from sqlsvm.query.ir import Feature
 from sqlsvm.query.names import Scope, Shown, Visible, meant, relations_in
 from sqlsvm.query.sums import terms_of
 
+MOST_FEATURES = 20_000
+"""With more, statements are longer than databases read in good time (bench/many.py)."""
+
+
+def check_features(size: int) -> None:
+    if size > MOST_FEATURES:
+        raise QueryError(
+            f"the query returns {size:,} features, and at most {MOST_FEATURES:,} are planned for",
+            hint="select fewer, or add some of them up",
+        )
+
 
 def outputs(select: exp.Select, scope: Scope) -> tuple[Feature, ...]:
     """Every output column as a feature. Its kind is "other" until `with_kinds` sets it."""

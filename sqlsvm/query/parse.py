@@ -12,8 +12,13 @@ from sqlsvm import sql
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
 from sqlsvm.query.guards import Fragment, check
+from sqlsvm.query.outputs import check_features
 from sqlsvm.query.sources import from_items
 
+MOST_TABLES = 2_000
+"""So many have been planned for (bench/many.py)."""
+_OTHERS = 100
+"""Columns that may be label, weight, or what scores are compared with. How many are is not known yet."""
 _ONE_SELECT = "give one SELECT ... FROM ... that returns the features and the label"
 _FILE = re.compile(r"([^/\\.]+)(\.[^/\\]*)?\.(csv|tsv|parquet|json|jsonl|ndjson)(\.(gz|zst))?$", re.IGNORECASE)
 _SIGNED = re.compile(r"\d[eE]\d+[-+]")
@@ -40,6 +45,8 @@ def _parsed(text: str, dialect: str) -> exp.Select:
     try:
         tree = _tree(tokens, text, dialect)
         select = _select(tree, dialect)
+        _check_tables(1 + len(select.args.get("joins") or []))
+        check_features(len(select.expressions) - _OTHERS)
         for node in select.walk():
             node.pop_comments()
         _keep_calls(select, dialect)
@@ -52,6 +59,14 @@ def _parsed(text: str, dialect: str) -> exp.Select:
     except RecursionError:
         raise QueryError("the query is nested too deeply", hint="write it flatter, or as a view") from None
     return select
+
+
+def _check_tables(size: int) -> None:
+    if size > MOST_TABLES:
+        raise QueryError(
+            f"the query reads {size:,} tables, and at most {MOST_TABLES:,} are planned for",
+            hint="join some of them in a table or a view of your own",
+        )
 
 
 def _tokens(text: str, dialect: str) -> list[Token]:

@@ -101,3 +101,23 @@ def test_a_missing_operand_is_a_syntax_error(text: str, dialect: str) -> None:
 def test_any_text_is_read_or_refused(text: str, dialect: str) -> None:
     with suppress(QueryError):
         read(text, dialect)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"SELECT t0.x FROM t0 {' '.join(f'JOIN t{i} USING (k)' for i in range(1, 2001))}",
+            "the query reads 2,001 tables, and at most 2,000 are planned for",
+        ),
+        (
+            f"SELECT {', '.join(f'x{i}' for i in range(20_101))} FROM t",
+            "the query returns 20,001 features, and at most 20,000 are planned for",
+        ),
+    ],
+    ids=("tables", "columns"),
+)
+def test_refused_sizes(text: str, message: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        parse(text, "postgres")
+    assert refused.value.message == message
