@@ -35,7 +35,7 @@ BEGIN
             MESSAGE = format('feature "%s" is of type %s', feature, jsonb_typeof(found)),
             HINT = 'A feature is a number, a text, true, false or null.';
     END IF;
-    RETURN found;
+    RETURN coalesce(sqlsvm._time_value(feature, found, body #>> ARRAY['trained_on', 'times', feature]), found);
 END
 $$;
 

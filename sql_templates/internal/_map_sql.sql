@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     FOR map, one IN SELECT m.place, m.entry FROM jsonb_array_elements(body -> 'maps') WITH ORDINALITY AS m (entry, place) LOOP
         SELECT array_agg(CASE
-                WHEN one ->> 'kind' = 'numeric' THEN sqlsvm._value_sql(c.name, v.value, NULL, coalesce(one -> 'booleans' ? c.name, false))
+                WHEN one ->> 'kind' = 'numeric' THEN sqlsvm._input_sql(body, c.name, v.value, NULL, coalesce(one -> 'booleans' ? c.name, false))
                 WHEN v.value IS NULL THEN format('CAST(%I AS text)', c.name)
                 ELSE format('CAST(%L AS text)', v.value #>> '{}') END ORDER BY c.place)
         INTO operands

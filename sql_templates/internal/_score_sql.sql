@@ -18,7 +18,7 @@ BEGIN
             SELECT 0, format('CAST(%L AS double precision)', body ->> 'intercept')
             UNION ALL
             SELECT g.place, format('CAST(%L AS double precision) * %s', g.weight,
-                sqlsvm._value_sql(g.feature, g.value, g.missing, g.is_boolean))
+                sqlsvm._input_sql(body, g.feature, g.value, g.missing, g.is_boolean))
             FROM given AS g WHERE g.category IS NULL AND g.map IS NULL
             UNION ALL
             -- What a map computes in steps is one sub-query, so that each step is computed once.

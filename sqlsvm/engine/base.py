@@ -18,7 +18,7 @@ from sqlglot import ErrorLevel, UnsupportedError, exp
 from sqlsvm import sql
 from sqlsvm.errors import EngineError, OptionError
 
-Kind = Literal["numeric", "boolean", "categorical", "other"]
+Kind = Literal["numeric", "boolean", "categorical", "date", "timestamp", "timestamptz", "time", "interval", "other"]
 Values = NDArray[Any]
 """A column of any type."""
 Rows = dict[str, Values]

@@ -68,6 +68,14 @@ _REFUSALS: tuple[tuple[str, Refusal], ...] = (
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _NUMBERS = (*_INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 _ZONED = "TIMESTAMP WITH TIME ZONE"
+_TIMES: dict[str, Kind] = {
+    "DATE": "date",
+    "TIME": "time",
+    "TIME_NS": "time",
+    "INTERVAL": "interval",
+    _ZONED: "timestamptz",
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"), "timestamp"),
+}
 _TEXTS = ("VARCHAR", "ENUM", "JSON")
 _WITH_NUMPY = (*_NUMBERS, "BOOLEAN", "VARCHAR")
 
@@ -484,7 +492,7 @@ def _kind(type: str) -> Kind:
         return "numeric"
     if base == "BOOLEAN":
         return "boolean"
-    return "categorical" if base in ("VARCHAR", "UUID", "ENUM") else "other"
+    return "categorical" if base in ("VARCHAR", "UUID", "ENUM") else _TIMES.get(base, "other")
 
 
 def _parameter(value: object) -> object:

@@ -21,6 +21,11 @@ _KINDS: dict[int, Kind] = {
     wire.BOOLEAN: "boolean",
     **dict.fromkeys((20, 21, 23, 700, 701, 1700), "numeric"),
     **dict.fromkeys((18, 19, 25, 1042, 1043, wire.UUID), "categorical"),
+    1082: "date",
+    1083: "time",
+    1114: "timestamp",
+    1184: "timestamptz",
+    1186: "interval",
 }
 
 _DESCRIBE_TYPES = """\

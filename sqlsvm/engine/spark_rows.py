@@ -7,6 +7,7 @@ from pyspark.sql.types import DataType
 from sqlsvm.engine.base import Kind, Rows, Values, as_rows, as_values, widened
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_TIMES: dict[str, Kind] = {"date": "date", "timestamp_ntz": "timestamp", "timestamp": "timestamptz"}
 _TEXTS = ("string", "varchar", "char")
 _DAY, _EPOCH = 86_400_000_000, 946_684_800_000_000
 """Microseconds in a day, and from 1970 to 2000."""
@@ -18,7 +19,7 @@ def kind(type: str) -> Kind:
         return "numeric"
     if type == "boolean":
         return "boolean"
-    return "categorical" if base in _TEXTS else "other"
+    return "categorical" if base in _TEXTS else _TIMES.get(type, "other")
 
 
 def name_of(type: DataType) -> str:

@@ -16,6 +16,9 @@ from sqlsvm.kernel.rows import Joined
 from sqlsvm.maps.mapped import Mapped
 from sqlsvm.model.model import Model, Term, checked_term
 from sqlsvm.model.weights import Weight
+from sqlsvm.times import TIMES, TimeKind
+
+NO_TIMES: Mapping[str, TimeKind] = {}
 
 
 class Frame(Protocol):
@@ -37,7 +40,8 @@ def scores(model: Model, frame: Frame) -> Values:
     for feature, found in columns.items():
         if found.shape != total.shape:
             raise OptionError(f"the columns differ in length: {feature} has the shape {found.shape}")
-    columns |= {name: values for each in model.maps for name, values in mapped_columns(each, columns).items()}
+    for each in model.maps:
+        columns |= mapped_columns(each, columns, model.trained_on.times)
     for term in model.terms:
         total = total + _term(term, columns[term.feature], model.nulls)
     if model.support:
@@ -72,11 +76,13 @@ def _joined(model: Model, columns: Mapping[str, Values]) -> Joined:
     return model.support.joined(values)
 
 
-def mapped_columns(each: Mapped, frame: Frame) -> dict[str, Values]:
+def mapped_columns(each: Mapped, frame: Frame, times: Mapping[str, TimeKind] = NO_TIMES) -> dict[str, Values]:
     """The new columns; nan where a column that the map reads is missing."""
     own = [_column(frame, name) for name in each.columns]
     if each.kind == "numeric":
-        numbers = [_numbers(name, values) for name, values in zip(each.columns, own, strict=True)]
+        numbers = [
+            _numbers(name, values, times.get(name, "numeric")) for name, values in zip(each.columns, own, strict=True)
+        ]
         missing = np.isnan(numbers).any(axis=0)
         return {name: np.where(missing, np.nan, values) for name, values in each.values(numbers).items()}
     missing = np.array([_is_missing(value) for value in own[0].tolist()], dtype=bool)
@@ -124,16 +130,25 @@ def _term(term: Term, values: Values, nulls: str) -> Values:
         weight = category_weights(term)
         missing = np.nan if nulls == "drop" else 0.0
         return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
-    found = _numbers(term.feature, values)
+    found = _numbers(term.feature, values, term.kind)
     missing = np.nan if term.number.missing is None else term.number.missing
     return term.number.weight * np.where(np.isnan(found), missing, found)
 
 
-def _numbers(feature: str, values: Values) -> Values:
+def _numbers(feature: str, values: Values, kind: str = "numeric") -> Values:
+    if kind in TIMES:
+        return np.array([np.nan if _is_missing(v) else _as_time(feature, v, kind) for v in values], dtype=float)
     if values.dtype.kind in "biuf":
         return values.astype(float)
     found = [np.nan if _is_missing(v) else _as_double(feature, v) for v in values.tolist()]
     return np.array(found, dtype=float)
+
+
+def _as_time(feature: str, value: Any, kind: str) -> float:
+    try:
+        return TIMES[kind].read(value)
+    except ValueError as error:
+        raise DataError(f"feature {feature} is a {kind}, not {value!r}") from error
 
 
 def _is_missing(value: Any) -> bool:

@@ -31,14 +31,15 @@ from sqlsvm.reading import (
     unexpected,
 )
 from sqlsvm.solve.arrays import Array
+from sqlsvm.times import TimeKind
 
-TermKind = Literal["numeric", "boolean", "categorical"]
+TermKind = Literal["numeric", "boolean", "categorical"] | TimeKind
 
 InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 11
+FORMAT = 12
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -130,6 +131,8 @@ class TrainedOn:
     """Features of type character(n)."""
     caseless: tuple[str, ...] = ()
     """Features of type citext."""
+    times: Mapping[str, TimeKind] = field(default_factory=dict)
+    """Features, and the label, that are numbers of a date or of a time."""
     label_values: tuple[object, ...] = (-1, 1)
     """The label's own values for -1 and +1, or for all classes where there are more."""
     database: str | None = None
@@ -448,7 +451,8 @@ class Model(Proven):
         """What rows must have: the features that no map makes, and the columns that maps read; with groups also the
         column that makes them."""
         own = {term.feature: term for term in self.terms if term.feature not in self.mapped}
-        read = {name: each.kind_of(name) for each in self.maps for name in each.columns if name not in own}
+        names = ((name, each.kind_of(name)) for each in self.maps for name in each.columns if name not in own)
+        read = {name: self.trained_on.times.get(name, kind) for name, kind in names}
         more = (Term(name, (), kind, self.trained_on.spelling(name)) for name, kind in read.items())
         return (*own.values(), *more, *([self.chooser] if self.groups else []))
 
@@ -462,6 +466,7 @@ class Model(Proven):
         kind: TermKind = "categorical" if isinstance(weights[0].category, str) else "numeric"
         if feature in self.trained_on.booleans:
             kind = "boolean"
+        kind = self.trained_on.times.get(feature, kind)
         return Term(feature, weights, kind, self.trained_on.spelling(feature))
 
     def as_json(self) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import taken_apart
 from sqlsvm.query.render import render, typed_outputs
 from sqlsvm.query.rewrites.groups import by_column
+from sqlsvm.times import TIMES
 
 steps = logging.getLogger(__name__)
 
@@ -199,7 +200,16 @@ def _operand(model: Model, term: Term, column: Column) -> Operand:
         raise OptionError(f"feature {term.feature} of model {model.name} is of type {column.type} in these rows")
     if column.kind == "categorical" and term.kind == "boolean":
         return Operand(exp.cast(value, exp.DType.BOOLEAN), "boolean")
+    if column.kind == "categorical" and term.kind in TIMES:
+        return Operand(exp.cast(value, TIMES[term.kind].type), term.kind)
+    if _unit(column.kind) != _unit(term.kind):
+        said = f"feature {term.feature} of model {model.name} is a {term.kind}, and in these rows a {column.kind}"
+        raise OptionError(said, hint="cast it in a SELECT of your own")
     return Operand(value, column.kind)
+
+
+def _unit(kind: str) -> str:
+    return TIMES[kind].unit if kind in TIMES else ""
 
 
 # -- where they go -----------------------------------------------------------------------------------------------------

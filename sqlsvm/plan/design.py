@@ -26,6 +26,7 @@ from sqlsvm.query import Feature, FeatureQuery, Term
 from sqlsvm.query.facts import EARLY, SMALL
 from sqlsvm.query.rows import met_rows_of
 from sqlsvm.solve.arrays import Array
+from sqlsvm.times import TIMES
 
 Role = Literal["intercept", "value", "missing"]
 
@@ -234,7 +235,9 @@ def _intercept(label: Feature, index: int = 0) -> Coordinate:
 
 
 def as_number(value: exp.Expression, kind: Kind) -> exp.Expression:
-    """A number as a double; a boolean as 1 or 0."""
+    """A number as a double; a boolean as 1 or 0; a time in its unit."""
+    if kind in TIMES:
+        return TIMES[kind].number(value)
     if kind == "boolean":
         return sql.by_truth(value, sql.number(1), sql.number(0))
     return sql.double(value.copy())

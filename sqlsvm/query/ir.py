@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Column, Kind, Spelling
 from sqlsvm.errors import QueryError
+from sqlsvm.times import TimeKind
 
 Fold = Callable[[str, bool], str]
 """`Engine.fold`: the name that an identifier means, from its text and whether it is quoted."""
@@ -199,6 +200,8 @@ class FeatureQuery:
     weight: Feature | None = None
     audited: tuple[Feature, ...] = ()
     """Columns that are compared with the scores, and are no features. Each is called what the user calls it."""
+    times: Mapping[str, TimeKind] = field(default_factory=dict, compare=False)
+    """The outputs that are dates or times in the text. Their expressions are numbers."""
     held_out: exp.Expression | None = None
     """A condition over the label's relation: whether a row is held out of the training. Set only where the columns that
     decide this are not copied."""

@@ -23,6 +23,7 @@ from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Record, Solution
+from sqlsvm.times import TIMES
 
 if TYPE_CHECKING:
     from sqlsvm.run.train import Training
@@ -135,6 +136,7 @@ def _notes(
         return
     yield from constants(problem, beta)
     yield from (each.note for each in problem.query.maps if each.note)
+    yield from (f"{name} is a number: {TIMES[time].said}" for name, time in problem.query.times.items())
     if solution.converged and proof.gap > training.effort.tol and training.solver != "descent":
         said = f"the objective is at most {proof.objective_upper:.2g}"
         yield f"{said}, which is what rounding may add to sums of such numbers: it may be 0"
@@ -161,6 +163,7 @@ def facts(query: FeatureQuery, text: str, label_values: tuple[object, ...]) -> T
         booleans=tuple(f.name for f in query.features if f.kind == "boolean"),
         padded=tuple(f.name for f in query.features if f.spelling == "padded"),
         caseless=tuple(f.name for f in query.features if f.spelling == "caseless"),
+        times=dict(query.times),
         label_values=label_values,
         versions=versions(),
     )

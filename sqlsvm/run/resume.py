@@ -37,6 +37,7 @@ from sqlsvm.run.problem import Problem
 from sqlsvm.solve.arrays import Array
 from sqlsvm.solve.penalty import Penalty
 from sqlsvm.solve.solution import Going, Solution, State
+from sqlsvm.times import TIMES
 
 Column = tuple[str, str, object]
 """The feature, role and category of a raw coordinate."""
@@ -304,7 +305,7 @@ def _made(query: FeatureQuery, alias: str) -> Iterator[exp.Expression]:
     """Features, label, weight, keys, and conditions after a LEFT JOIN. Values that are neither numbers nor categories
     are cast to text, because not every type has a hash."""
     yield from (f.expression.copy() for f in query.outputs if f.relation == alias)
-    plain = {c.name for c in query.relation(alias).columns if c.kind != "other"}
+    plain = {c.name for c in query.relation(alias).columns if c.kind != "other" and c.kind not in TIMES}
     for term in (t for t in query.terms if t.relation == alias):
         own = term.expression.copy()
         yield own if isinstance(own, exp.Column) and own.name in plain else sql.text(own)

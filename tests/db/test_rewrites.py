@@ -75,7 +75,7 @@ def test_names_are_found_in_one_way(engine: Engine) -> None:
 
 
 def test_all_types_that_cannot_be_used_are_named(engine: Engine) -> None:
-    run(engine, "CREATE TABLE f AS SELECT 1 AS x, CAST('2020-01-01' AS DATE) AS d, CAST('12:00' AS TIME) AS t")
-    with pytest.raises(QueryError, match=r"feature d is of type (date|DATE)") as refused:
+    run(engine, "CREATE TABLE f AS SELECT 1 AS x, ARRAY[1] AS d, CAST('12:00' AS TIME WITH TIME ZONE) AS t")
+    with pytest.raises(QueryError, match=r"feature d is of type (integer|INTEGER)\[\]") as refused:
         read_query(engine, "SELECT x, d, t FROM f")
     assert "and feature t is of type " in (refused.value.detail or "")

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     *("errors", "options", "rules", "terminal", "files", "scratch", "reading", "paper"),
     "sql",
+    "times",
     "solve",
     *("kernel", "neural"),
     "engine",

@@ -144,7 +144,7 @@ TYPES: dict[str, tuple[str, Kind]] = {
     "dest": ("text", "categorical"),
     "year": ("boolean", "boolean"),
     "seats": ("smallint", "numeric"),
-    "temp": ("timestamp with time zone", "other"),
+    "temp": ("time with time zone", "other"),
     "lat": ("jsonb", "other"),
     "lon": ("integer[]", "other"),
     "faa": ("point", "other"),
@@ -183,14 +183,14 @@ def test_kinds() -> None:
         (
             "temp FROM weather",
             {},
-            "feature temp is of type timestamp with time zone",
-            "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(HOUR FROM ...)",
+            "feature temp is of type time with time zone",
+            "turn it into a number: EXTRACT(EPOCH FROM ...)",
         ),
         (
             "temp FROM weather",
             {"label": "temp"},
-            "label temp is of type timestamp with time zone",
-            "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(HOUR FROM ...)",
+            "label temp is of type time with time zone",
+            "turn it into a number: EXTRACT(EPOCH FROM ...)",
         ),
         (
             "lat FROM airports",

@@ -167,6 +167,7 @@ FIELDS = {
     9: _FORM_9,
     10: _FORM_10,
     11: _FORM_10,
+    12: _FORM_10 | {"times"},
 }
 """In form 3 a category may be that of all other values, too."""
 

@@ -9,6 +9,7 @@ from sqlsvm.query.facts import Facts, Rule
 from sqlsvm.query.ir import Feature, FeatureQuery, Fold
 from sqlsvm.query.names import meant
 from sqlsvm.query.rewrites.kinds import plain, remedy
+from sqlsvm.times import TIMES
 
 
 def by_column(name: str) -> Rule:
@@ -27,6 +28,9 @@ def by_column(name: str) -> Rule:
             return replace(query, by=_of_table(query, name, fold))
         if {f.relation for f in found} != {query.label.relation}:
             raise _elsewhere(query, name)
+        if time := query.times.get(found[0].name):
+            hint = "select it as text, or a part of it: EXTRACT(YEAR FROM ...)"
+            raise QueryError(f"--by: {found[0].name} is of type {time}", hint=hint)
         rest = tuple(f for f in query.features if f not in found)
         return replace(query, features=rest, by=replace(found[0], kind="categorical", top=None))
 
@@ -54,7 +58,7 @@ def _of_table(query: FeatureQuery, name: str, fold: Fold) -> Feature:
 
 
 def _check(column: Column, dialect: str) -> None:
-    if column.kind == "other":
+    if column.kind == "other" or column.kind in TIMES:
         raise QueryError(f"--by: {column.name} is of type {column.type}", hint=remedy(column, dialect))
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 from sqlglot import exp
 
@@ -12,13 +13,12 @@ from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import QueryError
 from sqlsvm.query.facts import Facts
 from sqlsvm.query.ir import Feature, FeatureQuery
+from sqlsvm.times import TIMES, TimeKind
 
 _HINTS = {
     r"\]$": "take its elements out one by one: x[1] AS x1, x[2] AS x2",
     r"^struct": "take its fields out one by one: (x).city AS city",
-    "interval": "turn it into a number: EXTRACT(EPOCH FROM ...)",
-    "date": "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(MONTH FROM ...)",
-    "time": "turn it into a number: EXTRACT(EPOCH FROM ...), or into parts: EXTRACT(HOUR FROM ...)",
+    "interval|date|time": "turn it into a number: EXTRACT(EPOCH FROM ...)",
     "json": "take a field out of it and cast it: CAST(x ->> 'field' AS double precision)",
 }
 
@@ -41,10 +41,15 @@ def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         found |= zip(own, facts.columns(query.relation(alias), [f.expression for f in own]), strict=True)
 
     _check_types(query, found)
+    times: dict[str, TimeKind] = {}
 
     def kinded(feature: Feature, role: str) -> Feature:
         column = found[feature]
         feature = replace(feature, kind=_kind(feature, column, role, query.dialect), spelling=column.spelling)
+        if feature.kind in TIMES:  # from here on a number; the text still has the time
+            times[feature.name] = cast(TimeKind, feature.kind)
+            number = TIMES[feature.kind].number(feature.expression)
+            return replace(feature, expression=number, kind="numeric", own=feature.typed)
         if feature.kind != "categorical" or (role != "feature" and column.spelling != "caseless"):
             return feature
         return replace(feature, expression=plain(feature.expression, column), exact=feature.value)
@@ -55,6 +60,7 @@ def kinds(query: FeatureQuery, facts: Facts) -> FeatureQuery:
         label=kinded(query.label, "label") if query.label else None,
         weight=kinded(query.weight, "weight") if query.weight else None,
         audited=tuple(kinded(column, "audited column") for column in query.audited),
+        times=times,
     )
 
 
@@ -72,10 +78,13 @@ def _check_types(query: FeatureQuery, found: Mapping[Feature, Column]) -> None:
 def _kind(feature: Feature, column: Column, role: str, dialect: str) -> Kind:
     if role == "weight" and column.kind != "numeric":
         raise QueryError(f"weight {feature.name} is of type {column.type}", hint="a weight is a number")
-    if role == "audited column" and column.kind not in ("numeric", "boolean"):
+    if role == "audited column" and column.kind not in ("numeric", "boolean", *TIMES):
         hint = f"compare it with a value: fair:{feature.name} = 'VALUE':0.01"
         raise QueryError(f"{role} {feature.name} is of type {column.type}", hint=hint)
     forced = feature.kind == "categorical" and role != "weight"
+    if forced and column.kind in TIMES:
+        hint = f"cast it to text in the query: CAST(... AS text) AS {feature.name}"
+        raise QueryError(f"{feature.name} is of type {column.type}, which has no categories", hint=hint)
     kind: Kind = "categorical" if forced else column.kind
     if feature.top and (role != "feature" or kind != "categorical"):
         as_names = f"if its numbers are names: --categorical {feature.name}"

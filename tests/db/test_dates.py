@@ -1,0 +1,127 @@
+"""Dates, times and intervals as features and as a label: the numbers that the materialised join has."""
+
+import pytest
+
+from sqlsvm import sql
+from sqlsvm.ask.evaluate import evaluate_model
+from sqlsvm.engine.base import Engine, StatementError
+from sqlsvm.errors import SqlsvmError
+from sqlsvm.model.model import Model
+from sqlsvm.model.predict import predict
+from sqlsvm.run.train import train
+from sqlsvm.store import open_store
+from tests.ground.opened import Wish, truth
+from tests.ground.trained import assert_proven, training
+from tests.typed import asked, look_in, run
+
+TIMES = "d date, at timestamp, z timestamptz, t time, i interval"
+FROM = "FROM f JOIN a ON a.k = f.k JOIN v ON v.k = f.k"
+QUERY = f"SELECT f.y, f.d, f.at, f.z, f.t, f.i, f.d - a.d AS days, f.at - a.at AS age, v.d AS seen {FROM}"
+DAYS = "CAST(EXTRACT(EPOCH FROM {}) AS double precision) / 86400"
+SECONDS = "CAST(EXTRACT(EPOCH FROM {}) AS double precision)"
+"""What it means, in the words of the user."""
+PLAIN = (
+    f"SELECT f.y, {DAYS.format('f.d')} AS d, {DAYS.format('f.at')} AS at, {DAYS.format('f.z')} AS z, "
+    f"{SECONDS.format('f.t')} AS t, {SECONDS.format('f.i')} AS i, f.d - a.d AS days, "
+    f"{SECONDS.format('(f.at - a.at)')} AS age, {DAYS.format('v.d')} AS seen {FROM}"
+)
+ROWS = 60
+
+
+def moment(n: int) -> str:
+    """One in the hour that clocks skip, one before 1970, and others."""
+    year, month, day = (2021, 3, 28) if n == 7 else (1961 + n, 1 + n % 12, 1 + n * 5 % 28)
+    return f"{year}-{month:02}-{day:02} {n * 7 % 24:02}:{n * 11 % 60:02}:{n * 13 % 60:02}.{n * 17171 % 1000000:06}"
+
+
+def row(n: int) -> str:
+    at = moment(n)
+    own = f"DATE '{at[:10]}', TIMESTAMP '{at}', TIMESTAMPTZ '{at}+05:30', TIME '{at[11:]}', INTERVAL '{n} hours'"
+    return f"({n % 5}, {n * n % 7 < 3}, {own})"
+
+
+def made(engine: Engine) -> None:
+    run(engine, f"CREATE TABLE f (k integer, y boolean, {TIMES})")
+    run(engine, "CREATE TABLE a (k integer PRIMARY KEY, d date, at timestamp)")
+    run(engine, "CREATE TABLE v (k integer, d date)")
+    run(engine, f"INSERT INTO f VALUES {', '.join(map(row, range(ROWS)))}")
+    run(engine, "INSERT INTO a SELECT k, MIN(d), MIN(at) FROM f GROUP BY k")
+    run(engine, "INSERT INTO v SELECT k, d FROM f WHERE i < INTERVAL '30 hours'")
+
+
+def scored(engine: Engine, model: Model, rows: str | None = None) -> list[float]:
+    found = sql.select([(sql.column("score"), "score")], sql.derived(predict(engine, model, rows), "p"))
+    return list(map(float, engine.fetch(found)["score"]))
+
+
+@pytest.fixture
+def tables(engine: Engine) -> Engine:
+    made(engine)
+    return engine
+
+
+def test_their_numbers(tables: Engine) -> None:
+    model = train(tables, "m", QUERY, training(in_memory=0))
+    assert_proven(tables, model, truth(tables, PLAIN, Wish(scale="standard")))
+    plain = train(tables, "m", PLAIN, training(in_memory=0))
+    assert list(model.weights.values) == pytest.approx(list(plain.weights.values), rel=1e-9)
+    times = {"d": "date", "at": "timestamp", "z": "timestamptz", "t": "time", "i": "interval", "seen": "date"}
+    assert dict(model.trained_on.times) == times | {"age": "interval"}
+    assert "d is a number: days since 1970-01-01" in model.notes
+    assert evaluate_model(tables, model).as_json() == evaluate_model(tables, plain).as_json()
+    ours, theirs = (sorted(scored(tables, m)) for m in (model, plain))
+    assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+ODD = (("'infinity'", "NaN or infinite|infinite"), ("NULL", "NULL"))
+
+
+@pytest.mark.parametrize(("value", "said"), ODD)
+def test_a_date_that_is_no_number(tables: Engine, value: str, said: str) -> None:
+    """The epoch of an infinite date is NULL in DuckDB: it must not count as a missing one."""
+    run(tables, f"UPDATE f SET d = {value} WHERE i = INTERVAL '3 hours'")
+    with pytest.raises(SqlsvmError, match=said):
+        train(tables, "m", f"SELECT f.y, f.d {FROM}", training())
+    if value != "NULL":
+        with pytest.raises(SqlsvmError, match=said):
+            train(tables, "m", f"SELECT f.y, f.d {FROM}", training(nulls="mean"))
+
+
+def test_no_zone_of_the_session(tables: Engine) -> None:
+    model = train(tables, "m", f"SELECT f.y, f.z {FROM}", training())
+    run(tables, "SET TimeZone = 'Asia/Kolkata'")
+    there = train(tables, "m", f"SELECT f.y, f.z {FROM}", training())
+    assert (model.weights.values == there.weights.values).all()
+
+
+def test_a_date_as_the_label(tables: Engine) -> None:
+    dated, plain = (
+        train(tables, "m", f"SELECT {label} AS y, f.t, a.d {FROM}", training(loss="absolute"))
+        for label in ("f.d", DAYS.format("f.d"))
+    )
+    assert dated.trained_on.times == {"y": "date", "t": "time", "d": "date"}
+    assert list(dated.weights.values) == pytest.approx(list(plain.weights.values), rel=1e-9)
+    assert sorted(scored(tables, dated)) == pytest.approx(sorted(scored(tables, plain)), rel=1e-12)
+
+
+def test_psql_takes_dates(installed: Engine) -> None:
+    """The same score from a JSON object and from columns. No zone of a session counts."""
+    run(installed, "CREATE SCHEMA dated; SET search_path = dated")
+    look_in(installed, "dated")
+    made(installed)
+    try:
+        model = train(installed, "dated", QUERY, training(in_memory=0))
+        open_store(installed).save(model)
+        expected = pytest.approx(sorted(scored(installed, model)), rel=1e-12)
+        run(installed, "SET TimeZone = 'Asia/Kolkata'")
+        asks = f"SELECT sqlsvm.decision_function('dated', {{}}) AS score FROM ({QUERY}) AS r"
+        found = asked(installed, asks.format("to_jsonb(r)"))["score"]
+        assert sorted(map(float, found)) == expected
+        (text,) = asked(installed, "SELECT sqlsvm.score_sql('dated') AS s")["s"]
+        found = asked(installed, f"SELECT {text} AS score FROM ({QUERY}) AS r")["score"]
+        assert sorted(map(float, found)) == expected
+        with pytest.raises(StatementError, match='feature "d" has the value 5, which is no date'):
+            asked(installed, asks.format("to_jsonb(r) || '{\"d\": 5}'"))
+    finally:
+        run(installed, "RESET TimeZone; DROP SCHEMA dated CASCADE")
+        look_in(installed, "public")
