@@ -1,4 +1,4 @@
-"""What a training shows while it runs: in a cell or on a terminal one line that changes, elsewhere a line a pass."""
+"""What a training shows while it runs: in a cell or on a terminal a line that changes, elsewhere a line a pass."""
 
 import logging
 import sys
@@ -18,7 +18,7 @@ BAR = 24
 
 
 class Screen(Protocol):
-    """A line that is replaced by the next one. Empty: nothing is shown."""
+    """It shows one text in place of another. Empty: nothing is shown."""
 
     def show(self, line: str) -> None: ...
 
@@ -60,9 +60,11 @@ class Watched:
     def __init__(self, screen: Screen, tol: float) -> None:
         self._screen, self._tol = screen, tol
         self._first: dict[str, float] = {}
+        self._last = ""
 
     def step(self, said: str) -> None:
-        self._screen.show(f"{said} ...")
+        """Below the last pass."""
+        self._screen.show(f"{self._last}{said} ...")
 
     def of(self, name: str, alone: bool) -> OnPass:
         """Told of the passes of one training."""
@@ -72,7 +74,8 @@ class Watched:
 
             first = self._first.setdefault(name, record.gap)
             whose = "" if alone else f"{name}   "
-            self._screen.show(f"{whose}{bar(first, record.gap, self._tol)} {pass_line(record)}")
+            self._last = f"{whose}{bar(first, record.gap, self._tol)} {pass_line(record)}\n"
+            self._screen.show(self._last)
 
         return passed
 

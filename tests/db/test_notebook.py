@@ -235,10 +235,11 @@ def test_a_screen_shows_the_steps_and_the_gap() -> None:
         passed = told("late", True)
         for number, gap in enumerate((0.1, 0.01, 0.0005), 1):
             passed(Record(number, 0.5, 0.5, 0.5 - gap, gap, None, 0.01))
+        logging.getLogger("sqlsvm.run.train").info("finishing")
     logging.getLogger("sqlsvm.run.train").info("not shown")
     assert shown[0] == "reading ..."
     assert [line[:24].count("█") for line in shown[1:4]] == [0, 12, 24]
-    assert shown[4:] == [""]
+    assert shown[4:] == [f"{shown[3]}finishing ...", ""]
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
