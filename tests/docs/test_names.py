@@ -16,8 +16,16 @@ from tests.docs.markdown import ROOT, anchors, blocks, documents, links, spans
 
 DOCUMENTS = documents()
 DOCS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
-FOR_USERS = ("questions.md", "describing.md", "nonlinear.md", "on-a-cluster.md", "python.md", "reliability.md")
-DEVELOPERS = [path for path in DOCS if path.name not in FOR_USERS]
+FOR_USERS = (
+    "questions.md",
+    "describing.md",
+    "nonlinear.md",
+    "on-a-cluster.md",
+    "options.md",
+    "python.md",
+    "reliability.md",
+)
+DEVELOPERS = [path for path in DOCS if path.stem not in FOR_USERS]
 """Documents that speak about the code; the others name files of their readers too."""
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")

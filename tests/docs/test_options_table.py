@@ -1,35 +1,76 @@
-"""The README's table of options agrees with `sqlsvm train`. Its rows and what they say are its own.
+"""The pages about options agree with `sqlsvm train`: docs/options.md is made from the command line and the rules, and
+so are the first two columns of the README's table.
 
-`SQLSVM_UPDATE_GOLDEN=1 pytest tests/docs/test_options_table.py` writes its first two columns anew.
+`SQLSVM_UPDATE_GOLDEN=1 pytest tests/docs/test_options_table.py` writes them anew.
 """
 
 import os
 import re
+from collections.abc import Iterator
 
 import click
 
 from sqlsvm.cli import cli
+from sqlsvm.options import NUMBER_LOSSES
+from sqlsvm.rules import RULES, Rule, flag
 from tests.docs.markdown import ROOT
 
-README = ROOT / "README.md"
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "options.md"
 ROW = re.compile(r"^\| (`--.*?`) \| (.*?) ?\| (.*) \|$", re.MULTILINE)
 FLAG = re.compile(r"--[a-z0-9-]+")
-OPTIONS = {parameter.opts[0]: parameter for parameter in cli.commands["train"].params}
-OF_THE_VERB = {"--dsn", "--query", "--label", "--name", "--model-file", "--json", "--lambda", "--tol", "--trust-owner"}
-"""What the README says elsewhere."""
+PARAMETERS = {parameter.opts[0]: parameter for parameter in cli.commands["train"].params}
+MORE = {
+    "--map": "nonlinear.md",
+    "--solver": "nonlinear.md#kernel-machines",
+    "--loss": "how-it-works.md#other-losses",
+    "--pieces": "how-it-works.md#your-own-loss",
+    "--constrain": "how-it-works.md#penalties-and-constraints",
+    "--holdout": "describing.md#how-many-rows-to-hold-out",
+    "--folds": "how-it-works.md#folds",
+    "--probability": "how-it-works.md#probabilities",
+    "--by": "how-it-works.md#groups",
+    "--offload": "on-a-cluster.md#small-tables",
+    "--no-temp": "reliability.md#on-a-standby",
+    "--work-folder": "on-a-cluster.md",
+    "--trust-owner": "security.md#whom-you-trust",
+}
+HEAD = """# Options of a training
+
+This page is for those who look up an option, or wonder why two of them are refused together. `sqlsvm train --help`
+says the same. In Python the options are parameters: `--max-passes` is `max_passes`, and `--lambda` is `lam`. Each may
+also be an environment variable: `$SQLSVM_TOL`.
+
+| option | default | meaning |
+|---|---|---|
+"""
+RULES_HEAD = """
+## What does not go together
+
+The command line, Python and `sqlsvm compile` check the same rules, each as early as it can be known. "Several values"
+is a list in `--lambda`, `--l1` or `--quantile`. A word in capitals stands for the value that you gave.
+
+| where | refused | because | instead |
+|---|---|---|---|
+"""
+FACTS = {
+    "several": "several values",
+    "program": "a program stored in PostgreSQL",
+    "classes": "a label with more than two classes",
+    "sums": "a feature that adds up several relations",
+    "optional": "a label behind a LEFT JOIN",
+}
 
 
 def row(found: re.Match[str]) -> str:
     """As the command line has it."""
-    options = [OPTIONS[flag] for flag in FLAG.findall(found[1])]
-    defaults = "; ".join(filter(None, map(default, options)))
-    return f"| {', '.join(map(spelled, options))} | {defaults}{' ' * bool(defaults)}| {found[3]} |"
+    (option,) = [PARAMETERS[name] for name in FLAG.findall(found[1])]
+    return f"| {spelled(option)} | {said(default(option))}| {found[3]} |"
 
 
 def spelled(option: click.Parameter) -> str:
     assert isinstance(option, click.Option)
     values = "" if option.is_flag else f" {option.make_metavar(click.Context(cli)).strip('[]')}"
-    return f"`{option.opts[0]}{values}`".replace("|", "\\|")
+    return cell(f"`{option.opts[0]}{values}`")
 
 
 def default(option: click.Parameter) -> str:
@@ -39,11 +80,61 @@ def default(option: click.Parameter) -> str:
     return str(option.default) if option.show_default else ""
 
 
+def said(text: str) -> str:
+    return f"{text} " if text else ""
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+class Shown(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return name.upper()
+
+
+def page() -> str:
+    rules = "".join(f"{line}\n" for line in dict.fromkeys(map(ruled, RULES)))
+    return HEAD + "".join(f"{line}\n" for line in listed()) + RULES_HEAD + rules
+
+
+def listed() -> Iterator[str]:
+    for name, option in PARAMETERS.items():
+        assert isinstance(option, click.Option)
+        more = f" [More]({MORE[name]})." if name in MORE else ""
+        yield f"| {spelled(option)} | {said(cell(default(option)))}| {cell(option.help or '')}{more} |"
+
+
+def ruled(rule: Rule) -> str:
+    where = "; ".join(condition(name, str(values)) for name, values in rule.when.items())
+    refused = [flag(name) for name in rule.options]
+    shown = Shown(flag=" or ".join(refused), several="an option that has several")
+    texts = (where, ", ".join(refused) or "this", rule.message.format_map(shown), rule.hint.format_map(shown))
+    return f"| {' | '.join(map(cell, texts))} |"
+
+
+def condition(name: str, values: str) -> str:
+    if name in FACTS:
+        return {"given": FACTS[name], "not given": "one value of each option"}.get(values, f"{FACTS[name]} of {values}")
+    if name == "loss":
+        values = values.replace(", ".join(NUMBER_LOSSES[:-1]) + " or " + NUMBER_LOSSES[-1], "of numbers")
+    return f"{flag(name)} {values.replace('not None, ', 'not ')}"
+
+
+def test_the_page_of_options() -> None:
+    if os.environ.get("SQLSVM_UPDATE_GOLDEN"):
+        PAGE.write_text(page(), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == page()
+    assert MORE.keys() <= PARAMETERS.keys()
+
+
 def test_the_table_of_the_readme() -> None:
     text = README.read_text(encoding="utf-8")
     wanted = ROW.sub(row, text)
     if os.environ.get("SQLSVM_UPDATE_GOLDEN"):
         README.write_text(wanted, encoding="utf-8")
     assert text == wanted
-    named = {flag for found in ROW.finditer(text) for flag in FLAG.findall(found[1])}
-    assert named | OF_THE_VERB == OPTIONS.keys()
+    assert len(ROW.findall(text)) > 5
