@@ -33,6 +33,8 @@ class Time:
     """What its weight is for."""
     said: str
     """What the number is."""
+    example: str | timedelta = "1970-01-01"
+    """A value in memory."""
 
     def number(self, value: exp.Expression) -> exp.Expression:
         """As a double. The epoch of an infinite date is NULL in DuckDB, and must not count as one that is missing."""
@@ -51,8 +53,8 @@ TIMES: Mapping[str, Time] = {
     "date": Time(exp.DType.DATE, DAY, "day", _SINCE),
     "timestamp": Time(exp.DType.TIMESTAMP, DAY, "day", _SINCE),
     "timestamptz": Time(exp.DType.TIMESTAMPTZ, DAY, "day", f"{_SINCE} in UTC"),
-    "time": Time(exp.DType.TIME, 1, "second", "seconds since midnight"),
-    "interval": Time(exp.DType.INTERVAL, 1, "second", "seconds"),
+    "time": Time(exp.DType.TIME, 1, "second", "seconds since midnight", "00:00"),
+    "interval": Time(exp.DType.INTERVAL, 1, "second", "seconds", timedelta()),
 }
 
 

@@ -80,11 +80,11 @@ def mapped_columns(each: Mapped, frame: Frame, times: Mapping[str, TimeKind] = N
     """The new columns; nan where a column that the map reads is missing."""
     own = [_column(frame, name) for name in each.columns]
     if each.kind == "numeric":
-        numbers = [
-            _numbers(name, values, times.get(name, "numeric")) for name, values in zip(each.columns, own, strict=True)
+        given = [
+            numbers(name, values, times.get(name, "numeric")) for name, values in zip(each.columns, own, strict=True)
         ]
-        missing = np.isnan(numbers).any(axis=0)
-        return {name: np.where(missing, np.nan, values) for name, values in each.values(numbers).items()}
+        missing = np.isnan(given).any(axis=0)
+        return {name: np.where(missing, np.nan, values) for name, values in each.values(given).items()}
     missing = np.array([_is_missing(value) for value in own[0].tolist()], dtype=bool)
     texts = np.array(["" if gone else _as_text(value) for gone, value in zip(missing, own[0].tolist(), strict=True)])
     return {name: np.where(missing, np.nan, values) for name, values in each.values([texts]).items()}
@@ -130,12 +130,12 @@ def _term(term: Term, values: Values, nulls: str) -> Values:
         weight = category_weights(term)
         missing = np.nan if nulls == "drop" else 0.0
         return np.array([missing if _is_missing(v) else weight(v) for v in values.tolist()], dtype=float)
-    found = _numbers(term.feature, values, term.kind)
+    found = numbers(term.feature, values, term.kind)
     missing = np.nan if term.number.missing is None else term.number.missing
     return term.number.weight * np.where(np.isnan(found), missing, found)
 
 
-def _numbers(feature: str, values: Values, kind: str = "numeric") -> Values:
+def numbers(feature: str, values: Values, kind: str = "numeric") -> Values:
     if kind in TIMES:
         return np.array([np.nan if _is_missing(v) else _as_time(feature, v, kind) for v in values], dtype=float)
     if values.dtype.kind in "biuf":

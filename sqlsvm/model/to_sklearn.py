@@ -8,8 +8,9 @@ import numpy as np
 
 from sqlsvm.errors import OptionError
 from sqlsvm.maps.mapped import Mapped
-from sqlsvm.model.memory import mapped_columns
+from sqlsvm.model.memory import mapped_columns, numbers
 from sqlsvm.model.model import AS_GROUPS, Model, Term
+from sqlsvm.times import TIMES, TimeKind
 
 MISSING = (None, np.nan)
 """What a data frame has for NULL in a text."""
@@ -46,7 +47,8 @@ def pipeline(model: Model) -> Any:
 def _parts(model: Model, own: Sequence[str]) -> list[tuple[Any, Any]]:
     """The steps for these columns and for the maps, each with the weights of what it makes."""
     terms = {term.feature: term for term in model.terms}
-    return [_part(terms[name]) for name in own] + [_map_part(each, terms) for each in model.maps]
+    maps = (_map_part(each, terms, model.trained_on.times) for each in model.maps)
+    return [*(_part(terms[name]) for name in own), *maps]
 
 
 def check_texts(model: Model) -> None:
@@ -64,6 +66,8 @@ def _part(term: Term) -> tuple[Any, Any]:
     from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
     as_float = FunctionTransformer(np.asarray, kw_args={"dtype": float})
+    if term.kind in TIMES:
+        as_float = FunctionTransformer(partial(_timed, term.feature, term.kind))
     if number := term.number:
         if number.missing is None:
             return as_float, np.array([number.weight])
@@ -78,31 +82,37 @@ def _part(term: Term) -> tuple[Any, Any]:
     return encoder if is_text else make_pipeline(as_float, encoder), weights
 
 
-def _map_part(each: Mapped, terms: Mapping[str, Term]) -> tuple[Any, Any]:
+def _timed(feature: str, kind: str, frame: Any) -> Any:
+    return numbers(feature, np.asarray(frame).ravel(), kind)[:, None]
+
+
+def _map_part(each: Mapped, terms: Mapping[str, Term], times: Mapping[str, TimeKind]) -> tuple[Any, Any]:
     """The step for the columns that a map reads. Where it is loaded, sqlsvm must be installed."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer
 
-    numbers = [number for name in each.formulas if (number := terms[name].number)]
-    makes = FunctionTransformer(partial(_made, each))
-    weights = np.array([number.weight for number in numbers])
-    if numbers[0].missing is None:
+    made = [number for name in each.formulas if (number := terms[name].number)]
+    makes = FunctionTransformer(partial(_made, each, dict(times)))
+    weights = np.array([number.weight for number in made])
+    if made[0].missing is None:
         return makes, weights
     fills = [
         (f"f{n}", SimpleImputer(strategy="constant", fill_value=number.missing, keep_empty_features=True), [n])
-        for n, number in enumerate(numbers)
+        for n, number in enumerate(made)
     ]
     return make_pipeline(makes, ColumnTransformer(fills)), weights
 
 
-def _made(each: Mapped, frame: Any) -> Any:
-    return np.column_stack(list(mapped_columns(each, frame).values()))
+def _made(each: Mapped, times: Mapping[str, TimeKind], frame: Any) -> Any:
+    return np.column_stack(list(mapped_columns(each, frame, times).values()))
 
 
 def _example(term: Term) -> object:
     """A value that it knows."""
+    if term.kind in TIMES:
+        return TIMES[term.kind].example
     if not term.weights:
         return "" if term.kind == "categorical" else 0.0
     return 0.0 if term.number else term.categories[0].category

@@ -12,6 +12,7 @@ from sqlsvm.model.plain import plain
 from sqlsvm.paper import columns, facts, on_paper
 from sqlsvm.store.base import Stored
 from sqlsvm.terminal import amount, printable, row_count, share, weight
+from sqlsvm.times import TIMES
 
 AT_ONCE = 1.0
 """A training of fewer seconds is over at once."""
@@ -89,7 +90,8 @@ def _weights(model: Model, top: int | None, stream: TextIO) -> str:
     table.add_row("(intercept)", "", f"{model.intercept:.6g}", "")
     shown = model.weights.heaviest(top)
     for w in shown:
-        category = "" if w.category is None else str(w.category)
+        time = model.trained_on.times.get(w.feature)
+        category = f"per {TIMES[time].unit}" if time else "" if w.category is None else str(w.category)
         numbers = (f"{w.weight:.6g}", f"{w.scaled_weight:.6g}") if w.weight else ("left out", "")
         table.add_row(Text(printable(w.feature)), Text(printable(category)), *numbers)
     left = len(model.weights) - len(shown)

@@ -1,14 +1,20 @@
 """Dates, times and intervals as features and as a label: the numbers that the materialised join has."""
 
+from io import StringIO
+
+import pandas as pd
 import pytest
 
 from sqlsvm import sql
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import SqlsvmError
+from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
+from sqlsvm.model.to_sklearn import pipeline
 from sqlsvm.run.train import train
+from sqlsvm.show.models import draw_weights
 from sqlsvm.store import open_store
 from tests.ground.opened import Wish, truth
 from tests.ground.trained import assert_proven, training
@@ -102,6 +108,23 @@ def test_a_date_as_the_label(tables: Engine) -> None:
     assert dated.trained_on.times == {"y": "date", "t": "time", "d": "date"}
     assert list(dated.weights.values) == pytest.approx(list(plain.weights.values), rel=1e-9)
     assert sorted(scored(tables, dated)) == pytest.approx(sorted(scored(tables, plain)), rel=1e-12)
+
+
+def test_rows_in_memory(duckdb: Engine) -> None:
+    """In a frame, in scikit-learn and on paper."""
+    made(duckdb)
+    text = f"SELECT f.y, f.d, f.at, f.t, f.i, f.at - a.at AS age {FROM}"
+    model = train(duckdb, "m", text, training())
+    rows = pd.DataFrame(duckdb.fetch(predict(duckdb, model)))
+    assert scores(model, rows).tolist() == rows["score"].tolist()
+    found = pipeline(model).decision_function(rows[["d", "at", "t", "i", "age"]])
+    assert found.tolist() == pytest.approx(rows["score"].tolist(), rel=1e-12)
+    zoned = train(duckdb, "m", f"SELECT f.y, f.z {FROM}", training(map=("spline:z:4",)))
+    texts = {"z": ["2020-01-02 03:04:05+02", "2020-01-02 01:04:05+00:00"]}
+    first, second = scores(zoned, texts).tolist()
+    assert first == second
+    assert pipeline(zoned).decision_function(pd.DataFrame(texts)).tolist() == pytest.approx([first, second], rel=1e-12)
+    assert "per day" in draw_weights(model, None, StringIO())
 
 
 def test_psql_takes_dates(installed: Engine) -> None:
