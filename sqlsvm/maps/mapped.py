@@ -12,6 +12,7 @@ from sqlsvm.engine.base import Column
 from sqlsvm.maps import formula
 from sqlsvm.maps.formula import Values
 from sqlsvm.query.ir import Computed, Made
+from sqlsvm.reading import Misread
 
 Formula = Annotated[str, formula.read]
 
@@ -89,3 +90,19 @@ class Mapped:
 def _computed(text: str, operands: Sequence[exp.Expression], names: Sequence[str]) -> Computed:
     reads = frozenset(names[place - 1] for place in formula.arguments(text))
     return Computed(formula.applied(text, operands), reads)
+
+
+def _fitting(found: tuple[Mapped, ...]) -> tuple[Mapped, ...]:
+    """Each formula reads arguments that there are."""
+    for place, each in enumerate(found):
+        width = len(each.columns)
+        for step in (*each.steps, tuple(each.formulas.values())):
+            for n in frozenset[int]().union(*map(formula.arguments, step)):
+                if not 0 < n <= width:
+                    raise Misread(f"a formula reads ${n}, and the last argument is ${width}").at(place)
+            width = len(step)
+    return found
+
+
+Maps = Annotated[tuple[Mapped, ...], _fitting]
+"""As they are stored."""

@@ -10,7 +10,7 @@ import numpy as np
 from sqlsvm.engine.base import Spelling
 from sqlsvm.engine.languages import LANGUAGES
 from sqlsvm.errors import OptionError
-from sqlsvm.maps.mapped import Mapped
+from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.model.plain import plain
 from sqlsvm.model.probability import StoredProbability
 from sqlsvm.model.support import StoredSupport
@@ -318,7 +318,7 @@ class Model(Proven):
     """What the training subtracted from a label that is a number: the penalty counts the intercept from there."""
     scaling: Mapping[str, FeatureScale] = field(default_factory=dict)
     """Of each feature that is a number."""
-    maps: tuple[Mapped, ...] = ()
+    maps: Maps = ()
     """What makes some of the features of columns of the query."""
     validation: Mapping[str, Validated] = field(default_factory=dict)
     """Each measure, if the training had folds."""
@@ -486,11 +486,16 @@ class Model(Proven):
 
 
 def _agreed(model: Model, where: str) -> Model:
-    """Each class has a value of the label."""
+    """Each class has a value of the label, and each feature that a map makes has a weight."""
     values, number = model.trained_on.label_values, len(model.classes) or 2
     if len(values) != number:
         wrong = unexpected(f"a list of {number}", list(values)).at("label_values").at("trained_on")
         raise wrong.error(where, EDITED)
+    features = frozenset(model.features)
+    for place, each in enumerate(model.maps):
+        if unweighted := [name for name in each.formulas if name not in features]:
+            wrong = Misread(f"the feature {unweighted[0]} has no weight").at("formulas").at(place).at("maps")
+            raise wrong.error(where, EDITED)
     return model
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlsvm.engine.base import Engine
 from sqlsvm.maps.asked import columns_of
-from sqlsvm.maps.mapped import Mapped
+from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.plan.at_fault import naming_features
 from sqlsvm.plan.constraints import audited
 from sqlsvm.plan.preflight import ProblemOptions
@@ -36,7 +36,7 @@ def open_problem(engine: Engine, text: str, options: ProblemOptions, maps: MapsO
 
 def maps_of(beta: Any) -> tuple[Mapped, ...]:
     """Those of weights that a user gives, if they are the JSON of a model."""
-    return made(tuple[Mapped, ...], beta.get("maps", []) if isinstance(beta, Mapping) else [], "beta")
+    return made(Maps, beta.get("maps", []) if isinstance(beta, Mapping) else [], "beta")
 
 
 def labelled(

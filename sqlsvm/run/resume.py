@@ -27,7 +27,7 @@ from sqlglot import exp
 from sqlsvm import sql
 from sqlsvm.engine.base import Engine
 from sqlsvm.errors import OptionError
-from sqlsvm.maps.mapped import Mapped
+from sqlsvm.maps.mapped import Mapped, Maps
 from sqlsvm.model.plain import plain
 from sqlsvm.options import Number
 from sqlsvm.plan.design import Design, without_other
@@ -116,7 +116,7 @@ class Saved:
     digests: Mapping[str, str] | None
     """Of the rows of each relation; None if the run ended before they were taken."""
     parts: tuple[Part, ...]
-    maps: tuple[Mapped, ...] = ()
+    maps: Maps = ()
 
     UNREAD: ClassVar = frozenset({"format", "digest"})
 

@@ -117,6 +117,24 @@ def test_the_error_names_the_field(path: str) -> None:
         Model.from_json(changed(path, value), "m.json")
 
 
+MAP = {"map": "bins:d:1", "columns": ["d"], "formulas": {"distance": "$1"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"formulas": {"distance": "$2"}}, r"maps\[0\]: a formula reads \$2, and the last argument is \$1"),
+        ({"formulas": {"distance": "$0"}}, r"maps\[0\]: a formula reads \$0"),
+        ({"steps": [["$1", "$1"], ["$2", "$1", "$3"]]}, r"maps\[0\]: reads \$3, and the last argument is \$2"),
+        ({"formulas": {"d_bin1": "$1"}}, r"maps\[0\]\.formulas: the feature d_bin1 has no weight"),
+    ],
+)
+def test_a_map_fits_the_model(change: dict[str, Any], said: str) -> None:
+    assert Model.from_json({**MODEL, "maps": [MAP]}).maps
+    with pytest.raises(OptionError, match=said):
+        Model.from_json({**MODEL, "maps": [{**MAP, **change}]}, "m.json")
+
+
 def test_a_newer_model_is_called_newer_and_not_wrong() -> None:
     """Also if the rest of its form is wrong."""
     with pytest.raises(OptionError, match="made by a newer sqlsvm"):
