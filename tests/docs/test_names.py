@@ -16,15 +16,7 @@ from tests.docs.markdown import ROOT, anchors, blocks, documents, links, spans
 
 DOCUMENTS = documents()
 DOCS = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
-FOR_USERS = (
-    "questions.md",
-    "describing.md",
-    "nonlinear.md",
-    "on-a-cluster.md",
-    "options.md",
-    "python.md",
-    "reliability.md",
-)
+FOR_USERS = ("questions", "describing", "nonlinear", "on-a-cluster", "options", "python", "reliability")
 DEVELOPERS = [path for path in DOCS if path.stem not in FOR_USERS]
 """Documents that speak about the code; the others name files of their readers too."""
 
