@@ -43,6 +43,7 @@ from sqlsvm.query.parse import statements
 from sqlsvm.query.read_query import taken_apart
 from sqlsvm.query.render import render, typed_outputs
 from sqlsvm.query.rewrites.groups import by_column
+from sqlsvm.query.rewrites.plain_keys import plain_keys
 from sqlsvm.times import TIMES
 
 steps = logging.getLogger(__name__)
@@ -149,12 +150,13 @@ def _own_expressions(model: Model) -> dict[str, exp.Expression]:
 def query_rows(engine: Engine, model: Model) -> exp.Select:
     """The model's query, with each output under the name of its feature, and with the column that makes groups."""
     text = stored_query(engine, model)
-    query = taken_apart(engine, text)
+    query, facts = taken_apart(engine, text), Facts(engine)
     outputs = {name: value for value, name in typed_outputs(query)}
     if model.by and model.by not in outputs:
-        by = by_column(model.by)(taken_apart(engine, text, label=model.label), Facts(engine)).by
+        by = by_column(model.by)(taken_apart(engine, text, label=model.label), facts).by
         assert by
         outputs[by.name] = by.typed
+    query = plain_keys(query, facts)  # as the training compares them
     return render(query, [(value, name) for name, value in outputs.items()])
 
 

@@ -13,7 +13,8 @@ def typed_outputs(query: FeatureQuery) -> Outputs:
 
 
 def render(query: FeatureQuery, outputs: Outputs | None = None) -> exp.Select:
-    """SELECT outputs FROM the join. The database gives it the rows that a training on the query is about."""
+    """SELECT outputs FROM the join. The database gives it the rows that a training on the query is about; with keys of
+    a type that ignores case, once the rule `plain_keys` has made them texts."""
     outputs = typed_outputs(query) if outputs is None else outputs
     late = [each.expression for each in query.spanning]
     read = [value for value, _ in outputs] + late + [term.expression for term in query.terms]
