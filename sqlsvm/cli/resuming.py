@@ -14,6 +14,7 @@ from sqlsvm.errors import EngineError, OptionError, SqlsvmError, is_out_of_memor
 from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
+    from sqlsvm.engine.base import Engine
     from sqlsvm.model.model import Model
     from sqlsvm.run.resume import Continuation, Saved
     from sqlsvm.run.train import Training
@@ -40,29 +41,35 @@ def state_of(store: "Store | None", name: str) -> "Saved | None":
 
 
 def states_of(store: "Store | None", names: Sequence[str]) -> "dict[str, Saved | None]":
-    """What several trainings have left. At least one of them did not finish."""
+    """What several trainings have left."""
     found = {name: state_of(store, name) for name in names}
     if not any(found.values()):
-        raise nothing_kept(names[0], "leave out --resume to train the models anew")
+        say(f"{_nothing_kept(names[0])}: the models are trained from the start")
     return found
 
 
-def nothing_kept(name: str, hint: str) -> OptionError:
-    return OptionError(f'no unfinished training of "{name}" is kept here', hint=hint)
+def _nothing_kept(name: str) -> str:
+    return f'no unfinished training of "{name}" is kept here'
 
 
-def finished(store: "Store", name: str, query: str, training: "Training") -> "Model":
-    """The model of the same training, if that has converged. An error if there is none."""
+def finished(engine: "Engine", store: "Store", name: str, query: str, training: "Training") -> "Model | None":
+    """The model of the same training on the same rows, if that has converged. Otherwise a note says why there is
+    none."""
     from sqlsvm.model.plain import plain
+    from sqlsvm.run.train import changed
 
     model = store.load(name) if any(stored.name == name for stored in store.models()) else None
     if model and isinstance(training.holdout, str):
         training = replace(training, holdout=model.options.get("holdout"))  # what it has chosen
-    if model and model.converged and (model.query, plain(model.options)) == (query, plain(asdict(training))):
-        say(f"nothing to resume: {name}, version {model.version}, had converged")
-        return model
-    anew = "leave out --resume to begin one" if model is None else "leave out --resume to train the model anew"
-    raise nothing_kept(name, anew)
+    if not model or not model.converged or (model.query, plain(model.options)) != (query, plain(asdict(training))):
+        say(f"{_nothing_kept(name)}: it is trained from the start")
+        return None
+    had = f"{name}, version {model.version}, had converged"
+    if why := changed(engine, query, training, model):
+        say(f"training from the start: {had}, but {why}")
+        return None
+    say(f"nothing to resume: {had}, and the rows are the same")
+    return model
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,8 @@ def train(
             return _code(models, training)
         begun = _start(store, start) if start else None
         before = state_of(store, name) if resume else None
-        if resume and store and before is None:
-            model = finished(store, name, query, training)
+        model = finished(engine, store, name, query, training) if resume and store and before is None else None
+        if model:
             _answer(model, f"kept in {keeper.place}", as_json)
             return 0
         model = train_and_keep(engine, keeper, name, query, training, before, as_json, begun)

@@ -39,7 +39,7 @@ InMemory = Literal["in memory"]
 IN_MEMORY: InMemory = "in memory"
 """How the rows of a join were counted that was read once."""
 
-FORMAT = 12
+FORMAT = 13
 """The number of the form of `Model.as_json`. Models stored without a number have this form. A new field is a new form:
 then an older sqlsvm says that the model is newer, and not that it does not know the field."""
 
@@ -140,6 +140,8 @@ class TrainedOn:
     """Of sqlsvm and sqlglot."""
     held_out: ByLabel = field(default_factory=dict)
     """Rows of each class that the training did not see."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of the rows of each relation, if they were asked for."""
 
     UNREAD: ClassVar = frozenset({"sqlsvm"})
 

@@ -139,7 +139,11 @@ def _making(model: Model) -> Element:
     bags = "1 bag" if model.bags == 1 else f"{model.bags} bags"
     facts = [("engine", model.engine), ("counting", f"{model.counting}, in {bags}"), *_flat(model.options)]
     about = model.trained_on.as_json().items()  # relations of features are in the table of the weights
-    facts += [(f"trained on: {name.replace('_', ' ')}", _value(v)) for name, v in about if name != "relations"]
+    facts += [
+        (f"trained on: {name.replace('_', ' ')}", _value(v))
+        for name, v in about
+        if name not in ("relations", "digests")
+    ]
     return section(
         "making",
         "How it was made",

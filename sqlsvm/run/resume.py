@@ -170,6 +170,7 @@ class Continuation:
         self._asked: dict[object, tuple[Problem, Sequence[Penalty]]] = {}
         self._sizes: dict[object, int] = {}
         self._digests: Mapping[str, str] | None = None
+        self._began = perf_counter()
         self.unfinished = False
         """Did a training not converge?"""
 
@@ -231,12 +232,19 @@ class Continuation:
         self._sizes[group] = sum(state.points.size + state.slopes.size for state in states)
         whole = sum(self._sizes.values()) <= LARGEST_STATE
         each = zip(states, penalties, strict=True)
-        to_raw, moved = problem.scaling.to_raw, problem.plan.design.moved
-        pasts = (Past(moved(to_raw(_best(s, penalty))), len(s), s if whole else None) for s, penalty in each)
+        to_raw, shifted = problem.scaling.to_raw, problem.plan.design.moved
+        pasts = (Past(shifted(to_raw(_best(s, penalty))), len(s), s if whole else None) for s, penalty in each)
         self._parts[group] = Part(tuple(_columns(problem.plan.design)), tuple(pasts), group)
-        late = perf_counter() - self._began >= PATIENCE
-        if whole and (last or self._problem.moments.n <= SMALL or late):
-            self._take()
+        if whole and (last or self._problem.moments.n <= SMALL or self._is_late):
+            self._take(self._problem)
+
+    def identified(self, problem: Problem) -> Mapping[str, str]:
+        """Digests of the rows, unless to train again would take as little."""
+        return self._take(problem) if problem.moments.n <= SMALL or self._is_late else {}
+
+    @property
+    def _is_late(self) -> bool:
+        return perf_counter() - self._began >= PATIENCE
 
     def _open(self, problem: Problem, objective: Mapping[str, Any]) -> None:
         self._problem, self._objective, self._began = problem, plain(objective), perf_counter()
@@ -263,11 +271,10 @@ class Continuation:
         else:
             self._say(f"starting anew from the best weights of {after}, which no longer prove anything: {change}")
 
-    def _take(self) -> Mapping[str, str]:
+    def _take(self, problem: Problem) -> Mapping[str, str]:
         if self._digests is None:
-            work = self._problem.work
-            with work.clock.during("digests"):
-                self._digests = dict(digests(work.engine, self._problem.query))
+            with problem.work.clock.during("digests"):
+                self._digests = dict(digests(problem.work.engine, problem.query))
         return self._digests
 
     def _change(self, before: Saved, objective: Mapping[str, Any]) -> str | None:
@@ -278,9 +285,7 @@ class Continuation:
             return TOO_LARGE
         if before.digests is None:
             return "the run ended before its rows were identified"
-        if moved := [alias for alias, digest in self._take().items() if before.digests.get(alias) != digest]:
-            return f"the rows of {', '.join(moved)} have changed"
-        return None
+        return moved(before.digests, self._take(self._problem))
 
 
 def _unlike(part: Part, problem: Problem) -> str | None:
@@ -290,6 +295,13 @@ def _unlike(part: Part, problem: Problem) -> str | None:
     same = part.columns == tuple(_columns(problem.plan.design))
     fits = all(state.points.shape[1] == problem.scaling.dimension for state in part.states)
     return None if same and fits else "the features have changed"
+
+
+def moved(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    """Which relations have other rows."""
+    if others := [alias for alias, digest in now.items() if before.get(alias) != digest]:
+        return f"the rows of {', '.join(others)} have changed"
+    return None
 
 
 def digests(engine: Engine, query: FeatureQuery) -> Iterator[tuple[str, str]]:

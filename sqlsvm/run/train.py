@@ -33,7 +33,7 @@ from sqlsvm.run.offload import brought, copied
 from sqlsvm.run.opening import labelled
 from sqlsvm.run.penalising import Penalising
 from sqlsvm.run.problem import Problem, prepared
-from sqlsvm.run.resume import Continuation
+from sqlsvm.run.resume import Continuation, digests, moved
 from sqlsvm.run.solving import Each
 from sqlsvm.run.workspace import Workspace, workspace
 from sqlsvm.solve.arrays import Array
@@ -128,10 +128,9 @@ def train_each(
     asked: Facts = NOTHING_ELSE,
 ) -> list[Model]:
     """A model for each training, by its name. They differ in the penalty or in the parameter of the loss, so they share
-    one snapshot, moments, working tables and the sample; those with the same loss share their cuts. `on_passes` says
-    who is told of the passes of a training, as it begins. Trainings that share their cuts have the same continuation,
-    if they have one. The first pass looks at the weights of `start`. `on_fold` measures the weights that each training
-    finds without a fold. `asked` is what else is asked of the models, for the rules."""
+    one snapshot, moments, working tables and the sample; those with the same loss share their cuts, and have one
+    continuation, if any. `on_passes` says who is told of the passes of a training, as it begins. The first pass looks
+    at the weights of `start`. `on_fold` measures weights found without a fold. `asked` is for the rules."""
     facts = facts_of(trainings, asked, on_fold)
     trainings = with_share(engine, text, trainings, clock := Clock())
     training = next(iter(trainings.values()))
@@ -172,7 +171,8 @@ def train_each(
             parts = [model_of(engine, name, text, training, *one, known, left_out, solving.some) for one in each]
             if len(trainings) > 1:
                 parts = [_own(*each) for each in zip(parts, solutions, penalties, strict=True)]
-            models[name], laps[name] = together(parts, known.label_values), clock.lap()
+            models[name] = _identified(together(parts, known.label_values), keeping, problem)
+            laps[name] = clock.lap()
         if on_fold and training.folds:
             models = _marked(models, *in_folds(problem, solving, trainings, found, on_fold), training.folds)
             laps[next(iter(trainings))]["folds"] = sum(clock.lap().values())
@@ -296,7 +296,28 @@ def groups_model(
     if keeping := continuations.get(name):
         keeping.begin_groups(problem, objective(database_of(engine, work.engine), text, training))
     model = Grouping(engine, name, text, training, known, keeping, start).model(Groups.of(problem), left_out)
-    return replace(model, phases=work.clock.lap())
+    return _identified(replace(model, phases=work.clock.lap()), keeping, problem)
+
+
+def _identified(model: Model, keeping: Continuation | None, problem: Problem) -> Model:
+    """With the digests by which a later training knows that it would find the same."""
+    if keeping is None or not model.converged:
+        return model
+    return replace(model, trained_on=replace(model.trained_on, digests=keeping.identified(problem)))
+
+
+def changed(engine: Engine, text: str, training: Training, model: Model) -> str | None:
+    """Why this training may find another model than the one that it found before; None if the rows are the same."""
+    before = model.trained_on.digests
+    if not before:
+        return "its rows were not identified"
+    query = query_of(engine, text, training, model.maps)
+    if training.problem.by:
+        training = replace(training, problem=replace(training.problem, class_weight="none"))
+    with brought(engine, query, training.offload) as (here, query), workspace(here, reads=query.tables) as work:
+        if database_of(engine, here) != model.engine:
+            return f"this is {database_of(engine, here)}, and it was {model.engine}"
+        return moved(before, dict(digests(here, opened(work, query, training)[0].query)))
 
 
 def _looked(rows: int) -> None:

@@ -142,7 +142,11 @@ def _facts(model: Model) -> Iterator[tuple[str, str]]:
     yield from (("constraint", line) for line in constraints(model))
     yield from (("note", printable(note)) for note in model.notes)
     yield from (("options", line) for line in _pairs(model.options))
-    yield from (("trained on", line) for line in _pairs(model.trained_on.as_json()))
+    yield from (("trained on", line) for line in _pairs(_about(model)))
+
+
+def _about(model: Model) -> dict[str, object]:
+    return {name: value for name, value in model.trained_on.as_json().items() if name != "digests"}
 
 
 def vectors(model: Model) -> Iterator[tuple[str, str]]:

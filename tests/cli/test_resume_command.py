@@ -20,6 +20,7 @@ from sqlsvm.store import open_store
 from tests.cli.command import COMMAND, ROOT, environment, sqlsvm, started
 from tests.cli.test_interrupt import WORKING_TABLES, eventually, number
 from tests.ground.joins import chain
+from tests.typed import typed
 
 JOIN = chain(np.random.default_rng(1), rows=1500, fan_out=4)
 OPTIONS = ("--query", JOIN.query, "--label", "y", "--name", "late", "--lambda", "1e-3", "--solver", "bundle")
@@ -93,7 +94,7 @@ def test_interrupted_and_resumed(dsn: str, end: signal.Signals, code: int) -> No
     )
     assert model["converged"]
     assert model["passes"] == len(model["history"]) >= kept
-    nothing = f"note: nothing to resume: late, version {model['version']}, had converged"
+    nothing = f"note: nothing to resume: late, version {model['version']}, had converged, and the rows are the same"
     assert resumes(dsn) == (nothing, model)
 
 
@@ -179,10 +180,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_nothing_to_resume(shop: str) -> None:
-    done = sqlsvm("train", "--dsn", shop, *OPTIONS, "--resume")
-    assert (done.returncode, done.stdout) == (1, "")
-    said = 'error: no unfinished training of "late" is kept here\nHINT: leave out --resume to begin one\n'
-    assert done.stderr == said
+    note, model = resumes(shop, "--name", "early")
+    assert note == 'note: no unfinished training of "early" is kept here: it is trained from the start'
+    assert model["converged"]
     done = sqlsvm("train", "--dsn", "duckdb:", *OPTIONS, "--resume")
     assert done.returncode == 1
     assert done.stderr.splitlines()[1:] == [
@@ -195,5 +195,33 @@ def test_nothing_to_resume(shop: str) -> None:
 def test_another_training_of_that_name_has_finished(shop: str) -> None:
     assert sqlsvm("train", "--dsn", shop, *OPTIONS, "--tol", 0.5).returncode == 0
     done = sqlsvm("train", "--dsn", shop, *OPTIONS, "--tol", 0.4, "--resume")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("HINT: leave out --resume to train the model anew\n")
+    assert done.returncode == 0
+    assert 'no unfinished training of "late" is kept here: it is trained from the start' in done.stderr
+
+
+CHANGES = {
+    "r": "UPDATE r SET c = c + 1 WHERE j = (SELECT MIN(j) FROM r)",
+    "l": "INSERT INTO l SELECT * FROM l LIMIT 1",
+}
+
+
+@pytest.mark.parametrize("more", [(), ("--offload",), ("--holdout", "0.2")], ids=str)
+def test_other_rows_are_trained_on(postgres_dsn: str, more: tuple[str, ...]) -> None:
+    """A training that had converged is no answer for rows that have changed."""
+    with connect(postgres_dsn) as engine:
+        JOIN.create(engine)
+        note, model = resumes(postgres_dsn, *more)
+        assert note.endswith("it is trained from the start")
+        had = f"late, version {model['version']}, had converged"
+        assert resumes(postgres_dsn, *more) == (f"note: nothing to resume: {had}, and the rows are the same", model)
+        for table, change in CHANGES.items():
+            typed(engine, change)
+            had = f"late, version {model['version']}, had converged"
+            note, anew = resumes(postgres_dsn, *more)
+            assert note == f"note: training from the start: {had}, but the rows of {table} have changed"
+            assert anew["version"] == model["version"] + 1
+            model = anew
+        with psycopg.connect(postgres_dsn) as connection:  # as a program stores it
+            connection.execute("UPDATE sqlsvm.versions SET body = (body::jsonb #- '{trained_on,digests}')::text")
+        note, _ = resumes(postgres_dsn, *more)
+        assert note.endswith("had converged, but its rows were not identified")

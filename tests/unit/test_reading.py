@@ -186,6 +186,7 @@ FIELDS = {
     10: _FORM_10,
     11: _FORM_10,
     12: _FORM_10 | {"times"},
+    13: _FORM_10 | {"times", "digests"},
 }
 """In form 3 a category may be that of all other values, too."""
 
