@@ -1,0 +1,67 @@
+"""Each rule refuses what it is for and nothing else, and no pair of options makes a message that lacks a word."""
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from sqlsvm.errors import OptionError
+from sqlsvm.options import OPTIONS, Choice
+from sqlsvm.rules import AUTO, GIVEN, MISSING, RULES, Facts, Has, Not, Rule, refuse
+
+KNOWN = {"label": "y", "loss": "hinge", "solver": "dane"}
+OTHERS: dict[str, tuple[Any, ...]] = {
+    "intercept": (False, "free"),
+    "holdout": (0.2, "auto"),
+    "map": (("bins:age:3",), ("net:items",)),
+    "constrain": (("nonnegative",), ("fair:age:0.1",)),
+}
+"""Of options of which some values have rules of their own."""
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.message)
+def test_a_rule_refuses_what_it_is_for(rule: Rule) -> None:
+    held = KNOWN | {name: _value(name, values) for name, values in rule.when.items()}
+    for name in rule.options or (None,):
+        error = rule.refusal(held | ({name: object()} if name else {}))
+        assert error is not None
+        assert error.hint
+    if rule.options:
+        assert rule.refusal(held) is None
+
+
+def _value(name: str, values: Any) -> Any:
+    if isinstance(values, Not):
+        domain = OPTIONS[name].domain if name in OPTIONS else None
+        words = domain.words if isinstance(domain, Choice) else ("no such word",)
+        return next(word for word in words if word in values)
+    if isinstance(values, Has):
+        return (f"{values.start}orders",)
+    if values in (GIVEN, MISSING, AUTO):
+        return {GIVEN: 3, MISSING: None, AUTO: "auto"}[values]
+    return values.words[0]
+
+
+def test_every_pair_of_options_passes_or_is_refused_in_words() -> None:
+    given = [(name, value) for name, option in OPTIONS.items() for value in _values(name, option.domain)]
+    pairs = [pair for pair in combinations(given, 2) if pair[0][0] != pair[1][0]]
+    refused = [(pair, error) for pair in pairs if (error := _refusal(KNOWN | dict(pair)))]
+    assert 0 < len(refused) < len(pairs)
+    for pair, error in refused:
+        said = f"{error} {error.hint}"
+        assert any(OPTIONS[name].flag in said or str(value) in said for name, value in pair), pair
+
+
+def _refusal(asked: Facts) -> OptionError | None:
+    try:
+        refuse(asked)
+    except OptionError as error:
+        return error
+    return None
+
+
+def _values(name: str, domain: Any) -> tuple[Any, ...]:
+    """All words, or values that are not the default."""
+    if isinstance(domain, Choice):
+        return tuple(word for word in domain.words if word != OPTIONS[name].default)
+    return OTHERS.get(name, (OPTIONS[name].example or "other",))
