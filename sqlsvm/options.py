@@ -170,6 +170,7 @@ MAP_FORMS = {
     "fourier": "fourier:TABLE:D[:GAMMA]",
     "nystroem": "nystroem:TABLE:D[:GAMMA]",
     "hash": "hash:COLUMN:K",
+    "date": "date:COLUMN",
     "pca": "pca:K",
     "net": "net:TABLE[:D]",
 }

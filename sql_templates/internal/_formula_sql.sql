@@ -9,7 +9,7 @@ AS $$
 DECLARE
     known CONSTANT jsonb := '{"CASE": "CASE", "WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "END", "AND": "AND",
         "GREATEST": "GREATEST", "LEAST": "LEAST", "SUBSTRING": "SUBSTRING", "SIN": "pg_catalog.sin", "COS": "pg_catalog.cos",
-        "EXP": "pg_catalog.exp", "ABS": "pg_catalog.abs", "SQRT": "pg_catalog.sqrt", "MD5": "pg_catalog.md5",
+        "EXP": "pg_catalog.exp", "ABS": "pg_catalog.abs", "SQRT": "pg_catalog.sqrt", "FLOOR": "pg_catalog.floor", "MD5": "pg_catalog.md5",
         "CONCAT": "pg_catalog.concat", "ASCII": "pg_catalog.ascii", "+": "+", "-": "-", "*": "*", "/": "/", "<": "<", "<=": "<=",
         ">": ">", ">=": ">=", "(": "(", ")": ")", ",": ","}';
     pieces CONSTANT text := '[0-9]+(?:[.][0-9]+)?(?:e[+-]?[0-9]+)?|[$][0-9]{1,6}|FROM [0-9]+ FOR [0-9]+|[A-Z]+5?|<=|>=|[<>()+*/,-]';

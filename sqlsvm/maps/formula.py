@@ -71,7 +71,7 @@ def text_of(formula: exp.Expression) -> str:
 _ALLOWED = (
     *(exp.Parameter, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Case, exp.If, exp.And),
     *(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Greatest, exp.Least, exp.Sin, exp.Cos, exp.Exp, exp.Abs, exp.Sqrt),
-    *(exp.MD5, exp.Concat, exp.Substring, exp.Ascii),
+    *(exp.Floor, exp.MD5, exp.Concat, exp.Substring, exp.Ascii),
 )
 
 
@@ -197,4 +197,5 @@ _OPERATIONS: Mapping[Any, Callable[..., Any]] = {
     exp.Exp: np.exp,
     exp.Abs: np.abs,
     exp.Sqrt: np.sqrt,
+    exp.Floor: np.floor,
 }

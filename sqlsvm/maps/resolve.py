@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlsvm.engine.base import Engine
 from sqlsvm.maps.asked import Asked, OfJoin, numbers_of
 from sqlsvm.maps.bins import bins
+from sqlsvm.maps.dates import dates
 from sqlsvm.maps.fourier import fourier
 from sqlsvm.maps.hashed import hashed
 from sqlsvm.maps.mapped import Mapped
@@ -22,6 +23,7 @@ MAPS: Mapping[str, Callable[[Asked], Mapped]] = {
     "fourier": fourier,
     "nystroem": nystroem,
     "hash": hashed,
+    "date": dates,
     "pca": pca,
     "net": net,
 }

@@ -118,6 +118,7 @@ _OPERATORS = {
     exp.Exp: "Exp",
     exp.Abs: "Abs",
     exp.Sqrt: "Sqrt",
+    exp.Floor: "Floor",
     exp.LT: "Less",
     exp.LTE: "LessOrEqual",
     exp.GT: "Greater",

@@ -1,7 +1,11 @@
 """Dates, times and intervals as features and as a label: the numbers that the materialised join has."""
 
+from datetime import date
 from io import StringIO
+from math import tau
+from typing import cast
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,10 +13,13 @@ from sqlsvm import sql
 from sqlsvm.ask.evaluate import evaluate_model
 from sqlsvm.engine.base import Engine, StatementError
 from sqlsvm.errors import SqlsvmError
+from sqlsvm.maps.asked import Asked, OfJoin
+from sqlsvm.maps.dates import dates
 from sqlsvm.model.memory import scores
 from sqlsvm.model.model import Model
 from sqlsvm.model.predict import predict
 from sqlsvm.model.to_sklearn import pipeline
+from sqlsvm.query.read_query import read_query
 from sqlsvm.run.train import train
 from sqlsvm.show.models import draw_weights
 from sqlsvm.store import open_store
@@ -110,6 +117,37 @@ def test_a_date_as_the_label(tables: Engine) -> None:
     assert sorted(scored(tables, dated)) == pytest.approx(sorted(scored(tables, plain)), rel=1e-12)
 
 
+def test_what_returns_in_a_date(tables: Engine) -> None:
+    """As the engine itself says hour, weekday, month and day."""
+    values = "1, y, DATE '0004-02-29', TIMESTAMP '2000-02-29 23:00:00', z, t, i"
+    run(tables, f"INSERT INTO f SELECT {values} FROM f WHERE i < INTERVAL '3 hours'")
+    query = read_query(tables, f"SELECT f.y, f.at {FROM}", label="y")
+    map = dates(Asked(tables, query, 0, "date:at", cast(OfJoin, None)))
+    parts = ("EPOCH", "HOUR", "DOW", "MONTH", "YEAR", "DAY")
+    own = ", ".join(f"CAST(EXTRACT({part} FROM f.at) AS double precision) AS {part.lower()}" for part in parts)
+    found = asked(tables, f"SELECT {own} FROM f")
+    made = map.values([found["epoch"] / 86400])
+    angle = {
+        name: np.arctan2(made[f"at_{name}_sin"], made[f"at_{name}_cos"]) for name in ("hour", "weekday", "month", "day")
+    }
+    assert (np.floor(angle["hour"] % tau * 24 / tau + 1e-9) == found["hour"]).all()
+    assert (np.round(angle["weekday"] % tau * 7 / tau) % 7 == found["dow"]).all()
+    assert (made["at_weekend"] == np.isin(found["dow"], (0, 6))).all()
+    assert ((np.round(angle["month"] % tau * 12 / tau) + 2) % 12 + 1 == found["month"]).all()
+    since = [date(2000 + (m > 2) - 1, 3, 1) for m in found["month"]]
+    days = [
+        (date(2000, int(m), int(d)) - first).days
+        for m, d, first in zip(found["month"], found["day"], since, strict=True)
+    ]
+    assert (np.round(angle["day"] % tau * 365.25 / tau) % 366 == days).all()
+    model = train(tables, "m", f"SELECT f.y, f.at {FROM}", training(map=("date:at",)))
+    assert len(model.weights) == 10
+    rows = {"at": asked(tables, "SELECT CAST(f.at AS text) AS at FROM f WHERE k = 1 ORDER BY f.at")["at"]}
+    assert scores(model, rows).tolist() == pytest.approx(
+        scored(tables, model, "SELECT f.at FROM f WHERE k = 1 ORDER BY f.at"), rel=1e-9
+    )
+
+
 def test_rows_in_memory(duckdb: Engine) -> None:
     """In a frame, in scikit-learn and on paper."""
     made(duckdb)
@@ -133,7 +171,7 @@ def test_psql_takes_dates(installed: Engine) -> None:
     look_in(installed, "dated")
     made(installed)
     try:
-        model = train(installed, "dated", QUERY, training(in_memory=0))
+        model = train(installed, "dated", QUERY, training(in_memory=0, map=("date:at",), max_passes=3))
         open_store(installed).save(model)
         expected = pytest.approx(sorted(scored(installed, model)), rel=1e-12)
         run(installed, "SET TimeZone = 'Asia/Kolkata'")
