@@ -125,7 +125,10 @@ MAP = {"map": "bins:d:1", "columns": ["d"], "formulas": {"distance": "$1"}}
     [
         ({"formulas": {"distance": "$2"}}, r"maps\[0\]: a formula reads \$2, and the last argument is \$1"),
         ({"formulas": {"distance": "$0"}}, r"maps\[0\]: a formula reads \$0"),
-        ({"steps": [["$1", "$1"], ["$2", "$1", "$3"]]}, r"maps\[0\]: reads \$3, and the last argument is \$2"),
+        (
+            {"steps": [["$1", "$1"], ["$2", "$1", "$3"]]},
+            r"maps\[0\]: a formula reads \$3, and the last argument is \$2",
+        ),
         ({"formulas": {"d_bin1": "$1"}}, r"maps\[0\]\.formulas: the feature d_bin1 has no weight"),
     ],
 )
