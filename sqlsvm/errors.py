@@ -54,6 +54,10 @@ class EngineError(SqlsvmError):
     """The database refused a statement, or the connection was lost."""
 
 
+class ConnectionLost(EngineError):
+    """The session is gone, and all that it has not committed."""
+
+
 _NO_MEMORY = ("can't start new thread", "failed to map segment", "Cannot allocate memory")
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -100,30 +101,35 @@ def train_several(
     if pictures:
         png.check()
     continuations = {name: Continuation(before.get(name), say) for name in dict.fromkeys(run.states.values())}
-    with keeper.outliving(continuations):
-        found = _found(engine, query, run, {name: continuations[state] for name, state in run.states.items()})
-        found = [replace(t, model=_stored(keeper.store, t.model)) if t.kept else t for t in found]
-    by, simplest = (run.select.by, run.select.simplest) if run.select else (None, False)
-    try:
-        show_either(
-            as_json,
-            lambda: as_json_list(found),
-            lambda: draw_several(found, run.option, by, simplest, keeper.said, sys.stdout),
-        )
-        if pictures:
-            _draw(found, run.option, Path(pictures))
-    finally:  # also if the reader of the answer has gone
-        keeper.close(continuations)
+    with ExitStack() as connections:
+        with keeper.outliving(continuations):
+            engine, found = keeper.outlasting(
+                engine, continuations, connections, lambda on: _found(on, query, run, continuations)
+            )
+            keeper = keeper.on(engine)
+            found = [replace(t, model=_stored(keeper.store, t.model)) if t.kept else t for t in found]
+        by, simplest = (run.select.by, run.select.simplest) if run.select else (None, False)
+        try:
+            show_either(
+                as_json,
+                lambda: as_json_list(found),
+                lambda: draw_several(found, run.option, by, simplest, keeper.said, sys.stdout),
+            )
+            if pictures:
+                _draw(found, run.option, Path(pictures))
+        finally:  # also if the reader of the answer has gone
+            keeper.close(continuations)
     return [t.model for t in found if t.kept]
 
 
-def _found(engine: "Engine", query: str, run: Several, continuations: "Mapping[str, Continuation]") -> "list[Trained]":
+def _found(engine: "Engine", query: str, run: Several, by_state: "Mapping[str, Continuation]") -> "list[Trained]":
     from sqlsvm.ask.crossings import crossings
     from sqlsvm.ask.probabilities import with_probabilities
     from sqlsvm.ask.validation import trained
     from sqlsvm.show.several import Trained
 
     offload, on_passes = run.first.offload, partial(_on_pass, run)
+    continuations = {name: by_state[state] for name, state in run.states.items()}
     asked = {"select": run.select.by if run.select else None}
     models = trained(engine, query, run.trainings, on_passes, continuations, asked=asked)
     measures = _measures(engine, models, run.first)

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -166,23 +167,26 @@ def train_and_keep(
     """The answer is given even where the model could not be stored."""
     from sqlsvm.run.resume import Continuation
 
-    store = keeper.store
-    continuation = Continuation(before, say)
-    with keeper.outliving({name: continuation}):
-        (model,) = _trained(engine, query, {name: training}, {name: continuation}, start)
+    kept = {name: Continuation(before, say)}
+    with ExitStack() as connections:
+        with keeper.outliving(kept):
+            engine, (model,) = keeper.outlasting(
+                engine, kept, connections, lambda on: _trained(on, query, {name: training}, kept, start)
+            )
+            keeper = keeper.on(engine)
+            try:
+                model = replace(model, version=keeper.store.save(model)) if keeper.store else model
+            except SqlsvmError:
+                _answer(model, "not kept", as_json)
+                raise
         try:
-            model = replace(model, version=store.save(model)) if store else model
-        except SqlsvmError:
-            _answer(model, "not kept", as_json)
-            raise
-    try:
-        _answer(model, keeper.said, as_json)
-        for note in model.notes:
-            say(note)
-        if not model.converged:
-            _warn(model, training)
-    finally:  # also if the reader of the answer has gone
-        keeper.close({name: continuation})
+            _answer(model, keeper.said, as_json)
+            for note in model.notes:
+                say(note)
+            if not model.converged:
+                _warn(model, training)
+        finally:  # also if the reader of the answer has gone
+            keeper.close(kept)
     return model
 
 

@@ -33,7 +33,7 @@ from sqlsvm.engine.pg_connection import connected, safe_url, shared
 from sqlsvm.engine.pg_errors import refused
 from sqlsvm.engine.pg_names import Names
 from sqlsvm.engine.unlogged import Unlogged
-from sqlsvm.errors import EngineError, OptionError
+from sqlsvm.errors import ConnectionLost, EngineError, OptionError
 
 _IDENTIFIER_BYTES = 63
 _FIT_ON_A_PAGE = 900  # numbers
@@ -403,7 +403,7 @@ class Postgres(PgCatalog):
         except psycopg.Error as error:
             if self._connection.closed or self._connection.broken:
                 lost = f"the connection to {self.url} was lost"
-                raise EngineError(lost, detail=str(error).strip()) from error
+                raise ConnectionLost(lost, detail=str(error).strip()) from error
             raise refused(error, self._connection.info) from error
 
 

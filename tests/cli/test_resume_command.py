@@ -19,6 +19,7 @@ from sqlsvm.run.resume import Part, Past, Saved
 from sqlsvm.store import open_store
 from tests.cli.command import COMMAND, ROOT, environment, sqlsvm, started
 from tests.cli.test_interrupt import WORKING_TABLES, eventually, number
+from tests.faults.cluster import cluster
 from tests.ground.joins import chain
 from tests.typed import typed
 
@@ -129,6 +130,35 @@ def test_a_lost_connection(postgres_dsn: str) -> None:
     assert passes_kept(lines) >= 2
     assert any(line.startswith("error: the connection to ") and line.endswith(" was lost") for line in lines)
     assert resumes(postgres_dsn)[0].endswith("so what was proven still is")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("several", [False, True])
+def test_a_restart_of_the_server(several: bool) -> None:
+    """The training waits for it, and loses no pass."""
+    with cluster() as server:
+        with connect(server.dsn) as engine:
+            JOIN.create(engine)
+        values = ("--lambda", "1e-2,1e-3") if several else ()
+        child = started("train", "--dsn", server.dsn, *OPTIONS, "--tol", "1e-7", "--json", *values)
+        assert child.stderr
+        with child:
+            first = list(islice((line for line in child.stderr if " pass " in f" {line}"), 3))
+            server.stop()
+            server.start()
+            out, err = child.communicate(timeout=120)
+        assert child.returncode == 0, err
+        assert "note: the server was restarted; the training goes on from its passes so far" in err
+        assert "the rows and the options are the same, so what was proven still is" in err
+        models = json.loads(out) if several else [json.loads(out)]
+        made = [int(line.split("pass ")[1].split()[0]) for line in (*first, *err.splitlines()) if "pass " in line[:20]]
+        assert sum(len(model["history"]) for model in models) >= 4, made
+        for model in models:
+            assert model["lower_bound"] <= model["objective_upper"]
+            assert model["gap"] <= 1e-7
+        with connect(server.dsn) as engine:
+            assert len(open_store(engine).models()) == len(models)
+            assert open_store(engine).load_state("late") is None
 
 
 @pytest.mark.slow
