@@ -1,7 +1,7 @@
 """The verb report: a model as a page."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from sqlsvm.terminal import printable
 
 if TYPE_CHECKING:
     from sqlsvm.engine.base import Engine
+    from sqlsvm.model.model import Model
     from sqlsvm.report import Report
 
 REPORT = "report.html"
@@ -52,7 +53,8 @@ def report(wanted: Which, offload: bool | None, output: str, pictures: tuple[str
     charts = list(_wanted(pictures))
     check_place(output)
     if wanted.model_file:
-        found = gather(wanted.model().linear(), _database(wanted.dsn), offload=offload)
+        model = wanted.model().linear()
+        found = gather(model, _database(wanted.dsn, model), offload=offload)
     else:
         with wanted.model_and_rows() as (model, engine):
             found = gather_from(engine, model.linear(), offload=offload)
@@ -97,8 +99,14 @@ def check_place(output: str) -> None:
         raise OptionError(f"{output} exists already and is not a report", hint="choose another name: -o other.html")
 
 
-def _database(dsn: str | None) -> "Callable[[], AbstractContextManager[Engine]] | None":
-    return None if not dsn else lambda: opened(dsn)
+def _database(dsn: str | None, model: "Model") -> "Callable[[], AbstractContextManager[Engine]] | None":
+    @contextmanager
+    def confined() -> Iterator["Engine"]:
+        with opened(str(dsn)) as engine:
+            engine.confine([model.query])
+            yield engine
+
+    return confined if dsn else None
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------

@@ -146,7 +146,9 @@ def predict(
         return
     from sqlsvm.model.predict import predict, save, write_csv, write_parquet
 
-    with wanted.model_and_rows() as (model, engine):
+    typed = [] if rows is None else [rows]
+    written = [] if parquet is None else [parquet, str(Path(parquet).resolve().with_name(".sqlsvm-*"))]
+    with wanted.model_and_rows(typed, typed + written) as (model, engine):
         if rows is None and view is None and (parquet is None or model.bags > 1):
             _check_size(engine, model)
         found = predict(engine, model, rows, probability=probability)
@@ -161,8 +163,8 @@ def predict(
                 write_csv(engine, found, sys.stdout, keep_formulas=keep_formulas)
                 sys.stdout.flush()
         else:
-            written = _write_file(engine, found, Path(csv_file), overwrite, keep_formulas)
-            show_answer(f"{written:,} predictions are in {printable(csv_file)}")
+            count = _write_file(engine, found, Path(csv_file), overwrite, keep_formulas)
+            show_answer(f"{count:,} predictions are in {printable(csv_file)}")
 
 
 def _check_targets(targets: dict[str, str | None], overwrite: bool, as_sql: bool, rows: str | None) -> None:

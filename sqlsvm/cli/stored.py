@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -70,11 +70,16 @@ class Which:
         return store.load(_named(store, self.name), self.version)
 
     @contextmanager
-    def model_and_rows(self) -> Iterator[tuple["Model", "Engine"]]:
+    def model_and_rows(
+        self, typed: Iterable[str] = (), files: Iterable[str] = ()
+    ) -> Iterator[tuple["Model", "Engine"]]:
+        """The session is confined to the files of the model's query, and to what the command line names."""
         from sqlsvm.store import open_store
 
         with self.rows() as engine:
-            yield self.model_of(open_store(self.model_file or engine)), engine
+            model = self.model_of(open_store(self.model_file or engine))
+            engine.confine([model.query, *typed], files)
+            yield model, engine
 
 
 def which(*place: Wanted, argument: Wanted = model_wanted) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

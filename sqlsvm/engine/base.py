@@ -323,6 +323,12 @@ class Engine(ABC):
     def compared_as(self, types: Sequence[str]) -> str | None:
         """The type to which keys of these types are converted for a comparison, if that may round some of them."""
 
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def confine(self, queries: Iterable[str], files: Iterable[str] = ()) -> None:  # noqa: B027
+        """Until its end this session keeps its settings, and opens only its own files, these, and those that these
+        queries and the views in them name."""
+
     # -- roles ---------------------------------------------------------------------------------------------------------
 
     def trusts(self, role: str | None) -> bool:

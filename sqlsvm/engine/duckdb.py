@@ -1,9 +1,11 @@
 """DuckDB, in memory or in a file. The only file that imports duckdb."""
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from glob import iglob
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -34,7 +36,7 @@ from sqlsvm.engine.base import (
     as_values,
     widened,
 )
-from sqlsvm.engine.duckdb_sql import ROW, spelled, twice_hashed
+from sqlsvm.engine.duckdb_sql import ROW, files_named, spelled, tables_in, twice_hashed
 from sqlsvm.engine.worker import Worker
 from sqlsvm.errors import EngineError, OptionError, hide
 from sqlsvm.files import is_stream, replacing
@@ -108,6 +110,7 @@ WHERE stability = 'VOLATILE' OR has_side_effects OR (macro_definition IS NOT NUL
 _CALLED = re.compile(r"(\w+)\"?\s*\(")
 
 _OF_A_QUERY = ("python_enable_replacements", "pandas_analyze_sample")
+_ACCESS = ("autoload_known_extensions", "enable_external_access", "lock_configuration")
 _BEFORE = "SELECT name, value FROM duckdb_settings() WHERE list_contains($1, name)"
 _PATH = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 
@@ -280,6 +283,21 @@ class DuckDB(Engine):
             return _ZONED
         return least if any(_base(t) in _NUMBERS and t not in self.abilities.inexact for t in types) else None
 
+    def confine(self, queries: Iterable[str], files: Iterable[str] = ()) -> None:
+        """What the user has set goes first: no access at all stays that, and a session that may load extensions or is
+        one of a server (md:) is left as it is, as it reads from a network."""
+        before = dict(self._ask(_BEFORE, [list(_ACCESS)]))
+        remote = re.match(r"duckdb:\w+:", self.url)
+        if remote or "true" in (before["autoload_known_extensions"], before["lock_configuration"]):
+            return
+        if before["enable_external_access"] == "true":
+            tables = [table for text in queries for table in tables_in(text)]
+            views = self.view_texts([table for table in tables if isinstance(table.this, exp.Identifier)])
+            within = [table for text in views for table in tables_in(text)]
+            paths, folders = _reached({*files, *files_named([*tables, *within])})
+            self._set({"allowed_paths": paths, "allowed_directories": folders, "enable_external_access": False})
+        self._set({"lock_configuration": True})
+
     def row_hash(self, alias: str) -> exp.Expression:
         return exp.Anonymous(this="hash", expressions=[exp.column(alias)])
 
@@ -362,6 +380,10 @@ class DuckDB(Engine):
         spill, self._forget_spill = private_folder(of=self)
         return _connect(":memory:", **{"temp_directory": spill, **settings})
 
+    def _set(self, settings: Mapping[str, object]) -> None:
+        for name, value in settings.items():
+            self.execute(exp.Set(expressions=[exp.SetItem(this=sql.equal(exp.column(name), exp.convert(value)))]))
+
     def _ask(self, text: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         return self._run(lambda: self._send(text, parameters).fetchall())
 
@@ -408,10 +430,6 @@ class Borrowed(DuckDB):
         self._use(connection, path or "")
         self._set({name: _CONFIG[name] for name in _OF_A_QUERY})
 
-    def _set(self, settings: Mapping[str, object]) -> None:
-        for name, value in settings.items():
-            self.execute(exp.Set(expressions=[exp.SetItem(this=sql.equal(exp.column(name), exp.convert(value)))]))
-
     def _is_stored(self, table: exp.Table) -> bool:
         """An error would end the caller's transaction."""
         return not self._within and super()._is_stored(table)
@@ -429,6 +447,17 @@ class Borrowed(DuckDB):
             self._set(self._before)
         self._worker.close()
         _BORROWED.discard(self._connection)
+
+
+def _reached(files: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The files, and the folders in which patterns look. DuckDB resolves links, so it is told where they end."""
+    paths, folders = set[str](), set[str]()
+    for file in map(os.path.expanduser, files):
+        paths.add(os.path.realpath(file))
+        if pattern := re.search(r"[*?[]", file):
+            folders.add(os.path.realpath(os.path.dirname(file[: pattern.start()]) or ".") + os.sep)
+            paths.update(map(os.path.realpath, iglob(file, recursive=True)))
+    return sorted(paths), sorted(folders)
 
 
 def _connect(path: str, **settings: str) -> duckdb.DuckDBPyConnection:

@@ -1,9 +1,10 @@
 """Our statements as the threads of DuckDB like them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from sqlsvm import sql
 
@@ -70,3 +71,23 @@ _BY_MEANING: Mapping[object, Spelling] = {
     sql.SLOWLY_READ: _in_parts,
     sql.BACKWARDS: _forwards,
 }
+
+
+def tables_in(text: str) -> list[exp.Table]:
+    """The items of all FROM clauses in a query."""
+    try:
+        return list(parse_one(text, read="duckdb").find_all(exp.Table))
+    except SqlglotError:
+        return []
+
+
+def files_named(tables: Iterable[exp.Table]) -> Iterator[str]:
+    """Names in FROM, any of which may be a file, and the texts that a function in FROM is called with. A name that the
+    query computes, as in read_csv('a' || 'b'), is none of them: who reads the query must see what it opens."""
+    for item in (table.this for table in tables):
+        if isinstance(item, exp.Identifier):
+            yield item.name
+        elif isinstance(item, exp.Func):
+            for given in (item.this, *item.expressions):
+                values = given.expressions if isinstance(given, exp.Array) else [given]
+                yield from (value.name for value in values if isinstance(value, exp.Literal) and value.is_string)
